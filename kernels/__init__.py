@@ -1,0 +1,1 @@
+"""What is computed, and nothing else: no allocation, launch or binding."""

@@ -1,0 +1,63 @@
+"""matmul: c = a b for an m x k matrix a and a k x n matrix b, all stored by rows.
+
+The bound on every element is that of Higham, Accuracy and Stability of Numerical Algorithms (2nd
+edition, section 3.5): |c - ab| <= g |a||b| with g = (k+2) u / (1 - (k+2) u), which holds for any order
+of summation, with or without fused multiply-add. u is the unit roundoff. Each of the k products and
+the additions may also lose one subnormal s to underflow, hence (k+2) s on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from py_backends._contract import Array, Problem, Reference
+
+
+class MatrixMultiplication(Problem):
+    name = "matmul"
+    dimensions = ("m", "n", "k")
+    rule = "componentwise"
+    rate = "gflops"
+    in_place = False
+    default_sizes = (521, 509, 499)  # primes, all different: edges and swapped sizes show
+
+    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        m, n, k = sizes
+        return (m, k), (k, n), (m, n)
+
+    def sizes(self, *inputs: Array) -> tuple[int, ...]:
+        a, b = inputs
+        if a.ndim != 2 or b.ndim != 2:
+            raise ValueError(f"matmul takes matrices: a has {a.ndim} dimensions, b has {b.ndim}")
+        if a.shape[1] != b.shape[0]:
+            raise ValueError(
+                f"matmul needs as many columns of a as rows of b: a is {a.shape[0]} x {a.shape[1]}, "
+                f"b is {b.shape[0]} x {b.shape[1]}"
+            )
+        return a.shape[0], b.shape[1], a.shape[1]
+
+    def reference(self, inputs: Sequence[Array]) -> Reference:
+        a, b = inputs
+        k = a.shape[1]
+        precision = np.finfo(a.dtype)
+        unit_roundoff = float(precision.eps) / 2
+        g = (k + 2) * unit_roundoff / (1 - (k + 2) * unit_roundoff)
+        with np.errstate(over="ignore", invalid="ignore"):
+            a64, b64 = a.astype(np.float64), b.astype(np.float64)
+            value = a64 @ b64
+            magnitude = np.abs(a64) @ np.abs(b64)
+            # A float64 result is judged by a float64 reference, whose own error is as large.
+            own_error = 2 if a.dtype == np.float64 else 1
+            bound = own_error * g * magnitude + (k + 2) * float(precision.smallest_subnormal)
+            finite = np.isfinite(a).all(axis=1)[:, None] & np.isfinite(b).all(axis=0)[None, :]
+            overflow = finite & ~((1 + g) * magnitude <= float(precision.max))
+        return Reference(value, bound, overflow)
+
+    def flops(self, sizes: Sequence[int]) -> int:
+        m, n, k = sizes
+        return 2 * m * n * k
+
+
+PROBLEM = MatrixMultiplication()

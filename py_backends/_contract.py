@@ -1,0 +1,265 @@
+"""What a kernel and a backend are: the ground floor, which imports nothing of ours.
+
+A *kernel* is described by a `Problem` (kernels/KERNEL/problem.py): its shapes, its inputs, what the
+right answer is and how far from it a result may lie. Its text for one backend is a `KernelText`.
+
+A *backend* (py_backends/NAME.py) lists its `Target`s and opens one as a `Device`. A device is the
+five steps of offloading: prepare, upload, launch (and wait), download, release. The harness and the
+Python functions know backends by these classes only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Buffer = Any
+"""Memory of a device that begins with the elements of one array; what it is, its device knows."""
+
+Launch = Callable[[Sequence[Buffer], Sequence[int]], None]
+"""Starts a prepared kernel on its buffers (inputs, then output) and sizes, and may return before the
+kernel has ended: `Device.wait` waits for it."""
+
+
+class BackendUnavailable(RuntimeError):
+    """A backend or target that is not there; says why, and what would bring it."""
+
+    def __init__(self, reason: str, fix: str | None = None) -> None:
+        super().__init__(f"{reason}; {fix}" if fix else reason)
+        self.reason = reason
+        self.fix = fix
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The right answer of one case.
+
+    value: the result, in float64 where a bound is given, else in the dtype of the case.
+    bound: how far each element may lie from `value`; None where every bit must agree.
+    overflow: True where infinity or NaN passes too; None for nowhere.
+    """
+
+    value: Array
+    bound: Array | None = None
+    overflow: Array | None = None
+
+
+class Problem(ABC):
+    """What a kernel computes, apart from any backend.
+
+    Sizes are tuples of non-negative integers in the order of `dimensions`, which is the order of the
+    kernel's last parameters and of `--shape`.
+    """
+
+    name: ClassVar[str]
+    dimensions: ClassVar[tuple[str, ...]]
+    rule: ClassVar[str]
+    """How results are judged: `bitwise` or `componentwise`."""
+    rate: ClassVar[str]
+    """The rate by which people know this kernel: `gflops` or `gbytes_per_second`."""
+    in_place: ClassVar[bool]
+    """Whether the output may be one of the inputs."""
+    default_sizes: ClassVar[tuple[int, ...]]
+
+    @abstractmethod
+    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """The shape of every array for `sizes`: inputs, then output."""
+
+    @abstractmethod
+    def sizes(self, *inputs: Array) -> tuple[int, ...]:
+        """The sizes that fit `inputs`; ValueError with one clear line where none do."""
+
+    @abstractmethod
+    def reference(self, inputs: Sequence[Array]) -> Reference:
+        """The right answer for `inputs`, arrays of the shapes above and of one dtype."""
+
+    @abstractmethod
+    def flops(self, sizes: Sequence[int]) -> int:
+        """Floating-point operations of one run."""
+
+    def bytes(self, sizes: Sequence[int], dtype: np.dtype[Any]) -> int:
+        """The fewest bytes one run can move: every input read once, the output written once."""
+        return sum(int(np.prod(shape, dtype=object)) for shape in self.shapes(sizes)) * dtype.itemsize
+
+    def work(self, sizes: Sequence[int]) -> int:
+        """A number that run time is about proportional to, for estimates."""
+        return max(1, self.flops(sizes))
+
+
+@dataclass(frozen=True)
+class WorkItems:
+    """How a kernel's work items cover its result, as its head comment states it:
+
+        Work items: n x ceil(m / 4), in groups of 16 x 16
+
+    The first dimension is the fastest (`x` in CUDA, the last one in SYCL).
+    """
+
+    counts: tuple[str, ...]
+    group: tuple[int, ...]
+
+    _LINE: ClassVar[re.Pattern[str]] = re.compile(r"Work items: (.+), in groups of ([\d x]+)")
+    _COUNT: ClassVar[re.Pattern[str]] = re.compile(r"(\w+)|ceil\((\w+) / (\d+)\)")
+
+    @classmethod
+    def parse(cls, text: str) -> WorkItems:
+        """Read the line from a kernel's text; ValueError where it is missing or unclear."""
+        line = cls._LINE.search(text)
+        if line is None:
+            raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
+        counts = tuple(count.strip() for count in line[1].split(" x "))
+        group = tuple(int(width) for width in line[2].split(" x "))
+        if len(counts) != len(group) or not all(map(cls._COUNT.fullmatch, counts)):
+            raise ValueError(f"unclear in the kernel's head comment: {line[0]!r}")
+        return cls(counts, group)
+
+    def groups(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """How many groups cover the work in each dimension: at least one, so that a launch is legal."""
+        return tuple(
+            max(1, -(-self._count(count, sizes) // width))
+            for count, width in zip(self.counts, self.group, strict=True)
+        )
+
+    def _count(self, count: str, sizes: Mapping[str, int]) -> int:
+        name, dividend, divisor = self._COUNT.fullmatch(count).groups()  # type: ignore[union-attr]  # parse() matched it
+        return sizes[name] if name else -(-sizes[dividend] // int(divisor))
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """The text of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*"""
+
+    problem: Problem
+    variant: str
+    backend: str
+    path: Path
+
+    @property
+    def kernel(self) -> str:
+        return self.problem.name
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @property
+    def work_items(self) -> WorkItems:
+        return WorkItems.parse(self.text)
+
+    def named_sizes(self, sizes: Sequence[int]) -> dict[str, int]:
+        return dict(zip(self.problem.dimensions, sizes, strict=True))
+
+    def load(self) -> ModuleType:
+        """Import a text that is a Python module."""
+        return importlib.import_module(f"py_backends.kernels.{self.kernel}.{self.variant}.{self.backend}")
+
+    def shaped(self, buffers: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
+        """View flat buffers as arrays of the problem's shapes, for kernels that index by row and column."""
+        shapes = self.problem.shapes(sizes)
+        return [buffer[: int(np.prod(shape))].reshape(shape) for buffer, shape in zip(buffers, shapes, strict=True)]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a backend can run its kernels on this machine, or the reason why it cannot."""
+
+    name: str
+    device: str | None = None
+    """What the hardware calls itself."""
+    version: str | None = None
+    """Of the library and the driver."""
+    reason: str | None = None
+    """Why it is not there (or, for an emulated one, why it is emulated), as a sentence without full stop."""
+    fix: str | None = None
+    """What would change that: a command where there is one."""
+    available: bool = True
+    emulated: bool = False
+    """Runs on the CPU in place of its device: checked, never timed, and only in a worker."""
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Variables that a worker for this target must be started with."""
+
+    @classmethod
+    def missing(cls, name: str, reason: str, fix: str | None = None) -> Target:
+        return cls(name, reason=reason, fix=fix, available=False)
+
+
+class Device(ABC):
+    """An opened target. Its methods may be called from several threads at once.
+
+    Arrays are flat, C-contiguous NumPy arrays of one dtype. They may be longer than a kernel's sizes
+    say: what lies behind is a guard zone, which travels along and which no kernel may touch.
+    """
+
+    note: str | None = None
+    """What a reader of its rows should know, for instance that it cannot obey `threads`."""
+
+    @abstractmethod
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        """Compile the kernel, or look it up."""
+
+    @abstractmethod
+    def upload(self, array: Array) -> Buffer:
+        """The array's elements in memory of the device; done when it returns. Inputs may be read-only."""
+
+    @abstractmethod
+    def allocate(self, array: Array) -> Buffer:
+        """Memory of the device for the array's elements, contents undefined, to be downloaded to it."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Return when all launches of the calling thread have ended; raise what went wrong in them."""
+
+    @abstractmethod
+    def download(self, buffer: Buffer, array: Array) -> None:
+        """Bring a buffer's elements back into the array that it was made for; done when it returns."""
+
+    @abstractmethod
+    def release(self, buffer: Buffer) -> None:
+        """Give the memory back."""
+
+
+class HostDevice(Device):
+    """A device that computes in the caller's own memory, at once: nothing to move, nothing to wait for."""
+
+    def upload(self, array: Array) -> Buffer:
+        return array
+
+    def allocate(self, array: Array) -> Buffer:
+        return array
+
+    def wait(self) -> None:
+        pass
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        pass
+
+    def release(self, buffer: Buffer) -> None:
+        pass
+
+
+class Backend(ABC):
+    """One programming model. Making one imports nothing optional; `targets` and `open` do."""
+
+    @abstractmethod
+    def targets(self) -> list[Target]:
+        """Every target, probed on the device and not by the import alone; the preferred one first.
+
+        Never empty: where nothing is there, one target says why. Never raises.
+        """
+
+    @abstractmethod
+    def open(self, target: str, threads: int) -> Device:
+        """Open an available target with `threads` threads where it runs on the CPU.
+
+        Raises BackendUnavailable where it is not there after all.
+        """

@@ -1,0 +1,68 @@
+"""Which backends, kernels and variants there are: found by looking, listed nowhere."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import py_backends
+from py_backends._contract import Backend, KernelText, Problem
+
+
+def backend_names() -> list[str]:
+    """Every module of py_backends without an underscore in front is a backend."""
+    package = [path for path in py_backends.__path__ if Path(path).name == "py_backends"]
+    return sorted({m.name for m in pkgutil.iter_modules(package) if not m.ispkg and not m.name.startswith("_")})
+
+
+@cache
+def backend(name: str) -> Backend:
+    """The backend of that name; ValueError, with the nearest name, where there is none."""
+    known(name, backend_names(), "backend")
+    module = importlib.import_module(f"py_backends.{name}")
+    made: Backend = module.Backend()
+    return made
+
+
+@cache
+def kernel_names() -> list[str]:
+    """Every folder of kernels/ that holds a problem.py is a kernel."""
+    return sorted(path.parent.name for path in _kernels_folder().glob("*/problem.py"))
+
+
+@cache
+def problem(kernel: str) -> Problem:
+    """The problem of that kernel; ValueError, with the nearest name, where there is none."""
+    known(kernel, kernel_names(), "kernel")
+    made: Problem = importlib.import_module(f"py_backends.kernels.{kernel}.problem").PROBLEM
+    return made
+
+
+@cache
+def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
+    """The texts of a kernel for a backend, by variant: `tuned` first where there is one."""
+    folder = _kernels_folder() / kernel
+    texts = {
+        path.parent.name: KernelText(problem(kernel), path.parent.name, backend, path)
+        for path in folder.glob(f"*/{backend}.*")
+    }
+    return dict(sorted(texts.items(), key=lambda item: item[0] != "tuned"))
+
+
+def known(name: str, names: Iterable[str], what: str) -> str:
+    """`name`, if it is one of `names`; else ValueError that suggests the nearest."""
+    names = list(names)
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    raise ValueError(f"unknown {what} {name!r}: {hint}")
+
+
+def _kernels_folder() -> Path:
+    package = importlib.import_module("py_backends.kernels")
+    return Path(next(iter(package.__path__)))
