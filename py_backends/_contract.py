@@ -250,6 +250,9 @@ class HostDevice(Device):
 class Backend(ABC):
     """One programming model. Making one imports nothing optional; `targets` and `open` do."""
 
+    baseline: ClassVar[bool] = False
+    """Whether the others' speed is given relative to it; true of one backend."""
+
     @abstractmethod
     def targets(self) -> list[Target]:
         """Every target, probed on the device and not by the import alone; the preferred one first.

@@ -1,0 +1,60 @@
+"""Messages between the harness and a worker: JSON, with file descriptors beside it.
+
+A Unix socket of the type SEQPACKET keeps messages apart and ends when either process does, so that a
+worker's death is noticed at once and a worker ends with its harness.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+_LARGEST_MESSAGE = 64 * 1024
+_MOST_DESCRIPTORS = 16
+
+
+class Channel:
+    """One end of the connection."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+
+    @classmethod
+    def pair(cls) -> tuple[Channel, Channel]:
+        """Both ends of a new connection."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        return cls(ours), cls(theirs)
+
+    @classmethod
+    def from_descriptor(cls, descriptor: int) -> Channel:
+        """The end that a parent process left open under this number."""
+        return cls(socket.socket(fileno=descriptor))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        """Send one message; BrokenPipeError or ConnectionError where the other end is gone."""
+        socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
+
+    def receive(self, timeout: float | None = None) -> tuple[dict[str, Any], list[int]] | None:
+        """The next message with its descriptors, or None where the other end is gone.
+
+        Raises TimeoutError where none came within `timeout` seconds.
+        """
+        # poll and not select: descriptors above 1023 are fine with it.
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        if not poll.poll(None if timeout is None else timeout * 1000):
+            raise TimeoutError(f"no answer within {timeout:g} s")
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._socket, _LARGEST_MESSAGE, _MOST_DESCRIPTORS)
+        except ConnectionResetError:
+            return None
+        return (json.loads(data), descriptors) if data else None
+
+    def close(self) -> None:
+        self._socket.close()

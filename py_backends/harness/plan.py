@@ -1,0 +1,124 @@
+"""Which rows a comparison has: every kernel on every backend and target, as far as they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from py_backends import _discovery
+from py_backends._contract import KernelText, Problem, Target
+from py_backends.harness.results import Row
+
+DTYPES = ("float32", "float64")
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for; None stands for all, or for the default."""
+
+    kernels: Sequence[str] | None = None
+    backends: Sequence[str] | None = None
+    targets: Sequence[str] | None = None
+    variants: Sequence[str] | None = None
+    dtypes: Sequence[str] = ("float32",)
+    shapes: Mapping[str, Sequence[Sizes]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.kernels or ():
+            _discovery.known(name, _discovery.kernel_names(), "kernel")
+        for name in self.backends or ():
+            _discovery.known(name, _discovery.backend_names(), "backend")
+        for name in self.dtypes:
+            _discovery.known(name, DTYPES, "dtype")
+        for kernel, shapes in self.shapes.items():
+            _discovery.known(kernel, _discovery.kernel_names(), "kernel")
+            for sizes in shapes:
+                _check_sizes(_discovery.problem(kernel), sizes)
+        for name in self.variants or ():
+            _discovery.known(name, sorted(self._all_variants()), "variant")
+
+    def chosen_kernels(self) -> list[str]:
+        """The kernels to run, in order of their names; one that has a shape only, if none was named."""
+        return list(self.kernels or _discovery.kernel_names())
+
+    def chosen_backends(self) -> list[str]:
+        return list(self.backends or _discovery.backend_names())
+
+    def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
+        return self.shapes.get(problem.name) or [problem.default_sizes]
+
+    def _all_variants(self) -> set[str]:
+        return {
+            variant
+            for kernel in _discovery.kernel_names()
+            for backend in _discovery.backend_names()
+            for variant in _discovery.kernel_texts(kernel, backend)
+        }
+
+
+@dataclass
+class PlannedRow:
+    """A row before it has run. `text` is None where there is nothing to run: its status says why."""
+
+    row: Row
+    problem: Problem
+    requested: Sizes
+    target: Target
+    text: KernelText | None
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.row.dtype)
+
+    @property
+    def group(self) -> tuple[str, str, Sizes]:
+        """Rows of one group were asked for the same thing and are compared with one another."""
+        return self.row.kernel, self.row.dtype, self.requested
+
+
+def plan(request: Request, found: Sequence[tuple[str, Target]]) -> list[PlannedRow]:
+    """All rows for the targets that were found; ValueError where a named target is nowhere among them."""
+    for name in request.targets or ():
+        _discovery.known(name, sorted({target.name for _, target in found}), "target")
+    return [
+        planned
+        for kernel in request.chosen_kernels()
+        for sizes in request.chosen_shapes(_discovery.problem(kernel))
+        for dtype in request.dtypes
+        for backend, target in found
+        if not request.targets or target.name in request.targets
+        for planned in _rows(_discovery.problem(kernel), sizes, dtype, backend, target, request.variants)
+    ]
+
+
+def _rows(
+    problem: Problem, sizes: Sizes, dtype: str, backend: str, target: Target, variants: Sequence[str] | None
+) -> Iterator[PlannedRow]:
+    texts = _discovery.kernel_texts(problem.name, backend)
+    for variant in variants or [next(iter(texts), "lecture")]:
+        row = Row(
+            problem.name, backend, target.name, variant, dtype, named(problem, sizes), "skipped", device=target.device
+        )
+        text = texts.get(variant)
+        if not target.available:
+            row.status, row.reason, row.fix = "unavailable", target.reason, target.fix
+            text = None
+        elif text is None:
+            row.reason = f"{backend} has no {variant} {problem.name}"
+        yield PlannedRow(row, problem, sizes, target, text)
+
+
+def named(problem: Problem, sizes: Sizes) -> dict[str, int]:
+    """The sizes by the names of the problem's dimensions."""
+    return dict(zip(problem.dimensions, sizes, strict=True))
+
+
+def _check_sizes(problem: Problem, sizes: Sizes) -> None:
+    if len(sizes) != len(problem.dimensions):
+        wanted = " x ".join(problem.dimensions)
+        raise ValueError(f"{problem.name} takes the sizes {wanted}: got {len(sizes)} of them")
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"{problem.name}: a size cannot be negative: {'x'.join(map(str, sizes))}")

@@ -1,0 +1,61 @@
+"""How large a shape each row can afford: times are extrapolated from small shapes, budgets shared fairly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from py_backends._contract import Problem
+
+Sizes = tuple[int, ...]
+
+_SMALLEST_WORK = 4096
+"""Work of the shape at which estimates begin: Python's slowest programming models take well under a second."""
+_STEP = 8
+"""Growth of the work from one estimate to the next."""
+
+
+def scaled(problem: Problem, sizes: Sizes, fraction: float) -> Sizes:
+    """`sizes` shrunk evenly in all dimensions to about `fraction` of the work; none falls below 1."""
+    factor = fraction ** (1 / len(sizes))
+    return tuple(min(size, max(1, round(size * factor))) for size in sizes)
+
+
+def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
+    """Shapes from a small one up to `sizes`, each with about 8 times the work of the one before."""
+    steps = max(0, math.ceil(math.log(problem.work(sizes) / _SMALLEST_WORK, _STEP)))
+    for step in range(steps, 0, -1):
+        yield scaled(problem, sizes, _STEP**-step)
+    yield sizes
+
+
+def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float], limit: float) -> float:
+    """Seconds that one run at `sizes` takes, or would take if that is beyond `limit`.
+
+    Runs ever larger shapes through `seconds_at` until the next might take longer than `limit`.
+    """
+    seconds, work = 0.0, 1
+    for shape in growing(problem, sizes):
+        if seconds * problem.work(shape) / work > limit:
+            break
+        seconds, work = seconds_at(shape), problem.work(shape)
+    return seconds * problem.work(sizes) / work
+
+
+def fair_cap(costs: Sequence[float], budget: float) -> float:
+    """The largest cap for which sum(min(cost, cap)) stays within the budget.
+
+    Cheap rows leave what they do not need to the dear ones.
+    """
+    left, cap = budget, math.inf
+    for index, cost in enumerate(sorted(costs)):
+        share = left / (len(costs) - index)
+        if cost > share:
+            return share
+        left -= cost
+    return cap
+
+
+def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Sizes:
+    """The shape, `sizes` or smaller, that takes at most `cap` seconds where `sizes` takes `seconds`."""
+    return sizes if seconds <= cap else scaled(problem, sizes, cap / seconds)

@@ -1,0 +1,190 @@
+"""A worker: a process of its own for one backend on one target, told what to do over a channel.
+
+Started by `py_backends.harness.workers` as `python -m py_backends.harness.worker DESCRIPTOR`. Each
+request is `{"do": method, ...arguments}`, each answer the method's result, or `{"failed": kind,
+"reason": ...}`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+import traceback
+from dataclasses import asdict
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from py_backends import _discovery
+from py_backends._contract import Array, BackendUnavailable, Device, KernelText, Launch
+from py_backends.harness.channel import Channel
+from py_backends.harness.memory import SharedArray
+
+_LONGEST_REASON = 2000
+
+
+class Session:
+    """What a worker holds: an opened device, loaded cases and prepared kernels."""
+
+    def __init__(self) -> None:
+        self._device: Device
+        self._backend = ""
+        self._cases: dict[int, LoadedCase] = {}
+        self._launches: dict[tuple[str, str, str], Launch] = {}
+
+    def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
+        """Every target of a backend, probed here."""
+        found = _discovery.backend(backend).targets()
+        return {"targets": [asdict(target) | {"environment": dict(target.environment)} for target in found]}
+
+    def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
+        """Open the target on which everything else runs."""
+        self._backend = backend
+        self._device = _discovery.backend(backend).open(target, threads)
+        return {}
+
+    def load(
+        self, descriptors: list[int], case: int, sizes: list[int], elements: list[int], guard: int, dtype: str
+    ) -> dict[str, Any]:
+        """Attach a case's memory; the inputs cannot be written here."""
+        last = len(elements) - 1
+        arrays = [
+            SharedArray.attach(descriptor, count, guard, np.dtype(dtype), writable=index == last)
+            for index, (descriptor, count) in enumerate(zip(descriptors, elements, strict=True))
+        ]
+        self._cases[case] = LoadedCase(arrays, sizes)
+        return {}
+
+    def unload(self, descriptors: list[int], case: int) -> dict[str, Any]:
+        """Let a case's memory go."""
+        for shared in self._cases.pop(case).arrays:
+            shared.close()
+        return {}
+
+    def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
+        """Compile a kernel; seconds it took."""
+        text: KernelText = _discovery.kernel_texts(kernel, self._backend)[variant]
+        begin = perf_counter()
+        self._launches[kernel, variant, dtype] = self._device.prepare(text, np.dtype(dtype))
+        return {"seconds": perf_counter() - begin, "note": self._device.note}
+
+    def run(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
+        """One checked run: guard zones and the output's NaN travel to the device and back.
+
+        Returns the seconds from launch until it has ended.
+        """
+        loaded, device = self._cases[case], self._device
+        launch = self._launches[kernel, variant, dtype]
+        output = loaded.arrays[-1].whole
+        buffers = [device.upload(shared.whole) for shared in loaded.arrays]
+        try:
+            seconds = _timed_launch(device, launch, buffers, loaded.sizes)
+            device.download(buffers[-1], output)
+        finally:
+            for buffer in buffers:
+                device.release(buffer)
+        return {"seconds": seconds}
+
+    def sample(
+        self,
+        descriptors: list[int],
+        case: int,
+        kernel: str,
+        variant: str,
+        dtype: str,
+        warm_up: int,
+        repetitions: int,
+    ) -> dict[str, Any]:
+        """One sample: a whole call in its phases, then `repetitions` launches on the same buffers.
+
+        `warm_up` launches come first and are not counted: the caches and clocks of a process that has
+        just been woken are those of its neighbours. With no repetitions the launch inside the whole
+        call is the kernel's sample. What the last launch left is downloaded to the case's output.
+        """
+        loaded, device = self._cases[case], self._device
+        launch = self._launches[kernel, variant, dtype]
+        *inputs, output = [shared.content for shared in loaded.arrays]
+        self._warm_up(launch, inputs, output, loaded.sizes, warm_up)
+
+        begin = perf_counter()
+        buffers = [device.upload(array) for array in inputs] + [device.allocate(output)]
+        uploaded = perf_counter()
+        seconds = _timed_launch(device, launch, buffers, loaded.sizes)
+        computed = perf_counter()
+        device.download(buffers[-1], output)
+        downloaded = perf_counter()
+        if repetitions:
+            total = sum(_timed_launch(device, launch, buffers, loaded.sizes) for _ in range(repetitions))
+            seconds = total / repetitions
+            device.download(buffers[-1], output)
+        releasing = perf_counter()
+        for buffer in buffers:
+            device.release(buffer)
+        released = perf_counter()
+        return {
+            "upload": uploaded - begin,
+            "kernel": seconds,
+            "download": downloaded - computed,
+            "end_to_end": downloaded - begin + released - releasing,
+        }
+
+    def _warm_up(self, launch: Launch, inputs: list[Array], output: Array, sizes: list[int], count: int) -> None:
+        if not count:
+            return
+        device = self._device
+        buffers = [device.upload(array) for array in inputs] + [device.allocate(output)]
+        for _ in range(count):
+            _timed_launch(device, launch, buffers, sizes)
+        for buffer in buffers:
+            device.release(buffer)
+
+
+class LoadedCase:
+    """A case's arrays as a worker sees them."""
+
+    def __init__(self, arrays: list[SharedArray], sizes: list[int]) -> None:
+        self.arrays, self.sizes = arrays, sizes
+
+
+def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: list[int]) -> float:
+    begin = perf_counter()
+    launch(buffers, sizes)
+    device.wait()
+    return perf_counter() - begin
+
+
+def _answer(session: Session, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+    method = getattr(session, request.pop("do"))
+    try:
+        answer: dict[str, Any] = method(descriptors, **request)
+    except BackendUnavailable as unavailable:
+        return {"failed": "unavailable", "reason": unavailable.reason, "fix": unavailable.fix}
+    except MemoryError as error:
+        return {"failed": "memory", "reason": str(error) or "out of memory"}
+    # Whatever else a kernel or a driver raises belongs into its row, and the worker goes on.
+    except Exception as error:
+        traceback.print_exc()
+        return {"failed": "error", "reason": f"{type(error).__name__}: {error}"[:_LONGEST_REASON]}
+    return answer
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end this process when the harness ends, be it by SIGKILL."""
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def main() -> None:
+    """Serve requests until the harness closes its end."""
+    _die_with_parent()
+    channel = Channel.from_descriptor(int(sys.argv[1]))
+    session = Session()
+    while (received := channel.receive()) is not None:
+        request, descriptors = received
+        channel.send(_answer(session, request, descriptors))
+
+
+if __name__ == "__main__":
+    main()
