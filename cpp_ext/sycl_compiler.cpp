@@ -1,0 +1,94 @@
+// The SYCL calls that dpctl has no Python function for: compiling SYCL source at run time, launching a kernel
+// over more than 2^31 work items, and a wait that raises what went wrong.
+//
+// Only host code: any C++17 compiler builds it. The device code is compiled by the SYCL runtime itself.
+#define SYCL_DISABLE_FSYCL_SYCLHPP_WARNING
+#include <sycl/sycl.hpp>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "dpctl4pybind11.hpp"
+
+namespace py = pybind11;
+namespace syclexp = sycl::ext::oneapi::experimental;
+
+namespace {
+
+/// Whether the device's driver takes kernels that the SYCL runtime compiles from source. The runtime says so of
+/// every OpenCL device; what it compiles to, SPIR-V, is an extension there.
+bool can_compile(sycl::device device) {
+  if (!device.ext_oneapi_can_build(syclexp::source_language::sycl)) return false;
+  if (device.get_backend() != sycl::backend::opencl) return true;
+  const auto extensions = device.get_info<sycl::info::device::extensions>();
+  return std::find(extensions.begin(), extensions.end(), "cl_khr_il_program") != extensions.end();
+}
+
+/// A queue that runs its commands in order; `wait` raises the errors of its kernels.
+sycl::queue in_order_queue(const sycl::context& context, const sycl::device& device) {
+  const auto raise_first = [](sycl::exception_list errors) {
+    if (errors.size() != 0) std::rethrow_exception(*errors.begin());
+  };
+  return {context, device, raise_first, sycl::property::queue::in_order()};
+}
+
+/// Compiles `text` for the queue's device; `name` may be an instance of a template, as `vecadd<float>`.
+sycl::kernel compile(const sycl::queue& queue, const std::string& text, const std::string& name,
+                     const std::vector<std::string>& options) {
+  auto source =
+      syclexp::create_kernel_bundle_from_source(queue.get_context(), syclexp::source_language::sycl, text);
+  auto program =
+      syclexp::build(source, syclexp::properties{syclexp::build_options(options), syclexp::registered_names(name)});
+  return program.ext_oneapi_get_kernel(name);
+}
+
+template <int dimensions>
+sycl::nd_range<dimensions> range(const std::vector<std::size_t>& groups, const std::vector<std::size_t>& group) {
+  sycl::range<dimensions> global, local;
+  for (int at = 0; at < dimensions; ++at) {
+    local[at] = group[at];
+    global[at] = groups[at] * group[at];
+  }
+  return {global, local};
+}
+
+/// Starts a kernel on device memory (addresses) and sizes. Groups are counted slowest dimension first, as in SYCL.
+void launch(sycl::queue queue, const sycl::kernel& kernel, const std::vector<std::uintptr_t>& addresses,
+            const std::vector<std::int64_t>& sizes, const std::vector<std::size_t>& groups,
+            const std::vector<std::size_t>& group) {
+  if (group.size() != groups.size()) throw std::invalid_argument("groups and group differ in dimensions");
+  queue.submit([&](sycl::handler& handler) {
+    int at = 0;
+    for (const std::uintptr_t address : addresses) handler.set_arg(at++, reinterpret_cast<void*>(address));
+    for (const std::int64_t size : sizes) handler.set_arg(at++, size);
+    switch (group.size()) {
+      case 1: return handler.parallel_for(range<1>(groups, group), kernel);
+      case 2: return handler.parallel_for(range<2>(groups, group), kernel);
+      case 3: return handler.parallel_for(range<3>(groups, group), kernel);
+      default: throw std::invalid_argument("a kernel has 1, 2 or 3 dimensions");
+    }
+  });
+}
+
+/// Returns when all that the queue was given has ended; raises the first error among it.
+void wait(sycl::queue queue) { queue.wait_and_throw(); }
+
+}  // namespace
+
+PYBIND11_MODULE(sycl_compiler, module) {
+  // libsycl comes with dpctl: its Python package has to be imported before this module.
+  using unlocked = py::call_guard<py::gil_scoped_release>;
+  module.def("can_compile", &can_compile, py::arg("device"));
+  module.def("in_order_queue", &in_order_queue, py::arg("context"), py::arg("device"));
+  module.def("compile", &compile, py::arg("queue"), py::arg("text"), py::arg("name"), py::arg("options"), unlocked());
+  module.def("launch", &launch, py::arg("queue"), py::arg("kernel"), py::arg("addresses"), py::arg("sizes"),
+             py::arg("groups"), py::arg("group"), unlocked());
+  module.def("wait", &wait, py::arg("queue"), unlocked());
+}

@@ -1,0 +1,17 @@
+// matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
+// Model: a kernel written for one thread of an NVIDIA GPU; the grid of threads covers the data.
+// Work items: n x m, in groups of 16 x 16
+// Memory: every thread reads a row of a and a column of b from global memory, through the caches.
+// Edges: threads past the last column do nothing; rows beyond the grid are taken in further strides.
+
+template <typename T>
+__global__ void matmul(const T* a, const T* b, T* c, long long m, long long n, long long k) {
+  const long long j = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  const long long first = (long long)blockIdx.y * blockDim.y + threadIdx.y;
+  const long long rows = (long long)gridDim.y * blockDim.y;
+  for (long long i = first; i < m && j < n; i += rows) {
+    T sum = 0;
+    for (long long p = 0; p < k; ++p) sum += a[i * k + p] * b[p * n + j];
+    c[i * n + j] = sum;
+  }
+}

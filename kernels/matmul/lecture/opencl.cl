@@ -1,0 +1,15 @@
+// matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
+// Model: a kernel written for one work item, an open standard for CPUs, GPUs and more; a range of items covers the data.
+// Work items: n x m, in groups of 16 x 16
+// Memory: every work item reads a row of a and a column of b from global memory, through the caches.
+// Edges: work items past the last column or row do nothing.
+
+kernel void matmul(global const T* a, global const T* b, global T* c, long m, long n, long k) {
+  const long j = get_global_id(0);
+  const long i = get_global_id(1);
+  if (i < m && j < n) {
+    T sum = 0;
+    for (long p = 0; p < k; ++p) sum += a[i * k + p] * b[p * n + j];
+    c[i * n + j] = sum;
+  }
+}

@@ -1,0 +1,19 @@
+// matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
+// Model: a kernel written for one work item, in standard C++ with templates; a range of items covers the data.
+// Work items: n x m, in groups of 16 x 16
+// Memory: every work item reads a row of a and a column of b from global memory, through the caches.
+// Edges: work items past the last column or row do nothing.
+#include <sycl/sycl.hpp>
+
+template <typename T>
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<2>))
+void matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const auto item = sycl::ext::oneapi::this_work_item::get_nd_item<2>();
+  const std::int64_t j = item.get_global_id(1);  // the last dimension is the fastest
+  const std::int64_t i = item.get_global_id(0);
+  if (i < m && j < n) {
+    T sum = 0;
+    for (std::int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[p * n + j];
+    c[i * n + j] = sum;
+  }
+}

@@ -1,0 +1,11 @@
+// vecadd: c = a + b for vectors of n elements.
+// Model: a kernel written for one thread of an NVIDIA GPU; the grid of threads covers the data.
+// Work items: n, in groups of 256
+// Memory: neighbouring threads read and write neighbouring elements of global memory.
+// Edges: threads past the last element do nothing.
+
+template <typename T>
+__global__ void vecadd(const T* a, const T* b, T* c, long long n) {
+  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + b[i];
+}

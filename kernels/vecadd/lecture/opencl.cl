@@ -1,0 +1,10 @@
+// vecadd: c = a + b for vectors of n elements.
+// Model: a kernel written for one work item, an open standard for CPUs, GPUs and more; a range of items covers the data.
+// Work items: n, in groups of 256
+// Memory: neighbouring work items read and write neighbouring elements of global memory.
+// Edges: work items past the last element do nothing.
+
+kernel void vecadd(global const T* a, global const T* b, global T* c, long n) {
+  const long i = get_global_id(0);
+  if (i < n) c[i] = a[i] + b[i];
+}

@@ -1,0 +1,38 @@
+"""The SYCL calls that dpctl has no Python function for. Import dpctl first: it brings libsycl."""
+
+from collections.abc import Sequence
+
+from dpctl import SyclContext, SyclDevice, SyclQueue
+from dpctl.program import SyclKernel
+
+def can_compile(device: SyclDevice) -> bool:
+    """Whether the device's driver takes kernels that the SYCL runtime compiles from source."""
+
+def in_order_queue(context: SyclContext, device: SyclDevice) -> SyclQueue:
+    """A queue that runs its commands in order; `wait` raises the errors of its kernels."""
+
+def compile(queue: SyclQueue, text: str, name: str, options: Sequence[str]) -> SyclKernel:
+    """Compile SYCL source for the queue's device; `name` may be an instance of a template, as `vecadd<float>`.
+
+    Raises RuntimeError with the compiler's log. The interpreter lock is free meanwhile.
+    """
+
+def launch(
+    queue: SyclQueue,
+    kernel: SyclKernel,
+    addresses: Sequence[int],
+    sizes: Sequence[int],
+    groups: Sequence[int],
+    group: Sequence[int],
+) -> None:
+    """Start a kernel on device memory (addresses) and sizes, signed 64-bit integers.
+
+    `groups` and `group` (items of one group) name the slowest dimension first, as SYCL does, and may
+    cover more than 2^31 work items. Raises RuntimeError. The interpreter lock is free meanwhile.
+    """
+
+def wait(queue: SyclQueue) -> None:
+    """Return when all that the queue was given has ended; RuntimeError with the first error among it.
+
+    The interpreter lock is free meanwhile.
+    """

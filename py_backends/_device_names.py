@@ -1,0 +1,57 @@
+"""Names of targets for the devices that OpenCL and SYCL find: the same device has the same name in both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from py_backends import _nvidia_driver
+
+T = TypeVar("T")
+
+INTEL_CPU = "intel-cpu"
+POCL = "pocl"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a device says of itself."""
+
+    name: str
+    vendor: str
+    platform: str
+    """The name of its platform, which is its driver's."""
+    kind: str
+    """`cpu`, `gpu` or another."""
+
+
+def slug(facts: Facts) -> str:
+    """`intel-cpu`, `pocl`, or the device's own name in lower case: "NVIDIA H200" is `nvidia-h200`."""
+    if facts.kind == "cpu" and facts.platform == "Portable Computing Language":
+        return POCL
+    if facts.kind == "cpu" and facts.platform.startswith("Intel"):
+        return INTEL_CPU
+    if "nvidia" in facts.vendor.lower():
+        return _nvidia_driver.slug(facts.name)
+    name = re.sub(r"\((r|tm|c)\)", " ", facts.name.lower())
+    return re.sub(r"[^a-z0-9]+", "-", name).strip("-") or "device"
+
+
+def named(devices: Iterable[T], facts: Callable[[T], Facts]) -> dict[str, T]:
+    """The devices by their targets' names: GPUs first, then Intel's CPU runtime, PoCL and any other."""
+    slugs = [(slug(facts(device)), facts(device), device) for device in devices]
+    slugs.sort(key=lambda entry: _rank(*entry[:2]))
+    found: dict[str, T] = {}
+    seen: list[str] = []
+    for name, _, device in slugs:
+        seen.append(name)
+        found[name if seen.count(name) == 1 else f"{name}-{seen.count(name)}"] = device
+    return found
+
+
+def _rank(name: str, facts: Facts) -> int:
+    if facts.kind == "gpu":
+        return 0
+    return {INTEL_CPU: 1, POCL: 2}.get(name, 3)

@@ -1,0 +1,116 @@
+"""Makes OpenCL loaders find the drivers that wheels bring, beside those that the system has.
+
+A driver is a library that a loader finds by name in a folder of .icd files. Intel's CPU runtime and PoCL
+come as wheels, whose libraries lie where no loader looks; pyopencl and SYCL (dpctl) have a loader each,
+which obey different variables. Both obey OCL_ICD_VENDORS when it names a folder, in place of the system's.
+So `find` writes a folder of .icd files for all drivers, the system's among them, and names that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+_SYSTEM = Path("/etc/OpenCL/vendors")
+_WHEELS = {"intel-opencl-rt": "libintelocl.so", "pocl-binary-distribution": "libpocl-*.so"}
+"""Distributions that bring a driver, and what its library is called in them."""
+
+_lock = threading.Lock()
+
+
+def find() -> None:
+    """Make the drivers of this environment known to every OpenCL loader of this process.
+
+    Has to come before the first import of pyopencl and dpctl, and may come again. Drivers that the user
+    names by OCL_ICD_VENDORS or OCL_ICD_FILENAMES stay. Never raises.
+    """
+    with _lock:
+        libraries = _distinct([*_named_by_user(os.environ), *_from_wheels()])
+        if not libraries:
+            return
+        folder = _folder_of(libraries)
+        if folder is not None:
+            os.environ["OCL_ICD_VENDORS"] = str(folder)
+            os.environ.pop("OCL_ICD_FILENAMES", None)  # its drivers are in the folder now
+
+
+def _named_by_user(environment: Mapping[str, str]) -> Iterator[str]:
+    """The drivers that loaders would use by themselves: by the user's variables, else the system's."""
+    yield from filter(None, environment.get("OCL_ICD_FILENAMES", "").split(os.pathsep))
+    vendors = environment.get("OCL_ICD_VENDORS", "")
+    if not vendors or Path(vendors).is_dir():
+        for file in sorted(Path(vendors or _SYSTEM).glob("*.icd")):
+            yield from _lines(file)
+    elif vendors.endswith(".icd"):
+        yield from _lines(Path(vendors) if "/" in vendors else _SYSTEM / vendors)
+    else:
+        yield vendors
+
+
+def _lines(icd: Path) -> list[str]:
+    """The library that an .icd file names; none where it cannot be read."""
+    try:
+        return icd.read_text(encoding="utf-8").split()[:1]
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _from_wheels() -> Iterator[str]:
+    for distribution, pattern in _WHEELS.items():
+        try:
+            files = importlib.metadata.files(distribution) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        paths = [Path(str(file.locate())) for file in files if file.match(pattern)]
+        yield from (str(path.resolve()) for path in paths if path.is_file())
+
+
+def _distinct(libraries: list[str]) -> list[str]:
+    """Each library once, whatever path leads to it. A bare name is left to the loader's search."""
+    return list({os.path.realpath(name) if "/" in name else name: name for name in libraries}.values())
+
+
+def _folder_of(libraries: list[str]) -> Path | None:
+    """A folder with one .icd file for each library; None where no folder can be written.
+
+    It is named by its content, so that it can be kept, and shared by processes and environments.
+    """
+    content = "\n".join(libraries)
+    name = f"opencl-drivers-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    for parent in (_cache(), Path(tempfile.gettempdir()) / f"py-backends-{os.getuid()}"):
+        try:
+            return _written(parent / name, libraries)
+        except OSError:  # a home that is read-only, full or missing: try the next place
+            continue
+    return None
+
+
+def _cache() -> Path:
+    import platformdirs  # noqa: PLC0415  # not needed at import
+
+    return platformdirs.user_cache_path("py-backends")
+
+
+def _written(folder: Path, libraries: list[str]) -> Path:
+    """The folder with that content, written beside its place and renamed; OSError where that fails."""
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.parent.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder.parent} belongs to someone else")  # loaders run what it names
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        fresh = Path(scratch, "vendors")
+        fresh.mkdir()
+        for rank, library in enumerate(libraries):
+            (fresh / f"{rank:02}.icd").write_text(f"{library}\n", encoding="utf-8")
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was first
+                raise
+    return folder
