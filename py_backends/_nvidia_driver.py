@@ -1,0 +1,110 @@
+"""Whether there is an NVIDIA driver with a GPU behind it: asked of the driver itself, no library needed."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass
+from functools import cache
+
+OLDEST_CUDA = (12, 0)
+"""The oldest CUDA version that a driver must support."""
+NEEDED = "needs an NVIDIA GPU with driver 525 or newer"
+
+_SUCCESS = 0
+_NO_DEVICE = 100
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What the driver said: its CUDA version and its GPUs, or why there is nothing to use."""
+
+    version: tuple[int, int] | None = None
+    """The newest CUDA version that it supports, (12, 4) for instance; None where it did not say."""
+    devices: tuple[str, ...] = ()
+    """The GPUs' names, in the driver's order."""
+    reason: str | None = None
+    """Why no GPU can be used, as a sentence without full stop; None where one can."""
+    fix: str | None = None
+
+    @property
+    def extra(self) -> str:
+        """The extra of the distribution that fits the driver."""
+        return "cuda12" if self.version and self.version < (13, 0) else "cuda13"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """A name of a target for each GPU: `nvidia-h200`, and `nvidia-h200-2` for a second one of the kind."""
+        slugs = [slug(name) for name in self.devices]
+        ranks = [slugs[:place].count(name) + 1 for place, name in enumerate(slugs)]
+        return tuple(name if rank == 1 else f"{name}-{rank}" for name, rank in zip(slugs, ranks, strict=True))
+
+
+@cache
+def driver() -> Driver:
+    """Ask the driver, once a process; never raises."""
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return Driver(reason="no NVIDIA driver", fix=NEEDED)
+    version = _version(library)
+    started = library.cuInit(0)
+    if started == _NO_DEVICE:
+        return Driver(version, reason="the NVIDIA driver finds no GPU", fix="check nvidia-smi and CUDA_VISIBLE_DEVICES")
+    if started != _SUCCESS:
+        return Driver(
+            version, reason=f"the NVIDIA driver does not start ({_error(library, started)})", fix="check nvidia-smi"
+        )
+    if version is not None and version < OLDEST_CUDA:
+        return Driver(version, reason=f"the NVIDIA driver supports CUDA {version[0]}.{version[1]} only", fix=NEEDED)
+    devices = _devices(library)
+    if not devices:
+        return Driver(version, reason="the NVIDIA driver finds no GPU", fix="check nvidia-smi and CUDA_VISIBLE_DEVICES")
+    return Driver(version, devices)
+
+
+def devices() -> list[str]:
+    """The names of the GPUs that can be used; empty where there is none."""
+    return list(driver().devices)
+
+
+def driver_version() -> tuple[int, int] | None:
+    """The newest CUDA version that the driver supports; None without a driver."""
+    return driver().version
+
+
+def missing_reason() -> str | None:
+    """Why no GPU can be used; None where one can."""
+    return driver().reason
+
+
+def slug(name: str) -> str:
+    """A device's name as a target's: "NVIDIA GeForce RTX 4090" becomes "nvidia-geforce-rtx-4090"."""
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return words if words.startswith("nvidia-") else f"nvidia-{words}"
+
+
+def _version(library: ctypes.CDLL) -> tuple[int, int] | None:
+    number = ctypes.c_int()
+    if library.cuDriverGetVersion(ctypes.byref(number)) != _SUCCESS:
+        return None
+    return number.value // 1000, number.value % 1000 // 10
+
+
+def _devices(library: ctypes.CDLL) -> tuple[str, ...]:
+    count = ctypes.c_int()
+    library.cuDeviceGetCount(ctypes.byref(count))
+    return tuple(_device_name(library, ordinal) for ordinal in range(count.value))
+
+
+def _device_name(library: ctypes.CDLL, ordinal: int) -> str:
+    device, name = ctypes.c_int(), ctypes.create_string_buffer(256)
+    library.cuDeviceGet(ctypes.byref(device), ordinal)
+    library.cuDeviceGetName(name, len(name), device)
+    return name.value.decode(errors="replace")
+
+
+def _error(library: ctypes.CDLL, code: int) -> str:
+    text = ctypes.c_char_p()
+    library.cuGetErrorName(code, ctypes.byref(text))
+    return text.value.decode() if text.value else f"error {code}"

@@ -1,0 +1,86 @@
+"""Numba on the CPU: Python loops compiled by LLVM, the outer one spread over threads (`prange`)."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from py_backends import _contract, _numba
+from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText, Launch, Target
+
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+class Backend(_contract.Backend):
+    def targets(self) -> list[Target]:
+        try:
+            numba = _numba.load("numba")
+        except BackendUnavailable as missing:
+            return [Target.missing("cpu", missing.reason, missing.fix)]
+        return [Target("cpu", version=f"Numba {numba.__version__}, LLVM {_llvm_version()}")]
+
+    def open(self, target: str, threads: int) -> _contract.Device:
+        return Device(_numba.load("numba"), threads)
+
+
+class Device(_contract.HostDevice):
+    """Runs with `threads` threads of Numba's pool, whose size was fixed when Numba was imported."""
+
+    def __init__(self, numba: Any, threads: int) -> None:
+        self._numba = numba
+        most = numba.config.NUMBA_NUM_THREADS
+        self._threads = min(threads, most)
+        if threads > most:
+            self.note = f"Numba's pool has {most} threads, set by NUMBA_NUM_THREADS or the number of cores"
+        numba.set_num_threads(numba.get_num_threads())  # starts the pool, so that its kind is known
+        # Numba's own pool, taken where there is no OpenMP and no TBB, aborts the process when two threads meet.
+        self._turn = _ONE_AT_A_TIME if numba.threading_layer() == "workqueue" else nullcontext()
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        kernel = getattr(text.load(), text.kernel)
+        kernel.compile(_signature(self._numba, text, dtype))
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            *inputs, output = text.shaped(buffers, sizes)
+            with self._turn, self._thread_count():
+                kernel(*map(_read_only, inputs), output, *sizes)
+
+        return launch
+
+    @contextmanager
+    def _thread_count(self) -> Iterator[None]:
+        """The number of threads belongs to the calling thread in Numba: lend it ours, then give it back."""
+        before = self._numba.get_num_threads()
+        self._numba.set_num_threads(self._threads)
+        try:
+            yield
+        finally:
+            self._numba.set_num_threads(before)
+
+
+def _signature(numba: Any, text: KernelText, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """The types of one launch: inputs that are never written, an output, sizes."""
+    element = numba.from_dtype(dtype)
+    dimensions = text.problem.dimensions
+    *inputs, output = (len(shape) for shape in text.problem.shapes((1,) * len(dimensions)))
+    return (
+        *(numba.types.Array(element, ndim, "C", readonly=True) for ndim in inputs),
+        numba.types.Array(element, output, "C"),
+        *(numba.int64 for _ in dimensions),
+    )
+
+
+def _read_only(array: Array) -> Array:
+    """A view that cannot be written: Numba compiles for that, so that one compiled kernel takes every input."""
+    array.flags.writeable = False  # of the view that `shaped` made, not of the caller's array
+    return array
+
+
+def _llvm_version() -> str:
+    return ".".join(map(str, importlib.import_module("llvmlite.binding").llvm_version_info))

@@ -1,0 +1,198 @@
+"""Numba on an NVIDIA GPU: kernels written in Python for one thread of a grid.
+
+Without a GPU its kernels run in Numba's simulator, where every thread of the grid is a thread of Python:
+good for checking, useless for timing. Numba chooses between the two when it is imported, by a variable.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import threading
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from py_backends import _contract, _numba, _nvidia_driver
+from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText, Launch, Target
+
+_SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
+_MOST_GROUPS = (2**31 - 1, 65535, 65535)
+"""The largest grid that CUDA starts, by dimension; the kernels take what lies beyond it in strides."""
+
+
+class Backend(_contract.Backend):
+    def targets(self) -> list[Target]:
+        driver = _nvidia_driver.driver()
+        try:
+            _load()
+        except BackendUnavailable as missing:
+            return [Target.missing("emulated" if driver.reason else driver.targets[0], missing.reason, missing.fix)]
+        try:
+            _check_gpu()
+        except BackendUnavailable as missing:
+            return [_emulated(missing)]
+        version = f"{_version()}, driver for CUDA {'.'.join(map(str, driver.version or ()))}"
+        return [Target(name, device, version) for name, device in zip(driver.targets, driver.devices, strict=True)]
+
+    def open(self, target: str, threads: int) -> _contract.Device:
+        numba = _load()
+        if target == "emulated":
+            if not numba.config.ENABLE_CUDASIM:
+                raise BackendUnavailable("Numba's simulator is for checking, in a process that was started for it")
+            return Simulator()
+        _check_gpu()
+        return Gpu(_nvidia_driver.driver().targets.index(target))
+
+
+class Gpu(_contract.Device):
+    """One GPU. Each thread of the caller has a stream of its own, CUDA's per-thread default stream."""
+
+    def __init__(self, ordinal: int) -> None:
+        self._cuda = cuda = _cuda()
+        self._context = cuda.gpus[ordinal]
+        with self._context:
+            self._stream = cuda.per_thread_default_stream()
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        kernel, work_items = getattr(text.load(), text.kernel), text.work_items
+        with self._context:
+            kernel.compile(_signature(text, dtype))
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            groups = work_items.groups(text.named_sizes(sizes))
+            grid = tuple(map(min, groups, _MOST_GROUPS))
+            with self._context:
+                kernel[grid, work_items.group, self._stream](*buffers, *sizes)
+
+        return launch
+
+    def upload(self, array: Array) -> Buffer:
+        with self._context:
+            buffer = self._cuda.to_device(array, stream=self._stream)
+            self._stream.synchronize()
+        return buffer
+
+    def allocate(self, array: Array) -> Buffer:
+        with self._context:
+            return self._cuda.device_array(array.shape, array.dtype, stream=self._stream)
+
+    def wait(self) -> None:
+        with self._context:
+            self._stream.synchronize()
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        with self._context:
+            buffer.copy_to_host(array, stream=self._stream)
+            self._stream.synchronize()
+
+    def release(self, buffer: Buffer) -> None:
+        """Nothing to do: the memory goes back with the last reference, and Numba has no other way."""
+
+
+class Simulator(_contract.Device):
+    """The same kernels, with a thread of Python for every thread of the grid. Only in a worker."""
+
+    def __init__(self) -> None:
+        self._cuda = _cuda()
+        self._turn = threading.Lock()  # the simulator swaps the kernel's globals while it runs
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        kernel, work_items = getattr(text.load(), text.kernel), text.work_items
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            groups = work_items.groups(text.named_sizes(sizes))
+            with self._turn, warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # infinities are results here, not accidents
+                kernel[groups, work_items.group](*buffers, *sizes)
+
+        return launch
+
+    def upload(self, array: Array) -> Buffer:
+        return self._cuda.to_device(array)
+
+    def allocate(self, array: Array) -> Buffer:
+        return self._cuda.device_array(array.shape, array.dtype)
+
+    def wait(self) -> None:
+        """Nothing to wait for: a launch in the simulator returns when the grid is done."""
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        buffer.copy_to_host(array)
+
+    def release(self, buffer: Buffer) -> None:
+        """Nothing to do: the memory goes back with the last reference."""
+
+
+def _load() -> Any:
+    """Numba with its CUDA part; BackendUnavailable where one is missing."""
+    driver = _nvidia_driver.driver()
+    extra = "cpu" if driver.reason else driver.extra
+    numba = _numba.load(extra)
+    if importlib.util.find_spec("numba.cuda") is None:
+        raise BackendUnavailable("numba-cuda is not installed", f'pip install "py-backends[{extra}]"')
+    return numba
+
+
+def _cuda() -> Any:
+    return importlib.import_module("numba.cuda")
+
+
+@cache
+def _check_gpu() -> None:
+    """Run an empty kernel, which needs the driver, a GPU and CUDA's compiler; BackendUnavailable if it does not run."""
+    driver = _nvidia_driver.driver()
+    if driver.reason is not None:
+        raise BackendUnavailable(driver.reason, driver.fix)
+    fix = f'pip install "py-backends[{driver.extra}]"'
+    if importlib.util.find_spec("numba_cuda") is None:
+        raise BackendUnavailable("numba-cuda is not installed", fix)
+    if _load().config.ENABLE_CUDASIM:
+        raise BackendUnavailable("Numba was told to simulate", "unset NUMBA_ENABLE_CUDASIM")
+    try:
+        cuda = _cuda()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Numba finds that one thread is a bad use of a GPU
+            cuda.jit("void()")(_empty)[1, 1]()
+            cuda.synchronize()
+    except Exception as error:  # whatever the driver, the compiler or their libraries raise is the reason
+        reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
+        raise BackendUnavailable(f"Numba runs no kernel on the GPU: {reason.rstrip('.:')}", fix) from error
+
+
+def _empty() -> None:
+    return
+
+
+def _emulated(why: BackendUnavailable) -> Target:
+    return Target(
+        "emulated",
+        device="Numba's CUDA simulator on the CPU",
+        version=_version(),
+        reason=why.reason,
+        fix=why.fix,
+        emulated=True,
+        environment=_SIMULATOR,
+    )
+
+
+def _signature(text: KernelText, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """The types of one launch: flat arrays, inputs then output, and 64-bit sizes."""
+    numba = _load()
+    sizes = text.problem.dimensions
+    arrays = text.problem.shapes((1,) * len(sizes))
+    return (numba.types.Array(numba.from_dtype(dtype), 1, "C"),) * len(arrays) + (numba.int64,) * len(sizes)
+
+
+def _version() -> str:
+    """Of Numba, and of numba-cuda where it is installed: without it, Numba has an older one built in."""
+    numba = f"Numba {importlib.metadata.version('numba')}"
+    try:
+        return f"{numba}, numba-cuda {importlib.metadata.version('numba-cuda')}"
+    except importlib.metadata.PackageNotFoundError:
+        return numba

@@ -1,0 +1,105 @@
+"""NumPy: one call for the whole array, into compiled loops and BLAS. The baseline of every comparison."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+from py_backends import _contract
+from py_backends._contract import Buffer, KernelText, Launch, Target
+
+
+class Backend(_contract.Backend):
+    def targets(self) -> list[Target]:
+        return [Target("cpu", version=f"NumPy {np.__version__}, {_blas_name()}")]
+
+    def open(self, target: str, threads: int) -> _contract.Device:
+        return Device(threads)
+
+
+class Device(_contract.HostDevice):
+    """Runs with at most `threads` threads of BLAS; additions have one thread in NumPy whatever is asked for."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        # As many as the pool has anyway: then a launch need not touch it.
+        self._limited = any(usual != threads for usual in _LIMIT.without())
+        if self._limited:
+            with _LIMIT.at(threads):
+                granted = max(pool.num_threads for pool in _blas_pools())
+            if granted != threads:
+                self.note = f"NumPy's BLAS takes {granted} threads where {threads} are asked for"
+        elif not _blas_pools() and threads < (os.cpu_count() or 1):
+            self.note = "NumPy's BLAS cannot be told how many threads to take"
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        kernel = getattr(text.load(), text.kernel)
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            with self._limit(), np.errstate(all="ignore"):  # infinities are results here, not accidents
+                kernel(*text.shaped(buffers, sizes), *sizes)
+
+        return launch
+
+    def _limit(self) -> AbstractContextManager[None]:
+        return _LIMIT.at(self._threads) if self._limited else nullcontext()
+
+
+class _ThreadLimit:
+    """The number of BLAS threads, which belongs to the process: launches that agree on it share it.
+
+    A launch that wants another number waits until those have ended. The last one puts back what was
+    there before. A launch without a limit does not wait, and has the threads that there are.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._holders = 0
+        self._threads = 0
+        self._before: list[int] = []
+
+    def without(self) -> list[int]:
+        """The threads of each pool where nothing is limited."""
+        with self._changed:
+            return self._before if self._holders else [pool.num_threads for pool in _blas_pools()]
+
+    @contextmanager
+    def at(self, threads: int) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._holders == 0 or self._threads == threads)
+            if self._holders == 0:
+                self._threads = threads
+                self._before = [pool.num_threads for pool in _blas_pools()]
+                for pool in _blas_pools():
+                    pool.set_num_threads(threads)
+            self._holders += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._holders -= 1
+                if self._holders == 0:
+                    for pool, before in zip(_blas_pools(), self._before, strict=True):
+                        pool.set_num_threads(before)
+                    self._changed.notify_all()
+
+
+_LIMIT = _ThreadLimit()
+
+
+@cache
+def _blas_pools() -> list[Any]:
+    """The thread pools of the BLAS libraries loaded at the first call: NumPy's own comes with NumPy."""
+    return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _blas_name() -> str:
+    pools = _blas_pools()
+    return f"{pools[0].internal_api} {pools[0].version}" if pools else "a BLAS of unknown name"
