@@ -13,7 +13,6 @@ import numpy as np
 from py_backends import _contract, _numba
 from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText, Launch, Target
 
-
 _ONE_AT_A_TIME = threading.Lock()
 
 

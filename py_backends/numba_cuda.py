@@ -12,7 +12,7 @@ import importlib.util
 import threading
 import warnings
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -24,6 +24,7 @@ from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText,
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
 """The largest grid that CUDA starts, by dimension; the kernels take what lies beyond it in strides."""
+_QUIET_LOCK = threading.Lock()
 
 
 class Backend(_contract.Backend):
@@ -64,11 +65,16 @@ class Gpu(_contract.Device):
         with self._context:
             kernel.compile(_signature(text, dtype))
 
+        @lru_cache
+        def configured(grid: tuple[int, ...]) -> Any:
+            with _QUIET_LOCK, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Numba finds small grids a bad use of a GPU
+                return kernel[grid, work_items.group, self._stream]
+
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             groups = work_items.groups(text.named_sizes(sizes))
-            grid = tuple(map(min, groups, _MOST_GROUPS))
             with self._context:
-                kernel[grid, work_items.group, self._stream](*buffers, *sizes)
+                configured(tuple(map(min, groups, _MOST_GROUPS)))(*buffers, *sizes)
 
         return launch
 
@@ -156,8 +162,8 @@ def _check_gpu() -> None:
         raise BackendUnavailable("Numba was told to simulate", "unset NUMBA_ENABLE_CUDASIM")
     try:
         cuda = _cuda()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Numba finds that one thread is a bad use of a GPU
+        with _QUIET_LOCK, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as above: one thread is a small grid
             cuda.jit("void()")(_empty)[1, 1]()
             cuda.synchronize()
     except Exception as error:  # whatever the driver, the compiler or their libraries raise is the reason
