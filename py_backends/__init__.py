@@ -1,7 +1,20 @@
-"""One computation in every parallel programming model that Python can reach."""
+"""One computation in every parallel programming model that Python can reach.
 
+    import py_backends as pb
+    c = pb.matmul(a, b, backend="openmp")
+
+Every kernel is a function of this package, named as the kernel. `backends()` lists what this machine
+has, and `compare()` runs, checks and times all of it. Importing the package imports no optional library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module as _import_module
 from pathlib import Path as _Path
 from pkgutil import extend_path as _extend_path
+from typing import Any as _Any
+
+__version__ = "0.1.0"
 
 # The package may lie in two places at once: run from a clone, its modules come from there and the
 # compiled ones from wherever they were installed. The clone's kernels/ stand beside the package.
@@ -9,3 +22,16 @@ __path__ = _extend_path(__path__, __name__)
 _clone = _Path(__file__).parent.parent
 if (_clone / "kernels").is_dir() and (_clone / "CMakeLists.txt").is_file():
     __path__.insert(1, str(_clone))
+
+
+def __getattr__(name: str) -> _Any:
+    """Find what needs NumPy or more when it is first used, so that `py-backends --help` starts at once."""
+    if name.startswith("_"):  # a submodule that is being imported
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = _import_module("py_backends._public").find(name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_import_module("py_backends._public").names()])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from py_backends import _discovery
 from py_backends._contract import KernelText, Problem, Target
+from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Row
 
 DTYPES = ("float32", "float64")
@@ -70,7 +72,7 @@ class PlannedRow:
     text: KernelText | None
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[Any]:
         return np.dtype(self.row.dtype)
 
     @property
@@ -79,7 +81,7 @@ class PlannedRow:
         return self.row.kernel, self.row.dtype, self.requested
 
 
-def plan(request: Request, found: Sequence[tuple[str, Target]]) -> list[PlannedRow]:
+def plan(request: Request, found: Sequence[BackendTarget]) -> list[PlannedRow]:
     """All rows for the targets that were found; ValueError where a named target is nowhere among them."""
     for name in request.targets or ():
         _discovery.known(name, sorted({target.name for _, target in found}), "target")

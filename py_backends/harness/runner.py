@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +41,7 @@ class Runner:
         self._prepared: dict[tuple[str, str, str], Prepared] = {}
         self._cannot_open: WorkerFailed | None = None
 
-    def prepare(self, text: KernelText, dtype: np.dtype) -> Prepared:
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
         """Compile a kernel, once; WorkerFailed where that fails."""
         key = (text.kernel, text.variant, dtype.name)
         worker = self._open()
@@ -67,7 +69,8 @@ class Runner:
         """Let the worker give a case's memory back."""
         if self._worker and id(case) in self._loaded:
             self._loaded.remove(id(case))
-            self._ask(self._worker, "unload", case=id(case))
+            with contextlib.suppress(WorkerFailed):  # a worker that died on it is started anew when needed
+                self._ask(self._worker, "unload", case=id(case))
 
     def close(self) -> None:
         """End the worker."""
@@ -106,12 +109,12 @@ class Runner:
         return worker
 
     @staticmethod
-    def _arguments(text: KernelText, case: Case) -> dict[str, object]:
+    def _arguments(text: KernelText, case: Case) -> dict[str, Any]:
         return {"case": id(case), "kernel": text.kernel, "variant": text.variant, "dtype": case.dtype.name}
 
-    def _ask(self, worker: Worker, do: str, **arguments: object) -> dict:
+    def _ask(self, worker: Worker, do: str, **arguments: Any) -> dict[str, Any]:
         try:
-            return worker.ask(do, **arguments)  # type: ignore[arg-type]  # descriptors is among them
+            return worker.ask(do, **arguments)
         except WorkerFailed as failed:
             if failed.status in ("crashed", "timeout"):
                 self._forget()

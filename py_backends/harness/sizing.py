@@ -15,17 +15,12 @@ _STEP = 8
 """Growth of the work from one estimate to the next."""
 
 
-def scaled(problem: Problem, sizes: Sizes, fraction: float) -> Sizes:
-    """`sizes` shrunk evenly in all dimensions to about `fraction` of the work; none falls below 1."""
-    factor = fraction ** (1 / len(sizes))
-    return tuple(min(size, max(1, round(size * factor))) for size in sizes)
-
-
 def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
     """Shapes from a small one up to `sizes`, each with about 8 times the work of the one before."""
     steps = max(0, math.ceil(math.log(problem.work(sizes) / _SMALLEST_WORK, _STEP)))
     for step in range(steps, 0, -1):
-        yield scaled(problem, sizes, _STEP**-step)
+        shrink = _STEP ** (-step / len(sizes))
+        yield tuple(min(size, max(1, round(size * shrink))) for size in sizes)
     yield sizes
 
 
@@ -57,5 +52,11 @@ def fair_cap(costs: Sequence[float], budget: float) -> float:
 
 
 def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Sizes:
-    """The shape, `sizes` or smaller, that takes at most `cap` seconds where `sizes` takes `seconds`."""
-    return sizes if seconds <= cap else scaled(problem, sizes, cap / seconds)
+    """The shape, `sizes` or smaller, that takes at most about `cap` seconds where `sizes` takes `seconds`.
+
+    Halves all dimensions until it fits: coarse steps, so that two runs on one machine choose alike.
+    """
+    shape = sizes
+    while seconds * problem.work(shape) / problem.work(sizes) > cap and max(shape) > 1:
+        shape = tuple(-(-size // 2) for size in shape)
+    return shape

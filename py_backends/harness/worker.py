@@ -11,7 +11,6 @@ import ctypes
 import signal
 import sys
 import traceback
-from dataclasses import asdict
 from time import perf_counter
 from typing import Any
 
@@ -37,7 +36,7 @@ class Session:
     def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
         """Every target of a backend, probed here."""
         found = _discovery.backend(backend).targets()
-        return {"targets": [asdict(target) | {"environment": dict(target.environment)} for target in found]}
+        return {"targets": [vars(target) | {"environment": dict(target.environment)} for target in found]}
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
         """Open the target on which everything else runs."""

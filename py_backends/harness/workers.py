@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -72,10 +73,8 @@ class Worker:
         if self._closed:
             return
         self._closed = True
-        try:
+        with contextlib.suppress(ProcessLookupError):  # it may have ended by itself, and its group with it
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has ended by itself, and so has its group
         self._process.wait()
         self._channel.close()
 

@@ -1,0 +1,72 @@
+"""What a comparison runs on: one worker a (backend, target), and the cases that they share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import psutil
+
+from py_backends._contract import Problem, Target
+from py_backends.harness.case import Case
+from py_backends.harness.runner import Runner
+
+Sizes = tuple[int, ...]
+
+_COPIES = 6
+"""Memory that a case takes over its own arrays, at most: reference, bound, and what a backend copies."""
+
+
+class Bench:
+    """Holds workers and shared memory; leaving it ends the ones and frees the other."""
+
+    def __init__(self, threads: int, seed: int) -> None:
+        self._threads, self._seed = threads, seed
+        self._runners: dict[tuple[str, str], Runner] = {}
+        self._cases: dict[tuple[str, Sizes, str], Case] = {}
+        self._lock = Lock()
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for runner in self._runners.values():
+            runner.close()
+        for case in self._cases.values():
+            case.close()
+
+    def runner(self, backend: str, target: Target) -> Runner:
+        """The way to a (backend, target); its worker starts when it is first needed."""
+        return self._runners.setdefault((backend, target.name), Runner(backend, target, self._threads))
+
+    def case(self, problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> Case:
+        """The one case of these sizes; MemoryError, with a sentence, where this machine has too little."""
+        key = (problem.name, sizes, dtype.name)
+        with self._lock:
+            if key not in self._cases:
+                _check_memory(problem, sizes, dtype)
+                self._cases[key] = Case(problem, sizes, dtype, self._seed)
+            return self._cases[key]
+
+    def keep_only(self, cases: Sequence[Case]) -> None:
+        """Free the cases that served for estimates."""
+        for key, case in list(self._cases.items()):
+            if case not in cases:
+                for runner in self._runners.values():
+                    runner.unload(case)
+                self._cases.pop(key).close()
+
+
+def _check_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> None:
+    needed = problem.bytes(sizes, dtype) * _COPIES
+    free = psutil.virtual_memory().available
+    if needed > free:
+        shape = " x ".join(map(str, sizes))
+        raise MemoryError(f"{problem.name} {shape} needs about {_gigabytes(needed)}, and {_gigabytes(free)} are free")
+
+
+def _gigabytes(count: int) -> str:
+    return f"{math.ceil(count / 1e8) / 10:,.1f} GB"

@@ -1,0 +1,232 @@
+"""The comparison: probe, plan, estimate, check, time in rounds, check again."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import groupby
+from time import monotonic
+from typing import Any, Protocol
+
+import py_backends
+from py_backends.harness import doctor, machine
+from py_backends.harness.bench import Bench, Sizes
+from py_backends.harness.case import Case
+from py_backends.harness.plan import PlannedRow, Request, named, plan
+from py_backends.harness.results import Report, Seconds
+from py_backends.harness.rounds import MOST_ROUNDS, TimedRow, run_rounds
+from py_backends.harness.runner import Prepared
+from py_backends.harness.sizing import affordable, estimate, fair_cap
+from py_backends.harness.summary import add_note, summarise
+from py_backends.harness.workers import WorkerFailed
+
+DEFAULT_BUDGET = 40.0
+_RUNS_IF_TIMED, _RUNS_IF_CHECKED = 14, 2
+"""Runs for which a row must have time: checks, settling, and rounds enough for an interval; or one check."""
+_LONGEST_ESTIMATE = 0.25
+"""Of a row's even share of the budget: no run that only serves an estimate may take longer."""
+
+
+class Progress(Protocol):
+    """Is told how far the comparison has come, in the units of its own choice."""
+
+    def update(self, done: float, total: float, text: str) -> None: ...
+
+
+class _Silence:
+    def update(self, done: float, total: float, text: str) -> None:
+        pass
+
+
+def compare(
+    kernels: Sequence[str] | None = None,
+    backends: Sequence[str] | None = None,
+    targets: Sequence[str] | None = None,
+    variants: Sequence[str] | None = None,
+    dtypes: Sequence[str] | None = None,
+    shapes: Mapping[str, Sequence[Sizes]] | None = None,
+    threads: int | None = None,
+    seed: int = 1,
+    budget: float = DEFAULT_BUDGET,
+    progress: Progress | None = None,
+    command: str | None = None,
+) -> Report:
+    """Run kernels on every backend and target of this machine, check that all agree, and time each.
+
+    kernels, backends, targets, variants, dtypes: names. None takes all kernels, backends and targets,
+        the variant `tuned` where a backend has it and else `lecture`, and float32.
+    shapes: for a kernel, the sizes to run it at; the kernel's own choice where None.
+    threads: for every backend that runs on the CPU; all logical CPUs where None.
+    seed: of the generator that draws the inputs.
+    budget: seconds for the whole; a row that would take more than its share runs at a smaller shape.
+    progress: is told what runs.
+    command: the command line, for the record.
+
+    Raises ValueError for unknown names and impossible sizes. Interrupted by Ctrl-C it returns what it
+    has, with `interrupted` set.
+    """
+    request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), dict(shapes or {}))
+    threads = machine.cpus() if threads is None else threads
+    if threads < 1 or seed < 0 or not budget > 0:
+        raise ValueError("threads and budget must be positive, and seed not negative")
+    settings = {"seed": seed, "threads": threads, "budget_seconds": budget, "command": command}
+    with Bench(threads, seed) as bench, ThreadPoolExecutor(1) as background:
+        described = background.submit(machine.describe)
+        comparison = Comparison(bench, monotonic() + budget, random.Random(seed), progress or _Silence())
+        try:
+            comparison.run(request)
+        except KeyboardInterrupt:
+            comparison.interrupt()
+        return comparison.report(settings, described)
+
+
+class Comparison:
+    """One run of `compare`. A row without a text, or with a reason, is done with."""
+
+    def __init__(self, bench: Bench, deadline: float, order: random.Random, progress: Progress) -> None:
+        self._bench, self._deadline, self._order, self._progress = bench, deadline, order, progress
+        self._begin = monotonic()
+        self._created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        self._rows: list[PlannedRow] = []
+        self._timed: list[TimedRow] = []
+        self._interrupted = False
+
+    def run(self, request: Request) -> None:
+        """All of it. What is finished when an exception interrupts it stays."""
+        self._progress.update(0, 1, "looking for backends")
+        self._rows = plan(request, doctor.probe(request.chosen_backends()))
+        waiting = [row for row in self._rows if row.text is not None]
+        estimates = self._estimate(waiting)
+        self._shorten(estimates)
+        self._check_and_settle([row for row, _ in estimates])
+        self._time()
+        self._check_what_timing_left()
+
+    def interrupt(self) -> None:
+        """Say of the rows that are not finished why they are not."""
+        self._interrupted = True
+        for planned in self._rows:
+            if planned.row.status == "skipped" and planned.row.reason is None:
+                planned.row.reason = "interrupted before its turn"
+
+    def report(self, settings: dict[str, Any], described: Future[dict[str, Any]]) -> Report:
+        """The results so far."""
+        summarise([row for row in self._timed if row.planned.row.status == "ok"])
+        return Report(
+            created=self._created,
+            package_version=py_backends.__version__,
+            machine=described.result(),
+            settings=settings,
+            rows=[planned.row for planned in self._rows],
+            seconds_taken=monotonic() - self._begin,
+            interrupted=self._interrupted,
+        )
+
+    def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
+        """Prepare every row and estimate the seconds of one run; several backends at once."""
+        estimates: list[tuple[PlannedRow, float]] = []
+        limit = _LONGEST_ESTIMATE * (self._deadline - monotonic()) / max(1, len(rows))
+        by_runner = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
+
+        def of_one_worker(group: list[PlannedRow]) -> None:
+            for planned in group:
+                self._progress.update(len(estimates), len(rows), f"preparing {_title(planned)}")
+                try:
+                    estimates.append((planned, self._estimate_row(planned, limit)))
+                except (WorkerFailed, MemoryError) as failed:
+                    _fail(planned, failed)
+
+        with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
+            list(pool.map(of_one_worker, by_runner))
+        order = {id(planned): index for index, planned in enumerate(rows)}
+        return sorted(estimates, key=lambda estimate: order[id(estimate[0])])
+
+    def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
+        text, dtype = planned.text, planned.dtype
+        assert text is not None  # only rows with a text are waiting
+        runner = self._bench.runner(planned.row.backend, planned.target)
+        prepared: Prepared = runner.prepare(text, dtype)
+        planned.row.seconds = Seconds(prepare=prepared.seconds)
+        if prepared.note:
+            add_note(planned.row, prepared.note)
+
+        def seconds_at(sizes: Sizes) -> float:
+            case = self._bench.case(planned.problem, sizes, dtype)
+            return runner.sample(text, case, warm_up=0, repetitions=0).end_to_end
+
+        return estimate(planned.problem, planned.requested, seconds_at, limit)
+
+    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]]) -> None:
+        """Give the rows that would take more than their share of the time a smaller shape, and say so."""
+        runs = [_RUNS_IF_CHECKED if row.target.emulated else _RUNS_IF_TIMED for row, _ in estimates]
+        costs = [count * seconds for count, (_, seconds) in zip(runs, estimates, strict=True)]
+        cap = fair_cap(costs, max(0.0, self._deadline - monotonic()))
+        for count, (planned, seconds) in zip(runs, estimates, strict=True):
+            sizes = affordable(planned.problem, planned.requested, seconds, cap / count)
+            if sizes != planned.requested:
+                planned.row.shape = named(planned.problem, sizes)
+                wanted = "x".join(map(str, planned.requested))
+                add_note(planned.row, f"shortened from {wanted}, where one run would take about {seconds:.2g} s")
+
+    def _check_and_settle(self, rows: Sequence[PlannedRow]) -> None:
+        """Check each row at its shape; those that are right and have their device are made ready for timing."""
+        cases = {id(row): case for row in rows if (case := self._case(row)) is not None}
+        self._bench.keep_only(list(cases.values()))
+        checked = [row for row in rows if id(row) in cases]
+        for number, planned in enumerate(checked):
+            self._progress.update(number, len(checked), f"checking {_title(planned)}")
+            timed = TimedRow(planned, self._bench.runner(planned.row.backend, planned.target), cases[id(planned)])
+            try:
+                timed.check()
+                if planned.row.status == "ok":
+                    timed.settle()
+                    self._timed.append(timed)
+            except (WorkerFailed, MemoryError) as failed:
+                _fail(planned, failed)
+
+    def _case(self, planned: PlannedRow) -> Case | None:
+        sizes = tuple(planned.row.shape.values())
+        try:
+            return self._bench.case(planned.problem, sizes, planned.dtype)
+        except MemoryError as failed:
+            _fail(planned, failed)
+            return None
+
+    def _time(self) -> None:
+        def progress(number: int, row: TimedRow) -> None:
+            done = max(number / MOST_ROUNDS, (monotonic() - begin) / max(1e-9, self._deadline - begin))
+            self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {_title(row.planned)}")
+
+        begin = monotonic()
+        run_rounds(self._timed, self._deadline, self._order, progress)
+
+    def _check_what_timing_left(self) -> None:
+        """One more timed sample of each row, on an output of NaN, judged like the first run."""
+        for number, timed in enumerate(self._timed):
+            self._progress.update(number, len(self._timed), f"checking again {_title(timed.planned)}")
+            try:
+                if timed.failed:
+                    raise timed.failed
+                timed.check_timed()
+            except WorkerFailed as failed:
+                _fail(timed.planned, failed)
+
+
+def _fail(planned: PlannedRow, failed: WorkerFailed | MemoryError) -> None:
+    row = planned.row
+    row.check = row.seconds = None
+    if isinstance(failed, MemoryError):
+        row.status, row.reason = "skipped", str(failed)
+    else:
+        row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
+
+
+def _worker_key(planned: PlannedRow) -> tuple[str, str]:
+    return planned.row.backend, planned.row.target
+
+
+def _title(planned: PlannedRow) -> str:
+    row = planned.row
+    return f"{row.kernel} {row.dtype} {row.backend} {row.target}"
