@@ -1,0 +1,101 @@
+# Extension modules made of kernel texts, each text compiled for several instruction sets.
+include(CheckCXXCompilerFlag)
+include(CheckCXXSourceCompiles)
+
+check_cxx_source_compiles("
+  #if !defined(__x86_64__)
+  #error not x86-64
+  #endif
+  int main() {}" PY_BACKENDS_X86_64)
+
+set(PY_BACKENDS_COMPILER "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+set(PY_BACKENDS_INSTRUCTION_SETS "")
+set(PY_BACKENDS_MODULES "")
+set(PY_BACKENDS_LEFT_OUT "")
+
+# Whatever CXXFLAGS say, an instance is for its instruction set and for no other CPU than that, obeys IEEE 754,
+# and is not optimised together with the rest of the program, which could move its instructions there.
+set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math)
+if(PY_BACKENDS_X86_64)
+  list(APPEND PY_BACKENDS_INSTANCE_FLAGS -march=x86-64 -mtune=generic)
+endif()
+
+# add_instruction_set(NAME FLAG...): compile texts for it too, if the compiler can.
+function(add_instruction_set name)
+  string(JOIN " " flags ${ARGN})
+  check_cxx_compiler_flag("${flags}" "PY_BACKENDS_COMPILER_HAS_${name}")
+  if(PY_BACKENDS_COMPILER_HAS_${name})
+    set(PY_BACKENDS_FLAGS_${name} "${ARGN}" PARENT_SCOPE)
+    set(PY_BACKENDS_INSTRUCTION_SETS ${PY_BACKENDS_INSTRUCTION_SETS} ${name} PARENT_SCOPE)
+  endif()
+endfunction()
+
+# add_kernel_module(BACKEND LIBRARY...): the module BACKEND from every kernels/KERNEL/VARIANT/BACKEND.cpp.
+function(add_kernel_module backend)
+  set(generated "${CMAKE_CURRENT_BINARY_DIR}/${backend}")
+  set(table "")
+  set(sources "")
+  file(GLOB texts CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/kernels/*/*/${backend}.cpp")
+  foreach(INSTANCE_TEXT IN LISTS texts)
+    string(REGEX MATCH "([^/]+)/([^/]+)/[^/]+$" _ "${INSTANCE_TEXT}")
+    set(INSTANCE_KERNEL "${CMAKE_MATCH_1}")
+    set(INSTANCE_VARIANT "${CMAKE_MATCH_2}")
+    file(SHA256 "${INSTANCE_TEXT}" INSTANCE_SHA256)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${INSTANCE_TEXT}")
+    foreach(INSTANCE_SET IN LISTS PY_BACKENDS_INSTRUCTION_SETS)
+      set(INSTANCE_SYMBOL "${backend}_${INSTANCE_KERNEL}_${INSTANCE_VARIANT}_${INSTANCE_SET}")
+      set(source "${generated}/${INSTANCE_SYMBOL}.cpp")
+      configure_file(cpp_ext/instance.cpp.in "${source}" @ONLY)
+      set_source_files_properties("${source}" PROPERTIES
+        COMPILE_OPTIONS "${PY_BACKENDS_INSTANCE_FLAGS};${PY_BACKENDS_FLAGS_${INSTANCE_SET}}")
+      list(APPEND sources "${source}")
+      string(APPEND table "INSTANCE(${INSTANCE_SYMBOL})\n")
+    endforeach()
+  endforeach()
+  file(CONFIGURE OUTPUT "${generated}/instances.inc" CONTENT "${table}" @ONLY)
+
+  pybind11_add_module(${backend} MODULE NO_EXTRAS cpp_ext/kernel_module.cpp ${sources})
+  target_compile_definitions(${backend} PRIVATE MODULE_NAME=${backend})
+  target_compile_options(${backend} PRIVATE -Wall -Wextra)
+  target_include_directories(${backend} PRIVATE cpp_ext "${generated}")
+  target_link_libraries(${backend} PRIVATE ${ARGN})
+  set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} ${backend} PARENT_SCOPE)
+endfunction()
+
+# leave_out(MODULE REASON FIX): note why a module is not built, for whoever asks for it at run time.
+macro(leave_out module reason fix)
+  message(STATUS "Without ${module}: ${reason}")
+  list(APPEND PY_BACKENDS_LEFT_OUT "\"${module}\": {\"reason\": \"${reason}\", \"fix\": \"${fix}\"}")
+endmacro()
+
+# place_modules(): bring what was built to where Python finds it: into a wheel, else beside the sources.
+function(place_modules)
+  string(JOIN ",\n    " left_out ${PY_BACKENDS_LEFT_OUT})
+  set(record "${CMAKE_CURRENT_BINARY_DIR}/build.${Python_SOABI}.json")
+  file(CONFIGURE OUTPUT "${record}" @ONLY CONTENT [[{
+  "compiler": "@PY_BACKENDS_COMPILER@",
+  "build_type": "@CMAKE_BUILD_TYPE@",
+  "left_out": {
+    @left_out@
+  }
+}
+]])
+  if(SKBUILD AND NOT SKBUILD_STATE STREQUAL "editable")
+    install(TARGETS ${PY_BACKENDS_MODULES} LIBRARY DESTINATION py_backends/_compiled)
+    install(FILES "${record}" DESTINATION py_backends/_compiled)
+    return()
+  endif()
+  # Modules are built apart and copied, so that whichever preset was built last is the one that runs.
+  set(folder "${CMAKE_CURRENT_SOURCE_DIR}/py_backends/_compiled")
+  set(copies "")
+  foreach(module IN LISTS PY_BACKENDS_MODULES)
+    list(APPEND copies COMMAND "${CMAKE_COMMAND}" -E copy_if_different "$<TARGET_FILE:${module}>" "${folder}")
+  endforeach()
+  add_custom_target(place ALL
+    COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${record}" "${folder}"
+    ${copies}
+    VERBATIM)
+  if(PY_BACKENDS_MODULES)
+    add_dependencies(place ${PY_BACKENDS_MODULES})
+  endif()
+endfunction()

@@ -1,0 +1,27 @@
+# The module sycl_compiler: host code that calls the SYCL runtime's own compiler. It needs the headers and the
+# library of the SYCL runtime, and dpctl's headers, as the wheels of dpctl and intel-sycl-rt bring them.
+
+function(add_sycl_compiler)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/cmake/locate_sycl.py"
+    OUTPUT_VARIABLE found ERROR_VARIABLE reason RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE
+                                                                       ERROR_STRIP_TRAILING_WHITESPACE)
+  if(failed)
+    leave_out(sycl_compiler "when this was built, ${reason}" "pip install dpctl, then build again")
+    set(PY_BACKENDS_LEFT_OUT "${PY_BACKENDS_LEFT_OUT}" PARENT_SCOPE)
+    return()
+  endif()
+  list(GET found 0 library)
+  list(REMOVE_AT found 0)
+
+  pybind11_add_module(sycl_compiler MODULE NO_EXTRAS cpp_ext/sycl_compiler.cpp)
+  target_include_directories(sycl_compiler SYSTEM PRIVATE ${found})
+  target_compile_definitions(sycl_compiler PRIVATE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
+  target_compile_options(sycl_compiler PRIVATE -Wall -Wextra)
+  target_link_libraries(sycl_compiler PRIVATE "${library}")
+  # In an environment the module lies in lib/pythonX.Y/site-packages/py_backends/_compiled and libsycl in lib.
+  # Elsewhere it is found because dpctl, which is imported first, has loaded it already.
+  set_target_properties(sycl_compiler PROPERTIES
+    BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../../../..")
+  set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} sycl_compiler PARENT_SCOPE)
+endfunction()

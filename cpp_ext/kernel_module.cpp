@@ -1,0 +1,161 @@
+// The Python module of one C++ backend: finds its compiled kernels and calls them on NumPy arrays in place.
+//
+// CMake builds it once a backend, as MODULE_NAME, with instances.inc naming the backend's instances. Nothing
+// here knows a kernel or a variant by name.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "instance.hpp"
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+#define INSTANCE(symbol) extern const Instance symbol;
+#include "instances.inc"
+#undef INSTANCE
+
+namespace py = pybind11;
+
+namespace {
+
+const Instance* const instances[] = {
+#define INSTANCE(symbol) &symbol,
+#include "instances.inc"
+#undef INSTANCE
+};
+
+/// For as long as it lives, parallel regions that the calling thread starts have `threads` threads.
+class ThreadLimit {
+ public:
+#if defined(_OPENMP)
+  explicit ThreadLimit(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  ~ThreadLimit() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+#else
+  explicit ThreadLimit(int) {}
+#endif
+
+ public:
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+};
+
+/// A Python sequence, as a list or tuple whose items are reached without calls.
+class Items {
+ public:
+  Items(py::handle sequence, int expected, const char* what)
+      : fast_(py::reinterpret_steal<py::object>(PySequence_Fast(sequence.ptr(), "arrays and sizes come in sequences"))) {
+    if (!fast_) throw py::error_already_set();
+    if (PySequence_Fast_GET_SIZE(fast_.ptr()) != expected) {
+      throw py::value_error("this kernel takes " + std::to_string(expected) + " " + what + ", not " +
+                            std::to_string(PySequence_Fast_GET_SIZE(fast_.ptr())));
+    }
+  }
+  py::handle operator[](int at) const { return PySequence_Fast_GET_ITEM(fast_.ptr(), at); }
+
+ private:
+  py::object fast_;
+};
+
+/// The data of an array that the kernel can use as it is; an error, never a copy, for any other.
+template <typename T>
+void* data_of(py::handle item, bool output) {
+  if (!py::isinstance<py::array_t<T, 0>>(item)) {
+    throw py::type_error("a kernel for " + std::string(py::str(py::dtype::of<T>())) + " takes arrays of that dtype, not " +
+                         (py::isinstance<py::array>(item) ? std::string(py::str(item.attr("dtype")))
+                                                          : std::string(py::str(py::type::of(item)))));
+  }
+  const auto array = py::reinterpret_borrow<py::array>(item);
+  constexpr int needed = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
+  if ((array.flags() & needed) != needed) throw py::value_error("a kernel takes C-contiguous and aligned arrays");
+  if (output && !array.writeable()) throw py::value_error("the output is read-only");
+  return const_cast<void*>(array.data());
+}
+
+/// A compiled kernel for one instruction set and dtype.
+class Kernel {
+ public:
+  Kernel(const Instance& instance, bool double_precision) : instance_(instance), double_precision_(double_precision) {}
+
+  std::string kernel() const { return instance_.kernel; }
+  std::string variant() const { return instance_.variant; }
+  std::string instruction_set() const { return instance_.instruction_set; }
+  std::string sha256() const { return instance_.sha256; }
+  std::string dtype() const { return double_precision_ ? "float64" : "float32"; }
+
+  /// Run the kernel. The interpreter lock is free meanwhile; references keep the arrays alive.
+  void operator()(py::handle buffers, py::handle sizes, int threads) const {
+    if (threads < 1) throw py::value_error("a kernel runs on at least one thread, not " + std::to_string(threads));
+    std::array<py::object, most_arguments> alive;
+    std::array<void*, most_arguments> arrays;
+    std::array<std::int64_t, most_arguments> lengths;
+    const Items given(buffers, instance_.arrays, "arrays");
+    for (int at = 0; at < instance_.arrays; ++at) {
+      const bool output = at == instance_.arrays - 1;
+      arrays[at] = double_precision_ ? data_of<double>(given[at], output) : data_of<float>(given[at], output);
+      alive[at] = py::reinterpret_borrow<py::object>(given[at]);
+    }
+    const Items given_sizes(sizes, instance_.sizes, "sizes");
+    for (int at = 0; at < instance_.sizes; ++at) {
+      lengths[at] = given_sizes[at].cast<std::int64_t>();
+      if (lengths[at] < 0) throw py::value_error("a size is negative: " + std::to_string(lengths[at]));
+    }
+    const py::gil_scoped_release unlocked;
+    const ThreadLimit limit(threads);
+    (double_precision_ ? instance_.float64 : instance_.float32)(arrays.data(), lengths.data());
+  }
+
+ private:
+  const Instance& instance_;
+  bool double_precision_;
+};
+
+std::vector<Kernel> kernels() {
+  std::vector<Kernel> all;
+  for (const Instance* instance : instances) {
+    all.emplace_back(*instance, false);
+    all.emplace_back(*instance, true);
+  }
+  return all;
+}
+
+/// Every instruction set that texts are compiled for, best first: its name, what a CPU needs for it, and
+/// whether this CPU (and its operating system, for the wide registers) has that.
+std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512cd");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return {{"avx512", "AVX-512 (F, VL, BW, DQ and CD)", avx512}, {"avx2", "AVX2 and FMA", avx2}, {"sse", "SSE2", true}};
+#else
+  return {{"baseline", "nothing", true}};
+#endif
+}
+
+}  // namespace
+
+PYBIND11_MODULE(MODULE_NAME, module) {
+  // A type of the module's own: the modules of other backends bind the same class under the same name.
+  py::class_<Kernel>(module, "Kernel", py::module_local())
+      .def_property_readonly("kernel", &Kernel::kernel)
+      .def_property_readonly("variant", &Kernel::variant)
+      .def_property_readonly("instruction_set", &Kernel::instruction_set)
+      .def_property_readonly("dtype", &Kernel::dtype)
+      .def_property_readonly("sha256", &Kernel::sha256)
+      .def("__call__", &Kernel::operator(), py::arg("buffers"), py::arg("sizes"), py::arg("threads"));
+  module.def("kernels", &kernels);
+  module.def("instruction_sets", &instruction_sets);
+}

@@ -1,0 +1,49 @@
+"""The extension modules, and why one is not there.
+
+CMake places them here, or a wheel brings them. Beside them lies a record of the build, as JSON: the
+compiler, and for each module that was left out the reason and the fix.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sysconfig
+from functools import cache
+from pathlib import Path
+from pkgutil import extend_path
+from types import ModuleType
+from typing import Any
+
+from py_backends._contract import BackendUnavailable
+
+# Run from a clone, the package's modules come from there, and the compiled ones from there or from
+# wherever the package was installed.
+__path__ = extend_path(__path__, __name__)
+
+
+def load(name: str) -> ModuleType:
+    """The extension module of that name; BackendUnavailable, with the reason and the fix, if it is not there."""
+    try:
+        return importlib.import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+        why: dict[str, str] = build().get("left_out", {}).get(name)
+        if why is None:
+            raise BackendUnavailable("its extension module has not been built", "make, or pip install .") from None
+        raise BackendUnavailable(why["reason"], why["fix"] or None) from None
+    except ImportError as error:
+        raise BackendUnavailable(f"its extension module cannot be loaded: {error}", "make, or pip install .") from error
+
+
+@cache
+def build() -> dict[str, Any]:
+    """The record of the build for this Python; empty if there was none."""
+    name = f"build.{sysconfig.get_config_var('SOABI')}.json"
+    for folder in __path__:
+        record = Path(folder, name)
+        if record.is_file():
+            found: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
+            return found
+    return {}

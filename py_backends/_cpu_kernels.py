@@ -1,0 +1,91 @@
+"""What the C++ backends share: kernels compiled ahead of time, once for each instruction set."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from py_backends import _compiled
+from py_backends._contract import BackendUnavailable, Buffer, HostDevice, KernelText, Launch, Target
+
+Kernel = Callable[[Sequence[Buffer], Sequence[int], int], None]
+
+
+class Device(HostDevice):
+    """The CPU, running the kernels of one extension module for one instruction set."""
+
+    def __init__(self, module: str, instruction_set: str, threads: int = 1) -> None:
+        self._kernels = _kernels(module)
+        self._instruction_set = instruction_set
+        self._threads = threads
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        """Look the kernel up, and note whether its text is still the one that was compiled."""
+        key = (text.kernel, text.variant, self._instruction_set, dtype.name)
+        if key not in self._kernels:
+            raise BackendUnavailable(f"{_place(text)} has not been compiled for {dtype.name}", "make")
+        kernel, compiled = self._kernels[key]
+        same = hashlib.sha256(text.path.read_bytes()).hexdigest() == compiled
+        self.note = None if same else f"{_place(text)} has changed since it was compiled: run make"
+        threads = self._threads
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            kernel(buffers, sizes, threads)
+
+        return launch
+
+
+def instruction_sets(module: str) -> list[tuple[str, str, bool]]:
+    """The instruction sets of an extension module, best first: name, what it needs, whether it is there.
+
+    Raises BackendUnavailable where the module is not there.
+    """
+    sets: list[tuple[str, str, bool]] = _compiled.load(module).instruction_sets()
+    return sets
+
+
+def best_instruction_set(module: str) -> str:
+    """The best that this CPU has; BackendUnavailable where the module is not there."""
+    return next(name for name, _, there in instruction_sets(module) if there)
+
+
+def cpu_target(module: str) -> Target:
+    """The target `cpu` of a backend that takes the best instruction set by itself."""
+    try:
+        instruction_set = best_instruction_set(module)
+    except BackendUnavailable as unavailable:
+        return Target.missing("cpu", unavailable.reason, unavailable.fix)
+    return Target("cpu", device=cpu_name(), version=f"{instruction_set}, {compiler()}")
+
+
+def compiler() -> str:
+    """The compiler of the extension modules, with its version."""
+    return str(_compiled.build().get("compiler", "unknown compiler"))
+
+
+@cache
+def cpu_name() -> str | None:
+    """What the CPU calls itself; None where the system does not say."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if not cpuinfo.is_file():
+        return None
+    names = (line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name"))
+    return next(names, None)
+
+
+@cache
+def _kernels(module: str) -> dict[tuple[str, str, str, str], tuple[Kernel, str]]:
+    """The kernels of an extension module with the SHA-256 of their texts."""
+    return {
+        (kernel.kernel, kernel.variant, kernel.instruction_set, kernel.dtype): (kernel, kernel.sha256)
+        for kernel in _compiled.load(module).kernels()
+    }
+
+
+def _place(text: KernelText) -> str:
+    return "/".join(("kernels", *text.path.parts[-3:]))

@@ -1,0 +1,16 @@
+"""C++ in one thread without intrinsics: what the compiler makes of a plain loop."""
+
+from __future__ import annotations
+
+from py_backends import _contract, _cpu_kernels
+from py_backends._contract import Target
+
+
+class Backend(_contract.Backend):
+    """Compiled with the extension, for the best instruction set that this CPU has."""
+
+    def targets(self) -> list[Target]:
+        return [_cpu_kernels.cpu_target("cpp")]
+
+    def open(self, target: str, threads: int) -> _contract.Device:
+        return _cpu_kernels.Device("cpp", _cpu_kernels.best_instruction_set("cpp"))

@@ -1,0 +1,16 @@
+"""OpenMP: directives that share loops among threads on common memory."""
+
+from __future__ import annotations
+
+from py_backends import _contract, _cpu_kernels
+from py_backends._contract import Target
+
+
+class Backend(_contract.Backend):
+    """Compiled with the extension, for the best instruction set that this CPU has."""
+
+    def targets(self) -> list[Target]:
+        return [_cpu_kernels.cpu_target("openmp")]
+
+    def open(self, target: str, threads: int) -> _contract.Device:
+        return _cpu_kernels.Device("openmp", _cpu_kernels.best_instruction_set("openmp"), threads)
