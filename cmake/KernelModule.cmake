@@ -59,6 +59,10 @@ function(add_kernel_module backend)
   target_compile_options(${backend} PRIVATE -Wall -Wextra)
   target_include_directories(${backend} PRIVATE cpp_ext "${generated}")
   target_link_libraries(${backend} PRIVATE ${ARGN})
+  set(objects "$<FILTER:$<TARGET_OBJECTS:${backend}>,INCLUDE,/${backend}_[^/]*$>")
+  add_custom_command(TARGET ${backend} PRE_LINK VERBATIM COMMAND_EXPAND_LISTS
+    COMMAND "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}" "-DOBJECTS=$<JOIN:${objects},\\;>"
+            -P "${PROJECT_SOURCE_DIR}/cmake/check_instances.cmake")
   set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} ${backend} PARENT_SCOPE)
 endfunction()
 

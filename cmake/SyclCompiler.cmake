@@ -16,7 +16,6 @@ function(add_sycl_compiler)
 
   pybind11_add_module(sycl_compiler MODULE NO_EXTRAS cpp_ext/sycl_compiler.cpp)
   target_include_directories(sycl_compiler SYSTEM PRIVATE ${found})
-  target_compile_definitions(sycl_compiler PRIVATE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
   target_compile_options(sycl_compiler PRIVATE -Wall -Wextra)
   target_link_libraries(sycl_compiler PRIVATE "${library}")
   # In an environment the module lies in lib/pythonX.Y/site-packages/py_backends/_compiled and libsycl in lib.
