@@ -17,6 +17,8 @@ from py_backends._contract import Buffer, KernelText, Launch, Target
 
 
 class Backend(_contract.Backend):
+    baseline = True
+
     def targets(self) -> list[Target]:
         return [Target("cpu", version=f"NumPy {np.__version__}, {_blas_name()}")]
 
