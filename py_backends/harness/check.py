@@ -60,7 +60,7 @@ def _within_bound(output: Array, value: Array, bound: Array, overflow: Array | N
         same = (np.isnan(value) & np.isnan(output)) | (output == value)
         right = np.where(judged, right, same)
     if overflow is not None and overflow.any():
-        excused = overflow & ~np.isfinite(output)
+        excused = overflow & ~(np.isfinite(output) & judged)  # a float64 reference may overflow as well
         right |= excused
         judged = judged & ~excused
     counted = ratio[judged]

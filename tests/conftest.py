@@ -1,0 +1,107 @@
+"""Markers by backend, skips that say what is missing, and what several tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from py_backends import _discovery
+from py_backends._contract import Target
+from py_backends.harness import machine
+from py_backends.harness.doctor import BackendTarget, backends
+from py_backends.harness.runner import Runner
+
+CLONE = Path(__file__).parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require-backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="fail, instead of skipping, where this backend is not there (repeatable)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in _discovery.backend_names():
+        config.addinivalue_line("markers", f"{name}: needs the backend {name}")
+    for name in config.getoption("--require-backend"):
+        try:
+            _discovery.known(name, _discovery.backend_names(), "backend")
+        except ValueError as unknown:
+            raise pytest.UsageError(f"--require-backend: {unknown}") from None
+
+
+@cache
+def found() -> list[BackendTarget]:
+    """What this machine has, probed once a test session."""
+    return backends()
+
+
+def targets_of(backend: str) -> list[Target]:
+    return [target for name, target in found() if name == backend]
+
+
+def marked_targets(keep: Callable[[Target], bool] = lambda target: True) -> list[object]:
+    """Every (backend, target) of this machine as a parameter that carries the backend's marker."""
+    return [
+        pytest.param(name, target, marks=getattr(pytest.mark, name), id=f"{name}-{target.name}")
+        for name, target in found()
+        if keep(target)
+    ]
+
+
+def marked_backends() -> list[object]:
+    """Every backend as a parameter that carries its marker."""
+    return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in _discovery.backend_names()]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, or fail where it is required, a test whose backend or target is not there."""
+    for name in _discovery.backend_names():
+        if item.get_closest_marker(name):
+            reason = _what_is_missing(name, _target_of(item))
+            if reason and name in item.config.getoption("--require-backend"):
+                pytest.fail(f"{name} is required but not there: {reason}", pytrace=False)
+            if reason:
+                pytest.skip(f"{name}: {reason}")
+
+
+def _target_of(item: pytest.Item) -> Target | None:
+    call = getattr(item, "callspec", None)
+    target = call.params.get("target") if call else None
+    return target if isinstance(target, Target) else None
+
+
+def _what_is_missing(backend: str, target: Target | None) -> str | None:
+    candidates = [target] if target else targets_of(backend)
+    if any(candidate.available for candidate in candidates):
+        return None
+    missing = candidates[0]
+    return f"{missing.reason} (to change that: {missing.fix})"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keep_compiled_sycl(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the SYCL runtime keep what it compiles for the session, since every worker compiles anew."""
+    os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
+    os.environ.setdefault("SYCL_CACHE_DIR", str(tmp_path_factory.mktemp("sycl-cache")))
+
+
+@pytest.fixture(scope="session")
+def runner() -> Iterator[Callable[[str, Target], Runner]]:
+    """A way to any (backend, target), with one worker each for the whole session."""
+    runners: dict[tuple[str, str], Runner] = {}
+
+    def get(backend: str, target: Target) -> Runner:
+        return runners.setdefault((backend, target.name), Runner(backend, target, machine.cpus()))
+
+    yield get
+    for each in runners.values():
+        each.close()

@@ -1,0 +1,122 @@
+"""The judge accepts what the rules of agreement accept, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from py_backends import _discovery
+from py_backends._contract import Array, Reference
+from py_backends.harness.check import judge
+
+MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
+
+
+def vecadd_verdict(a: list[float], b: list[float], output: list[float], dtype: str = "float32") -> bool:
+    reference = VECADD.reference([np.array(a, dtype), np.array(b, dtype)])
+    return judge(np.array(output, dtype), reference, VECADD.rule).check.passed
+
+
+class TestBitwise:
+    def test_signed_zeros_differ(self) -> None:
+        assert vecadd_verdict([-0.0], [-0.0], [-0.0])
+        assert not vecadd_verdict([-0.0], [-0.0], [0.0])
+
+    def test_subnormals_must_not_be_flushed(self) -> None:
+        tiny = float(np.finfo(np.float32).smallest_subnormal)
+        assert vecadd_verdict([tiny], [tiny], [2 * tiny])
+        assert not vecadd_verdict([tiny], [tiny], [0.0])
+
+    def test_nan_is_judged_by_place(self) -> None:
+        other_nan = -np.float32("nan")
+        assert vecadd_verdict([np.inf, 1], [-np.inf, 1], [float(other_nan), 2])
+        assert not vecadd_verdict([1, 1], [1, 1], [np.nan, 2])
+        assert not vecadd_verdict([np.nan], [1], [1])
+
+    def test_one_unit_in_the_last_place_is_wrong(self) -> None:
+        assert not vecadd_verdict([1], [1], [float(np.nextafter(np.float32(2), np.float32(3)))])
+
+    def test_figure_is_zero_or_nothing(self) -> None:
+        reference = Reference(np.ones(3, np.float32))
+        assert judge(np.ones(3, np.float32), reference, "bitwise").check.error_over_bound == 0
+        wrong = judge(np.zeros(3, np.float32), reference, "bitwise")
+        assert wrong.check.error_over_bound is None
+        assert wrong.reason == "3 of 3 elements are wrong, the first at [0]: 0 where 1 is right"
+
+    def test_another_dtype_cannot_be_judged(self) -> None:
+        with pytest.raises(TypeError):
+            judge(np.ones(3, np.float64), Reference(np.ones(3, np.float32)), "bitwise")
+
+
+def matmul_inputs(m: int, n: int, k: int, dtype: str, seed: int = 0) -> tuple[Array, Array]:
+    generator = np.random.default_rng(seed)
+    return generator.standard_normal((m, k)).astype(dtype), generator.standard_normal((k, n)).astype(dtype)
+
+
+def matmul_passes(output: Array, a: Array, b: Array) -> bool:
+    return judge(output, MATMUL.reference([a, b]), MATMUL.rule).check.passed
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+class TestComponentwise:
+    @given(m=st.integers(0, 9), n=st.integers(0, 9), k=st.integers(0, 40), seed=st.integers(0, 99))
+    def test_any_order_of_summation_passes(self, dtype: str, m: int, n: int, k: int, seed: int) -> None:
+        a, b = matmul_inputs(m, n, k, dtype, seed)
+        order = np.random.default_rng(seed).permutation(k)
+        output = np.zeros((m, n), dtype)
+        for p in order:
+            output += np.outer(a[:, p], b[p, :])
+        assert matmul_passes(output, a, b)
+
+    def test_every_element_counts(self, dtype: str) -> None:
+        a, b = matmul_inputs(7, 8, 9, dtype)
+        right = a @ b
+        for index in np.ndindex(right.shape):
+            wrong = right.copy()
+            wrong[index] *= 1.001
+            assert not matmul_passes(wrong, a, b)
+
+    def test_nan_is_never_right_by_itself(self, dtype: str) -> None:
+        a, b = matmul_inputs(3, 3, 3, dtype)
+        output = a @ b
+        output[1, 2] = np.nan
+        verdict = judge(output, MATMUL.reference([a, b]), MATMUL.rule)
+        assert not verdict.check.passed
+        assert verdict.check.error_over_bound is None
+
+    def test_nan_and_infinity_stand_where_the_reference_has_them(self, dtype: str) -> None:
+        a, b = matmul_inputs(4, 4, 4, dtype)
+        a[1, 2], b[3, 0] = np.inf, np.nan
+        with np.errstate(invalid="ignore"):
+            right = a @ b
+        assert matmul_passes(right, a, b)
+        for index in [(1, 1), (0, 0)]:
+            wrong = right.copy()
+            wrong[index] = 1
+            assert not matmul_passes(wrong, a, b)
+
+    def test_where_finite_inputs_may_overflow_infinity_and_nan_pass(self, dtype: str) -> None:
+        large = np.finfo(dtype).max
+        a, b = np.full((1, 2), large, dtype), np.array([[2, 0.5], [-2, 0]], dtype)
+        for overflowed in (np.inf, np.nan, 0):
+            assert matmul_passes(np.array([[overflowed, large / 2]], dtype), a, b)
+        assert not matmul_passes(np.array([[0, np.inf]], dtype), a, b)
+
+    def test_an_empty_sum_is_zero(self, dtype: str) -> None:
+        a, b = np.ones((2, 0), dtype), np.ones((0, 3), dtype)
+        assert matmul_passes(np.zeros((2, 3), dtype), a, b)
+        assert not matmul_passes(np.full((2, 3), 1e-30, dtype), a, b)
+
+    def test_products_may_underflow_by_a_subnormal_each(self, dtype: str) -> None:
+        tiny = np.sqrt(np.finfo(dtype).smallest_subnormal / 2).astype(dtype)
+        a, b = np.full((1, 5), tiny, dtype), np.full((5, 1), tiny, dtype)
+        assert matmul_passes(np.zeros((1, 1), dtype), a, b)
+
+
+def test_tf32_would_be_seen() -> None:
+    """A tensor core that rounds its inputs to 11 bits, as CUDA's TF32 does, is far outside the bound."""
+    a, b = matmul_inputs(16, 16, 16, "float32")
+    rounded = [((x.view(np.uint32) + 0x1000) & 0xFFFFE000).view(np.float32) for x in (a, b)]
+    assert not matmul_passes(rounded[0] @ rounded[1], a, b)
