@@ -20,6 +20,7 @@ def runtime_files() -> list[Path]:
 
 
 def main() -> None:
+    """Look, and print what was found."""
     try:
         import dpctl
     except ImportError as error:

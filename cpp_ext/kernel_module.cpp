@@ -55,7 +55,7 @@ class ThreadLimit {
 class Items {
  public:
   Items(py::handle sequence, int expected, const char* what)
-      : fast_(py::reinterpret_steal<py::object>(PySequence_Fast(sequence.ptr(), "arrays and sizes come in sequences"))) {
+      : fast_(py::reinterpret_steal<py::object>(PySequence_Fast(sequence.ptr(), "a kernel takes sequences"))) {
     if (!fast_) throw py::error_already_set();
     if (PySequence_Fast_GET_SIZE(fast_.ptr()) != expected) {
       throw py::value_error("this kernel takes " + std::to_string(expected) + " " + what + ", not " +
@@ -72,9 +72,8 @@ class Items {
 template <typename T>
 void* data_of(py::handle item, bool output) {
   if (!py::isinstance<py::array_t<T, 0>>(item)) {
-    throw py::type_error("a kernel for " + std::string(py::str(py::dtype::of<T>())) + " takes arrays of that dtype, not " +
-                         (py::isinstance<py::array>(item) ? std::string(py::str(item.attr("dtype")))
-                                                          : std::string(py::str(py::type::of(item)))));
+    const py::object given = py::isinstance<py::array>(item) ? item.attr("dtype") : py::type::of(item);
+    throw py::type_error(py::str("this kernel takes arrays of {}, not {}").format(py::dtype::of<T>(), given));
   }
   const auto array = py::reinterpret_borrow<py::array>(item);
   constexpr int needed = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ | py::detail::npy_api::NPY_ARRAY_ALIGNED_;

@@ -74,8 +74,8 @@ def cpu_name() -> str | None:
     cpuinfo = Path("/proc/cpuinfo")
     if not cpuinfo.is_file():
         return None
-    names = (line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name"))
-    return next(names, None)
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
 @cache

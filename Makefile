@@ -1,0 +1,63 @@
+# make compare     the comparison, with all that it needs: .venv, packages, the extension
+# make test        all the tests, in the same environment
+# make lint        what .ci/run asks of every change; `make format` does what it can by itself
+#
+# ARGS goes to the command: make compare ARGS="--kernel matmul", make test ARGS="-m openmp".
+# PYTHON is the interpreter that .venv is made with.
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+BUILD := build/release
+INSTALLED := $(VENV)/.installed
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
+export CMAKE_GENERATOR ?= Ninja
+CPP_SOURCES = $(shell find cpp_ext kernels py_backends -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
+
+.PHONY: build compare test lint format clean
+
+# The environment once, and again when pyproject.toml asks for other packages; the extension whenever a source
+# or a kernel is newer, which CMake finds out in a fraction of a second.
+build: $(BUILD)/CMakeCache.txt
+	@cmake --build --preset release >$(BUILD)/log || { cat $(BUILD)/log; exit 1; }
+
+compare: build
+	$(VENV)/bin/python -m py_backends compare $(ARGS)
+
+test: build
+	$(VENV)/bin/python -m pytest $(ARGS)
+
+lint: $(INSTALLED)
+	ruff check
+	ruff format --check
+	mypy
+	clang-format --dry-run -Werror $(CPP_SOURCES)
+
+format: $(INSTALLED)
+	ruff check --fix
+	ruff format
+	clang-format -i $(CPP_SOURCES)
+
+clean:
+	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -f py_backends/_compiled/*.so py_backends/_compiled/build.*.json
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BUILD)/CMakeCache.txt: $(INSTALLED) CMakePresets.json
+	@mkdir -p $(BUILD)
+	@cmake --preset release --fresh -DPython_EXECUTABLE=$(VIRTUAL_ENV)/bin/python >$(BUILD)/log \
+	    || { cat $(BUILD)/log; exit 1; }
+	@grep -- '-- Without' $(BUILD)/log || true
+	@touch $@
+	@echo 'Building the extension'
+
+$(INSTALLED): pyproject.toml
+	@echo 'Installing into $(VENV): a few minutes the first time'
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@# The build below, not the installation, compiles: it can do so again when a kernel changes.
+	@$(VENV)/bin/python -m pip install --quiet 'scikit-build-core>=1.0'
+	@$(VENV)/bin/python -m pip install --quiet --no-build-isolation --config-settings=wheel.cmake=false \
+	    --editable '.[cpu,test,dev]'
+	@touch $@
