@@ -9,6 +9,7 @@ PYTHON ?= python3
 ARGS ?=
 
 VENV := .venv
+BIN := $(VENV)/bin
 BUILD := build/release
 INSTALLED := $(VENV)/.installed
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -21,24 +22,24 @@ CPP_SOURCES = $(shell find cpp_ext kernels py_backends -name '*.cpp' -o -name '*
 # The environment once, and again when pyproject.toml asks for other packages; the extension whenever a source
 # or a kernel is newer, which CMake finds out in a fraction of a second.
 build: $(BUILD)/CMakeCache.txt
-	@cmake --build --preset release >$(BUILD)/log || { cat $(BUILD)/log; exit 1; }
+	@$(BIN)/cmake --build --preset release >$(BUILD)/log || { cat $(BUILD)/log; exit 1; }
 
 compare: build
-	$(VENV)/bin/python -m py_backends compare $(ARGS)
+	$(BIN)/python -m py_backends compare $(ARGS)
 
 test: build
-	$(VENV)/bin/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(INSTALLED)
-	ruff check
-	ruff format --check
-	mypy
-	clang-format --dry-run -Werror $(CPP_SOURCES)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror $(CPP_SOURCES)
 
 format: $(INSTALLED)
-	ruff check --fix
-	ruff format
-	clang-format -i $(CPP_SOURCES)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(CPP_SOURCES)
 
 clean:
 	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -47,7 +48,7 @@ clean:
 
 $(BUILD)/CMakeCache.txt: $(INSTALLED) CMakePresets.json
 	@mkdir -p $(BUILD)
-	@cmake --preset release --fresh -DPython_EXECUTABLE=$(VIRTUAL_ENV)/bin/python >$(BUILD)/log \
+	@$(BIN)/cmake --preset release --fresh -DPython_EXECUTABLE=$(VIRTUAL_ENV)/bin/python >$(BUILD)/log \
 	    || { cat $(BUILD)/log; exit 1; }
 	@grep -- '-- Without' $(BUILD)/log || true
 	@touch $@
@@ -55,9 +56,9 @@ $(BUILD)/CMakeCache.txt: $(INSTALLED) CMakePresets.json
 
 $(INSTALLED): pyproject.toml
 	@echo 'Installing into $(VENV): a few minutes the first time'
-	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@# The build below, not the installation, compiles: it can do so again when a kernel changes.
-	@$(VENV)/bin/python -m pip install --quiet 'scikit-build-core>=1.0'
-	@$(VENV)/bin/python -m pip install --quiet --no-build-isolation --config-settings=wheel.cmake=false \
+	@$(BIN)/python -m pip install --quiet 'scikit-build-core>=1.0'
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --config-settings=wheel.cmake=false \
 	    --editable '.[cpu,test,dev]'
 	@touch $@
