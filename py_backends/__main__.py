@@ -1,0 +1,373 @@
+"""The command line: reads what is asked for, has the harness do it and the report show it.
+
+What a command needs is imported when it runs: help and usage errors come at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import math
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from py_backends._contract import KernelText
+    from py_backends.harness.compare import Progress
+    from py_backends.harness.results import Report
+
+_ALL = "all"
+_LARGEST_SIZE = 2**40
+_MOST_THREADS = 2**15
+
+
+class UsageError(Exception):
+    """What was asked for cannot be done; says in one line what to do instead."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, where argparse would print the usage too."""
+
+    def error(self, message: str) -> NoReturn:
+        one_line = " ".join(message.split())
+        self.exit(2, f"{self.prog}: error: {one_line} (try {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; SystemExit after help and wrong usage."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    parser, commands = _parser()
+    _check_command(parser, commands, arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        commands[options.command].error(f"unknown arguments: {shlex.join(unknown)}")
+    options.line = shlex.join(["py-backends", *arguments])
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except UsageError as error:
+        commands[options.command].error(str(error))
+    except BrokenPipeError:  # the reader of the pipe, `head` for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Run the comparison, write its files and print its tables."""
+    paths = [path for path in (options.json, options.csv, options.markdown) if path]
+    for path in paths:
+        _check_writable(path)
+    if len(set(paths)) < len(paths):
+        raise UsageError("--json, --csv and --markdown name one file: name one for each")
+    from py_backends.harness.compare import compare as run
+    from py_backends.harness.plan import DTYPES
+    from py_backends.report import table
+
+    with _usage_errors(), _progress() as progress:
+        report = run(
+            kernels=_names(options.kernel),
+            backends=_names(options.backend),
+            targets=_names(options.target),
+            variants=_variants(options.variant),
+            dtypes=DTYPES if _ALL in options.dtype else options.dtype,
+            shapes=_shapes(options.shape),
+            threads=options.threads,
+            seed=options.seed,
+            budget=options.budget,
+            progress=progress,
+            command=options.line,
+        )
+    written = _write_results(report, options)
+    table.print_report(report, table.console())
+    return report.exit_code() if written else report.exit_code() or 1
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Say what this machine has, and what would bring the rest."""
+    if options.json:
+        _check_writable(options.json)
+    from py_backends.harness import doctor as harness
+    from py_backends.harness import machine
+    from py_backends.harness.results import write_whole
+    from py_backends.report import doctor as report
+    from py_backends.report import table
+
+    found = harness.backends()
+    written = True
+    if options.json:
+        text = report.doctor_json(found, machine.describe())
+        written = _written(options.json, partial(write_whole, text=text))
+    report.print_doctor(found, table.console())
+    return 0 if written else 1
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print a kernel's texts side by side."""
+    from py_backends.report import table
+    from py_backends.report.show import print_texts
+
+    with _usage_errors():
+        texts = _texts(options.kernel, _names(options.backend), _names(options.variant), options.variant == [_ALL])
+    print_texts(texts, table.console())
+    return 0
+
+
+def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, all_variants: bool) -> list[KernelText]:
+    """The texts to show: of each backend the preferred variant, those named, or all."""
+    from py_backends import _discovery
+
+    _discovery.problem(kernel)
+    shown: list[KernelText] = []
+    for backend in backends or _discovery.backend_names():
+        _discovery.known(backend, _discovery.backend_names(), "backend")
+        texts = _discovery.kernel_texts(kernel, backend)
+        chosen = variants or (list(texts) if all_variants else list(texts)[:1])
+        shown += [texts[variant] for variant in chosen if variant in texts]
+    for variant in variants or ():
+        _discovery.known(variant, _all_variants(), "variant")
+    if not shown:
+        raise ValueError(f"there is no such text of {kernel}: leave out --backend or --variant to see what there is")
+    return shown
+
+
+def _parser() -> tuple[Parser, dict[str, Parser]]:
+    parser = Parser(
+        prog="py-backends",
+        description="The same kernels in every parallel programming model that Python can reach: checked and timed.",
+        epilog="example: py-backends compare --kernel matmul --shape matmul=1024",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    made = {
+        "compare": _compare_parser(commands),
+        "doctor": _doctor_parser(commands),
+        "show": _show_parser(commands),
+    }
+    return parser, made
+
+
+def _compare_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
+    parser = commands.add_parser(
+        "compare",
+        help="run every kernel on every backend that this machine has; check, time, print a table",
+        description="Runs the kernels on the same inputs everywhere, checks that all agree, and times each.",
+        epilog="example: py-backends compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=compare)
+    for name, default in ("kernel", "all"), ("backend", "all"), ("target", "all"), ("variant", "tuned, else lecture"):
+        text = f"names, separated by commas, or all (default: {default})"
+        parser.add_argument(f"--{name}", type=_list, metavar="NAMES", help=text)
+    parser.add_argument(
+        "--dtype", type=_list, metavar="NAMES", default=["float32"], help="float32, float64 or all (default: float32)"
+    )
+    parser.add_argument(
+        "--shape",
+        type=_shape,
+        metavar="KERNEL=SIZES",
+        action="append",
+        default=[],
+        help="vecadd=1000000, matmul=1000x777x513 (M x N x K), matmul=1024 (all three); repeatable",
+    )
+    parser.add_argument("--threads", type=_threads, metavar="N", help="of every CPU backend (default: all)")
+    parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="of the inputs (default: 1)")
+    parser.add_argument(
+        "--budget", type=_budget, metavar="SECONDS", default=40.0, help="for the whole comparison (default: 40)"
+    )
+    for name in ("json", "csv", "markdown"):
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write the results as {name} too")
+    return parser
+
+
+def _doctor_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
+    parser = commands.add_parser(
+        "doctor",
+        help="every backend and target: there or not, device, version, the reason and the fix",
+        description="Says which backends and targets this machine has, and what would bring the others.",
+        epilog="example: py-backends doctor --json doctor.json",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=doctor)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the same as json")
+    return parser
+
+
+def _show_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
+    parser = commands.add_parser(
+        "show",
+        help="a kernel's source in several programming models, side by side",
+        description="Shows a kernel's source in the chosen backends and variants, side by side.",
+        epilog="example: py-backends show matmul --backend openmp,cuda --variant lecture",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=show)
+    parser.add_argument("kernel", metavar="KERNEL", help="vecadd, matmul")
+    for name, default in ("backend", "all"), ("variant", "tuned, else lecture"):
+        text = f"names, separated by commas, or all (default: {default})"
+        parser.add_argument(f"--{name}", type=_list, metavar="NAMES", help=text)
+    return parser
+
+
+def _check_command(parser: Parser, commands: dict[str, Parser], arguments: Sequence[str]) -> None:
+    """An unknown command is answered with the nearest one."""
+    if not arguments:
+        parser.error(f"name a command: {', '.join(commands)}")
+    name = arguments[0]
+    if name not in commands and not name.startswith("-"):
+        near = difflib.get_close_matches(name, commands, n=1, cutoff=0.4)
+        parser.error(f"unknown command {name!r}: " + (f"did you mean {near[0]!r}?" if near else ", ".join(commands)))
+
+
+def _list(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"names are separated by single commas, not as in {text!r}")
+    return list(dict.fromkeys(names))
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    match = re.fullmatch(r"(\w+)=(\d+(?:x\d+)*)", text, re.ASCII)
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"a shape is written vecadd=1000000 or matmul=1000x777x513, with whole numbers from 0 up, not {text!r}"
+        )
+    # Counting digits first: Python refuses to convert numbers of thousands of digits.
+    if any(len(size.lstrip("0")) > 13 or int(size) > _LARGEST_SIZE for size in match[2].split("x")):
+        raise argparse.ArgumentTypeError(f"a size is at most 2^40 = {_LARGEST_SIZE}")
+    return match[1], tuple(map(int, match[2].split("x")))
+
+
+def _whole_number(text: str, least: int, most: float) -> int:
+    if re.fullmatch(r"\d{1,18}", text, re.ASCII) is None or not least <= int(text) <= most:
+        upper = f" to {most}" if math.isfinite(most) else " up"
+        raise argparse.ArgumentTypeError(f"takes a whole number from {least}{upper}, not {text!r}")
+    return int(text)
+
+
+def _threads(text: str) -> int:
+    return _whole_number(text, 1, _MOST_THREADS)
+
+
+def _seed(text: str) -> int:
+    return _whole_number(text, 0, math.inf)
+
+
+def _budget(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
+    return seconds
+
+
+def _names(names: list[str] | None) -> list[str] | None:
+    """What the harness takes: None for all of them."""
+    return None if names is None or _ALL in names else names
+
+
+def _variants(names: list[str] | None) -> list[str] | None:
+    """As above, except that None leaves the choice of one variant to the harness."""
+    return _all_variants() if names is not None and _ALL in names else names
+
+
+def _all_variants() -> list[str]:
+    from py_backends import _discovery
+
+    pairs = ((kernel, backend) for kernel in _discovery.kernel_names() for backend in _discovery.backend_names())
+    return sorted({variant for pair in pairs for variant in _discovery.kernel_texts(*pair)})
+
+
+def _shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tuple[int, ...]]]:
+    """The shapes asked for of each kernel; a single size stands for all its dimensions."""
+    from py_backends import _discovery
+
+    shapes: dict[str, list[tuple[int, ...]]] = {}
+    for kernel, sizes in given:
+        dimensions = _discovery.problem(kernel).dimensions
+        if len(sizes) == 1:
+            sizes *= len(dimensions)
+        if len(sizes) != len(dimensions):
+            written = " x ".join(name.upper() for name in dimensions)
+            raise ValueError(f"{kernel} has the dimensions {written}: give as many sizes, or one for all")
+        if sizes not in shapes.setdefault(kernel, []):
+            shapes[kernel].append(sizes)
+    return shapes
+
+
+def _check_writable(path: Path) -> None:
+    """Before anything runs for a minute: can the file be written at its end?"""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file")
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent} to write {path.name} in")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise UsageError(f"{path.parent} cannot be written to ({error.strerror}): name a file elsewhere") from error
+
+
+def _write_results(report: Report, options: argparse.Namespace) -> bool:
+    """Write the files that were asked for, each whether or not the others could be."""
+    from py_backends.report import files
+
+    writers = {options.json: files.write_json, options.csv: files.write_csv, options.markdown: files.write_markdown}
+    written = [_written(path, partial(write, report)) for path, write in writers.items() if path]
+    return all(written)
+
+
+def _written(path: Path, write: Callable[[Path], None]) -> bool:
+    """Write a file; one line on standard error where that fails."""
+    try:
+        write(path)
+    except OSError as error:
+        print(f"py-backends: error: {path} was not written: {error.strerror or error}", file=sys.stderr)
+        return False
+    return True
+
+
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    """Unknown names and impossible shapes, which the house reports as ValueError, are wrong usage here."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A bar on standard error, gone when done; none where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(24), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+
+        class Shown:
+            def update(self, done: float, total: float, text: str) -> None:
+                bar.update(task, completed=done, total=total, description=text)
+
+        yield Shown()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Writes results to files: JSON, which is the whole, and CSV and Markdown, which are views of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from py_backends.harness.results import Report, Row, write_whole
+from py_backends.report import layout, units
+
+_COLUMNS = (
+    "kernel", "backend", "target", "variant", "dtype", "shape", "status", "reason", "fix", "note", "device",
+    "check.passed", "check.rule", "check.error_over_bound",
+    "seconds.prepare", "seconds.upload", "seconds.download",
+    "seconds.kernel.median", "seconds.kernel.low", "seconds.kernel.high", "seconds.kernel.minimum",
+    "seconds.kernel.samples", "seconds.end_to_end.median", "seconds.end_to_end.low", "seconds.end_to_end.high",
+    "rate.gflops", "rate.gbytes_per_second",
+    "versus.baseline", "versus.speedup", "versus.low", "versus.high", "versus.same_shape",
+)  # fmt: skip
+"""The columns of CSV: where a figure stands in the JSON of a row."""
+
+
+def write_json(report: Report, path: Path) -> None:
+    """The results as they are documented; OSError where the file cannot be written."""
+    write_whole(path, report.to_json())
+
+
+def write_csv(report: Report, path: Path) -> None:
+    """A line a row; OSError where the file cannot be written."""
+    write_whole(path, csv_text(report))
+
+
+def write_markdown(report: Report, path: Path) -> None:
+    """The tables as they are printed; OSError where the file cannot be written."""
+    write_whole(path, markdown_text(report))
+
+
+def csv_text(report: Report) -> str:
+    """A header and a line a row; empty where there is no figure."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows([_field(row, column) for column in _COLUMNS] for row in report.rows)
+    return out.getvalue()
+
+
+def markdown_text(report: Report) -> str:
+    """A section a table, then what was not run, notes and the verdict."""
+    lines = ["# " + layout.heading(report)[0], "", ", ".join(layout.heading(report)[1:])]
+    for section in layout.sections(report):
+        lines += ["", f"## {section.title}", "", section.rule.capitalize() + ".", ""]
+        if section.timed:
+            lines += _markdown_table(section.header, section.timed, right_from=3)
+        lines += [f"- {line.backend} {line.target} {line.variant}: {_escape(line.text)}" for line in section.lines]
+        lines += [f"\n{_escape(footnote)}" for footnote in section.footnotes]
+    for title, remarks in ("Not run", layout.not_run(report)), ("Notes", layout.notes(report)):
+        if remarks:
+            lines += ["", f"## {title}", ""]
+            lines += [f"- {r.subject}: {_escape(r.text)}" + (f" (`{r.fix}`)" if r.fix else "") for r in remarks]
+    return "\n".join([*lines, "", layout.verdict(report)[0], ""])
+
+
+def _field(row: Row, column: str) -> Any:
+    if column == "shape":
+        return units.shape(row.shape.values()).replace(" ", "")
+    value: Any = row
+    for name in column.split("."):
+        value = getattr(value, name, None)  # of None too: what there is not has no parts
+    return value
+
+
+def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], right_from: int) -> list[str]:
+    rule = ["---" if column < right_from else "---:" for column in range(len(header))]
+    return ["| " + " | ".join(map(_escape, row)) + " |" for row in (header, rule, *rows)] + [""]
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")

@@ -1,0 +1,235 @@
+"""What a report says, as text in cells: `table` prints it, `files` writes it as Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from py_backends import _discovery
+from py_backends.harness.results import FAILURES, RAN, Duration, Report, Row
+from py_backends.report import units
+
+_NOT_RUN = frozenset({"unavailable", "skipped"})
+_HEADER = ("backend", "target", "variant", "kernel", "")
+_RULES = {"bitwise": "every row bit for bit", "componentwise": "every row within its error bound"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row without a time, and why."""
+
+    backend: str
+    target: str
+    variant: str
+    text: str
+    wrong: bool
+
+
+@dataclass
+class Section:
+    """The rows that were asked for one kernel, dtype and shape."""
+
+    title: str
+    rule: str
+    header: tuple[str, ...]
+    timed: list[tuple[str, ...]] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    footnotes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something said of one backend and target: why it did not run and what would change that, or a note."""
+
+    subject: str
+    text: str
+    fix: str | None = None
+
+
+def heading(report: Report) -> list[str]:
+    """What was run on what, in a few words each."""
+    machine, settings = report.machine, report.settings
+    parts = [f"py-backends {report.package_version}", ", ".join(_processor(report))]
+    if machine.get("python"):
+        parts.append(f"Python {machine['python']}")
+    if settings.get("threads") not in (None, machine.get("logical_cpus")):
+        parts.append(_count(settings["threads"], "thread"))
+    parts.append(f"seed {settings.get('seed')}")
+    if report.seconds_taken is not None:
+        parts.append(f"{report.seconds_taken:.0f} s")
+    return [part for part in parts if part]
+
+
+def sections(report: Report) -> list[Section]:
+    """A section for each kernel, dtype and requested shape, in the order of the rows; none without a row to show."""
+    return [_section(group) for group in _groups(report.rows) if any(row.status not in _NOT_RUN for row in group)]
+
+
+def not_run(report: Report) -> list[Remark]:
+    """Each backend and target that was not run, once for each reason."""
+    rows = [row for row in report.rows if row.status in _NOT_RUN]
+    return _remarks(report, ((row, row.reason or row.status, row.fix) for row in rows))
+
+
+def notes(report: Report) -> list[Remark]:
+    """What the rows that ran have to say, once for each backend, target and note."""
+    rows = [row for row in report.rows if row.status not in _NOT_RUN and row.note]
+    return _remarks(report, ((row, row.note or "", None) for row in rows))
+
+
+def verdict(report: Report) -> tuple[str, bool]:
+    """One sentence on the whole, and whether it is bad news."""
+    counts = Counter(row.status for row in report.rows)
+    ran, failed = sum(counts[status] for status in RAN), sum(counts[status] for status in FAILURES)
+    end = " Interrupted: what was finished is shown." if report.interrupted else ""
+    if not ran:
+        return f"No row ran.{end}", True
+    if failed:
+        kinds = ", ".join(f"{counts[status]} {status}" for status in sorted(FAILURES) if counts[status])
+        return f"{failed} of {_count(ran, 'row')} that ran went wrong: {kinds}.{end}", True
+    emulated = f", {counts['emulated']} of them emulated" if counts["emulated"] else ""
+    agree = "1 row ran, and is right" if ran == 1 else f"{ran} rows ran{emulated}, and all are right"
+    return f"{agree}.{end}", report.interrupted
+
+
+def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows that were asked for the same thing.
+
+    A row may have run at a smaller shape than it was asked for, so its shape does not tell. But each
+    backend, target and variant is asked once for each shape, in the same order.
+    """
+    groups: dict[tuple[str, str, int], list[Row]] = {}
+    seen: Counter[tuple[str, ...]] = Counter()
+    for row in rows:
+        name = (row.kernel, row.dtype, row.backend, row.target, row.variant)
+        groups.setdefault((row.kernel, row.dtype, seen[name]), []).append(row)
+        seen[name] += 1
+    yield from groups.values()
+
+
+class _Timed(NamedTuple):
+    """A row that has a time, and the figures by which it is judged."""
+
+    row: Row
+    kernel: Duration
+    rate: float
+
+
+def _section(group: Sequence[Row]) -> Section:
+    problem = _discovery.problem(group[0].kernel)
+    # Rows ran at the shape that was asked for, or at a smaller one.
+    requested = max((row.shape for row in group), key=lambda shape: math.prod(shape.values()))
+    baseline = next((row.versus.baseline for row in group if row.versus), None)
+    made = Section(
+        f"{group[0].kernel}  {group[0].dtype}  {units.shape(requested.values())}",
+        _RULES.get(problem.rule, problem.rule),
+        (*_HEADER, units.RATES[problem.rate], f"vs {baseline}" if baseline else "vs", "end to end", "error/bound"),
+    )
+    # By rate, which at one shape is by time; a size of 0 leaves no work to rate, only time.
+    in_order = sorted(_timed(group, problem.rate), key=lambda timed: (-timed.rate, timed.kernel.median))
+    for timed in in_order:
+        row = timed.row
+        made.timed.append(_cells(timed, baseline))
+        if row.shape != requested:
+            footnote = f"{row.backend} {row.target} ran at {units.shape(row.shape.values())}"
+            made.footnotes.append(f"* {footnote}, and is compared by rate" if _other_shape(row) else footnote)
+    with_time = {id(timed.row) for timed in in_order}
+    others = [row for row in group if row.status not in _NOT_RUN and id(row) not in with_time]
+    made.lines = [_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)]
+    return made
+
+
+def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:
+    for row in rows:
+        if row.status == "ok" and row.rate and row.seconds and row.seconds.kernel:
+            yield _Timed(row, row.seconds.kernel, getattr(row.rate, rate))
+
+
+def _cells(timed: _Timed, baseline: str | None) -> tuple[str, ...]:
+    row, kernel, rate = timed
+    whole = row.seconds.end_to_end if row.seconds else None
+    return (
+        row.backend,
+        row.target,
+        row.variant,
+        units.duration(kernel.median),
+        units.spread(kernel.median, kernel.low, kernel.high),
+        units.figure(rate),
+        _versus(row, baseline),
+        units.duration(whole.median) if whole else "",
+        _error(row),
+    )
+
+
+def _versus(row: Row, baseline: str | None) -> str:
+    if row.backend == baseline:
+        return "1"
+    if row.versus is None:
+        return ""
+    ratio = units.ratio(row.versus.speedup, row.versus.low, row.versus.high)
+    return f"*{ratio}" if _other_shape(row) else ratio
+
+
+def _other_shape(row: Row) -> bool:
+    return row.versus is not None and not row.versus.same_shape
+
+
+def _error(row: Row) -> str:
+    if row.check is None or row.check.error_over_bound is None:
+        return ""
+    return "bitwise" if row.check.rule == "bitwise" else f"{row.check.error_over_bound:.2g}"
+
+
+def _line(row: Row) -> Line:
+    if row.status == "emulated":
+        shape = units.shape(row.shape.values())
+        text = f"right, checked on the CPU at {shape}; not timed: {row.reason or 'emulated'}"
+    elif row.status == "ok":
+        text = "right; not timed"
+    else:
+        text = f"{row.status}: {row.reason}" if row.reason else row.status
+        if row.fix:
+            text = f"{text}; {row.fix}"
+    return Line(row.backend, row.target, row.variant, text, row.status in FAILURES)
+
+
+def _remarks(report: Report, said: Iterable[tuple[Row, str, str | None]]) -> list[Remark]:
+    """Once for each backend, target and text; kernels and dtypes are named only where it is not true of all."""
+    everything = {(row.kernel, row.dtype) for row in report.rows}
+    where: dict[tuple[str, str, str, str | None], list[tuple[str, str]]] = {}
+    for row, text, fix in said:
+        where.setdefault((row.backend, row.target, text, fix), []).append((row.kernel, row.dtype))
+    remarks = []
+    for (backend, target, text, fix), places in where.items():
+        subject = f"{backend} {target}"
+        if set(places) != everything:
+            subject += f" ({', '.join(_places(report, places))})"
+        remarks.append(Remark(subject, text, fix))
+    return remarks
+
+
+def _places(report: Report, places: Iterable[tuple[str, str]]) -> list[str]:
+    """Kernels, with their dtype where the report has several."""
+    several = len({row.dtype for row in report.rows}) > 1
+    return list(dict.fromkeys(f"{kernel} {dtype}" if several else kernel for kernel, dtype in places))
+
+
+def _processor(report: Report) -> list[str]:
+    machine = report.machine
+    name = str(machine.get("cpu") or "unknown CPU").replace("(R)", "").replace("(TM)", "")
+    parts = [" ".join(name.split())]
+    if machine.get("logical_cpus"):
+        parts.append(_count(machine["logical_cpus"], "core"))
+    isa = set(machine.get("isa") or ())
+    best = next((label for flag, label in _INSTRUCTION_SETS if flag in isa), None)
+    return [*parts, best] if best else parts
+
+
+_INSTRUCTION_SETS = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", "SSE2"), ("sve", "SVE"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

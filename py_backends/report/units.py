@@ -1,0 +1,50 @@
+"""Figures as people read them: three significant digits, and a unit that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+RATES = {"gflops": "GFLOP/s", "gbytes_per_second": "GB/s"}
+"""The unit of each rate of the results."""
+
+
+def duration(seconds: float) -> str:
+    """0.0066 is "6.60 ms"."""
+    for size, unit in _SECONDS:
+        if seconds >= 0.9995 * size:  # what rounds to 1.00 of a unit is said in that unit
+            return f"{figure(seconds / size)} {unit}"
+    return f"{figure(seconds * 1e9)} ns"
+
+
+def figure(value: float) -> str:
+    """Three significant digits without an exponent, thousands set apart: 0.0123, 4.56, 78.9, 1,235."""
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size >= 99.95:
+        return f"{value:,.0f}"
+    if size >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= 0.0995 else f"{value:.2g}"
+
+
+def spread(median: float, low: float | None, high: float | None) -> str:
+    """Half the width of an interval, in per cent of its median; empty where there is no interval."""
+    if low is None or high is None or not median > 0:
+        return ""
+    return f"±{50 * (high - low) / median:.1f}%"
+
+
+def ratio(speedup: float, low: float | None, high: float | None) -> str:
+    """A speed-up in words: "1.21x faster", "3.30x slower", or "same" where its interval holds 1."""
+    if low is not None and high is not None and low <= 1 <= high:
+        return "same"
+    if not speedup > 0:
+        return ""
+    return f"{figure(speedup)}x faster" if speedup >= 1 else f"{figure(1 / speedup)}x slower"
+
+
+def shape(sizes: Iterable[int]) -> str:
+    """Sizes as a person writes them: "1000 x 777 x 513"."""
+    return " x ".join(map(str, sizes))
