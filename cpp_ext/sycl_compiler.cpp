@@ -1,8 +1,9 @@
 // The SYCL calls that dpctl has no Python function for: compiling SYCL source at run time, launching a kernel
 // over more than 2^31 work items, and a wait that raises what went wrong.
 //
-// Only host code: any C++17 compiler builds it. The device code is compiled by the SYCL runtime itself.
-#define SYCL_DISABLE_FSYCL_SYCLHPP_WARNING
+// Only host code: any C++17 compiler builds it. The device code is compiled by the SYCL runtime itself. dpctl's
+// objects come in by their public addressof_ref(), since the casters of its dpctl4pybind11.hpp abort on a machine
+// whose default device lacks USM host memory.
 #include <sycl/sycl.hpp>
 
 #include <pybind11/pybind11.h>
@@ -15,16 +16,21 @@
 #include <string>
 #include <vector>
 
-#include "dpctl4pybind11.hpp"
-
 namespace py = pybind11;
 namespace syclexp = sycl::ext::oneapi::experimental;
 
 namespace {
 
+/// The SYCL object behind one of dpctl's.
+template <typename T>
+T& behind(const py::object& object) {
+  return *reinterpret_cast<T*>(object.attr("addressof_ref")().cast<std::uintptr_t>());
+}
+
 /// Whether the device's driver takes kernels that the SYCL runtime compiles from source. The runtime says so of
 /// every OpenCL device; what it compiles to, SPIR-V, is an extension there.
-bool can_compile(sycl::device device) {
+bool can_compile(const py::object& dpctl_device) {
+  auto& device = behind<sycl::device>(dpctl_device);
   if (!device.ext_oneapi_can_build(syclexp::source_language::sycl)) return false;
   if (device.get_backend() != sycl::backend::opencl) return true;
   const auto extensions = device.get_info<sycl::info::device::extensions>();
@@ -32,18 +38,22 @@ bool can_compile(sycl::device device) {
 }
 
 /// A queue that runs its commands in order; `wait` raises the errors of its kernels.
-sycl::queue in_order_queue(const sycl::context& context, const sycl::device& device) {
+py::object in_order_queue(const py::object& dpctl_context, const py::object& dpctl_device) {
   const auto raise_first = [](sycl::exception_list errors) {
     if (errors.size() != 0) std::rethrow_exception(*errors.begin());
   };
-  return {context, device, raise_first, sycl::property::queue::in_order()};
+  sycl::queue queue(behind<sycl::context>(dpctl_context), behind<sycl::device>(dpctl_device), raise_first,
+                    sycl::property::queue::in_order());
+  const auto dpctl_queue = py::module_::import("dpctl").attr("SyclQueue");
+  return dpctl_queue(py::capsule(&queue, "SyclQueueRef"));  // which copies it
 }
 
 /// Compiles `text` for the queue's device; `name` may be an instance of a template, as `vecadd<float>`.
-sycl::kernel compile(const sycl::queue& queue, const std::string& text, const std::string& name,
+sycl::kernel compile(const py::object& dpctl_queue, const std::string& text, const std::string& name,
                      const std::vector<std::string>& options) {
-  auto source =
-      syclexp::create_kernel_bundle_from_source(queue.get_context(), syclexp::source_language::sycl, text);
+  const auto& queue = behind<sycl::queue>(dpctl_queue);
+  const py::gil_scoped_release unlocked;
+  auto source = syclexp::create_kernel_bundle_from_source(queue.get_context(), syclexp::source_language::sycl, text);
   auto program =
       syclexp::build(source, syclexp::properties{syclexp::build_options(options), syclexp::registered_names(name)});
   return program.ext_oneapi_get_kernel(name);
@@ -60,10 +70,12 @@ sycl::nd_range<dimensions> range(const std::vector<std::size_t>& groups, const s
 }
 
 /// Starts a kernel on device memory (addresses) and sizes. Groups are counted slowest dimension first, as in SYCL.
-void launch(sycl::queue queue, const sycl::kernel& kernel, const std::vector<std::uintptr_t>& addresses,
+void launch(const py::object& dpctl_queue, const sycl::kernel& kernel, const std::vector<std::uintptr_t>& addresses,
             const std::vector<std::int64_t>& sizes, const std::vector<std::size_t>& groups,
             const std::vector<std::size_t>& group) {
   if (group.size() != groups.size()) throw std::invalid_argument("groups and group differ in dimensions");
+  auto& queue = behind<sycl::queue>(dpctl_queue);
+  const py::gil_scoped_release unlocked;
   queue.submit([&](sycl::handler& handler) {
     int at = 0;
     for (const std::uintptr_t address : addresses) handler.set_arg(at++, reinterpret_cast<void*>(address));
@@ -78,17 +90,21 @@ void launch(sycl::queue queue, const sycl::kernel& kernel, const std::vector<std
 }
 
 /// Returns when all that the queue was given has ended; raises the first error among it.
-void wait(sycl::queue queue) { queue.wait_and_throw(); }
+void wait(const py::object& dpctl_queue) {
+  auto& queue = behind<sycl::queue>(dpctl_queue);
+  const py::gil_scoped_release unlocked;
+  queue.wait_and_throw();
+}
 
 }  // namespace
 
 PYBIND11_MODULE(sycl_compiler, module) {
   // libsycl comes with dpctl: its Python package has to be imported before this module.
-  using unlocked = py::call_guard<py::gil_scoped_release>;
+  py::class_<sycl::kernel>(module, "Kernel", py::module_local());
   module.def("can_compile", &can_compile, py::arg("device"));
   module.def("in_order_queue", &in_order_queue, py::arg("context"), py::arg("device"));
-  module.def("compile", &compile, py::arg("queue"), py::arg("text"), py::arg("name"), py::arg("options"), unlocked());
+  module.def("compile", &compile, py::arg("queue"), py::arg("text"), py::arg("name"), py::arg("options"));
   module.def("launch", &launch, py::arg("queue"), py::arg("kernel"), py::arg("addresses"), py::arg("sizes"),
-             py::arg("groups"), py::arg("group"), unlocked());
-  module.def("wait", &wait, py::arg("queue"), unlocked());
+             py::arg("groups"), py::arg("group"));
+  module.def("wait", &wait, py::arg("queue"));
 }

@@ -8,6 +8,7 @@ So `find` writes a folder of .icd files for all drivers, the system's among them
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
@@ -55,7 +56,7 @@ def _named_by_user(environment: Mapping[str, str]) -> Iterator[str]:
 def _lines(icd: Path) -> list[str]:
     """The library that an .icd file names; none where it cannot be read."""
     try:
-        return icd.read_text(encoding="utf-8").split()[:1]
+        return list(filter(None, map(str.strip, icd.read_text(encoding="utf-8").splitlines()[:1])))
     except (OSError, UnicodeDecodeError):
         return []
 
@@ -82,18 +83,20 @@ def _folder_of(libraries: list[str]) -> Path | None:
     """
     content = "\n".join(libraries)
     name = f"opencl-drivers-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
-    for parent in (_cache(), Path(tempfile.gettempdir()) / f"py-backends-{os.getuid()}"):
-        try:
-            return _written(parent / name, libraries)
-        except OSError:  # a home that is read-only, full or missing: try the next place
-            continue
+    for place in (_cache, _temporary):
+        with contextlib.suppress(OSError):  # a home that is read-only, full or missing: try the next place
+            return _written(place() / name, libraries)
     return None
 
 
 def _cache() -> Path:
-    import platformdirs  # noqa: PLC0415  # not needed at import
+    import platformdirs
 
     return platformdirs.user_cache_path("py-backends")
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir()) / f"py-backends-{os.getuid()}"
 
 
 def _written(folder: Path, libraries: list[str]) -> Path:

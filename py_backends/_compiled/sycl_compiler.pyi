@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from dpctl import SyclContext, SyclDevice, SyclQueue
-from dpctl.program import SyclKernel
+
+class Kernel:
+    """A kernel compiled for the devices of one context; it has no state, and may be launched by all threads."""
 
 def can_compile(device: SyclDevice) -> bool:
     """Whether the device's driver takes kernels that the SYCL runtime compiles from source."""
@@ -11,7 +13,7 @@ def can_compile(device: SyclDevice) -> bool:
 def in_order_queue(context: SyclContext, device: SyclDevice) -> SyclQueue:
     """A queue that runs its commands in order; `wait` raises the errors of its kernels."""
 
-def compile(queue: SyclQueue, text: str, name: str, options: Sequence[str]) -> SyclKernel:
+def compile(queue: SyclQueue, text: str, name: str, options: Sequence[str]) -> Kernel:
     """Compile SYCL source for the queue's device; `name` may be an instance of a template, as `vecadd<float>`.
 
     Raises RuntimeError with the compiler's log. The interpreter lock is free meanwhile.
@@ -19,7 +21,7 @@ def compile(queue: SyclQueue, text: str, name: str, options: Sequence[str]) -> S
 
 def launch(
     queue: SyclQueue,
-    kernel: SyclKernel,
+    kernel: Kernel,
     addresses: Sequence[int],
     sizes: Sequence[int],
     groups: Sequence[int],

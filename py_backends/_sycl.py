@@ -1,0 +1,161 @@
+"""What the backends that compile for SYCL share: its devices, and kernels compiled and launched on them.
+
+SYCL source is compiled at run time by the SYCL runtime that comes with dpctl; dpctl itself has the devices
+and their memory; an extension module of ours connects the two.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from py_backends import _compiled, _contract, _device_names, _opencl_drivers
+from py_backends._contract import Array, BackendUnavailable, Buffer
+
+if TYPE_CHECKING:
+    import dpctl
+    from dpctl.memory import MemoryUSMDevice
+
+TYPES = {"float32": "float", "float64": "double"}
+_OPTIONS = ("-fno-sycl-id-queries-fit-in-int",)  # there may be more than 2^31 work items
+
+
+@dataclass
+class Memory:
+    """Memory of a device; None once it has been released."""
+
+    usm: MemoryUSMDevice | None
+
+
+class Device(_contract.Device):
+    """A device of SYCL, or as much of it as `threads` allow. Buffers are `Memory`.
+
+    Each thread that calls it has a queue of its own, which runs commands in order.
+    """
+
+    def __init__(self, device: dpctl.SyclDevice, threads: int) -> None:
+        import dpctl
+
+        self._compiler = _compiled.load("sycl_compiler")
+        self._device = device
+        if device.is_cpu and threads < device.max_compute_units:
+            self._device = self._part(device, threads)
+        self._context = dpctl.SyclContext(self._device)
+        self._of_thread = threading.local()
+
+    def compiled(
+        self, source: str, kernel: str, dtype: np.dtype[Any]
+    ) -> Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]], None]:
+        """A function template of SYCL source, for `dtype`: to be called with buffers, sizes, groups and group.
+
+        Groups and group name the fastest dimension first. Raises RuntimeError with the compiler's log,
+        BackendUnavailable where the device lacks the dtype.
+        """
+        if dtype == np.float64 and not self._device.has_aspect_fp64:
+            raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
+        function = self._compiler.compile(self._queue, source, f"{kernel}<{TYPES[dtype.name]}>", _OPTIONS)
+
+        def launch(
+            buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
+        ) -> None:
+            addresses = [buffer.usm._pointer for buffer in buffers]
+            # The last dimension of SYCL is the fastest.
+            self._compiler.launch(self._queue, function, addresses, sizes, groups[::-1], group[::-1])
+
+        return launch
+
+    def upload(self, array: Array) -> Buffer:
+        memory = self.allocate(array)
+        if array.size:
+            memory.usm.copy_from_host(array.view(np.uint8))
+        return memory
+
+    def allocate(self, array: Array) -> Buffer:
+        from dpctl.memory import MemoryUSMDevice
+
+        most = self._device.max_mem_alloc_size
+        if array.nbytes > most:
+            raise MemoryError(
+                f"{self._device.name} holds at most {most / 2**30:.1f} GiB in one array, not {array.nbytes / 2**30:.1f}"
+            )
+        size = max(array.nbytes, array.itemsize)  # there is no empty memory
+        return Memory(MemoryUSMDevice(size, queue=self._queue))
+
+    def wait(self) -> None:
+        self._compiler.wait(self._queue)
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        if array.size:
+            buffer.usm.copy_to_host(array.view(np.uint8))
+
+    def release(self, buffer: Buffer) -> None:
+        buffer.usm = None
+
+    @property
+    def _queue(self) -> dpctl.SyclQueue:
+        """The calling thread's queue, so that a wait is for its own commands and errors."""
+        queue = getattr(self._of_thread, "queue", None)
+        if queue is None:
+            queue = self._of_thread.queue = self._compiler.in_order_queue(self._context, self._device)
+        return queue
+
+    def _part(self, device: dpctl.SyclDevice, threads: int) -> dpctl.SyclDevice:
+        """A sub-device of that many threads; the whole one, with a note, where the driver refuses."""
+        import dpctl
+
+        try:
+            return device.create_sub_devices(partition=[threads])[0]
+        except dpctl.SyclSubDeviceCreationError:
+            self.note = f"its driver cannot use {threads} of its {device.max_compute_units} threads: all run"
+            return device
+
+
+def devices(install: str) -> dict[str, dpctl.SyclDevice]:
+    """Every device by its target's name, those that cannot compile too.
+
+    install: the command that would install dpctl.
+
+    Raises BackendUnavailable where there is no device, or what compiles for it is missing.
+    """
+    dpctl = _library(install)
+    _compiled.load("sycl_compiler")
+    found = dpctl.get_devices()
+    if not found:
+        raise BackendUnavailable("dpctl finds no SYCL device", "pip install intel-opencl-rt")
+    return _device_names.named(found, _facts)
+
+
+def can_compile(device: dpctl.SyclDevice) -> bool:
+    """Whether a device runs kernels that are compiled at run time."""
+    answer: bool = _compiled.load("sycl_compiler").can_compile(device)
+    return answer
+
+
+def version(device: dpctl.SyclDevice) -> str:
+    """Of dpctl and the device's driver."""
+    import dpctl
+
+    return f"dpctl {dpctl.__version__}, {device.backend.name} driver {device.driver_version}"
+
+
+def _library(install: str) -> ModuleType:
+    _opencl_drivers.find()
+    try:
+        import dpctl.memory
+        import dpctl.program
+    except ImportError as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == "dpctl"
+        raise BackendUnavailable("dpctl is not installed" if absent else f"dpctl: {error}", install) from error
+    module: ModuleType = dpctl
+    return module
+
+
+def _facts(device: dpctl.SyclDevice) -> _device_names.Facts:
+    return _device_names.Facts(
+        device.name.strip(), device.vendor, device.sycl_platform.name.strip(), device.device_type.name
+    )

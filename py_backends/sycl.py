@@ -1,0 +1,56 @@
+"""SYCL through dpctl: kernels in standard C++, compiled at run time by the SYCL runtime.
+
+It needs no compiler of a vendor. Kernels are SYCL free functions, and run on USM device memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from py_backends import _contract, _device_names, _sycl
+from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch, Target
+
+if TYPE_CHECKING:
+    import dpctl
+
+_INSTALL = 'pip install "py-backends[sycl]"'
+_NO_SPIRV = "its driver does not take SPIR-V, to which SYCL source is compiled at run time"
+_NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
+
+
+class Backend(_contract.Backend):
+    def targets(self) -> list[Target]:
+        try:
+            found = _sycl.devices(_INSTALL)
+        except BackendUnavailable as missing:
+            return [Target.missing(_device_names.INTEL_CPU, missing.reason, missing.fix)]
+        return [_target(name, device) for name, device in found.items()]
+
+    def open(self, target: str, threads: int) -> SyclDevice:
+        found = _sycl.devices(_INSTALL)
+        if target not in found:
+            raise BackendUnavailable(f"SYCL has no device {target}", f"there are {', '.join(found)}")
+        if not _sycl.can_compile(found[target]):
+            raise BackendUnavailable(_NO_SPIRV, _NEEDS_SPIRV)
+        return SyclDevice(found[target], threads)
+
+
+class SyclDevice(_sycl.Device):
+    """A device of SYCL that runs SYCL kernels."""
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        start = self.compiled(f'#line 1 "{text.path.name}"\n{text.text}', text.kernel, dtype)
+        work_items = text.work_items
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            start(buffers, sizes, work_items.groups(text.named_sizes(sizes)), work_items.group)
+
+        return launch
+
+
+def _target(name: str, device: dpctl.SyclDevice) -> Target:
+    facts = (name, device.name.strip(), _sycl.version(device))
+    return Target(*facts) if _sycl.can_compile(device) else Target(*facts, _NO_SPIRV, _NEEDS_SPIRV, available=False)
