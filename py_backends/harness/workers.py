@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,7 @@ class Worker:
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._channel, theirs = Channel.pair()
         self._log = os.memfd_create("py-backends-worker-log")
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "py_backends.harness.worker", str(theirs.fileno())],
-            env=_environment(environment or {}),
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,  # Ctrl-C in a terminal is the harness's affair
-        )
+        self._process = _starter.submit(_start, theirs.fileno(), self._log, environment or {}).result()
         theirs.close()
         self._stopped = False
         self._closed = False
@@ -105,6 +98,23 @@ class Worker:
         tail = os.pread(self._log, 1000, max(0, size - 1000)).decode(errors="replace")
         lines = [line.strip() for line in tail.splitlines() if line.strip()][-3:]
         return f"{reason}; it last wrote: {' / '.join(lines)}" if lines else reason
+
+
+_starter = ThreadPoolExecutor(1, "py-backends-worker-starter")
+"""Starts all workers from one thread that lives as long as the process: Linux ends a worker, which asked
+for that, when the *thread* that started it ends."""
+
+
+def _start(channel: int, log: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "py_backends.harness.worker", str(channel)],
+        env=_environment(environment),
+        pass_fds=[channel],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,  # Ctrl-C in a terminal is the harness's affair
+    )
 
 
 def _environment(additional: Mapping[str, str]) -> dict[str, str]:

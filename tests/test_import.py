@@ -1,0 +1,40 @@
+"""Importing the package, or asking for help, loads no optional library: those come when a backend is opened."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from conftest import CLONE
+
+OPTIONAL = {"numba", "pyopencl", "dpctl", "cupy", "cuda", "scipy", "mpi4py", "mkl"}
+OUR_COMPILED = "py_backends._compiled"
+SLOW_TO_LOAD = OPTIONAL | {"numpy", "rich", "psutil", "cpuinfo", "pygments"}
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """Every module that a fresh interpreter imports, by `-X importtime`."""
+    run = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, cwd=CLONE, check=True
+    )
+    lines = [line for line in run.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rsplit("|", 1)[1].strip() for line in lines}
+
+
+def libraries(modules: set[str]) -> set[str]:
+    return {module.split(".")[0] for module in modules}
+
+
+@pytest.mark.parametrize(
+    "code", ["import py_backends", "from py_backends import matmul, compare, backends", "import py_backends.opencl"]
+)
+def test_import_loads_no_optional_library(code: str) -> None:
+    modules = loaded_by("-c", code)
+    assert not libraries(modules) & OPTIONAL
+    assert not {module for module in modules if module.startswith(f"{OUR_COMPILED}.")}
+
+
+@pytest.mark.parametrize("command", [["--help"], ["compare", "--help"], ["doctor", "--help"], ["show", "--help"]])
+def test_help_loads_next_to_nothing(command: list[str]) -> None:
+    assert not libraries(loaded_by("-m", "py_backends", *command)) & SLOW_TO_LOAD
