@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import io
 import math
 import os
 import re
@@ -44,6 +45,9 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; SystemExit after help and wrong usage."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no µ shows a question mark
     parser, commands = _parser()
     _check_command(parser, commands, arguments)
     options, unknown = parser.parse_known_args(arguments)
@@ -89,7 +93,8 @@ def compare(options: argparse.Namespace) -> int:
             command=options.line,
         )
     written = _write_results(report, options)
-    table.print_report(report, table.console())
+    with table.output() as out:
+        table.print_report(report, out)
     return report.exit_code() if written else report.exit_code() or 1
 
 
@@ -108,7 +113,8 @@ def doctor(options: argparse.Namespace) -> int:
     if options.json:
         text = report.doctor_json(found, machine.describe())
         written = _written(options.json, partial(write_whole, text=text))
-    report.print_doctor(found, table.console())
+    with table.output() as out:
+        report.print_doctor(found, out)
     return 0 if written else 1
 
 
@@ -119,7 +125,8 @@ def show(options: argparse.Namespace) -> int:
 
     with _usage_errors():
         texts = _texts(options.kernel, _names(options.backend), _names(options.variant), options.variant == [_ALL])
-    print_texts(texts, table.console())
+    with table.output() as out:
+        print_texts(texts, out)
     return 0
 
 
@@ -212,7 +219,7 @@ def _show_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
         allow_abbrev=False,
     )
     parser.set_defaults(run=show)
-    parser.add_argument("kernel", metavar="KERNEL", help="vecadd, matmul")
+    parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
     for name, default in ("backend", "all"), ("variant", "tuned, else lecture"):
         text = f"names, separated by commas, or all (default: {default})"
         parser.add_argument(f"--{name}", type=_list, metavar="NAMES", help=text)

@@ -27,13 +27,13 @@ def print_doctor(found: Found, out: Console) -> None:
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("backend", no_wrap=True)
     table.add_column("target", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("state", no_wrap=True)
     table.add_column("device and version", overflow="fold")
     for backend, target in found:
         state = _state(target)
         what = ", ".join(filter(None, [target.device, target.version]))
         table.add_row(backend, target.name, Text(state, style=_STYLES[state]), what)
-    out.print(Padding(table, (0, 0, 0, 2), expand=False))
+    out.print(Padding(table, (0, 0, 0, 2)))
     remarks = [
         Remark(f"{backend} {target.name}", target.reason, target.fix) for backend, target in found if target.reason
     ]

@@ -130,12 +130,8 @@ def _section(group: Sequence[Row]) -> Section:
     )
     # By rate, which at one shape is by time; a size of 0 leaves no work to rate, only time.
     in_order = sorted(_timed(group, problem.rate), key=lambda timed: (-timed.rate, timed.kernel.median))
-    for timed in in_order:
-        row = timed.row
-        made.timed.append(_cells(timed, baseline))
-        if row.shape != requested:
-            footnote = f"{row.backend} {row.target} ran at {units.shape(row.shape.values())}"
-            made.footnotes.append(f"* {footnote}, and is compared by rate" if _other_shape(row) else footnote)
+    made.timed = [_cells(timed, baseline) for timed in in_order]
+    made.footnotes = _footnotes([timed.row for timed in in_order if timed.row.shape != requested])
     with_time = {id(timed.row) for timed in in_order}
     others = [row for row in group if row.status not in _NOT_RUN and id(row) not in with_time]
     made.lines = [_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)]
@@ -146,6 +142,16 @@ def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:
     for row in rows:
         if row.status == "ok" and row.rate and row.seconds and row.seconds.kernel:
             yield _Timed(row, row.seconds.kernel, getattr(row.rate, rate))
+
+
+def _footnotes(rows: Iterable[Row]) -> list[str]:
+    """For each shape that was not the one asked for, the rows that ran at it."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        star, how = ("* ", ", compared by rate") if _other_shape(row) else ("", "")
+        note = f"{star}at {units.shape(row.shape.values())}{how}"
+        names.setdefault(note, []).append(f"{row.backend} {row.target}")
+    return [f"{note}: {', '.join(rows)}" for note, rows in names.items()]
 
 
 def _cells(timed: _Timed, baseline: str | None) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from py_backends._contract import KernelText
 _LANGUAGES = {".py": "python", ".cpp": "cpp", ".cu": "cuda", ".cl": "c"}
 _FRAME = 4
 """What a panel adds to the width of its text: two borders, two spaces."""
+_READABLE = 76
+"""A panel this wide may stand beside another, and the few lines that are longer are wrapped."""
 
 
 def print_texts(texts: Sequence[KernelText], out: Console) -> None:
@@ -26,10 +28,13 @@ def print_texts(texts: Sequence[KernelText], out: Console) -> None:
         return
     for row in _rows(texts, out.width):
         grid = Table.grid()
-        for _ in row:
-            grid.add_column()
-        height = max(len(text.text.rstrip().splitlines()) for text in row)
-        grid.add_row(*(_panel(text, height if len(row) > 1 else None) for text in row))
+        left = out.width
+        for beside, text in zip(range(len(row) - 1, -1, -1), row, strict=True):
+            # What the others do not need is this one's, as far as it can use it.
+            width = min(_widest(text), left - sum(map(_width, row[len(row) - beside :])))
+            grid.add_column(width=width)
+            left -= width
+        grid.add_row(*map(_panel, row))
         out.print(grid)
 
 
@@ -47,10 +52,16 @@ def _rows(texts: Sequence[KernelText], width: int) -> Iterator[list[KernelText]]
 
 
 def _width(text: KernelText) -> int:
+    """The columns that a text needs."""
+    return max(min(_widest(text), _READABLE + _FRAME), _FRAME + cell_len(f"  {_title(text)}  "))
+
+
+def _widest(text: KernelText) -> int:
+    """The columns that a text can use."""
     return _FRAME + max(map(cell_len, [*text.text.splitlines(), f"  {_title(text)}  "]))
 
 
-def _panel(text: KernelText, height: int | None) -> Panel:
+def _panel(text: KernelText) -> Panel:
     code = Syntax(
         text.text.rstrip(),
         _LANGUAGES.get(text.path.suffix, "text"),
@@ -58,7 +69,7 @@ def _panel(text: KernelText, height: int | None) -> Panel:
         background_color="default",
         word_wrap=True,
     )
-    return Panel(code, title=Text(_title(text)), title_align="left", height=None if height is None else height + 2)
+    return Panel(code, title=Text(_title(text)), title_align="left")
 
 
 def _title(text: KernelText) -> str:

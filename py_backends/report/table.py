@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Sequence
-from typing import IO
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -16,7 +17,7 @@ from py_backends.harness.results import Report
 from py_backends.report import layout
 from py_backends.report.layout import Remark, Section
 
-_PIPE_WIDTH = 140
+_PIPE_WIDTH = 120
 _NAMES = 3
 """The columns that name a row: backend, target, variant."""
 _RIGHT = frozenset({3, 4, 5, 6, 7, 8})
@@ -25,16 +26,22 @@ _DROPPED = (8, 7, 5, 4, 2, 1)
 _INDENT, _GAP = 2, 2
 
 
-def console(file: IO[str] | None = None) -> Console:
-    """Standard output: as wide as the terminal, or plain text of a fixed width in a pipe."""
-    file = file or sys.stdout
-    terminal = file.isatty()
-    return Console(file=file, width=None if terminal else _PIPE_WIDTH, no_color=not terminal, highlight=False)
+@contextmanager
+def output() -> Iterator[Console]:
+    """Standard output: a terminal as it is; into a pipe plain text of a fixed width, without trailing blanks."""
+    if sys.stdout.isatty():
+        yield Console(highlight=False)
+        return
+    text = io.StringIO()
+    try:
+        yield Console(file=text, width=_PIPE_WIDTH, no_color=True, highlight=False)
+    finally:
+        sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
 
 
 def print_report(report: Report, out: Console) -> None:
     """A table a kernel, dtype and shape; below them what was not run, notes and the verdict."""
-    out.print(Text("    ".join(layout.heading(report)), style="bold"))
+    print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
     for section in layout.sections(report):
         out.print()
         print_section(section, out)
@@ -47,18 +54,28 @@ def print_report(report: Report, out: Console) -> None:
 
 def print_section(section: Section, out: Console) -> None:
     """The title, the rows with their times, then those without."""
-    title = Text.assemble((section.title, "bold"), "    ", (section.rule, "dim"))
-    out.print(title)
+    print_parts([Text(section.title, style="bold"), Text(section.rule, style="dim")], out)
     cells = [section.header, *section.timed] if section.timed else []
     names = [(line.backend, line.target, line.variant) for line in section.lines]
     kept = _columns_that_fit(cells, names, out.width)
     widths = [max(cell_len(row[column]) for row in [*cells, *names]) for column in range(_NAMES)]
     if section.timed:
-        out.print(Padding(_timed(section, kept, widths), (0, 0, 0, _INDENT), expand=False))
+        out.print(Padding(_timed(section, kept, widths), (0, 0, 0, _INDENT)))
     if section.lines:
-        out.print(Padding(_lines(section, kept, widths), (0, 0, 0, _INDENT), expand=False))
+        out.print(Padding(_lines(section, kept, widths), (0, 0, 0, _INDENT)))
     for footnote in section.footnotes:
         out.print(Padding(Text(footnote, style="dim"), (0, 0, 0, _INDENT)))
+
+
+def print_parts(parts: Sequence[Text], out: Console) -> None:
+    """Parts of a heading, each on the line of the one before where it fits there."""
+    line = Text()
+    for part in parts:
+        if line and line.cell_len + 4 + part.cell_len > out.width:
+            out.print(line)
+            line = Text()
+        line = Text("    ").join([line, part]) if line else part.copy()
+    out.print(line)
 
 
 def print_remarks(title: str, remarks: Sequence[Remark], out: Console) -> None:
@@ -83,7 +100,7 @@ def print_remarks(title: str, remarks: Sequence[Remark], out: Console) -> None:
             table.add_row(remark.subject, text, fix)
         else:
             table.add_row(remark.subject, Text("\n").join([text, fix]) if remark.fix else text)
-    out.print(Padding(table, (0, 0, 0, _INDENT), expand=False))
+    out.print(Padding(table, (0, 0, 0, _INDENT)))
 
 
 def _columns_that_fit(cells: Sequence[Sequence[str]], names: Sequence[Sequence[str]], width: int) -> list[int]:
