@@ -59,7 +59,7 @@ def markdown_text(report: Report) -> str:
     for title, remarks in ("Not run", layout.not_run(report)), ("Notes", layout.notes(report)):
         if remarks:
             lines += ["", f"## {title}", ""]
-            lines += [f"- {r.subject}: {_escape(r.text)}" + (f" (`{r.fix}`)" if r.fix else "") for r in remarks]
+            lines += [f"- {r.subject}: {_escape(r.text)}" + (f" ({_escape(r.fix)})" if r.fix else "") for r in remarks]
     return "\n".join([*lines, "", layout.verdict(report)[0], ""])
 
 
