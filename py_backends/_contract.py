@@ -11,6 +11,7 @@ Python functions know backends by these classes only.
 from __future__ import annotations
 
 import importlib
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -166,7 +167,7 @@ class KernelText:
     def shaped(self, buffers: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
         """View flat buffers as arrays of the problem's shapes, for kernels that index by row and column."""
         shapes = self.problem.shapes(sizes)
-        return [buffer[: int(np.prod(shape))].reshape(shape) for buffer, shape in zip(buffers, shapes, strict=True)]
+        return [buffer[: math.prod(shape)].reshape(shape) for buffer, shape in zip(buffers, shapes, strict=True)]
 
 
 @dataclass(frozen=True)
