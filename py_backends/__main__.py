@@ -302,10 +302,9 @@ def _shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tupl
     from py_backends import _discovery
 
     shapes: dict[str, list[tuple[int, ...]]] = {}
-    for kernel, sizes in given:
+    for kernel, given_sizes in given:
         dimensions = _discovery.problem(kernel).dimensions
-        if len(sizes) == 1:
-            sizes *= len(dimensions)
+        sizes = given_sizes * len(dimensions) if len(given_sizes) == 1 else given_sizes
         if len(sizes) != len(dimensions):
             written = " x ".join(name.upper() for name in dimensions)
             raise ValueError(f"{kernel} has the dimensions {written}: give as many sizes, or one for all")
@@ -341,7 +340,7 @@ def _written(path: Path, write: Callable[[Path], None]) -> bool:
     try:
         write(path)
     except OSError as error:
-        print(f"py-backends: error: {path} was not written: {error.strerror or error}", file=sys.stderr)
+        sys.stderr.write(f"py-backends: error: {path} was not written: {error.strerror or error}\n")
         return False
     return True
 

@@ -33,7 +33,8 @@ def spread(median: float, low: float | None, high: float | None) -> str:
     """Half the width of an interval, in per cent of its median; empty where there is no interval."""
     if low is None or high is None or not median > 0:
         return ""
-    return f"±{50 * (high - low) / median:.1f}%"
+    percent = 50 * (high - low) / median
+    return f"±{percent:.0f}%" if percent >= 9.95 else f"±{percent:.1f}%"
 
 
 def ratio(speedup: float, low: float | None, high: float | None) -> str:
