@@ -12,6 +12,7 @@ set(PY_BACKENDS_COMPILER "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}
 set(PY_BACKENDS_INSTRUCTION_SETS "")
 set(PY_BACKENDS_MODULES "")
 set(PY_BACKENDS_LEFT_OUT "")
+set(PY_BACKENDS_REASONS "")
 
 # Whatever CXXFLAGS say, an instance is for its instruction set and for no other CPU than that, obeys IEEE 754,
 # and is not optimised together with the rest of the program, which could move its instructions there.
@@ -67,14 +68,17 @@ function(add_kernel_module backend)
 endfunction()
 
 # leave_out(MODULE REASON FIX): note why a module is not built, for whoever asks for it at run time.
-macro(leave_out module reason fix)
+function(leave_out module reason fix)
   message(STATUS "Without ${module}: ${reason}")
-  list(APPEND PY_BACKENDS_LEFT_OUT "\"${module}\": {\"reason\": \"${reason}\", \"fix\": \"${fix}\"}")
-endmacro()
+  string(REGEX REPLACE "[\n;\"\\\\]+" " " reason "${reason}")  # neither JSON's nor CMake's own separators
+  set(PY_BACKENDS_LEFT_OUT ${PY_BACKENDS_LEFT_OUT} ${module} PARENT_SCOPE)
+  set(PY_BACKENDS_REASONS ${PY_BACKENDS_REASONS}
+      "\"${module}\": {\"reason\": \"${reason}\", \"fix\": \"${fix}\"}" PARENT_SCOPE)
+endfunction()
 
 # place_modules(): bring what was built to where Python finds it: into a wheel, else beside the sources.
 function(place_modules)
-  string(JOIN ",\n    " left_out ${PY_BACKENDS_LEFT_OUT})
+  string(JOIN ",\n    " left_out ${PY_BACKENDS_REASONS})
   set(record "${CMAKE_CURRENT_BINARY_DIR}/build.${Python_SOABI}.json")
   file(CONFIGURE OUTPUT "${record}" @ONLY CONTENT [[{
   "compiler": "@PY_BACKENDS_COMPILER@",
@@ -95,9 +99,15 @@ function(place_modules)
   foreach(module IN LISTS PY_BACKENDS_MODULES)
     list(APPEND copies COMMAND "${CMAKE_COMMAND}" -E copy_if_different "$<TARGET_FILE:${module}>" "${folder}")
   endforeach()
+  # What is left out now must not run from an earlier build.
+  set(removals "")
+  foreach(module IN LISTS PY_BACKENDS_LEFT_OUT)
+    list(APPEND removals COMMAND "${CMAKE_COMMAND}" -E rm -f "${folder}/${module}.${Python_SOABI}.so")
+  endforeach()
   add_custom_target(place ALL
     COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${record}" "${folder}"
     ${copies}
+    ${removals}
     VERBATIM)
   if(PY_BACKENDS_MODULES)
     add_dependencies(place ${PY_BACKENDS_MODULES})
