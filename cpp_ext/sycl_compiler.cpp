@@ -10,10 +10,12 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace py = pybind11;
@@ -89,10 +91,14 @@ void launch(const py::object& dpctl_queue, const sycl::kernel& kernel, const std
   });
 }
 
-/// Returns when all that the queue was given has ended; raises the first error among it.
-void wait(const py::object& dpctl_queue) {
+/// Returns when all that the queue was given has ended; raises the first error among it. A CPU's runtime may
+/// compute on the waiting thread too; not so with `aside`, which looks again and again until all is done.
+void wait(const py::object& dpctl_queue, bool aside) {
   auto& queue = behind<sycl::queue>(dpctl_queue);
   const py::gil_scoped_release unlocked;
+  if (aside) {
+    while (!queue.ext_oneapi_empty()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
   queue.wait_and_throw();
 }
 
@@ -106,5 +112,5 @@ PYBIND11_MODULE(sycl_compiler, module) {
   module.def("compile", &compile, py::arg("queue"), py::arg("text"), py::arg("name"), py::arg("options"));
   module.def("launch", &launch, py::arg("queue"), py::arg("kernel"), py::arg("addresses"), py::arg("sizes"),
              py::arg("groups"), py::arg("group"));
-  module.def("wait", &wait, py::arg("queue"));
+  module.def("wait", &wait, py::arg("queue"), py::arg("aside"));
 }

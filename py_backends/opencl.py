@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pyopencl as cl
 
 _INSTALL = 'pip install "py-backends[opencl]"'
+_PAUSE = 5e-5
+"""Seconds between two looks at whether a launch has ended."""
 _TYPES = {"float32": "float", "float64": "double"}
 
 
@@ -49,6 +52,8 @@ class OpenClDevice(_contract.Device):
 
         self._cl = cl
         self._device = device
+        # Intel's runtime computes on one thread of its own at least, and on the one that waits.
+        self._aside = threads == 1 and _device_names.slug(_facts(device)) == _device_names.INTEL_CPU
         if device.type & cl.device_type.CPU and threads < device.max_compute_units:
             self._device = self._part(device, threads)
         self._context = cl.Context([self._device])
@@ -86,7 +91,13 @@ class OpenClDevice(_contract.Device):
         return self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, size)
 
     def wait(self) -> None:
-        self._queue.finish()
+        queue = self._queue
+        if self._aside:
+            done = self._cl.enqueue_marker(queue)
+            queue.flush()
+            while done.command_execution_status > self._cl.command_execution_status.COMPLETE:
+                time.sleep(_PAUSE)
+        queue.finish()
 
     def download(self, buffer: Buffer, array: Array) -> None:
         if array.size:
@@ -100,7 +111,7 @@ class OpenClDevice(_contract.Device):
         """The calling thread's queue: commands run in order, and `finish` waits for this thread's alone."""
         queue = getattr(self._of_thread, "queue", None)
         if queue is None:
-            queue = self._of_thread.queue = self._cl.CommandQueue(self._context)
+            queue = self._of_thread.queue = self._cl.CommandQueue(self._context, self._device)
         return queue
 
     def _part(self, device: cl.Device, threads: int) -> cl.Device:

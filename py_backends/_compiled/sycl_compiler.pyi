@@ -33,8 +33,8 @@ def launch(
     cover more than 2^31 work items. Raises RuntimeError. The interpreter lock is free meanwhile.
     """
 
-def wait(queue: SyclQueue) -> None:
+def wait(queue: SyclQueue, aside: bool) -> None:
     """Return when all that the queue was given has ended; RuntimeError with the first error among it.
 
-    The interpreter lock is free meanwhile.
+    A CPU's runtime may compute on the waiting thread too; not so with `aside`. The interpreter lock is free meanwhile.
     """
