@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_backends import _compiled, _contract, _device_names, _opencl_drivers
-from py_backends._contract import Array, BackendUnavailable, Buffer
+from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText
 
 if TYPE_CHECKING:
     import dpctl
@@ -51,16 +51,17 @@ class Device(_contract.Device):
         self._of_thread = threading.local()
 
     def compiled(
-        self, source: str, kernel: str, dtype: np.dtype[Any]
+        self, text: KernelText, dtype: np.dtype[Any], prelude: str = ""
     ) -> Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]], None]:
-        """A function template of SYCL source, for `dtype`: to be called with buffers, sizes, groups and group.
+        """Compile a function template, after a prelude: to be called with buffers, sizes, groups and group.
 
         Groups and group name the fastest dimension first. Raises RuntimeError with the compiler's log,
         BackendUnavailable where the device lacks the dtype.
         """
         if dtype == np.float64 and not self._device.has_aspect_fp64:
             raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
-        function = self._compiler.compile(self._queue, source, f"{kernel}<{TYPES[dtype.name]}>", _OPTIONS)
+        name = f"{text.kernel}<{TYPES[dtype.name]}>"
+        function = self._compiler.compile(self._queue, prelude, text.path.name, text.text, name, _OPTIONS)
 
         def launch(
             buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]

@@ -42,7 +42,7 @@ class SyclDevice(_sycl.Device):
     """A device of SYCL that runs SYCL kernels."""
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        start = self.compiled(f'#line 1 "{text.path.name}"\n{text.text}', text.kernel, dtype)
+        start = self.compiled(text, dtype)
         work_items = text.work_items
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
