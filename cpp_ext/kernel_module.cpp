@@ -72,7 +72,7 @@ class Items {
 template <typename T>
 void* data_of(py::handle item, bool output) {
   if (!py::isinstance<py::array_t<T, 0>>(item)) {
-    const py::object given = py::isinstance<py::array>(item) ? item.attr("dtype") : py::type::of(item);
+    const auto given = py::isinstance<py::array>(item) ? py::object(item.attr("dtype")) : py::object(py::type::of(item));
     throw py::type_error(py::str("this kernel takes arrays of {}, not {}").format(py::dtype::of<T>(), given));
   }
   const auto array = py::reinterpret_borrow<py::array>(item);
@@ -107,7 +107,8 @@ class Kernel {
     }
     const Items given_sizes(sizes, instance_.sizes, "sizes");
     for (int at = 0; at < instance_.sizes; ++at) {
-      lengths[at] = given_sizes[at].cast<std::int64_t>();
+      lengths[at] = PyLong_AsLongLong(given_sizes[at].ptr());
+      if (PyErr_Occurred()) throw py::error_already_set();
       if (lengths[at] < 0) throw py::value_error("a size is negative: " + std::to_string(lengths[at]));
     }
     const py::gil_scoped_release unlocked;
