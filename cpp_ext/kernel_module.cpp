@@ -72,7 +72,8 @@ class Items {
 template <typename T>
 void* data_of(py::handle item, bool output) {
   if (!py::isinstance<py::array_t<T, 0>>(item)) {
-    const auto given = py::isinstance<py::array>(item) ? py::object(item.attr("dtype")) : py::object(py::type::of(item));
+    const auto given =
+        py::isinstance<py::array>(item) ? py::object(item.attr("dtype")) : py::object(py::type::of(item));
     throw py::type_error(py::str("this kernel takes arrays of {}, not {}").format(py::dtype::of<T>(), given));
   }
   const auto array = py::reinterpret_borrow<py::array>(item);
