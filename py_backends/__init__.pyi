@@ -1,8 +1,5 @@
-from collections.abc import Mapping, Sequence
-
 from py_backends._contract import Array
 from py_backends._contract import BackendUnavailable as BackendUnavailable
-from py_backends.harness.compare import Progress
 from py_backends.harness.compare import compare as compare
 from py_backends.harness.doctor import BackendTarget as BackendTarget
 from py_backends.harness.doctor import backends as backends

@@ -88,7 +88,7 @@ def compare(options: argparse.Namespace) -> int:
             shapes=_shapes(options.shape),
             threads=options.threads,
             seed=options.seed,
-            budget=options.budget,
+            **({} if options.budget is None else {"budget": options.budget}),
             progress=progress,
             command=options.line,
         )
@@ -144,7 +144,7 @@ def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, 
     for variant in variants or ():
         _discovery.known(variant, _all_variants(), "variant")
     if not shown:
-        raise ValueError(f"there is no such text of {kernel}: leave out --backend or --variant to see what there is")
+        raise UsageError(f"there is no such text of {kernel}: leave out --backend or --variant to see what there is")
     return shown
 
 
@@ -189,9 +189,7 @@ def _compare_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     )
     parser.add_argument("--threads", type=_threads, metavar="N", help="of every CPU backend (default: all)")
     parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="of the inputs (default: 1)")
-    parser.add_argument(
-        "--budget", type=_budget, metavar="SECONDS", default=40.0, help="for the whole comparison (default: 40)"
-    )
+    parser.add_argument("--budget", type=_budget, metavar="SECONDS", help="for the whole comparison (default: 40)")
     for name in ("json", "csv", "markdown"):
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write the results as {name} too")
     return parser
@@ -307,7 +305,7 @@ def _shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tupl
         sizes = given_sizes * len(dimensions) if len(given_sizes) == 1 else given_sizes
         if len(sizes) != len(dimensions):
             written = " x ".join(name.upper() for name in dimensions)
-            raise ValueError(f"{kernel} has the dimensions {written}: give as many sizes, or one for all")
+            raise UsageError(f"{kernel} has the dimensions {written}: give as many sizes, or one for all")
         if sizes not in shapes.setdefault(kernel, []):
             shapes[kernel].append(sizes)
     return shapes
@@ -347,10 +345,12 @@ def _written(path: Path, write: Callable[[Path], None]) -> bool:
 
 @contextmanager
 def _usage_errors() -> Iterator[None]:
-    """Unknown names and impossible shapes, which the house reports as ValueError, are wrong usage here."""
+    """Unknown names and impossible shapes are wrong usage here."""
+    from py_backends._contract import WrongRequest
+
     try:
         yield
-    except ValueError as error:
+    except WrongRequest as error:
         raise UsageError(str(error)) from error
 
 

@@ -41,6 +41,10 @@ class BackendUnavailable(RuntimeError):
         self.fix = fix
 
 
+class WrongRequest(ValueError):
+    """What was asked for cannot be done by anyone: an unknown name, or an impossible size or number."""
+
+
 @dataclass(frozen=True)
 class Reference:
     """The right answer of one case.
@@ -127,8 +131,7 @@ class WorkItems:
     def groups(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """How many groups cover the work in each dimension: at least one, so that a launch is legal."""
         return tuple(
-            max(1, -(-self._count(count, sizes) // width))
-            for count, width in zip(self.counts, self.group, strict=True)
+            max(1, -(-self._count(count, sizes) // width)) for count, width in zip(self.counts, self.group, strict=True)
         )
 
     def _count(self, count: str, sizes: Mapping[str, int]) -> int:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import py_backends
-from py_backends._contract import Backend, KernelText, Problem
+from py_backends._contract import Backend, KernelText, Problem, WrongRequest
 
 
 def backend_names() -> list[str]:
@@ -54,13 +54,13 @@ def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
 
 
 def known(name: str, names: Iterable[str], what: str) -> str:
-    """`name`, if it is one of `names`; else ValueError that suggests the nearest."""
+    """`name`, if it is one of `names`; else WrongRequest that suggests the nearest."""
     names = list(names)
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-    raise ValueError(f"unknown {what} {name!r}: {hint}")
+    raise WrongRequest(f"unknown {what} {name!r}: {hint}")
 
 
 def _kernels_folder() -> Path:

@@ -154,8 +154,7 @@ def _run(device: Device, launch: Launch, inputs: list[Array], output: Array, siz
         return
     buffers: list[Any] = []
     try:
-        for array in inputs:
-            buffers.append(device.upload(array))
+        buffers.extend(device.upload(array) for array in inputs)
         buffers.append(device.allocate(output))
         launch(buffers, sizes)
         device.wait()

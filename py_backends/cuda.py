@@ -91,10 +91,7 @@ class Gpu(_contract.Device):
 
     def allocate(self, array: Array) -> Buffer:
         with self._gpu:
-            try:
-                return Memory(self._cupy.empty(array.size, array.dtype))
-            except self._cupy.cuda.memory.OutOfMemoryError as error:
-                raise MemoryError(f"the GPU has no room for {array.nbytes / 2**30:.1f} GiB more") from error
+            return Memory(self._cupy.empty(array.size, array.dtype))
 
     def wait(self) -> None:
         with self._gpu:
@@ -162,7 +159,7 @@ def _emulated(reason: str, fix: str | None) -> Target:
         _EMULATED,
         cpu.name.strip(),
         _sycl.version(cpu),
-        f"{reason}: checked on the CPU, not timed",
+        reason,
         fix,
         emulated=True,
     )

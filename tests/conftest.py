@@ -48,15 +48,6 @@ def targets_of(backend: str) -> list[Target]:
     return [target for name, target in found() if name == backend]
 
 
-def marked_targets(keep: Callable[[Target], bool] = lambda target: True) -> list[object]:
-    """Every (backend, target) of this machine as a parameter that carries the backend's marker."""
-    return [
-        pytest.param(name, target, marks=getattr(pytest.mark, name), id=f"{name}-{target.name}")
-        for name, target in found()
-        if keep(target)
-    ]
-
-
 def marked_backends() -> list[object]:
     """Every backend as a parameter that carries its marker."""
     return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in _discovery.backend_names()]

@@ -42,16 +42,6 @@ def assert_right(kernel: str, result: Array, *inputs: Array) -> None:
     assert verdict.check.passed, verdict.reason
 
 
-LAYOUTS: dict[str, Callable[[Array], Array]] = {
-    "contiguous": lambda array: array.copy(),
-    "fortran order": np.asfortranarray,
-    "reversed": lambda array: array[::-1].copy()[::-1],
-    "every second": lambda array: np.repeat(array, 2, axis=-1)[..., ::2],
-    "misaligned": lambda array: misaligned(array),
-    "read-only": lambda array: read_only(array),
-}
-
-
 def misaligned(array: Array) -> Array:
     memory = np.zeros(array.nbytes + 1, np.uint8)[1:]
     view = memory.view(array.dtype).reshape(array.shape)
@@ -63,6 +53,16 @@ def read_only(array: Array) -> Array:
     copy = array.copy()
     copy.flags.writeable = False
     return copy
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "contiguous": lambda array: array.copy(),
+    "fortran order": np.asfortranarray,
+    "reversed": lambda array: array[::-1].copy()[::-1],
+    "every second": lambda array: np.repeat(array, 2, axis=-1)[..., ::2],
+    "misaligned": misaligned,
+    "read-only": read_only,
+}
 
 
 @on_every_backend
@@ -82,7 +82,11 @@ def test_inputs_may_lie_in_memory_in_any_way(backend: str, dtype: str, layout: s
 @in_both_dtypes
 def test_out_is_written_and_returned(backend: str, dtype: str) -> None:
     a, b = drawn((5, 6), dtype), drawn((6, 7), dtype)
-    for out in (np.full((5, 7), np.nan, dtype), np.full((7, 5), np.nan, dtype).T, np.full((5, 14), np.nan, dtype)[:, ::2]):
+    for out in (
+        np.full((5, 7), np.nan, dtype),
+        np.full((7, 5), np.nan, dtype).T,
+        np.full((5, 14), np.nan, dtype)[:, ::2],
+    ):
         assert pb.matmul(a, b, backend=backend, out=out) is out
         assert_right("matmul", out, a, b)
 

@@ -66,9 +66,9 @@ def scratch_clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compare(clone: Path, *backends: str, kernel: str = "vecadd", shape: str = "vecadd=509") -> tuple[int, list[Any]]:
     """Run `compare` in the clone; its exit code and rows."""
     results = clone / "results.json"
+    options = ["--kernel", kernel, "--shape", shape, "--backend", ",".join(("numpy", *backends))]
     run = subprocess.run(
-        [sys.executable, "-c", SHORT_PATIENCE, "compare", "--kernel", kernel, "--shape", shape, "--budget", "4"]
-        + ["--backend", ",".join(("numpy", *backends)), "--json", str(results)],
+        [sys.executable, "-c", SHORT_PATIENCE, "compare", *options, "--budget", "4", "--json", str(results)],
         cwd=clone,
         capture_output=True,
         text=True,

@@ -51,7 +51,7 @@ class MatrixMultiplication(Problem):
             # A float64 result is judged by a float64 reference, whose own error is as large.
             own_error = 2 if a.dtype == np.float64 else 1
             bound = own_error * g * magnitude + (k + 2) * float(precision.smallest_subnormal)
-            finite = np.isfinite(a).all(axis=1)[:, None] & np.isfinite(b).all(axis=0)[None, :]
+            finite = np.isfinite(a).all(axis=1, keepdims=True) & np.isfinite(b).all(axis=0, keepdims=True)
             overflow = finite & ~((1 + g) * magnitude <= float(precision.max))
         return Reference(value, bound, overflow)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import psutil
@@ -29,7 +29,7 @@ class Bench:
         self._cases: dict[tuple[str, Sizes, str], Case] = {}
         self._lock = Lock()
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

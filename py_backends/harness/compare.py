@@ -7,10 +7,12 @@ import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import groupby
+from threading import Lock
 from time import monotonic
 from typing import Any, Protocol
 
 import py_backends
+from py_backends._contract import WrongRequest
 from py_backends.harness import doctor, machine
 from py_backends.harness.bench import Bench, Sizes
 from py_backends.harness.case import Case
@@ -18,7 +20,7 @@ from py_backends.harness.plan import PlannedRow, Request, named, plan
 from py_backends.harness.results import Report, Seconds
 from py_backends.harness.rounds import MOST_ROUNDS, TimedRow, run_rounds
 from py_backends.harness.runner import Prepared
-from py_backends.harness.sizing import affordable, estimate, fair_cap
+from py_backends.harness.sizing import affordable, estimate, fair_cap, in_words
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.workers import WorkerFailed
 
@@ -27,6 +29,8 @@ _RUNS_IF_TIMED, _RUNS_IF_CHECKED = 14, 2
 """Runs for which a row must have time: checks, settling, and rounds enough for an interval; or one check."""
 _LONGEST_ESTIMATE = 0.25
 """Of a row's even share of the budget: no run that only serves an estimate may take longer."""
+_LEAST_FOR_ROWS = 0.5
+"""Of the budget, for the rows themselves, even if preparing them took longer than the rest."""
 
 
 class Progress(Protocol):
@@ -70,11 +74,11 @@ def compare(
     request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), dict(shapes or {}))
     threads = machine.cpus() if threads is None else threads
     if threads < 1 or seed < 0 or not budget > 0:
-        raise ValueError("threads and budget must be positive, and seed not negative")
+        raise WrongRequest("threads and budget must be positive, and seed not negative")
     settings = {"seed": seed, "threads": threads, "budget_seconds": budget, "command": command}
     with Bench(threads, seed) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(machine.describe)
-        comparison = Comparison(bench, monotonic() + budget, random.Random(seed), progress or _Silence())
+        comparison = Comparison(bench, budget, random.Random(seed), progress or _Silence())
         try:
             comparison.run(request)
         except KeyboardInterrupt:
@@ -85,13 +89,15 @@ def compare(
 class Comparison:
     """One run of `compare`. A row without a text, or with a reason, is done with."""
 
-    def __init__(self, bench: Bench, deadline: float, order: random.Random, progress: Progress) -> None:
-        self._bench, self._deadline, self._order, self._progress = bench, deadline, order, progress
+    def __init__(self, bench: Bench, budget: float, order: random.Random, progress: Progress) -> None:
+        self._bench, self._budget, self._order, self._progress = bench, budget, order, progress
         self._begin = monotonic()
+        self._deadline = self._begin + budget
         self._created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         self._rows: list[PlannedRow] = []
         self._timed: list[TimedRow] = []
         self._interrupted = False
+        self._one_at_a_time = Lock()
 
     def run(self, request: Request) -> None:
         """All of it. What is finished when an exception interrupts it stays."""
@@ -99,8 +105,7 @@ class Comparison:
         self._rows = plan(request, doctor.probe(request.chosen_backends()))
         waiting = [row for row in self._rows if row.text is not None]
         estimates = self._estimate(waiting)
-        self._shorten(estimates)
-        self._check_and_settle([row for row, _ in estimates])
+        self._check_and_settle(self._shorten(estimates))
         self._time()
         self._check_what_timing_left()
 
@@ -127,7 +132,7 @@ class Comparison:
     def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
         """Prepare every row and estimate the seconds of one run; several backends at once."""
         estimates: list[tuple[PlannedRow, float]] = []
-        limit = _LONGEST_ESTIMATE * (self._deadline - monotonic()) / max(1, len(rows))
+        limit = _LONGEST_ESTIMATE * self._budget / max(1, len(rows))
         by_runner = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
 
         def of_one_worker(group: list[PlannedRow]) -> None:
@@ -154,21 +159,33 @@ class Comparison:
 
         def seconds_at(sizes: Sizes) -> float:
             case = self._bench.case(planned.problem, sizes, dtype)
-            return runner.sample(text, case, warm_up=0, repetitions=0).end_to_end
+            with self._one_at_a_time:  # backends that share the cores would both seem slow
+                return runner.sample(text, case, warm_up=0, repetitions=0).end_to_end
 
         return estimate(planned.problem, planned.requested, seconds_at, limit)
 
-    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]]) -> None:
-        """Give the rows that would take more than their share of the time a smaller shape, and say so."""
+    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]]) -> list[PlannedRow]:
+        """Give rows that would take more than their share of the time a smaller shape; skip what has no time at all.
+
+        Returns the rows to run. Either way the row says so.
+        """
         runs = [_RUNS_IF_CHECKED if row.target.emulated else _RUNS_IF_TIMED for row, _ in estimates]
         costs = [count * seconds for count, (_, seconds) in zip(runs, estimates, strict=True)]
-        cap = fair_cap(costs, max(0.0, self._deadline - monotonic()))
+        self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
+        cap = fair_cap(costs, self._deadline - monotonic())
+        affordable_rows = []
         for count, (planned, seconds) in zip(runs, estimates, strict=True):
+            wanted = "x".join(map(str, planned.requested))
             sizes = affordable(planned.problem, planned.requested, seconds, cap / count)
+            if sizes is None:
+                planned.row.reason = f"even a small part of {wanted} takes longer than the budget leaves for it"
+                planned.row.fix = "give a longer --budget"
+                continue
+            affordable_rows.append(planned)
             if sizes != planned.requested:
                 planned.row.shape = named(planned.problem, sizes)
-                wanted = "x".join(map(str, planned.requested))
-                add_note(planned.row, f"shortened from {wanted}, where one run would take about {seconds:.2g} s")
+                add_note(planned.row, f"shortened from {wanted}, where one run would take {in_words(seconds)}")
+        return affordable_rows
 
     def _check_and_settle(self, rows: Sequence[PlannedRow]) -> None:
         """Check each row at its shape; those that are right and have their device are made ready for timing."""

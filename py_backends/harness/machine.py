@@ -22,8 +22,8 @@ def cpus() -> int:
 @cache
 def describe() -> dict[str, Any]:
     """The `machine` of the results; its CPU takes about a second to find out, once a process."""
-    import cpuinfo  # noqa: PLC0415  # slow to import, and not needed by most commands
-    import psutil  # noqa: PLC0415
+    import cpuinfo  # slow to import, and not needed by most commands
+    import psutil
 
     cpu = cpuinfo.get_cpu_info()
     flags = set(cpu.get("flags", ()))

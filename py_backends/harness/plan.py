@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from py_backends import _discovery
-from py_backends._contract import KernelText, Problem, Target
+from py_backends._contract import KernelText, Problem, Target, WrongRequest
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Row
 
@@ -43,7 +43,7 @@ class Request:
             _discovery.known(name, sorted(self._all_variants()), "variant")
 
     def chosen_kernels(self) -> list[str]:
-        """The kernels to run, in order of their names; one that has a shape only, if none was named."""
+        """The kernels to run, in order of their names."""
         return list(self.kernels or _discovery.kernel_names())
 
     def chosen_backends(self) -> list[str]:
@@ -82,7 +82,7 @@ class PlannedRow:
 
 
 def plan(request: Request, found: Sequence[BackendTarget]) -> list[PlannedRow]:
-    """All rows for the targets that were found; ValueError where a named target is nowhere among them."""
+    """All rows for the targets that were found; WrongRequest where a named target is nowhere among them."""
     for name in request.targets or ():
         _discovery.known(name, sorted({target.name for _, target in found}), "target")
     return [
@@ -121,6 +121,6 @@ def named(problem: Problem, sizes: Sizes) -> dict[str, int]:
 def _check_sizes(problem: Problem, sizes: Sizes) -> None:
     if len(sizes) != len(problem.dimensions):
         wanted = " x ".join(problem.dimensions)
-        raise ValueError(f"{problem.name} takes the sizes {wanted}: got {len(sizes)} of them")
+        raise WrongRequest(f"{problem.name} takes the sizes {wanted}: got {len(sizes)} of them")
     if any(size < 0 for size in sizes):
-        raise ValueError(f"{problem.name}: a size cannot be negative: {'x'.join(map(str, sizes))}")
+        raise WrongRequest(f"{problem.name}: a size cannot be negative: {'x'.join(map(str, sizes))}")

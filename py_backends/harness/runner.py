@@ -60,9 +60,7 @@ class Runner:
         """One timed sample, which leaves its last result in the case's output."""
         worker = self._ready(text, case)
         return Sample(
-            **self._ask(
-                worker, "sample", warm_up=warm_up, repetitions=repetitions, **self._arguments(text, case)
-            )
+            **self._ask(worker, "sample", warm_up=warm_up, repetitions=repetitions, **self._arguments(text, case))
         )
 
     def unload(self, case: Case) -> None:

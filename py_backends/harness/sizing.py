@@ -51,12 +51,23 @@ def fair_cap(costs: Sequence[float], budget: float) -> float:
     return cap
 
 
-def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Sizes:
+def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Sizes | None:
     """The shape, `sizes` or smaller, that takes at most about `cap` seconds where `sizes` takes `seconds`.
 
     Halves all dimensions until it fits: coarse steps, so that two runs on one machine choose alike.
+    None where that leaves a shape too small to show anything.
     """
-    shape = sizes
-    while seconds * problem.work(shape) / problem.work(sizes) > cap and max(shape) > 1:
+    shape, least = sizes, min(_SMALLEST_WORK, problem.work(sizes)) / _STEP
+    while seconds * problem.work(shape) / problem.work(sizes) > cap:
         shape = tuple(-(-size // 2) for size in shape)
+        if problem.work(shape) < least:
+            return None
     return shape
+
+
+def in_words(seconds: float) -> str:
+    """About so long, as one would say it."""
+    for unit, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * unit:
+            return f"about {seconds / unit:.0f} {name}"
+    return f"about {seconds:.2g} s"

@@ -25,7 +25,7 @@ def median(samples: Sequence[float]) -> Median:
     section 3.2): it needs at least 6 samples, whatever their distribution.
     """
     # Imported here: it takes most of a second, which `--help` need not pay.
-    from scipy.stats import quantile_test  # noqa: PLC0415
+    from scipy.stats import quantile_test
 
     result = quantile_test(list(samples), p=0.5)
     interval = result.confidence_interval(0.95)

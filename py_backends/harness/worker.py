@@ -162,8 +162,7 @@ def _answer(session: Session, request: dict[str, Any], descriptors: list[int]) -
         return {"failed": "unavailable", "reason": unavailable.reason, "fix": unavailable.fix}
     except MemoryError as error:
         return {"failed": "memory", "reason": str(error) or "out of memory"}
-    # Whatever else a kernel or a driver raises belongs into its row, and the worker goes on.
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # whatever a kernel or driver raises belongs into its row
         traceback.print_exc()
         return {"failed": "error", "reason": f"{type(error).__name__}: {error}"[:_LONGEST_REASON]}
     return answer
