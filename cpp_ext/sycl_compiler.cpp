@@ -56,9 +56,9 @@ sycl::kernel compile(const py::object& dpctl_queue, const std::string& prelude, 
                      const std::string& text, const std::string& name, const std::vector<std::string>& options) {
   const auto& queue = behind<sycl::queue>(dpctl_queue);
   const py::gil_scoped_release unlocked;
-  auto source = syclexp::create_kernel_bundle_from_source(
-      queue.get_context(), syclexp::source_language::sycl, prelude + "\n#include \"" + file + "\"\n",
-      syclexp::properties{syclexp::include_files(file, text)});
+  auto source = syclexp::create_kernel_bundle_from_source(queue.get_context(), syclexp::source_language::sycl,
+                                                          prelude + "\n#include \"" + file + "\"\n",
+                                                          syclexp::properties{syclexp::include_files(file, text)});
   auto program =
       syclexp::build(source, syclexp::properties{syclexp::build_options(options), syclexp::registered_names(name)});
   return program.ext_oneapi_get_kernel(name);

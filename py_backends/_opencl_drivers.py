@@ -17,6 +17,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import platformdirs
+
 _SYSTEM = Path("/etc/OpenCL/vendors")
 _WHEELS = {"intel-opencl-rt": "libintelocl.so", "pocl-binary-distribution": "libpocl-*.so"}
 """Distributions that bring a driver, and what its library is called in them."""
@@ -83,29 +85,26 @@ def _folder_of(libraries: list[str]) -> Path | None:
     """
     content = "\n".join(libraries)
     name = f"opencl-drivers-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
-    for place in (_cache, _temporary):
-        with contextlib.suppress(OSError):  # a home that is read-only, full or missing: try the next place
-            return _written(place() / name, libraries)
+    with contextlib.suppress(OSError):
+        return _written(platformdirs.user_cache_path("py-backends") / name, libraries)
+    with contextlib.suppress(OSError):  # a home that is read-only, full or missing
+        temporary = Path(tempfile.gettempdir(), f"py-backends-{os.getuid()}")
+        written = _written(temporary / name, libraries)
+        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")  # it fails without a home; so does PoCL
+        os.environ.setdefault("POCL_CACHE_DIR", str(temporary / "pocl"))
+        return written
     return None
-
-
-def _cache() -> Path:
-    import platformdirs
-
-    return platformdirs.user_cache_path("py-backends")
-
-
-def _temporary() -> Path:
-    return Path(tempfile.gettempdir()) / f"py-backends-{os.getuid()}"
 
 
 def _written(folder: Path, libraries: list[str]) -> Path:
     """The folder with that content, written beside its place and renamed; OSError where that fails."""
-    if folder.is_dir():
-        return folder
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.parent.stat().st_uid != os.getuid():
         raise PermissionError(f"{folder.parent} belongs to someone else")  # loaders run what it names
+    if not os.access(folder.parent, os.W_OK):
+        raise PermissionError(f"{folder.parent} cannot be written")
+    if folder.is_dir():
+        return folder
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         fresh = Path(scratch, "vendors")
         fresh.mkdir()

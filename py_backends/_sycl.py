@@ -31,6 +31,12 @@ class Memory:
 
     usm: MemoryUSMDevice | None
 
+    @property
+    def address(self) -> int:
+        assert self.usm is not None, "this memory has been released"
+        address: int = self.usm.__sycl_usm_array_interface__["data"][0]
+        return address
+
 
 class Device(_contract.Device):
     """A device of SYCL, or as much of it as `threads` allow. Buffers are `Memory`.
@@ -66,7 +72,7 @@ class Device(_contract.Device):
         def launch(
             buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
         ) -> None:
-            addresses = [buffer.usm._pointer for buffer in buffers]
+            addresses = [buffer.address for buffer in buffers]
             # The last dimension of SYCL is the fastest.
             self._compiler.launch(self._queue, function, addresses, sizes, groups[::-1], group[::-1])
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _EMULATED = "emulated"
 _EMULATE = 'pip install "py-backends[cpu]"'
+_ON_A_GPU = 'pip install "py-backends[cuda12]"'
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
 """The largest grid in each dimension; kernels take what is beyond it in strides."""
 
@@ -33,7 +34,10 @@ class Backend(_contract.Backend):
         try:
             version = f"{_cupy_version(driver)}, driver for CUDA {_dotted(driver.version)}"
         except BackendUnavailable as missing:
-            absent = [Target.missing(name, missing.reason, missing.fix) for name in driver.targets]
+            absent = [
+                Target(name, device, reason=missing.reason, fix=missing.fix, available=False)
+                for name, device in zip(driver.targets, driver.devices, strict=True)
+            ]
             emulated = _emulated(missing.reason, missing.fix)
             return [*absent, emulated] if emulated.available else absent
         return [Target(name, device, version) for name, device in zip(driver.targets, driver.devices, strict=True)]
@@ -153,16 +157,11 @@ def _emulated(reason: str, fix: str | None) -> Target:
         cpu = _cpu()
     except BackendUnavailable as missing:
         return Target.missing(
-            _EMULATED, f"{reason}, nor what checks its kernels on the CPU ({missing.reason})", missing.fix
+            _EMULATED,
+            f"{reason}, and what checks its kernels on the CPU is missing: {missing.reason}",
+            f"{missing.fix} checks them on the CPU; a GPU needs {_ON_A_GPU}",
         )
-    return Target(
-        _EMULATED,
-        cpu.name.strip(),
-        _sycl.version(cpu),
-        reason,
-        fix,
-        emulated=True,
-    )
+    return Target(_EMULATED, cpu.name.strip(), _sycl.version(cpu), reason, fix, emulated=True)
 
 
 def _cpu() -> dpctl.SyclDevice:
@@ -173,9 +172,8 @@ def _cpu() -> dpctl.SyclDevice:
     return cpus[0]
 
 
-def _needed(driver: _nvidia_driver.Driver) -> str:
-    install = 'pip install "py-backends[cuda12]"'
-    return f"{driver.fix} and {install}" if driver.fix == _nvidia_driver.NEEDED else str(driver.fix)
+def _needed(driver: _nvidia_driver.Driver) -> str | None:
+    return f"{driver.fix} and {_ON_A_GPU}" if driver.fix == _nvidia_driver.NEEDED else driver.fix
 
 
 def _dotted(version: tuple[int, int] | None) -> str:
