@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import CLONE
+from conftest import CLONE, found
 
 MISMATCHES = {
     "drops_the_last_element": "1 of 509 elements are wrong, the first at [508]: nan",
@@ -39,11 +39,27 @@ DEATHS = {
 }
 HARMLESS = ["talks"]
 
-SHORT_PATIENCE = """
+CHANGED_OPERATORS = {
+    "vecadd/lecture/opencl.cl": ("if (i < n)", "if (i <= n)"),
+    "vecadd/lecture/sycl.cpp": ("if (i < n)", "if (i > n)"),
+    "vecadd/lecture/cuda.cu": ("if (i < n)", "if (i <= n)"),
+    "vecadd/lecture/numba_cpu.py": ("b[i]", "b[i - 1]"),
+    "vecadd/lecture/numba_cuda.py": ("if i < n", "if i < n - 1"),
+    "matmul/lecture/opencl.cl": ("p < k", "p <= k"),
+    "matmul/lecture/sycl.cpp": ("j < n", "j <= n"),
+    "matmul/lecture/cuda.cu": ("i < m", "i <= m"),
+    "matmul/lecture/numba_cpu.py": ("b[p, j]", "b[j, p]"),
+    "matmul/lecture/numba_cuda.py": ("b[p * n + j]", "b[p * m + j]"),
+}
+"""One operator or index changed in every kernel text that is compiled at run time."""
+
+UNAVAILABLE = {name for name, _ in found()} - {name for name, target in found() if target.available}
+
+WITH_PATIENCE = """
 import sys
 import py_backends.harness.workers as workers
 from py_backends.__main__ import main
-workers.ANSWER_WITHIN = 3.0
+workers.ANSWER_WITHIN = float(sys.argv.pop(1))
 sys.exit(main())
 """
 
@@ -64,11 +80,26 @@ def scratch_clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compare(clone: Path, *backends: str, kernel: str = "vecadd", shape: str = "vecadd=509") -> tuple[int, list[Any]]:
-    """Run `compare` in the clone; its exit code and rows."""
+    """Run `compare` of the baseline and these backends in the clone; its exit code and rows."""
+    names = ",".join(("numpy", *backends))
+    return run_compare(clone, "--kernel", kernel, "--shape", shape, "--backend", names, patience=3)
+
+
+def run_compare(clone: Path, *options: str, patience: float = 120) -> tuple[int, list[Any]]:
     results = clone / "results.json"
-    options = ["--kernel", kernel, "--shape", shape, "--backend", ",".join(("numpy", *backends))]
     run = subprocess.run(
-        [sys.executable, "-c", SHORT_PATIENCE, "compare", *options, "--budget", "4", "--json", str(results)],
+        [
+            sys.executable,
+            "-c",
+            WITH_PATIENCE,
+            str(patience),
+            "compare",
+            "--budget",
+            "4",
+            *options,
+            "--json",
+            str(results),
+        ],
         cwd=clone,
         capture_output=True,
         text=True,
@@ -128,3 +159,24 @@ def test_a_worker_that_ends_is_a_row_that_says_how(dead_rows: dict[str, Any], fa
 def test_what_a_driver_prints_does_no_harm(scratch_clone: Path) -> None:
     code, rows = compare(scratch_clone, "talks")
     assert (code, rows_by_backend(rows)["talks"]["status"]) == (0, "ok")
+
+
+def test_one_changed_operator_is_seen_and_changes_no_other_row(tmp_path: Path) -> None:
+    for folder in ("py_backends", "kernels"):
+        shutil.copytree(CLONE / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CLONE / "CMakeLists.txt", tmp_path)
+    for name, (old, new) in CHANGED_OPERATORS.items():
+        text = (tmp_path / "kernels" / name).read_text()
+        assert old in text
+        (tmp_path / "kernels" / name).write_text(text.replace(old, new, 1))
+    code, rows = run_compare(
+        tmp_path, "--variant", "lecture", "--shape", "matmul=37x41x43", "--shape", "vecadd=521", "--budget", "12"
+    )
+    changed = {(Path(name).parts[0], Path(name).stem) for name in CHANGED_OPERATORS}
+    ran = [row for row in rows if row["status"] != "unavailable"]
+    assert code == 1
+    for row in ran:
+        wrong = (row["kernel"], row["backend"]) in changed
+        expected = {"mismatch", "crashed"} if wrong else {"ok"}
+        assert row["status"] in expected, row
+    assert {backend for _, backend in changed} - {row["backend"] for row in ran} <= UNAVAILABLE

@@ -27,8 +27,10 @@ def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
 def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float], limit: float) -> float:
     """Seconds that one run at `sizes` takes, or would take if that is beyond `limit`.
 
-    Runs ever larger shapes through `seconds_at` until the next might take longer than `limit`.
+    Runs ever larger shapes through `seconds_at` until the next might take longer than `limit`. The
+    first is run twice, since what compiles at its first launch only does so then.
     """
+    seconds_at(next(growing(problem, sizes)))
     seconds, work = 0.0, 1
     for shape in growing(problem, sizes):
         if seconds * problem.work(shape) / work > limit:
