@@ -29,6 +29,7 @@ inline Index index(const Range& range) {
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __shared__ static __attribute__((opencl_local))
 #define __syncthreads() sycl::group_barrier(cuda_on_sycl::item().get_group())
 
@@ -46,6 +47,14 @@ inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline double2 make_double2(double x, double y) { return {x, y}; }
 
+template <typename X, typename Y>
+inline std::common_type_t<X, Y> min(X x, Y y) {
+  return y < x ? y : x;
+}
+template <typename X, typename Y>
+inline std::common_type_t<X, Y> max(X x, Y y) {
+  return x < y ? y : x;
+}
 template <typename T>
 inline T __ldg(const T* address) {
   return *address;
