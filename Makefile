@@ -54,11 +54,11 @@ $(BUILD)/CMakeCache.txt: $(INSTALLED) CMakePresets.json
 	@touch $@
 	@echo 'Building the extension'
 
+# The build, and not the installation, compiles: it can do so again whenever a kernel changes.
 $(INSTALLED): pyproject.toml
 	@echo 'Installing into $(VENV): a few minutes the first time'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@# The build below, not the installation, compiles: it can do so again when a kernel changes.
-	@$(BIN)/python -m pip install --quiet 'scikit-build-core>=1.0'
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --config-settings=wheel.cmake=false \
-	    --editable '.[cpu,test,dev]'
+	@$(BIN)/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cpu,test,dev]' \
+	    --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF
 	@touch $@
