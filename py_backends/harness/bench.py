@@ -26,7 +26,7 @@ class Bench:
     def __init__(self, threads: int, seed: int) -> None:
         self._threads, self._seed = threads, seed
         self._runners: dict[tuple[str, str], Runner] = {}
-        self._cases: dict[tuple[str, Sizes, str], Case] = {}
+        self._cases: dict[tuple[str, Sizes, str, bool], Case] = {}
         self._lock = Lock()
 
     def __enter__(self) -> Self:
@@ -42,13 +42,17 @@ class Bench:
         """The way to a (backend, target); its worker starts when it is first needed."""
         return self._runners.setdefault((backend, target.name), Runner(backend, target, self._threads))
 
-    def case(self, problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> Case:
-        """The one case of these sizes; MemoryError, with a sentence, where this machine has too little."""
-        key = (problem.name, sizes, dtype.name)
+    def case(self, problem: Problem, sizes: Sizes, dtype: np.dtype[Any], *, checked: bool = True) -> Case:
+        """The one case of these sizes; MemoryError, with a sentence, where this machine has too little.
+
+        What is not to be checked, runs that serve for estimates, has other inputs and another output:
+        the late result of a kernel that nobody waited for must not pass for that of a checked run.
+        """
+        key = (problem.name, sizes, dtype.name, checked)
         with self._lock:
             if key not in self._cases:
                 _check_memory(problem, sizes, dtype)
-                self._cases[key] = Case(problem, sizes, dtype, self._seed)
+                self._cases[key] = Case(problem, sizes, dtype, self._seed + (not checked))
             return self._cases[key]
 
     def keep_only(self, cases: Sequence[Case]) -> None:
