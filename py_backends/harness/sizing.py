@@ -61,9 +61,10 @@ def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Si
     """
     shape, least = sizes, min(_SMALLEST_WORK, problem.work(sizes)) / _STEP
     while seconds * problem.work(shape) / problem.work(sizes) > cap:
-        shape = tuple(-(-size // 2) for size in shape)
-        if problem.work(shape) < least:
+        half = tuple(-(-size // 2) for size in shape)
+        if half == shape or problem.work(half) < least:  # nothing and one have no half
             return None
+        shape = half
     return shape
 
 
