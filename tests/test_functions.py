@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import marked_backends, targets_of
+from conftest import has_device, marked_backends, skip_or_fail, targets_of
 from numpy.lib.stride_tricks import as_strided
 
 import py_backends as pb
@@ -26,10 +26,11 @@ def on_every_backend(test: Callable[..., None]) -> Callable[..., None]:
 
 
 @pytest.fixture
-def device(backend: str) -> None:
+def device(backend: str, pytestconfig: pytest.Config) -> None:
     """Skip where a backend is there for checking only, since its GPU is not."""
-    if not any(target.available and not target.emulated for target in targets_of(backend)):
-        pytest.skip(f"{backend}: {targets_of(backend)[0].reason} (its kernels are tested where they are emulated)")
+    if not has_device(backend):
+        reason = f"{targets_of(backend)[0].reason} (its kernels are tested where they are emulated)"
+        skip_or_fail(pytestconfig, backend, reason)
 
 
 def drawn(shape: tuple[int, ...], dtype: str, seed: int = 3) -> Array:
@@ -161,7 +162,7 @@ def test_emulated_targets_are_not_for_callers(backend: str) -> None:
         if target.emulated:
             with pytest.raises(pb.BackendUnavailable, match="not available"):
                 pb.vecadd(a, a, backend=backend, target=target.name)
-    if not any(target.available and not target.emulated for target in targets_of(backend)):
+    if not has_device(backend):
         with pytest.raises(pb.BackendUnavailable, match="not available"):
             pb.vecadd(a, a, backend=backend)
 

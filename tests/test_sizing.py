@@ -1,0 +1,137 @@
+"""Budgets are kept, shapes only ever shrink, and estimates never run what they cannot afford."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from py_backends import _discovery
+from py_backends.harness.sizing import affordable, estimate, fair_cap, growing, in_words
+
+MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
+Sizes = tuple[int, ...]
+
+costs = st.lists(st.floats(0, 1e6), max_size=20)
+budgets = st.floats(1e-3, 1e6)
+problems_with_sizes = st.one_of(
+    st.tuples(st.just(VECADD), st.tuples(st.integers(0, 2**40))),
+    st.tuples(st.just(MATMUL), st.tuples(*[st.integers(0, 2**14)] * 3)),
+)
+seconds_of_a_run = st.floats(1e-9, 1e6)
+
+
+class TestFairCap:
+    @given(costs=costs, budget=budgets)
+    def test_capped_costs_stay_within_the_budget_and_use_it_up(self, costs: list[float], budget: float) -> None:
+        cap = fair_cap(costs, budget)
+        total = math.fsum(min(cost, cap) for cost in costs)
+        if math.isinf(cap):
+            assert total <= budget * (1 + 1e-9)
+        else:
+            assert total == pytest.approx(budget)
+            assert math.fsum(costs) >= budget * (1 - 1e-9)
+
+    @given(costs=costs, budget=budgets)
+    def test_a_cost_of_no_more_than_an_even_share_is_never_cut(self, costs: list[float], budget: float) -> None:
+        cap = fair_cap(costs, budget)
+        assert all(cost <= cap for cost in costs if cost <= 0.999 * budget / len(costs))
+
+    @given(costs=costs, budget=budgets)
+    def test_the_order_of_costs_does_not_matter(self, costs: list[float], budget: float) -> None:
+        assert fair_cap(costs[::-1], budget) == fair_cap(costs, budget)
+
+    def test_what_cheap_rows_leave_goes_to_the_dear_ones(self) -> None:
+        assert fair_cap([1, 1, 100, 100], 22) == 10
+        assert fair_cap([5, 5], 10) == math.inf
+        assert fair_cap([], 10) == math.inf
+
+
+class TestAffordable:
+    @given(case=problems_with_sizes, seconds=seconds_of_a_run, cap=budgets)
+    def test_halves_all_dimensions_until_it_fits(self, case, seconds: float, cap: float) -> None:
+        problem, sizes = case
+        shape = affordable(problem, sizes, seconds, cap)
+        halves = halvings(sizes)
+
+        def takes(shape: Sizes) -> float:
+            return seconds * problem.work(shape) / problem.work(sizes)
+
+        if shape is None:
+            assert seconds > cap
+            assert all(takes(half) > cap for half in halves if problem.work(half) > 4096)
+        else:
+            assert takes(shape) <= cap
+            assert shape in halves
+            assert all(takes(larger) > cap for larger in halves[: halves.index(shape)]), "no smaller than it must be"
+
+    @given(case=problems_with_sizes, seconds=seconds_of_a_run)
+    def test_what_fits_is_left_alone(self, case, seconds: float) -> None:
+        problem, sizes = case
+        assert affordable(problem, sizes, seconds, cap=1.001 * seconds) == sizes
+
+    @pytest.mark.parametrize("sizes", [(0,), (1,), (5,), (8,)])
+    def test_what_cannot_be_halved_ends(self, sizes: Sizes) -> None:
+        assert affordable(VECADD, sizes, seconds=1, cap=1e-9) is None
+        assert affordable(MATMUL, sizes * 3, seconds=1, cap=1e-9) is None
+
+    def test_no_time_at_all(self) -> None:
+        assert affordable(VECADD, (1_000_000,), seconds=1, cap=-1) is None
+
+
+def halvings(sizes: Sizes) -> list[Sizes]:
+    """`sizes`, the half of them, the half of that, and so on."""
+    shapes = [sizes]
+    while max(shapes[-1]) > 1:
+        shapes.append(tuple(math.ceil(size / 2) for size in shapes[-1]))
+    return shapes
+
+
+@given(case=problems_with_sizes)
+def test_shapes_grow_from_a_small_one_to_the_one_asked_for(case) -> None:
+    problem, sizes = case
+    shapes = list(growing(problem, sizes))
+    work = [problem.work(shape) for shape in shapes]
+    assert shapes[-1] == sizes
+    assert work == sorted(work)
+    assert all(small <= size for shape in shapes for small, size in zip(shape, sizes, strict=True))
+    assert all((small == 0) == (size == 0) for shape in shapes for small, size in zip(shape, sizes, strict=True))
+    if min(sizes) > 200:  # where rounding to whole numbers does not matter
+        assert work[0] <= 2 * 4096
+        assert all(later <= 16 * earlier for earlier, later in zip(work, work[1:], strict=False))
+
+
+class TestEstimate:
+    @given(case=problems_with_sizes, rate=st.floats(1e-12, 1e-6), limit=st.floats(1e-6, 1))
+    def test_is_right_where_time_is_proportional_to_work(self, case, rate: float, limit: float) -> None:
+        problem, sizes = case
+        ran: list[Sizes] = []
+
+        def seconds_at(shape: Sizes) -> float:
+            ran.append(shape)
+            return rate * problem.work(shape)
+
+        assert estimate(problem, sizes, seconds_at, limit) == pytest.approx(rate * problem.work(sizes))
+        first, again, *others = ran
+        assert first == again, "the first is run twice: what compiles at its first launch does so then"
+        assert all(rate * problem.work(shape) <= limit * (1 + 1e-9) for shape in others), "none may exceed the limit"
+
+    @given(case=problems_with_sizes)
+    def test_compilation_at_the_first_launch_does_not_count(self, case) -> None:
+        problem, sizes = case
+        assume(problem.work(sizes) > 1)
+        launches = iter([100.0])
+
+        def seconds_at(shape: Sizes) -> float:
+            return next(launches, 1e-9 * problem.work(shape))
+
+        assert estimate(problem, sizes, seconds_at, limit=1) == pytest.approx(1e-9 * problem.work(sizes))
+
+
+def test_times_in_words() -> None:
+    assert in_words(0.25) == "about 0.25 s"
+    assert in_words(600) == "about 10 minutes"
+    assert in_words(36_000) == "about 10 hours"
+    assert in_words(864_000) == "about 10 days"
