@@ -11,17 +11,14 @@ from __future__ import annotations
 
 from importlib import import_module as _import_module
 from pathlib import Path as _Path
-from pkgutil import extend_path as _extend_path
 from typing import Any as _Any
 
 __version__ = "0.1.0"
 
-# The package may lie in two places at once: run from a clone, its modules come from there and the
-# compiled ones from wherever they were installed. The clone's kernels/ stand beside the package.
-__path__ = _extend_path(__path__, __name__)
+# In a clone the folder kernels/ stands beside the package, in a wheel within it: py_backends.kernels is either.
 _clone = _Path(__file__).parent.parent
 if (_clone / "kernels").is_dir() and (_clone / "CMakeLists.txt").is_file():
-    __path__.insert(1, str(_clone))
+    __path__.append(str(_clone))
 
 
 def __getattr__(name: str) -> _Any:

@@ -113,7 +113,7 @@ class WorkItems:
     counts: tuple[str, ...]
     group: tuple[int, ...]
 
-    _LINE: ClassVar[re.Pattern[str]] = re.compile(r"Work items: (.+), in groups of ([\d x]+)")
+    _LINE: ClassVar[re.Pattern[str]] = re.compile(r"Work items: (.+), in groups of ([1-9]\d*(?: x [1-9]\d*)*)")
     _COUNT: ClassVar[re.Pattern[str]] = re.compile(r"(\w+)|ceil\((\w+) / (\d+)\)")
 
     @classmethod

@@ -15,8 +15,8 @@ from py_backends._contract import Backend, KernelText, Problem, WrongRequest
 
 def backend_names() -> list[str]:
     """Every module of py_backends without an underscore in front is a backend."""
-    package = [path for path in py_backends.__path__ if Path(path).name == "py_backends"]
-    return sorted({m.name for m in pkgutil.iter_modules(package) if not m.ispkg and not m.name.startswith("_")})
+    package = [str(Path(py_backends.__file__).parent)]
+    return sorted(m.name for m in pkgutil.iter_modules(package) if not m.ispkg and not m.name.startswith("_"))
 
 
 @cache

@@ -163,7 +163,7 @@ def _devices() -> dict[str, cl.Device]:
         raise BackendUnavailable("pyopencl is not installed" if absent else f"pyopencl: {error}", _INSTALL) from error
     devices = [device for platform in _platforms() for device in _devices_of(platform)]
     if not devices:
-        raise BackendUnavailable("pyopencl finds no OpenCL device", "pip install intel-opencl-rt")
+        raise BackendUnavailable("pyopencl finds no OpenCL device", _INSTALL)
     return _device_names.named(devices, _facts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -100,7 +101,7 @@ def test_shapes_grow_from_a_small_one_to_the_one_asked_for(case) -> None:
     assert all((small == 0) == (size == 0) for shape in shapes for small, size in zip(shape, sizes, strict=True))
     if min(sizes) > 200:  # where rounding to whole numbers does not matter
         assert work[0] <= 2 * 4096
-        assert all(later <= 16 * earlier for earlier, later in zip(work, work[1:], strict=False))
+        assert all(later <= 16 * earlier for earlier, later in pairwise(work))
 
 
 class TestEstimate:

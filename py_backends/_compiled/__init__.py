@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import sysconfig
 from functools import cache
 from pathlib import Path
-from pkgutil import extend_path
 from types import ModuleType
 from typing import Any
 
 from py_backends._contract import BackendUnavailable
 
-# Run from a clone, the package's modules come from there, and the compiled ones from there or from
-# wherever the package was installed.
-__path__ = extend_path(__path__, __name__)
+# Run from a clone, the package's other modules come from there, and these from there or, failing that, from
+# where the package was installed.
+__path__.extend(str(folder) for entry in sys.path if (folder := Path(entry, "py_backends", "_compiled")).is_dir())
 
 
 def load(name: str) -> ModuleType:
