@@ -1,0 +1,167 @@
+"""What every kernel text promises: a head comment of one shape, few lines, indices of 64 bits, exact grids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from py_backends import _discovery
+from py_backends._contract import KernelText, WorkItems
+
+LONGEST_LECTURE = 30
+"""Lines of a kernel, without its head comment, includes and imports."""
+
+
+def texts(*suffixes: str, variant: str | None = None) -> list[object]:
+    """Every kernel text, those of some languages or of one variant, as parameters."""
+    return [
+        pytest.param(text, id=f"{text.kernel}-{text.variant}-{text.path.name}")
+        for kernel in _discovery.kernel_names()
+        for backend in _discovery.backend_names()
+        for text in _discovery.kernel_texts(kernel, backend).values()
+        if (not suffixes or text.path.suffix in suffixes) and variant in (None, text.variant)
+    ]
+
+
+class TestWorkItems:
+    @pytest.mark.parametrize(
+        ("line", "sizes", "groups"),
+        [
+            ("n, in groups of 256", {"n": 257}, (2,)),
+            ("n, in groups of 256", {"n": 256}, (1,)),
+            ("n, in groups of 256", {"n": 0}, (1,)),
+            ("n x m, in groups of 16 x 8", {"m": 17, "n": 31, "k": 5}, (2, 3)),
+            ("n x ceil(m / 4), in groups of 16 x 16", {"m": 65, "n": 16, "k": 5}, (1, 2)),
+            ("ceil(n / 64) x ceil(m / 64), in groups of 1 x 1", {"m": 128, "n": 129, "k": 5}, (3, 2)),
+        ],
+    )
+    def test_groups_cover_the_work(self, line: str, sizes: dict[str, int], groups: tuple[int, ...]) -> None:
+        assert WorkItems.parse(f"// Work items: {line}\n").groups(sizes) == groups
+
+    @given(count=st.integers(2**31, 2**62), width=st.sampled_from([1, 16, 255, 256, 1024]))
+    def test_counts_beyond_32_bits_are_exact(self, count: int, width: int) -> None:
+        (groups,) = WorkItems.parse(f"// Work items: n, in groups of {width}").groups({"n": count})
+        assert (groups - 1) * width < count <= groups * width
+        x, y = WorkItems.parse(f"// Work items: n x ceil(m / 4), in groups of {width} x 1").groups({"n": 1, "m": count})
+        assert (x, 4 * (y - 1) < count <= 4 * y) == (1, True)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "// Work items: n",
+            "// Work items: n, in groups of x",
+            "// Work items: n, in groups of 0",
+            "// Work items: n x m, in groups of 16",
+            "// Work items: n + 1, in groups of 16",
+            "// Work items: floor(n / 4), in groups of 16",
+        ],
+    )
+    def test_what_is_unclear_is_refused(self, text: str) -> None:
+        with pytest.raises(ValueError, match="head comment"):
+            WorkItems.parse(text)
+
+    @pytest.mark.parametrize("text", texts())
+    def test_texts_with_work_items_declare_them(self, text: KernelText) -> None:
+        has_them = re.search(r"get_global_id|get_group|cuda\.grid|blockIdx", code(text)) is not None
+        assert has_them == ("Work items: " in head(text))
+        if has_them:
+            sizes = text.named_sizes([2**33 + 1] * len(text.problem.dimensions))
+            assert all(1 < groups <= 2**33 + 1 for groups in text.work_items.groups(sizes))
+
+
+class TestTexts:
+    def test_there_are_texts_to_look_at(self) -> None:
+        assert len(texts(variant="lecture")) >= 20
+        assert len(texts(".cu", ".cl", ".cpp")) >= 10
+
+    @pytest.mark.parametrize("text", texts())
+    def test_head_comments_have_one_shape(self, text: KernelText) -> None:
+        first, *others = head(text).splitlines()
+        assert first.startswith(f"{text.kernel}: c")
+        labels = [line.partition(":")[0] for line in others if re.match(r"[A-Z][a-z ]+: ", line)]
+        expected = ["Model", "Work items", "Memory", "Edges"]
+        assert [label for label in labels if label in expected] == [label for label in expected if label in labels]
+        assert set(expected) - set(labels) <= {"Work items"}
+
+    @pytest.mark.parametrize("text", texts())
+    def test_the_first_line_says_the_same_in_every_model_of_a_language(self, text: KernelText) -> None:
+        beside = [_discovery.kernel_texts(text.kernel, name) for name in _discovery.backend_names()]
+        first_lines = {
+            head(other).splitlines()[0]
+            for others in beside
+            for other in others.values()
+            if (other.path.suffix == ".py") == (text.path.suffix == ".py")
+        }
+        assert len(first_lines) == 1
+
+    @pytest.mark.parametrize("text", texts(variant="lecture"))
+    def test_lecture_kernels_fit_a_slide(self, text: KernelText) -> None:
+        assert 1 <= len(kernel_lines(text)) <= LONGEST_LECTURE
+
+    @pytest.mark.parametrize("text", texts(".cu", ".cl", ".cpp"))
+    def test_sizes_have_64_bits(self, text: KernelText) -> None:
+        kind = {".cu": "long long", ".cl": "long", ".cpp": "std::int64_t"}[text.path.suffix]
+        parameters = ", ".join(f"{kind} {name}" for name in text.problem.dimensions)
+        arrays = ", ".join(rf"[\w ]*T\s*\*\s*(?:\w+ )*{name}" for name in "abc")
+        signature = rf"\b{text.kernel}\(\s*{arrays},\s*{re.escape(parameters)}\s*\)"
+        assert re.search(signature, " ".join(code(text).split())), signature
+
+    @pytest.mark.parametrize("text", texts(".cu", ".cl", ".cpp", variant="lecture"))
+    def test_indices_have_64_bits(self, text: KernelText) -> None:
+        assert narrow_types(code(text)) == []
+
+    @pytest.mark.parametrize("text", texts(".cu"))
+    def test_products_of_cuda_indices_have_64_bits(self, text: KernelText) -> None:
+        """`blockIdx.x * blockDim.x` is a product of 32 bits until one factor is widened."""
+        assert narrow_products(code(text)) == []
+
+    def test_narrow_integers_would_be_seen(self) -> None:
+        assert narrow_types("for (int i = 0; i < n; ++i) unsigned j = uint32_t(i);") == ["int", "unsigned", "uint32_t"]
+        assert narrow_types("std::int64_t i = 0; long long j = point;") == []
+        assert narrow_products("(long long)blockIdx.x * blockDim.x") == []
+        assert len(narrow_products("long long i = blockIdx.x * blockDim.x + threadIdx.x;")) == 1
+        assert len(narrow_products("rows = gridDim.y * blockDim.y;")) == 1
+
+
+def head(text: KernelText) -> str:
+    """The head comment without its marks."""
+    lines: list[str] = []
+    for line in text.text.splitlines():
+        match = re.match(r"(?://|#)(?: (.*))?$", line)
+        if match is None:
+            break
+        lines.append(match[1] or "")
+    return "\n".join(lines)
+
+
+def kernel_lines(text: KernelText) -> list[str]:
+    """What follows the head comment, without blank lines, includes and imports."""
+    lines = text.text.splitlines()[len(head(text).splitlines()) :]
+    return [line for line in lines if line.strip() and not re.match(r"\s*(#include|import|from)\b", line)]
+
+
+def code(text: KernelText) -> str:
+    return "\n".join(re.sub(r"//.*", "", line) for line in text.text.splitlines())
+
+
+def narrow_types(code: str) -> list[str]:
+    """The integer types of fewer than 64 bits, as they occur."""
+    return re.findall(r"\b(?:int|unsigned|short|uint|u?int(?:8|16|32)_t)\b", code)
+
+
+def narrow_products(code: str) -> list[str]:
+    """Products that begin with one of CUDA's built-in indices, which no cast has widened."""
+    return list(_narrow_products(code))
+
+
+def _narrow_products(code: str) -> Iterator[str]:
+    index = r"(?:blockIdx|blockDim|gridDim|threadIdx)\.[xyz]"
+    for match in re.finditer(rf"{index}\s*\*", code):
+        before = code[: match.start()].rstrip()
+        if not re.search(r"(\((?:unsigned )?long long\)|\*)$", before):
+            yield match[0]
