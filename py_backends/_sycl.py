@@ -135,7 +135,7 @@ def devices(install: str) -> dict[str, dpctl.SyclDevice]:
     _compiled.load("sycl_compiler")
     found = dpctl.get_devices()
     if not found:
-        raise BackendUnavailable("dpctl finds no SYCL device", "pip install intel-opencl-rt")
+        raise BackendUnavailable("dpctl finds no SYCL device", install)
     return _device_names.named(found, _facts)
 
 
