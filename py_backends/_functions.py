@@ -24,6 +24,8 @@ _lock = Lock()
 """Guards the caches below: a device is opened, and a kernel compiled, by one thread only."""
 _devices: dict[tuple[str, str, int], Device] = {}
 _launches: dict[tuple[Device, str, str, str], Launch] = {}
+_ready: dict[tuple[Any, ...], tuple[Device, Launch]] = {}
+"""What callers asked for before, as they asked for it: looking that up is all that a further call does."""
 
 
 @cache
@@ -44,7 +46,8 @@ def function(kernel: str) -> Callable[..., Array]:
         sizes = problem.sizes(*_inputs(a, b))
         shape = problem.shapes(sizes)[-1]
         _check_output(problem, (a, b), out, shape)
-        device, launch = _prepared(kernel, backend, variant, target, threads, a.dtype)
+        asked = (kernel, backend, variant, target, threads, a.dtype.char)
+        device, launch = _ready.get(asked) or _prepare(asked)
         result = np.empty(shape, a.dtype) if out is None else out
         direct = out is None or _usable_in_place(out, (a, b))
         memory = result if direct else np.empty(shape, a.dtype)
@@ -113,9 +116,7 @@ def _overlap(one: Array, other: Array) -> bool:
 
 def _usable_in_place(out: Array, inputs: Sequence[Array]) -> bool:
     """Whether a kernel may write straight into `out`: in order in memory, and each element over itself at most."""
-    if not (out.flags.c_contiguous and out.flags.aligned):
-        return False
-    return all(not np.may_share_memory(out, array) or _same_memory(out, array) for array in inputs)
+    return _in_order(out) and all(not np.may_share_memory(out, array) or _same_memory(out, array) for array in inputs)
 
 
 def _same_memory(one: Array, other: Array) -> bool:
@@ -123,12 +124,17 @@ def _same_memory(one: Array, other: Array) -> bool:
 
 
 def _flat(array: Array) -> Array:
-    return np.require(array, requirements=["C", "A"]).reshape(-1)
+    return (array if _in_order(array) else np.require(array, requirements=["C", "A"])).reshape(-1)
 
 
-def _prepared(
-    kernel: str, backend: str, variant: str | None, target: str | None, threads: int | None, dtype: np.dtype[Any]
-) -> tuple[Device, Launch]:
+def _in_order(array: Array) -> bool:
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned
+
+
+def _prepare(asked: tuple[str, str, str | None, str | None, int | None, str]) -> tuple[Device, Launch]:
+    kernel, backend, variant, target, threads, character = asked
+    dtype = np.dtype(character)
     texts = _discovery.kernel_texts(kernel, _known_backend(backend))
     if not texts:
         raise ValueError(f"{backend} has no {kernel}")
@@ -145,6 +151,7 @@ def _prepared(
         launch = _launches.get(key)
         if launch is None:
             launch = _launches[key] = device.prepare(texts[chosen], dtype)
+        _ready[asked] = device, launch
     return device, launch
 
 
