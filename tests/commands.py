@@ -2,28 +2,61 @@
 
 from __future__ import annotations
 
-import re
+import fcntl
+import os
+import pty
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterable
 from pathlib import Path
 
-from conftest import CLONE
-
+CLONE = Path(__file__).parent.parent
 LONGEST = 120
 """Seconds after which a command is taken for hung."""
+_CHANGES_OUTPUT = {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
+
+Finished = subprocess.CompletedProcess[str]
 
 
-def run_command(*arguments: str | Path, cwd: Path = CLONE) -> subprocess.CompletedProcess[str]:
+def environment(**additional: str) -> dict[str, str]:
+    """Ours, without what decides on colours and widths."""
+    return {name: value for name, value in os.environ.items() if name not in _CHANGES_OUTPUT} | additional
+
+
+def run_command(*arguments: str | Path, cwd: Path = CLONE) -> Finished:
     """Run `python -m py_backends` to its end, its output in pipes."""
     return run_python("-m", "py_backends", *arguments, cwd=cwd)
 
 
-def run_python(*arguments: str | Path, cwd: Path = CLONE) -> subprocess.CompletedProcess[str]:
+def run_python(*arguments: str | Path, cwd: Path = CLONE) -> Finished:
+    command = [sys.executable, *map(str, arguments)]
     return subprocess.run(
-        [sys.executable, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=LONGEST, check=False
+        command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=LONGEST, check=False
     )
+
+
+def run_in_terminal(*arguments: str, columns: int) -> tuple[int, str]:
+    """Run `python -m py_backends` on a terminal of that width; its exit code and all that it printed."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    command = [sys.executable, "-m", "py_backends", *arguments]
+    with subprocess.Popen(
+        command, cwd=CLONE, env=environment(TERM="xterm-256color"), stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        printed = b"".join(iter(lambda: _read(ours), b""))
+        os.close(ours)
+        return process.wait(LONGEST), printed.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # how Linux says that the other end is closed
+        return b""
 
 
 def copy_clone(to: Path, backends: Iterable[str] | None = None) -> Path:
@@ -31,12 +64,9 @@ def copy_clone(to: Path, backends: Iterable[str] | None = None) -> Path:
     for folder in ("py_backends", "kernels"):
         shutil.copytree(CLONE / folder, to / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(CLONE / "CMakeLists.txt", to)
-    for module in (to / "py_backends").glob("[!_]*.py") if backends is not None else ():
-        if module.stem not in set(backends or ()):
-            module.unlink()
+    if backends is not None:
+        kept = set(backends)
+        for module in (to / "py_backends").glob("[!_]*.py"):
+            if module.stem not in kept:
+                module.unlink()
     return to
-
-
-def without_spaces(text: str) -> str:
-    """Text as it is whatever the width at which a table was folded."""
-    return re.sub(r"\s+", "", text)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import hypothesis
 import pytest
+from commands import Finished, run_command
 
 from py_backends import _discovery
 from py_backends._contract import Target
 from py_backends.harness import machine
 from py_backends.harness.doctor import BackendTarget, backends
 from py_backends.harness.runner import Runner
-
-CLONE = Path(__file__).parent.parent
 
 # The same examples in every run, so that what fails was changed; and no test looks at the clock.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -115,3 +116,36 @@ def runner() -> Iterator[Callable[[str, Target], Runner]]:
     yield get
     for each in runners.values():
         each.close()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run of `compare` that has a row of every status that a sound machine knows, and its files."""
+
+    run: Finished
+    json: Path
+    csv: Path
+    markdown: Path
+
+    @property
+    def result(self) -> Any:
+        return json.loads(self.json.read_text(encoding="utf-8"))
+
+    @property
+    def rows(self) -> list[Any]:
+        return list(self.result["rows"])
+
+
+@pytest.fixture(scope="session")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """One comparison for all tests that look at what comes out of it."""
+    folder = tmp_path_factory.mktemp("comparison")
+    files = folder / "results.json", folder / "results.csv", folder / "results.md"
+    too_large = f"matmul={2**20}x{2**20}x0"  # nothing to compute, and terabytes of zeros to write
+    run = run_command(
+        *("compare", "--backend", "avx,numpy,numba_cuda,opencl,python,sycl", "--dtype", "all", "--variant", "all"),
+        *("--shape", "matmul=9x10x11", "--shape", too_large, "--shape", "vecadd=521", "--budget", "4", "--seed", "3"),
+        *("--json", files[0], "--csv", files[1], "--markdown", files[2]),
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return Comparison(run, *files)

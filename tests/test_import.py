@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import CLONE
+from commands import CLONE
 
 OPTIONAL = {"numba", "pyopencl", "dpctl", "cupy", "cuda", "scipy", "mpi4py", "mkl"}
 OUR_COMPILED = "py_backends._compiled"

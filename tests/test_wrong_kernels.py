@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import CLONE, found
+from commands import CLONE, copy_clone
+from conftest import found
 
 MISMATCHES = {
     "drops_the_last_element": "1 of 509 elements are wrong, the first at [508]: nan",
@@ -67,10 +68,7 @@ sys.exit(main())
 @pytest.fixture(scope="module")
 def scratch_clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the clone with a backend for every fault."""
-    clone = tmp_path_factory.mktemp("clone")
-    for folder in ("py_backends", "kernels"):
-        shutil.copytree(CLONE / folder, clone / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(CLONE / "CMakeLists.txt", clone)
+    clone = copy_clone(tmp_path_factory.mktemp("clone"))
     for fault in [*MISMATCHES, *DEATHS, *HARMLESS, "swaps_its_operands"]:
         shutil.copy(CLONE / "tests" / "wrong_backends.py", clone / "py_backends" / f"{fault}.py")
         for kernel in ("vecadd", "matmul"):
@@ -162,9 +160,7 @@ def test_what_a_driver_prints_does_no_harm(scratch_clone: Path) -> None:
 
 
 def test_one_changed_operator_is_seen_and_changes_no_other_row(tmp_path: Path) -> None:
-    for folder in ("py_backends", "kernels"):
-        shutil.copytree(CLONE / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(CLONE / "CMakeLists.txt", tmp_path)
+    copy_clone(tmp_path)
     for name, (old, new) in CHANGED_OPERATORS.items():
         text = (tmp_path / "kernels" / name).read_text()
         assert old in text

@@ -1,0 +1,46 @@
+"""The CUDA texts compile for GPUs of several generations: NVIDIA's own compiler (NVRTC), and no GPU.
+
+The emulation shows that they are right; this, that what it reads is CUDA C++.
+"""
+
+from __future__ import annotations
+
+import pytest
+from cuda.core import ObjectCode, Program, ProgramOptions
+
+from py_backends import _discovery
+from py_backends._contract import KernelText
+
+pytestmark = pytest.mark.cuda
+
+ARCHITECTURES = ["sm_75", "sm_80", "sm_90", "sm_100"]
+"""Turing, Ampere, Hopper, Blackwell."""
+TEXTS = [text for kernel in _discovery.kernel_names() for text in _discovery.kernel_texts(kernel, "cuda").values()]
+
+
+def compiled(source: str, architecture: str, name: str) -> ObjectCode:
+    """Compile an instance of a template to machine code, as CuPy would."""
+    options = ProgramOptions(arch=architecture, std="c++17")
+    return Program(source, "c++", options).compile("cubin", name_expressions=(name,))
+
+
+def test_every_kernel_has_a_text() -> None:
+    assert {text.kernel for text in TEXTS} == set(_discovery.kernel_names())
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("type_name", ["float", "double"])
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
+def test_compiles_to_machine_code(text: KernelText, type_name: str, architecture: str) -> None:
+    name = f"{text.kernel}<{type_name}>"
+    cubin = compiled(text.text, architecture, name)
+    assert cubin.code.startswith(b"\x7fELF")
+    mangled = cubin.symbol_mapping[name]
+    assert b".text." + mangled in cubin.code, "the kernel itself is in it, and not only its name"
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
+def test_a_text_with_an_error_does_not_compile(text: KernelText) -> None:
+    assert text.text.count("blockIdx") >= 1
+    with pytest.raises(Exception, match=r"identifier \"blokIdx\" is undefined"):
+        compiled(text.text.replace("blockIdx", "blokIdx"), "sm_80", f"{text.kernel}<float>")

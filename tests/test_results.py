@@ -1,0 +1,305 @@
+"""Result files: strict JSON with every field that scripts rely on, views that hold every row, whole files or none."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import math
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from conftest import Comparison
+
+from py_backends import _discovery
+from py_backends.harness.results import Check, Duration, Rate, Report, Row, Seconds, write_whole
+from py_backends.report.files import csv_text, markdown_text
+
+NUMBER = (int, float)
+BOUND = (int, float, type(None))
+INTERVAL = {"median": NUMBER, "low": BOUND, "high": BOUND}
+ROW = {
+    "kernel": str, "backend": str, "target": str, "variant": str, "dtype": str, "shape": dict, "status": str,
+    "reason": (str, type(None)), "note": (str, type(None)),
+    "check": (dict, type(None)), "seconds": (dict, type(None)), "rate": (dict, type(None)),
+}  # fmt: skip
+CHECK = {"passed": bool, "rule": str, "error_over_bound": BOUND}
+SECONDS = {
+    "prepare": BOUND, "upload": BOUND, "download": BOUND,
+    "kernel": (dict, type(None)), "end_to_end": (dict, type(None)),
+}  # fmt: skip
+RATE = {"gflops": NUMBER, "gbytes_per_second": NUMBER}
+MACHINE = {
+    "cpu": str, "isa": list, "logical_cpus": int, "memory_bytes": int, "os": str, "python": str, "packages": dict,
+}  # fmt: skip
+SETTINGS = {"seed": int, "threads": int, "budget_seconds": NUMBER, "command": str}
+WHOLE = {
+    "schema_version": int, "created": str, "package_version": str, "machine": dict, "settings": dict, "rows": list,
+}  # fmt: skip
+STATUSES = {
+    "ok", "emulated", "mismatch", "unavailable", "skipped", "error", "crashed", "timeout", "impossible",
+}  # fmt: skip
+
+
+def assert_fields(found: Any, expected: dict[str, Any]) -> None:
+    """Every expected field is there with its type; there may be others."""
+    for name, types in expected.items():
+        assert name in found
+        assert isinstance(found[name], types), f"{name} is {found[name]!r}"
+        assert types is bool or not isinstance(found[name], bool), f"{name} is {found[name]!r}"
+
+
+class TestOfARealRun:
+    def test_it_is_strict_json_of_one_object(self, comparison: Comparison) -> None:
+        def refuse(constant: str) -> NoReturn:
+            raise AssertionError(f"{constant} is not JSON")
+
+        result = json.loads(comparison.json.read_text(encoding="utf-8"), parse_constant=refuse)
+        assert_fields(result, WHOLE)
+        assert result["schema_version"] == 1
+
+    def test_it_says_when_where_and_how_it_was_taken(self, comparison: Comparison) -> None:
+        result = comparison.result
+        created = datetime.datetime.fromisoformat(result["created"])
+        assert created.utcoffset() == datetime.timedelta(0)
+        assert_fields(result["machine"], MACHINE)
+        assert all(isinstance(name, str) for name in result["machine"]["isa"])
+        assert result["machine"]["logical_cpus"] == len(os.sched_getaffinity(0))
+        assert result["machine"]["packages"]["numpy"]
+        assert_fields(result["settings"], SETTINGS)
+        assert (result["settings"]["seed"], result["settings"]["budget_seconds"]) == (3, 4)
+        assert result["settings"]["threads"] == result["machine"]["logical_cpus"]
+        assert result["settings"]["command"].startswith("py-backends compare --backend avx,numpy,")
+
+    def test_every_row_has_every_field(self, comparison: Comparison) -> None:
+        for row in comparison.rows:
+            assert_fields(row, ROW)
+            assert list(row["shape"]) == {"vecadd": ["n"], "matmul": ["m", "n", "k"]}[row["kernel"]]
+            assert row["status"] in STATUSES
+            assert row["dtype"] in {"float32", "float64"}
+            if row["check"]:
+                assert_fields(row["check"], CHECK)
+            if row["rate"]:
+                assert_fields(row["rate"], RATE)
+            if row["seconds"]:
+                assert_fields(row["seconds"], SECONDS)
+            for name in ("kernel", "end_to_end"):
+                if row["seconds"] and row["seconds"][name]:
+                    assert_fields(row["seconds"][name], INTERVAL)
+
+    def test_every_kind_of_row_is_among_them(self, comparison: Comparison) -> None:
+        """Else the tests below would show nothing of it."""
+        statuses = Counter(row["status"] for row in comparison.rows)
+        assert statuses["ok"] >= 8, "numpy and python alone make 8 for two kernels and dtypes"
+        assert statuses["skipped"] >= 4
+
+    def test_each_combination_is_one_row(self, comparison: Comparison) -> None:
+        names = ("kernel", "backend", "target", "variant", "dtype")
+        rows = Counter((*(row[name] for name in names), tuple(row["shape"].values())) for row in comparison.rows)
+        assert set(rows.values()) == {1}
+
+    def test_a_reason_stands_wherever_the_status_is_not_ok(self, comparison: Comparison) -> None:
+        for row in comparison.rows:
+            assert bool(row["reason"]) == (row["status"] != "ok"), row
+
+    def test_rows_that_ran_were_checked(self, comparison: Comparison) -> None:
+        rules = {"vecadd": "bitwise", "matmul": "componentwise"}
+        for row in comparison.rows:
+            if row["status"] in {"ok", "emulated"}:
+                assert row["check"]["passed"]
+                assert row["check"]["rule"] == rules[row["kernel"]]
+                most = 0 if row["kernel"] == "vecadd" else 1
+                assert 0 <= row["check"]["error_over_bound"] <= most
+            else:
+                assert row["check"] is None
+
+    def test_rows_that_are_right_have_all_phases(self, comparison: Comparison) -> None:
+        for row in comparison.rows:
+            if row["status"] != "ok":
+                continue
+            seconds = row["seconds"]
+            assert all(seconds[phase] >= 0 for phase in ("prepare", "upload", "download"))
+            for duration in (seconds["kernel"], seconds["end_to_end"]):
+                assert 0 < duration["minimum"] <= duration["median"]
+                assert 1 <= duration["samples"] <= 30
+                few = duration["samples"] < 6
+                assert (duration["low"] is None, duration["high"] is None) == (few, few)
+                assert few or duration["minimum"] <= duration["low"] <= duration["median"] <= duration["high"]
+
+    def test_what_did_not_run_or_has_no_device_was_not_timed(self, comparison: Comparison) -> None:
+        for row in comparison.rows:
+            if row["status"] != "ok":
+                assert row["rate"] is None
+                assert row["seconds"] is None or (row["seconds"]["kernel"], row["seconds"]["end_to_end"]) == (
+                    None,
+                    None,
+                )
+
+    def test_rates_follow_from_the_median(self, comparison: Comparison) -> None:
+        for row in comparison.rows:
+            if row["status"] == "ok":
+                problem, sizes = _discovery.problem(row["kernel"]), list(row["shape"].values())
+                flops = 2 * sizes[0] * sizes[1] * sizes[2] if row["kernel"] == "matmul" else sizes[0]
+                seconds = row["seconds"]["kernel"]["median"]
+                assert row["rate"]["gflops"] == pytest.approx(flops / seconds / 1e9)
+                width = int(row["dtype"].removeprefix("float")) // 8
+                moved = width * sum(map(math.prod, problem.shapes(sizes)))
+                assert row["rate"]["gbytes_per_second"] == pytest.approx(moved / seconds / 1e9)
+
+
+class TestViews:
+    def test_csv_holds_every_row_and_figure(self, comparison: Comparison) -> None:
+        with comparison.csv.open(newline="", encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+        assert len(lines) == len(comparison.rows)
+        for line, row in zip(lines, comparison.rows, strict=True):
+            figures = dict(leaves(row))
+            assert line.pop("shape") == "x".join(str(size) for size in row["shape"].values())
+            for column, text in line.items():
+                value = figures.pop(column, None)
+                assert text == ("" if value is None else str(value)), column
+            left = {column for column, value in figures.items() if value is not None}
+            assert left <= {f"shape.{name}" for name in row["shape"]} | {"seconds.end_to_end.minimum",
+                                                                         "seconds.end_to_end.samples"}  # fmt: skip
+
+    def test_markdown_holds_every_row(self, comparison: Comparison) -> None:
+        text = comparison.markdown.read_text(encoding="utf-8")
+        tables, _, not_run = text.partition("## Not run")
+        assert not_run
+        lines = tables.splitlines()
+        timed = [tuple(line.split(" | ")[:3]) for line in lines if line.startswith("| ") and "---" not in line]
+        timed = [(first.removeprefix("| "), *others) for first, *others in timed if first != "| backend"]
+        others = Counter(line.removeprefix("- ").partition(":")[0] for line in lines if line.startswith("- "))
+        rows = comparison.rows
+        assert Counter(timed) == Counter(named(row) for row in rows if row["status"] == "ok")
+        assert others == Counter(" ".join(named(row)) for row in rows if row["status"] == "emulated")
+        for row in rows:
+            if row["status"] in {"skipped", "unavailable"}:
+                assert f"- {row['backend']} {row['target']}" in not_run
+                assert row["reason"] in not_run
+
+    def test_what_would_break_a_table_does_not(self) -> None:
+        reason = 'a, "b"\nc | d * e'
+        wrong = Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 1}, "error", reason=reason)
+        report = Report("now", "0", {}, {}, [wrong])
+        (line,) = csv.DictReader(csv_text(report).splitlines(keepends=True))
+        assert line["reason"] == reason
+        (shown,) = [line for line in markdown_text(report).splitlines() if line.startswith("- numpy")]
+        assert shown.endswith(r'error: a, "b" c \| d \* e')
+
+
+def named(row: Any) -> tuple[str, str, str]:
+    return row["backend"], row["target"], row["variant"]
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every figure with the way to it: `seconds.kernel.median`."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from leaves(part, f"{path}.{name}" if path else name)
+    else:
+        yield path, value
+
+
+def report_of(*statuses: str, interrupted: bool = False) -> Report:
+    rows = [Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 1}, status) for status in statuses]
+    return Report("now", "0", {}, {}, rows, interrupted=interrupted)
+
+
+class TestExitCode:
+    @pytest.mark.parametrize(
+        ("statuses", "code"),
+        [
+            (["ok"], 0),
+            (["emulated"], 0),
+            (["ok", "skipped", "unavailable", "emulated"], 0),
+            (["skipped", "unavailable"], 1),
+            ([], 1),
+            *((["ok", bad], 1) for bad in ("mismatch", "error", "crashed", "timeout", "impossible")),
+        ],
+    )
+    def test_follows_from_the_rows(self, statuses: list[str], code: int) -> None:
+        assert report_of(*statuses).exit_code() == code
+        assert report_of(*reversed(statuses)).exit_code() == code
+
+    @pytest.mark.parametrize("statuses", [["ok"], ["mismatch"], []])
+    def test_of_an_interruption_comes_first(self, statuses: list[str]) -> None:
+        assert report_of(*statuses, interrupted=True).exit_code() == 130
+
+
+class TestJsonOfObjects:
+    def test_what_is_not_there_is_null(self) -> None:
+        (row,) = json.loads(report_of("skipped").to_json())["rows"]
+        assert (row["check"], row["seconds"], row["rate"], row["note"]) == (None, None, None, None)
+
+    def test_few_samples_have_no_bounds(self) -> None:
+        report = report_of("ok")
+        report.rows[0].seconds = Seconds(kernel=Duration(2.0, None, None, 1.0, 5))
+        (row,) = json.loads(report.to_json())["rows"]
+        kernel = {"median": 2.0, "low": None, "high": None, "minimum": 1.0, "samples": 5}
+        assert row["seconds"] == {
+            "prepare": None,
+            "upload": None,
+            "download": None,
+            "kernel": kernel,
+            "end_to_end": None,
+        }
+
+    @pytest.mark.parametrize("figure", [float("nan"), float("inf"), -float("inf")])
+    def test_what_json_has_no_word_for_is_refused(self, figure: float) -> None:
+        checked, rated = report_of("ok"), report_of("ok")
+        checked.rows[0].check = Check(False, "componentwise", figure)
+        rated.rows[0].rate = Rate(figure, 1.0)
+        for report in (checked, rated):
+            with pytest.raises(ValueError, match="not JSON compliant"):
+                report.to_json()
+
+
+class TestWriteWhole:
+    def test_replaces_what_was_there(self, tmp_path: Path) -> None:
+        path = tmp_path / "results.json"
+        path.write_text("old and longer")
+        write_whole(path, "new")
+        assert path.read_text() == "new"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_makes_files_that_others_may_read(self, tmp_path: Path) -> None:
+        before = os.umask(0o022)
+        try:
+            write_whole(tmp_path / "results.json", "new")
+            assert os.umask(0o022) == 0o022, "the mask is as it was"
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "results.json").stat().st_mode) == 0o644
+
+    def test_leaves_the_old_file_where_the_text_cannot_be_written(self, tmp_path: Path) -> None:
+        path = tmp_path / "results.json"
+        path.write_text("old")
+        with pytest.raises(UnicodeEncodeError):
+            write_whole(path, "begins well" * 10_000 + "\ud800")
+        assert path.read_text() == "old"
+        assert list(tmp_path.iterdir()) == [path], "no temporary file stays behind"
+
+    @pytest.mark.parametrize("step", ["replace", "fchmod"])
+    def test_leaves_the_old_file_where_the_disk_fails(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    ) -> None:
+        def fail(*_: Any) -> NoReturn:
+            raise OSError(28, "No space left on device")
+
+        path = tmp_path / "results.json"
+        path.write_text("old")
+        monkeypatch.setattr(os, step, fail)
+        with pytest.raises(OSError, match="No space left"):
+            write_whole(path, "new")
+        assert path.read_text() == "old"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_missing_folder_is_an_error_of_the_system(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            write_whole(tmp_path / "missing" / "results.json", "new")
