@@ -31,4 +31,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_import_module("py_backends._public").names()])
+    return sorted({*globals(), *_import_module("py_backends._public").names()})

@@ -83,7 +83,7 @@ def compare(options: argparse.Namespace) -> int:
             kernels=_names(options.kernel),
             backends=_names(options.backend),
             targets=_names(options.target),
-            variants=_variants(options.variant),
+            variants=options.variant,
             dtypes=DTYPES if _ALL in options.dtype else options.dtype,
             shapes=_shapes(options.shape),
             threads=options.threads,
@@ -142,7 +142,7 @@ def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, 
         chosen = variants or (list(texts) if all_variants else list(texts)[:1])
         shown += [texts[variant] for variant in chosen if variant in texts]
     for variant in variants or ():
-        _discovery.known(variant, _all_variants(), "variant")
+        _discovery.known(variant, _discovery.variant_names(), "variant")
     if not shown:
         raise UsageError(f"there is no such text of {kernel}: leave out --backend or --variant to see what there is")
     return shown
@@ -281,18 +281,6 @@ def _budget(text: str) -> float:
 def _names(names: list[str] | None) -> list[str] | None:
     """What the harness takes: None for all of them."""
     return None if names is None or _ALL in names else names
-
-
-def _variants(names: list[str] | None) -> list[str] | None:
-    """As above, except that None leaves the choice of one variant to the harness."""
-    return _all_variants() if names is not None and _ALL in names else names
-
-
-def _all_variants() -> list[str]:
-    from py_backends import _discovery
-
-    pairs = ((kernel, backend) for kernel in _discovery.kernel_names() for backend in _discovery.backend_names())
-    return sorted({variant for pair in pairs for variant in _discovery.kernel_texts(*pair)})
 
 
 def _shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tuple[int, ...]]]:

@@ -53,6 +53,13 @@ def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
     return dict(sorted(texts.items(), key=lambda item: item[0] != "tuned"))
 
 
+@cache
+def variant_names() -> list[str]:
+    """The variants that every reader may ask for, and any other that some text has."""
+    pairs = ((kernel, backend) for kernel in kernel_names() for backend in backend_names())
+    return sorted({"lecture", "tuned", *(variant for pair in pairs for variant in kernel_texts(*pair))})
+
+
 def known(name: str, names: Iterable[str], what: str) -> str:
     """`name`, if it is one of `names`; else WrongRequest that suggests the nearest."""
     names = list(names)

@@ -13,13 +13,17 @@ from py_backends._contract import KernelText, Problem, Target, WrongRequest
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Row
 
+ALL = "all"
 DTYPES = ("float32", "float64")
 Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for; None stands for all, or for the default."""
+    """What was asked for; None stands for all, and of the variants for the first that a backend has.
+
+    The variant `all` stands for all that a backend has; one that is named is skipped where it is missing.
+    """
 
     kernels: Sequence[str] | None = None
     backends: Sequence[str] | None = None
@@ -40,7 +44,7 @@ class Request:
             for sizes in shapes:
                 _check_sizes(_discovery.problem(kernel), sizes)
         for name in self.variants or ():
-            _discovery.known(name, sorted(self._all_variants()), "variant")
+            _discovery.known(name, [*_discovery.variant_names(), ALL], "variant")
 
     def chosen_kernels(self) -> list[str]:
         """The kernels to run, in order of their names."""
@@ -51,14 +55,6 @@ class Request:
 
     def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
         return self.shapes.get(problem.name) or [problem.default_sizes]
-
-    def _all_variants(self) -> set[str]:
-        return {
-            variant
-            for kernel in _discovery.kernel_names()
-            for backend in _discovery.backend_names()
-            for variant in _discovery.kernel_texts(kernel, backend)
-        }
 
 
 @dataclass
@@ -100,6 +96,8 @@ def _rows(
     problem: Problem, sizes: Sizes, dtype: str, backend: str, target: Target, variants: Sequence[str] | None
 ) -> Iterator[PlannedRow]:
     texts = _discovery.kernel_texts(problem.name, backend)
+    if variants and ALL in variants:
+        variants = list(texts)
     for variant in variants or [next(iter(texts), "lecture")]:
         row = Row(
             problem.name, backend, target.name, variant, dtype, named(problem, sizes), "skipped", device=target.device
