@@ -1,0 +1,381 @@
+"""The command line, from outside: wrong usage, what options choose, pipes and terminals, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from commands import CLONE, LONGEST, Finished, environment, run_command, run_in_terminal, run_python
+from conftest import Comparison, found
+
+from py_backends import _discovery
+from py_backends.harness.case import Case
+from py_backends.harness.check import judge
+
+COMMANDS = ["compare", "doctor", "show"]
+QUICK = ("--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "1")
+COLOURS = "\x1b["
+
+
+class TestWrongUsage:
+    """Exit code 2, one line that says what to do instead, and nothing done."""
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ("--kernel matmull", "unknown kernel 'matmull': did you mean 'matmul'?"),
+            ("--kernel vecadd,matmull", "did you mean 'matmul'?"),
+            ("--kernel vecadd,,matmul", "separated by single commas"),
+            ("--kernel zzzzzz", "unknown kernel 'zzzzzz': there are matmul, vecadd"),
+            ("--backend nunpy", "unknown backend 'nunpy': did you mean 'numpy'?"),
+            ("--backend _sycl", "unknown backend '_sycl': did you mean 'sycl'?"),
+            ("--backend numpy --target cpuu", "unknown target 'cpuu': did you mean 'cpu'?"),
+            ("--variant lectur", "unknown variant 'lectur': did you mean 'lecture'?"),
+            ("--dtype float23", "unknown dtype 'float23': did you mean 'float32'?"),
+            ("--shape vecadd=-1", "whole numbers from 0 up"),
+            ("--shape vecadd=1e6", "whole numbers from 0 up"),
+            ("--shape vecadd=many", "whole numbers from 0 up"),
+            ("--shape vecadd=", "whole numbers from 0 up"),
+            ("--shape 1000", "a shape is written vecadd=1000000"),
+            ("--shape matmul=3x4", "M x N x K"),
+            ("--shape vecadd=3x4", "dimensions N"),
+            ("--shape vecadd=99999999999999", "at most 2^40"),
+            (f"--shape vecadd={'9' * 5000}", "at most 2^40"),
+            ("--shape vecad=10", "unknown kernel 'vecad': did you mean 'vecadd'?"),
+            ("--threads 0", "whole number from 1"),
+            ("--threads 1.5", "whole number from 1"),
+            ("--threads 999999999", "to 32768"),
+            ("--seed -1", "whole number from 0"),
+            ("--budget 0", "above 0"),
+            ("--budget -3", "above 0"),
+            ("--budget nan", "above 0"),
+            ("--budget inf", "above 0"),
+            ("--kernel", "expected one argument"),
+            ("--kernels vecadd", "unknown arguments: --kernels vecadd"),
+            ("vecadd", "unknown arguments: vecadd"),
+        ],
+        ids=lambda text: text[:40],
+    )
+    def test_of_compare(self, tmp_path: Path, options: str, words: str) -> None:
+        results = tmp_path / "results.json"
+        results.write_text("of an earlier run")
+        run = run_command("compare", *options.split(), "--json", results)
+        assert_refused(run, "compare", words)
+        assert results.read_text() == "of an earlier run"
+        assert list(tmp_path.iterdir()) == [results]
+
+    @pytest.mark.parametrize("option", ["--json", "--csv", "--markdown"])
+    def test_of_result_files(self, tmp_path: Path, option: str) -> None:
+        refused = {
+            tmp_path: "is a folder: name a file",
+            tmp_path / "missing" / "results": "there is no folder",
+            Path("/proc/results"): "/proc cannot be written to",
+        }
+        for path, words in refused.items():
+            assert_refused(run_command("compare", option, path), "compare", words)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_of_one_file_for_two_forms(self, tmp_path: Path) -> None:
+        path = tmp_path / "results"
+        assert_refused(run_command("compare", "--json", path, "--csv", path), "compare", "name one for each")
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ("show matmull", "unknown kernel 'matmull': did you mean 'matmul'?"),
+            ("show matmul --backend nunpy", "unknown backend 'nunpy': did you mean 'numpy'?"),
+            ("show matmul --variant lectur", "unknown variant 'lectur': did you mean 'lecture'?"),
+            ("show", "KERNEL"),
+            ("doctor --json /proc/doctor.json", "/proc cannot be written to"),
+            ("doctor opencl", "unknown arguments: opencl"),
+        ],
+    )
+    def test_of_other_commands(self, arguments: str, words: str) -> None:
+        command = arguments.split(maxsplit=1)[0]
+        assert_refused(run_command(*arguments.split()), command, words)
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["compar"], "unknown command 'compar': did you mean 'compare'?"),
+            ([], "name a command: compare, doctor, show"),
+        ],
+    )
+    def test_of_the_whole(self, arguments: list[str], words: str) -> None:
+        assert_refused(run_command(*arguments), None, words)
+
+
+def assert_refused(run: Finished, command: str | None, words: str) -> None:
+    program = f"py-backends {command}" if command else "py-backends"
+    assert (run.returncode, run.stdout) == (2, "")
+    (line,) = run.stderr.splitlines()
+    assert line.startswith(f"{program}: error: ")
+    assert line.endswith(f" (try {program} --help)")
+    assert words in line
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_has_an_example_that_the_command_takes(self, command: str) -> None:
+        run = run_command(command, "--help")
+        assert (run.returncode, run.stderr) == (0, "")
+        example = re.search(rf"example: py-backends ({command} .+)", " ".join(run.stdout.split()))
+        assert example
+        shown = run_command(*example[1].split(), "--no-such-option")
+        assert_refused(shown, command, "unknown arguments: --no-such-option")
+
+    def test_of_the_whole_lists_every_command(self) -> None:
+        run = run_command("--help")
+        assert run.returncode == 0
+        assert "example: py-backends " in run.stdout
+        listed = re.findall(r"^ {4}(\w+)", run.stdout, re.MULTILINE)
+        assert sorted(listed) == COMMANDS
+
+
+@pytest.fixture(scope="module")
+def doctor(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, Any]:
+    path = tmp_path_factory.mktemp("doctor") / "doctor.json"
+    run = run_command("doctor", "--json", path)
+    assert (run.returncode, run.stderr) == (0, "")
+    return run, json.loads(path.read_text())
+
+
+class TestDoctor:
+    def test_names_every_backend_and_target(self, doctor: tuple[Finished, Any]) -> None:
+        run, result = doctor
+        targets = [(entry["backend"], entry["target"]) for entry in result["backends"]]
+        assert targets == [(name, target.name) for name, target in found()]
+        assert {backend for backend, _ in targets} == set(_discovery.backend_names())
+        table = [tuple(line.split()[:2]) for line in run.stdout.partition("\n\n")[0].splitlines()]
+        assert set(targets) <= set(table)
+
+    def test_says_what_is_missing_and_what_would_bring_it(self, doctor: tuple[Finished, Any]) -> None:
+        run, result = doctor
+        printed = "".join(run.stdout.split())
+        for entry in result["backends"]:
+            assert not (entry["available"] and entry["emulated"])
+            if not entry["available"]:
+                assert entry["reason"]
+                assert "".join(entry["reason"].split()) in printed
+                assert "".join((entry["fix"] or "").split()) in printed
+
+    def test_in_a_pipe_is_plain(self, doctor: tuple[Finished, Any]) -> None:
+        assert COLOURS not in doctor[0].stdout
+        assert not [line for line in doctor[0].stdout.splitlines() if line != line.rstrip()]
+
+
+class TestShow:
+    def test_in_a_pipe_prints_the_texts_as_they_are(self) -> None:
+        run = run_command("show", "matmul", "--backend", "openmp,cuda", "--variant", "lecture")
+        assert (run.returncode, run.stderr) == (0, "")
+        expected = [
+            f"==> {name}  kernels/{path}  {len(text.splitlines())} lines <==\n{text}"
+            for name, path in (("openmp", "matmul/lecture/openmp.cpp"), ("cuda", "matmul/lecture/cuda.cu"))
+            for text in [(CLONE / "kernels" / path).read_text()]
+        ]
+        assert run.stdout == "\n".join(expected)
+
+    def test_without_options_has_every_backend_with_a_text(self) -> None:
+        run = run_command("show", "vecadd")
+        shown = re.findall(r"^==> (\w+) ", run.stdout, re.MULTILINE)
+        assert shown == [name for name in _discovery.backend_names() if _discovery.kernel_texts("vecadd", name)]
+
+    def test_on_a_terminal_they_stand_side_by_side(self) -> None:
+        arguments = ("show", "vecadd", "--backend", "openmp,cpp", "--variant", "lecture")
+        code, wide = run_in_terminal(*arguments, columns=200)
+        assert code == 0
+        assert COLOURS in wide
+        plain = re.sub(r"\x1b\[[\d;]*m", "", wide)
+        assert re.search(r"openmp +kernels.*cpp +kernels", plain.splitlines()[0])
+        first_lines = [line for line in plain.splitlines() if "vecadd: c = a + b for vectors" in line]
+        assert [line.count("vecadd: c = a + b for vectors") for line in first_lines] == [2]
+        assert all(len(line) <= 200 for line in plain.splitlines())
+
+    def test_on_a_narrow_terminal_they_stand_below_one_another(self) -> None:
+        code, narrow = run_in_terminal("show", "vecadd", "--backend", "openmp,cpp", columns=90)
+        plain = re.sub(r"\x1b\[[\d;]*m", "", narrow)
+        assert code == 0
+        assert not re.search(r"openmp +kernels.*cpp +kernels", plain)
+        assert re.search(r"cpp +kernels", plain)
+        assert all(len(line) <= 90 for line in plain.splitlines())
+
+
+class TestPipesAndTerminals:
+    def test_in_a_pipe_there_is_no_progress_and_no_colour(self, comparison: Comparison) -> None:
+        run = comparison.run
+        assert run.stderr == ""
+        assert COLOURS not in run.stdout
+        assert "\r" not in run.stdout
+        assert not [line for line in run.stdout.splitlines() if line != line.rstrip() or len(line) > 120]
+
+    def test_the_table_has_every_row_and_a_verdict(self, comparison: Comparison) -> None:
+        printed = [line.split() for line in comparison.run.stdout.splitlines()]
+        for row in comparison.rows:
+            names = [row["backend"], row["target"]] + ([row["variant"]] if row["status"] in {"ok", "emulated"} else [])
+            assert [line for line in printed if line[: len(names)] == names], names
+        ran = sum(row["status"] in {"ok", "emulated"} for row in comparison.rows)
+        assert comparison.run.stdout.splitlines()[-1].startswith(f"{ran} rows ran")
+
+    def test_on_a_terminal_there_is_progress(self) -> None:
+        code, printed = run_in_terminal("compare", "--backend", "numpy", *QUICK, columns=100)
+        assert code == 0
+        assert COLOURS in printed
+        assert "looking for backends" in printed or "preparing vecadd" in printed or "round " in printed
+        assert "1 row ran, and is right." in printed
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A comparison by almost every option."""
+    path = tmp_path_factory.mktemp("options") / "results.json"
+    run = run_command(
+        *("compare", "--kernel", "vecadd", "--backend", "python, numpy,avx,numpy", "--target", "cpu"),
+        *("--dtype", "all", "--variant", "all", "--threads", "1", "--seed", "7", "--budget", "2"),
+        *("--shape", "vecadd=17", "--shape", "vecadd=1000", "--shape", "vecadd=17", "--json", path),
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(path.read_text())
+
+
+class TestOptions:
+    def test_choose_the_rows(self, chosen: Any) -> None:
+        rows = [(row["backend"], row["target"], row["dtype"], row["shape"]["n"]) for row in chosen["rows"]]
+        expected = [
+            (backend, "cpu", dtype, n)
+            for n in (17, 1000)
+            for dtype in ("float32", "float64")
+            for backend in ("python", "numpy")
+        ]
+        assert sorted(rows) == sorted(expected), "avx has no target cpu, and what is named twice runs once"
+
+    def test_are_on_record(self, chosen: Any) -> None:
+        settings = chosen["settings"]
+        assert (settings["threads"], settings["seed"], settings["budget_seconds"]) == (1, 7, 2)
+        assert settings["command"].startswith("py-backends compare --kernel vecadd --backend 'python, numpy,avx,numpy'")
+
+    def test_one_size_stands_for_all_dimensions(self, tmp_path: Path) -> None:
+        rows = rows_of(tmp_path, "--kernel", "matmul", "--backend", "numpy", "--shape", "matmul=24", "--budget", "1")
+        assert [row["shape"] for row in rows] == [{"m": 24, "n": 24, "k": 24}]
+
+    def test_a_target_may_be_of_one_backend_alone(self, tmp_path: Path) -> None:
+        (backend, target) = next((name, target.name) for name, target in found() if target.name != "cpu")
+        rows = rows_of(tmp_path, *QUICK, "--backend", f"numpy,{backend}", "--target", f"cpu,{target}")
+        assert {(row["backend"], row["target"]) for row in rows} == {("numpy", "cpu"), (backend, target)}
+
+    def test_the_seed_decides_on_the_inputs(self, tmp_path: Path) -> None:
+        options = ("--backend", "numpy", "--kernel", "matmul", "--shape", "matmul=9x10x11", "--budget", "5")
+        (row,) = rows_of(tmp_path, *options, "--seed", "3")
+        problem = _discovery.problem("matmul")
+        errors = []
+        for seed in (3, 4):
+            case = Case(problem, (9, 10, 11), np.dtype(np.float32), seed)
+            a, b = (shared.content.reshape(shape) for shared, shape in zip(case._inputs, case.shapes[:-1], strict=True))
+            errors.append(judge(a @ b, case.reference, problem.rule).check.error_over_bound)
+            case.close()
+        assert row["check"]["error_over_bound"] == errors[0] != errors[1]
+
+
+class TestNothingRan:
+    def test_too_large_for_the_memory_is_skipped_with_the_reason(self, tmp_path: Path) -> None:
+        (row,) = rows_of(
+            tmp_path, "--kernel", "matmul", "--backend", "numpy", "--shape", f"matmul={2**20}x{2**20}x0", code=1
+        )
+        assert (row["status"], row["check"], row["seconds"], row["rate"]) == ("skipped", None, None, None)
+        assert re.fullmatch(
+            r"matmul 1048576 x 1048576 x 0 needs about [\d.,]+ GB, and [\d.,]+ GB are free", row["reason"]
+        )
+
+    def test_a_budget_that_suffices_for_nothing_is_said(self, tmp_path: Path) -> None:
+        """One element has no half: asked to shorten it, the harness has to give up, and not to try for ever."""
+        options = ("--kernel", "vecadd", "--backend", "numpy", "--shape", "vecadd=1", "--budget", "0.0000001")
+        (row,) = rows_of(tmp_path, *options, code=1)
+        assert row["status"] == "skipped"
+        assert "takes longer than the budget" in row["reason"]
+        assert row["fix"] == "give a longer --budget"
+
+
+def rows_of(folder: Path, *options: str, code: int = 0) -> list[Any]:
+    """Run compare; its rows, once its exit code is seen to be right."""
+    path = folder / "results.json"
+    run = run_command("compare", *options, "--json", path)
+    assert (run.returncode, run.stderr) == (code, "")
+    return list(json.loads(path.read_text())["rows"])
+
+
+INTERRUPTED_AT = """
+import contextlib, json, signal, sys
+import psutil
+import py_backends.__main__ as command_line
+
+class Interrupting:
+    def update(self, done, total, text):
+        if text.startswith(stage):
+            workers = [child.pid for child in psutil.Process().children(recursive=True)]
+            print(json.dumps(workers), file=sys.stderr, flush=True)
+            signal.raise_signal(signal.SIGINT)
+
+stage = sys.argv.pop(1)
+command_line._progress = lambda: contextlib.nullcontext(Interrupting())
+sys.exit(command_line.main())
+"""
+"""Runs the command line, with a progress bar that presses Ctrl-C at a stage of the comparison."""
+
+
+class TestInterrupted:
+    OPTIONS = ("compare", "--backend", "numpy,python", *QUICK[:4], "--budget", "60", "--json")
+
+    @pytest.mark.parametrize("stage", ["preparing", "checking", "round 3", "checking again"])
+    def test_what_was_finished_is_written(self, tmp_path: Path, stage: str) -> None:
+        path = tmp_path / "results.json"
+        run = run_python("-c", INTERRUPTED_AT, stage, *self.OPTIONS, path)
+        assert run.returncode == 130
+        assert "Interrupted: what was finished is shown." in run.stdout
+        result = json.loads(path.read_text())
+        assert result["interrupted"] is True
+        assert len(result["rows"]) == 2
+        for row in result["rows"]:
+            if stage in {"round 3", "checking again"}:
+                assert (row["status"], row["check"]["passed"]) == ("ok", True)
+                assert row["seconds"]["kernel"]["samples"] >= 2
+            elif row["status"] == "skipped":
+                assert row["reason"] == "interrupted before its turn"
+        if stage == "preparing":
+            assert {row["status"] for row in result["rows"]} == {"skipped"}
+        workers = json.loads(run.stderr.splitlines()[0])
+        assert workers
+        assert not [pid for pid in workers if psutil.pid_exists(pid)]
+
+    def test_no_worker_outlives_a_signal_from_outside(self, tmp_path: Path) -> None:
+        path = tmp_path / "results.json"
+        command = [sys.executable, "-m", "py_backends", *self.OPTIONS, str(path)]
+        with subprocess.Popen(
+            command, cwd=CLONE, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            workers = list(workers_of(process))
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=LONGEST)
+        assert (process.returncode, errors) == (130, "")
+        assert json.loads(path.read_text())["interrupted"] is True
+        assert list(tmp_path.iterdir()) == [path]
+        _, alive = psutil.wait_procs(workers, timeout=10)
+        assert not alive
+
+
+def workers_of(process: subprocess.Popen[str]) -> Iterator[psutil.Process]:
+    """Its workers, as soon as there are any."""
+    while process.poll() is None:
+        children = psutil.Process(process.pid).children(recursive=True)
+        workers = [child for child in children if "py_backends.harness.worker" in child.cmdline()]
+        if workers:
+            yield from workers
+            return
+    raise AssertionError(f"it ended with {process.returncode} before it had a worker")
