@@ -55,7 +55,7 @@ def targets_of(backend: str) -> list[Target]:
     return [target for name, target in found() if name == backend]
 
 
-def testable() -> list[BackendTarget]:
+def at_hand() -> list[BackendTarget]:
     """What tests run on: the targets that are there, and of a backend without any the one that says why."""
     return [
         BackendTarget(name, target)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import testable
+from conftest import at_hand
 
 from py_backends import _discovery
 from py_backends._contract import KernelText, Target
@@ -38,7 +38,7 @@ LARGER_SHAPES: dict[str, list[tuple[int, ...]]] = {
 
 def texts() -> Iterator[tuple[KernelText, Target]]:
     """Every kernel text with every target on which it may run."""
-    for backend, target in testable():
+    for backend, target in at_hand():
         for kernel in _discovery.kernel_names():
             for text in _discovery.kernel_texts(kernel, backend).values():
                 yield text, target

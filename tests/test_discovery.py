@@ -1,0 +1,183 @@
+"""A path is a registration: a new backend or kernel is its own files, and no other file knows of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import copy_clone, run_command, run_python
+
+from py_backends import _discovery
+
+BACKEND = '''"""A backend that a reader might add: NumPy's answer, an element at a time."""
+
+from py_backends import _contract
+from py_backends._contract import Target
+
+
+class Backend(_contract.Backend):
+    def targets(self):
+        return [Target("abacus", device="wood", version="1"), Target.missing("slide-rule", "it is lost", "look for it")]
+
+    def open(self, target, threads):
+        return Device()
+
+
+class Device(_contract.HostDevice):
+    def prepare(self, text, dtype):
+        kernel = getattr(text.load(), text.kernel)
+        return lambda buffers, sizes: kernel(*text.shaped(buffers, sizes), *sizes)
+'''
+PROBLEM = '''"""vecsub: c[i] = a[i] - b[i]."""
+
+from py_backends._contract import Problem, Reference
+
+
+class VectorSubtraction(Problem):
+    name = "vecsub"
+    dimensions = ("n",)
+    rule = "bitwise"
+    rate = "gbytes_per_second"
+    in_place = True
+    default_sizes = (1009,)
+
+    def shapes(self, sizes):
+        return (sizes,) * 3
+
+    def sizes(self, *inputs):
+        return inputs[0].shape
+
+    def reference(self, inputs):
+        return Reference(inputs[0] - inputs[1])
+
+    def flops(self, sizes):
+        return sizes[0]
+
+
+PROBLEM = VectorSubtraction()
+'''
+FUNCTION = """import sys
+import numpy as np
+import py_backends as pb
+assert pb.__file__.startswith(sys.argv[1]), pb.__file__
+a, b = np.float32([5, 7, 9]), np.float32([1, 2, 3])
+print(sorted(set(dir(pb)) & {"vecadd", "vecsub", "matmul"}))
+print(pb.vecsub(a, b, backend="fingers").tolist(), pb.vecadd(a, b, backend="fingers").tolist())
+print(pb.vecadd.__name__, pb.vecsub.__name__)
+"""
+
+
+def kernel(name: str, operator: str) -> str:
+    return f"""import numpy as np
+
+
+def {name}(a, b, c, n):
+    for i in range(n):
+        c[i] = a[i] {operator} b[i]
+"""
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone with the backend `fingers`, the kernel `vecsub`, and files that are neither."""
+    clone = copy_clone(tmp_path_factory.mktemp("clone"), backends=["numpy", "python"])
+    kernels = clone / "kernels"
+    written = {
+        clone / "py_backends" / "fingers.py": BACKEND,
+        kernels / "vecadd" / "tuned" / "fingers.py": kernel("vecadd", "+"),
+        kernels / "vecsub" / "problem.py": PROBLEM,
+        kernels / "vecsub" / "lecture" / "fingers.py": kernel("vecsub", "-"),
+        kernels / "vecsub" / "lecture" / "numpy.py": kernel("vecsub", "-"),
+        clone / "py_backends" / "_toes.py": BACKEND,
+        clone / "py_backends" / "tools" / "__init__.py": "",
+        kernels / "notes" / "lecture" / "fingers.py": "",
+    }
+    for path, text in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return clone
+
+
+def test_doctor_finds_the_backend_and_only_that(clone: Path) -> None:
+    path = clone / "doctor.json"
+    run = run_command("doctor", "--json", path, cwd=clone)
+    assert run.returncode == 0, run.stderr
+    found = [
+        (entry["backend"], entry["target"], entry["available"]) for entry in json.loads(path.read_text())["backends"]
+    ]
+    assert found == [
+        ("fingers", "abacus", True), ("fingers", "slide-rule", False), ("numpy", "cpu", True), ("python", "cpu", True),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows(clone: Path) -> list[Any]:
+    path = clone / "results.json"
+    run = run_command(
+        "compare", "--shape", "vecadd=509", "--kernel", "vecadd,vecsub", "--budget", "3", "--json", path, cwd=clone
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return list(json.loads(path.read_text())["rows"])
+
+
+def test_compare_runs_them(rows: list[Any]) -> None:
+    found = {
+        (row["kernel"], row["backend"], row["target"], row["variant"]): (row["status"], row["reason"]) for row in rows
+    }
+    assert found == {
+        ("vecadd", "fingers", "abacus", "tuned"): ("ok", None),
+        ("vecadd", "fingers", "slide-rule", "tuned"): ("unavailable", "it is lost"),
+        ("vecadd", "numpy", "cpu", "lecture"): ("ok", None),
+        ("vecadd", "python", "cpu", "lecture"): ("ok", None),
+        ("vecsub", "fingers", "abacus", "lecture"): ("ok", None),
+        ("vecsub", "fingers", "slide-rule", "lecture"): ("unavailable", "it is lost"),
+        ("vecsub", "numpy", "cpu", "lecture"): ("ok", None),
+        ("vecsub", "python", "cpu", "lecture"): ("skipped", "python has no lecture vecsub"),
+    }
+    assert {row["versus"]["baseline"] for row in rows if row["status"] == "ok" and row["versus"]} == {"numpy"}
+
+
+def test_a_variant_that_a_backend_lacks_is_skipped_with_the_reason(clone: Path) -> None:
+    path = clone / "variants.json"
+    options = ("--kernel", "vecadd", "--backend", "fingers,numpy", "--target", "abacus,cpu", "--shape", "vecadd=509")
+    run = run_command("compare", *options, "--variant", "tuned", "--budget", "2", "--json", path, cwd=clone)
+    assert run.returncode == 0, run.stdout + run.stderr
+    fingers, numpy = json.loads(path.read_text())["rows"]
+    assert (fingers["variant"], fingers["status"]) == ("tuned", "ok")
+    assert (numpy["variant"], numpy["status"]) == ("tuned", "skipped")
+    assert numpy["reason"] == "numpy has no tuned vecadd"
+
+
+def test_nothing_but_what_is_missing_is_no_success(clone: Path) -> None:
+    run = run_command("compare", "--kernel", "vecadd", "--backend", "numpy", "--variant", "tuned", cwd=clone)
+    assert run.returncode == 1
+    assert "numpy has no tuned vecadd" in run.stdout
+    assert run.stdout.endswith("No row ran.\n")
+
+
+def test_show_and_the_command_line_know_their_names(clone: Path) -> None:
+    shown = run_command("show", "vecsub", "--backend", "fingers", cwd=clone)
+    assert shown.stdout.startswith("==> fingers  kernels/vecsub/lecture/fingers.py  ")
+    assert "did you mean 'fingers'?" in run_command("compare", "--backend", "finger", cwd=clone).stderr
+    assert "did you mean 'vecsub'?" in run_command("show", "vecsup", cwd=clone).stderr
+
+
+def test_they_are_python_functions(clone: Path) -> None:
+    run = run_python("-c", FUNCTION, clone, cwd=clone)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == [
+        "['matmul', 'vecadd', 'vecsub']",
+        "[4.0, 5.0, 6.0] [6.0, 9.0, 12.0]",
+        "vecadd vecsub",
+    ]
+
+
+def test_modules_of_the_house_are_no_backends() -> None:
+    names = _discovery.backend_names()
+    assert names == sorted(names)
+    assert {"python", "numpy", "cpp", "openmp", "avx", "numba_cpu", "opencl", "sycl", "cuda", "numba_cuda"} <= set(
+        names
+    )
+    assert not [name for name in names if name.startswith("_") or name in {"harness", "report", "kernels"}]
