@@ -1,0 +1,181 @@
+"""`threads` reaches every device: what can be seen of it without a clock, and notes where it is not obeyed.
+
+How many threads a kernel runs on can be seen where they are made for it (OpenMP), where it can ask for their
+numbers (Numba), where a library is told and can be asked (BLAS), and where the device is cut to size (OpenCL
+and SYCL). The kernels of `python`, `cpp` and `avx` have one thread in any case.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from commands import run_command
+from conftest import at_hand, targets_of
+
+from py_backends import _discovery
+from py_backends._contract import KernelText, Target
+from py_backends.harness.case import Case
+from py_backends.harness.runner import Runner
+
+FLOAT32 = np.dtype(np.float32)
+
+
+@contextmanager
+def vecadd_of(backend: str, target: Target, threads: int) -> Iterator[tuple[Runner, KernelText, Case]]:
+    """A fresh worker of that many threads with an addition to run."""
+    text = next(iter(_discovery.kernel_texts("vecadd", backend).values()))
+    case = Case(text.problem, (521 if target.emulated else 100_003,), FLOAT32, seed=1)
+    runner = Runner(backend, target, threads)
+    try:
+        yield runner, text, case
+    finally:
+        runner.close()
+        case.close()
+
+
+def marked_targets(*backends: str) -> list[Any]:
+    """Every target that is there, or those of some backends, as parameters with their markers."""
+    return [
+        pytest.param(name, target, marks=getattr(pytest.mark, name), id=f"{name}-{target.name}")
+        for name, target in at_hand()
+        if not backends or name in backends
+    ]
+
+
+@pytest.mark.parametrize(("backend", "target"), marked_targets())
+def test_every_target_is_right_with_one_thread(backend: str, target: Target) -> None:
+    with vecadd_of(backend, target, threads=1) as (runner, text, case):
+        case.poison()
+        runner.run(text, case)
+        assert case.judge().reason is None
+
+
+@pytest.mark.openmp
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_openmp_makes_as_many_threads_as_it_is_told(threads: int) -> None:
+    """The pool is made at the first launch: the calling thread and the others."""
+    with vecadd_of("openmp", targets_of("openmp")[0], threads) as (runner, text, case):
+        worker = psutil.Process(runner._ready(text, case)._process.pid)
+        before = worker.num_threads()
+        runner.run(text, case)
+        assert worker.num_threads() - before == threads - 1
+
+
+@dataclass(frozen=True)
+class TextOf(KernelText):
+    """A kernel text whose module is made up here."""
+
+    function: Callable[..., None] = print
+
+    def load(self) -> ModuleType:
+        module = ModuleType("made_up")
+        setattr(module, self.kernel, self.function)
+        return module
+
+
+def text_of(backend: str, function: Callable[..., None]) -> TextOf:
+    return TextOf(_discovery.problem("vecadd"), "lecture", backend, Path(), function)
+
+
+def launched(backend: str, function: Callable[..., None], threads: int) -> list[float]:
+    """What a made-up vecadd leaves in its output on the first target of a backend."""
+    device = _discovery.backend(backend).open(targets_of(backend)[0].name, threads)
+    arrays = [np.zeros(1000, FLOAT32) for _ in range(3)]
+    device.prepare(text_of(backend, function), FLOAT32)(arrays, [1000])
+    return list(arrays[-1].tolist())
+
+
+@pytest.mark.numba_cpu
+def test_numba_runs_on_as_many_threads_as_it_is_told() -> None:
+    import numba
+
+    @numba.njit(parallel=True)
+    def who(_a, _b, c, n):
+        for i in numba.prange(n):
+            c[i] = numba.get_thread_id()
+
+    usual = numba.get_num_threads()
+    assert set(launched("numba_cpu", who, threads=1)) == {0}
+    for threads in {usual, min(2, usual)}:
+        ran_on = set(launched("numba_cpu", who, threads))
+        assert max(ran_on) < threads
+        assert ran_on == set(range(threads)) or numba.threading_layer() == "tbb", "else one thread shows nothing"
+    assert numba.get_num_threads() == usual, "the caller's number is given back"
+
+
+@pytest.mark.numpy
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numpy_tells_its_blas(threads: int) -> None:
+    from py_backends.numpy import _blas_pools
+
+    def pools(_a: Any, _b: Any, c: Any, _n: int) -> None:
+        c[:] = next(pool.num_threads for pool in _blas_pools())
+
+    usual = [pool.num_threads for pool in _blas_pools()]
+    assert set(launched("numpy", pools, threads)) == {threads}
+    assert [pool.num_threads for pool in _blas_pools()] == usual
+
+
+@pytest.mark.parametrize(("backend", "target"), marked_targets("opencl", "sycl"))
+def test_devices_on_the_cpu_are_cut_to_size_or_say_why_not(backend: str, target: Target) -> None:
+    if target.name not in {"intel-cpu", "pocl"}:
+        pytest.skip(f"{target.name} is no CPU: threads are not for it")
+    whole = _discovery.backend(backend).open(target.name, 10_000)
+    part: Any = _discovery.backend(backend).open(target.name, 1)
+    if part._device.max_compute_units != 1:
+        assert part.note == f"its driver cannot use 1 of its {part._device.max_compute_units} threads: all run"
+    else:
+        assert part.note is None
+    assert whole.note is None, "a limit above what there is, is kept"
+
+
+@pytest.mark.opencl
+def test_opencl_says_that_its_driver_refuses() -> None:
+    import pyopencl as cl
+
+    from py_backends.opencl import OpenClDevice
+
+    def refuse(_: Sequence[Any]) -> None:
+        raise cl.LogicError("create_sub_devices failed: INVALID_VALUE")
+
+    driver: Any = SimpleNamespace(max_compute_units=8, create_sub_devices=refuse)
+    device = OpenClDevice.__new__(OpenClDevice)
+    device._cl = cl
+    assert device._part(driver, 3) is driver
+    assert device.note == "its driver cannot use 3 of its 8 threads: all run"
+
+
+@pytest.mark.sycl
+def test_sycl_says_that_its_driver_refuses() -> None:
+    import dpctl
+
+    from py_backends.sycl import SyclDevice
+
+    def refuse(partition: Sequence[int]) -> None:
+        raise dpctl.SyclSubDeviceCreationError(f"no {partition}")
+
+    driver: Any = SimpleNamespace(max_compute_units=8, create_sub_devices=refuse)
+    device = SyclDevice.__new__(SyclDevice)
+    assert device._part(driver, 3) is driver
+    assert device.note == "its driver cannot use 3 of its 8 threads: all run"
+
+
+@pytest.mark.numba_cpu
+def test_rows_say_what_could_not_be_obeyed(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    options = ("--kernel", "vecadd", "--shape", "vecadd=509", "--backend", "numba_cpu", "--budget", "3")
+    run = run_command("compare", *options, "--threads", "1000", "--json", path)
+    assert run.returncode == 0, run.stdout
+    (row,) = json.loads(path.read_text())["rows"]
+    assert row["note"].startswith("Numba's pool has ")
+    assert "1000 threads" in run.stdout
+    assert "Numba's pool has " in run.stdout
