@@ -317,8 +317,11 @@ import psutil
 import py_backends.__main__ as command_line
 
 class Interrupting:
+    pressed = False
+
     def update(self, done, total, text):
-        if text.startswith(stage):
+        if text.startswith(stage) and not self.pressed:
+            self.pressed = True
             workers = [child.pid for child in psutil.Process().children(recursive=True)]
             print(json.dumps(workers), file=sys.stderr, flush=True)
             signal.raise_signal(signal.SIGINT)
@@ -374,8 +377,15 @@ def workers_of(process: subprocess.Popen[str]) -> Iterator[psutil.Process]:
     """Its workers, as soon as there are any."""
     while process.poll() is None:
         children = psutil.Process(process.pid).children(recursive=True)
-        workers = [child for child in children if "py_backends.harness.worker" in child.cmdline()]
+        workers = [child for child in children if is_worker(child)]
         if workers:
             yield from workers
             return
     raise AssertionError(f"it ended with {process.returncode} before it had a worker")
+
+
+def is_worker(process: psutil.Process) -> bool:
+    try:
+        return "py_backends.harness.worker" in process.cmdline()
+    except psutil.NoSuchProcess:  # it has just ended
+        return False
