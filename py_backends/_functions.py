@@ -51,7 +51,7 @@ def function(kernel: str) -> Callable[..., Array]:
         result = np.empty(shape, a.dtype) if out is None else out
         direct = out is None or _usable_in_place(out, (a, b))
         memory = result if direct else np.empty(shape, a.dtype)
-        _run(device, launch, [_flat(a), _flat(b)], memory.reshape(-1), sizes)
+        _run(device, launch, [_flat(a), _flat(b)], _flat(memory), sizes)
         if not direct:
             result[...] = memory
         return result
@@ -124,6 +124,8 @@ def _same_memory(one: Array, other: Array) -> bool:
 
 
 def _flat(array: Array) -> Array:
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)  # a matrix, for one, is never flat
     return (array if _in_order(array) else np.require(array, requirements=["C", "A"])).reshape(-1)
 
 
