@@ -65,7 +65,7 @@ def known(name: str, names: Iterable[str], what: str) -> str:
     names = list(names)
     if name in names:
         return name
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4) if isinstance(name, str) else []
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
     raise WrongRequest(f"unknown {what} {name!r}: {hint}")
 
