@@ -17,6 +17,8 @@ from py_backends.harness.channel import Channel
 
 ANSWER_WITHIN = 120.0
 """Seconds after which a worker that has not answered is taken for hung."""
+_ENDS_WITHIN = 10.0
+"""Seconds that a worker may take to end once it has closed its end of the channel."""
 
 
 class WorkerFailed(Exception):
@@ -84,9 +86,12 @@ class Worker:
             self._stopped = False
 
     def _how_it_ended(self, do: str) -> str:
-        self._process.wait()
-        self.close()
-        code = self._process.returncode
+        try:
+            code = self._process.wait(_ENDS_WITHIN)
+        except subprocess.TimeoutExpired:  # a thread that it left behind keeps it
+            return f"the worker hung up during '{do}' and did not end"
+        finally:
+            self.close()
         if code >= 0:
             return f"the worker exited with code {code} during '{do}'"
         name = signal.Signals(-code).name
