@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _LARGEST_SIZE = 2**40
-_MOST_THREADS = 2**15
 
 
 class UsageError(Exception):
@@ -84,7 +83,7 @@ def compare(options: argparse.Namespace) -> int:
             backends=_names(options.backend),
             targets=_names(options.target),
             variants=options.variant,
-            dtypes=DTYPES if _ALL in options.dtype else options.dtype,
+            dtypes=DTYPES if options.dtype == [_ALL] else options.dtype,
             shapes=_shapes(options.shape),
             threads=options.threads,
             seed=options.seed,
@@ -261,7 +260,7 @@ def _whole_number(text: str, least: int, most: float) -> int:
 
 
 def _threads(text: str) -> int:
-    return _whole_number(text, 1, _MOST_THREADS)
+    return _whole_number(text, 1, math.inf)
 
 
 def _seed(text: str) -> int:
@@ -280,7 +279,7 @@ def _budget(text: str) -> float:
 
 def _names(names: list[str] | None) -> list[str] | None:
     """What the harness takes: None for all of them."""
-    return None if names is None or _ALL in names else names
+    return None if names in (None, [_ALL]) else names
 
 
 def _shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tuple[int, ...]]]:
@@ -306,7 +305,7 @@ def _check_writable(path: Path) -> None:
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {path.parent} to write {path.name} in")
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
             pass
     except OSError as error:
         raise UsageError(f"{path.parent} cannot be written to ({error.strerror}): name a file elsewhere") from error

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,25 @@ class BackendUnavailable(RuntimeError):
 
 class WrongRequest(ValueError):
     """What was asked for cannot be done by anyone: an unknown name, or an impossible size or number."""
+
+
+class KernelFault(RuntimeError):
+    """A kernel did what its device forbids, such as reading past an array: the device may be of no more use."""
+
+
+MOST_THREADS = 2**12
+"""More than any machine has, and fewer than make a thread library end the process."""
+
+
+def whole_number(name: str, value: Any, least: int, most: int) -> int:
+    """`value` as an int; WrongRequest, with one clear line, where it is none or out of range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise WrongRequest(f"{name} must be a whole number, not {value!r}") from None
+    if not least <= number <= most:
+        raise WrongRequest(f"{name} must be from {least} to {most}, not {number}")
+    return number
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 
 from py_backends import _discovery
-from py_backends._contract import Array, BackendUnavailable, Device, HostDevice, Launch, Problem, Target
+from py_backends._contract import (
+    MOST_THREADS,
+    Array,
+    BackendUnavailable,
+    Device,
+    HostDevice,
+    Launch,
+    Problem,
+    Target,
+    whole_number,
+)
 
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 _EFFORT_OF_OVERLAP_TEST = 10_000
@@ -142,9 +152,7 @@ def _prepare(asked: tuple[str, str, str | None, str | None, int | None, str]) ->
         raise ValueError(f"{backend} has no {kernel}")
     chosen = next(iter(texts)) if variant is None else _discovery.known(variant, texts, f"variant of {backend}")
     where = _target(backend, target)
-    count = _all_cpus() if threads is None else threads
-    if count < 1:
-        raise ValueError(f"threads must be at least 1, not {threads}")
+    count = _all_cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS)
     with _lock:
         device = _devices.get((backend, where, count))
         if device is None:
@@ -177,14 +185,14 @@ def _known_backend(name: str) -> str:
     return _discovery.known(name, _discovery.backend_names(), "backend")
 
 
-@cache
-def _targets(backend: str) -> list[Target]:
-    return _discovery.backend(backend).targets()
+_targets: dict[str, list[Target]] = {}
 
 
 def _target(backend: str, name: str | None) -> str:
     """The target to take; emulated ones are for checking in workers and are not there for callers."""
-    targets = _targets(backend)
+    targets = _targets.get(backend) or _discovery.backend(backend).targets()
+    if any(target.available for target in targets):  # what is missing may be installed meanwhile
+        _targets[backend] = targets
     if name is not None:
         _discovery.known(name, [target.name for target in targets], f"target of {backend}")
         targets = [target for target in targets if target.name == name]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_backends import _contract, _nvidia_driver, _sycl
-from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText, Launch, Target, WorkItems
+from py_backends._contract import Array, BackendUnavailable, Buffer, KernelFault, KernelText, Launch, Target, WorkItems
 
 if TYPE_CHECKING:
     import cupy
@@ -23,7 +23,8 @@ _EMULATED = "emulated"
 _EMULATE = 'pip install "py-backends[cpu]"'
 _ON_A_GPU = 'pip install "py-backends[cuda12]"'
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
-"""The largest grid in each dimension; kernels take what is beyond it in strides."""
+"""The largest grid in each dimension. In y and z kernels take what is beyond it in strides; beyond x's there
+would be more elements than any device's memory holds."""
 
 
 class Backend(_contract.Backend):
@@ -98,8 +99,11 @@ class Gpu(_contract.Device):
             return Memory(self._cupy.empty(array.size, array.dtype))
 
     def wait(self) -> None:
-        with self._gpu:
-            self._cupy.cuda.get_current_stream().synchronize()
+        try:
+            with self._gpu:
+                self._cupy.cuda.get_current_stream().synchronize()
+        except self._cupy.cuda.runtime.CUDARuntimeError as error:  # an illegal address, for instance
+            raise KernelFault(str(error)) from error
 
     def download(self, buffer: Buffer, array: Array) -> None:
         if array.size:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from py_backends import _contract, _numba, _nvidia_driver
-from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText, Launch, Target
+from py_backends._contract import Array, BackendUnavailable, Buffer, KernelFault, KernelText, Launch, Target
 
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
@@ -115,7 +115,10 @@ class Simulator(_contract.Device):
             groups = work_items.groups(text.named_sizes(sizes))
             with self._turn, warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # infinities are results here, not accidents
-                kernel[groups, work_items.group](*buffers, *sizes)
+                try:
+                    kernel[groups, work_items.group](*buffers, *sizes)
+                except IndexError as error:  # which only a simulator sees
+                    raise KernelFault(f"a thread reached past the end of an array: {error}") from error
 
         return launch
 

@@ -120,3 +120,10 @@ def test_tf32_would_be_seen() -> None:
     a, b = matmul_inputs(16, 16, 16, "float32")
     rounded = [((x.view(np.uint32) + 0x1000) & 0xFFFFE000).view(np.float32) for x in (a, b)]
     assert not matmul_passes(rounded[0] @ rounded[1], a, b)
+
+
+def test_sums_of_more_products_than_float32_counts_have_a_bound() -> None:
+    """The usual bound is undefined where (k+2) u reaches 1, at k of 2^24."""
+    a, b = matmul_inputs(1, 1, 2**24 + 8, "float32")
+    assert matmul_passes(a @ b, a, b)
+    assert not matmul_passes(np.full((1, 1), 1e9, np.float32), a, b)

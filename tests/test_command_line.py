@@ -53,7 +53,7 @@ class TestWrongUsage:
             ("--shape vecad=10", "unknown kernel 'vecad': did you mean 'vecadd'?"),
             ("--threads 0", "whole number from 1"),
             ("--threads 1.5", "whole number from 1"),
-            ("--threads 999999999", "to 32768"),
+            ("--threads 999999999", "threads must be from 1 to 4096"),
             ("--seed -1", "whole number from 0"),
             ("--budget 0", "above 0"),
             ("--budget -3", "above 0"),

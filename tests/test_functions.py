@@ -235,7 +235,9 @@ class TestRefusals:
             ({"backend": "numpy", "variant": "tunde"}, "unknown variant of numpy 'tunde'"),
             ({"backend": "numpy", "variant": "tuned"}, "variant"),
             ({"backend": "numpy", "target": "gpu"}, "unknown target of numpy 'gpu'"),
-            ({"backend": "numpy", "threads": 0}, "threads must be at least 1"),
+            ({"backend": "numpy", "threads": 0}, "threads must be from 1"),
+            ({"backend": "openmp", "threads": 10**6}, "threads must be from 1"),
+            ({"backend": "openmp", "threads": 1.5}, "threads must be a whole number"),
         ],
     )
     def test_unknown_names(self, arguments: dict[str, Any], words: str) -> None:

@@ -285,20 +285,29 @@ class TestWriteWhole:
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path], "no temporary file stays behind"
 
-    @pytest.mark.parametrize("step", ["replace", "fchmod"])
-    def test_leaves_the_old_file_where_the_disk_fails(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-    ) -> None:
+    def test_leaves_the_old_file_where_the_disk_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: Any) -> NoReturn:
             raise OSError(28, "No space left on device")
 
         path = tmp_path / "results.json"
         path.write_text("old")
-        monkeypatch.setattr(os, step, fail)
+        monkeypatch.setattr(os, "replace", fail)
         with pytest.raises(OSError, match="No space left"):
             write_whole(path, "new")
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_link_stays_and_what_it_points_to_is_written(self, tmp_path: Path) -> None:
+        target, link = tmp_path / "target.json", tmp_path / "link.json"
+        target.write_text("old")
+        link.symlink_to(target)
+        write_whole(link, "new")
+        assert link.is_symlink()
+        assert target.read_text() == "new"
+
+    def test_what_is_no_regular_file_is_written_to_and_stays(self) -> None:
+        write_whole(Path("/dev/null"), "new")
+        assert Path("/dev/null").is_char_device()
 
     def test_a_missing_folder_is_an_error_of_the_system(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):

@@ -86,7 +86,7 @@ def halvings(sizes: Sizes) -> list[Sizes]:
     """`sizes`, the half of them, the half of that, and so on."""
     shapes = [sizes]
     while max(shapes[-1]) > 1:
-        shapes.append(tuple(math.ceil(size / 2) for size in shapes[-1]))
+        shapes.append(tuple(size // 2 | 1 if size > 1 else size for size in shapes[-1]))
     return shapes
 
 

@@ -25,6 +25,7 @@ MISMATCHES = {
     "is_stale_after_the_first_call": "509 of 509 elements are wrong",
     "is_wrong_when_repeated": "1 of 509 elements are wrong",
     "writes_one_too_many": "it wrote past the end of its output",
+    "finds_old_results_in_its_memory": "509 of 509 elements are wrong",
 }
 DEATHS = {
     "raises_when_prepared": ("error", "RuntimeError: the compiler says no"),
@@ -34,6 +35,7 @@ DEATHS = {
     "aborts": ("crashed", "SIGABRT during 'sample'; it last wrote: free(): invalid pointer"),
     "exits": ("crashed", "exited with code 3"),
     "hangs": ("timeout", "no answer to 'sample' within 3 s"),
+    "waits_not_on_its_queue": ("impossible", "its wait does not wait: 20 launches seemed to take"),
     "gone_when_opened": ("unavailable", "it went away"),
     "dies_when_probed": ("unavailable", "SIGSEGV"),
     "runs_out_of_memory": ("skipped", "the device has 0 bytes"),
@@ -50,7 +52,7 @@ CHANGED_OPERATORS = {
     "matmul/lecture/sycl.cpp": ("j < n", "j <= n"),
     "matmul/lecture/cuda.cu": ("i < m", "i <= m"),
     "matmul/lecture/numba_cpu.py": ("b[p, j]", "b[j, p]"),
-    "matmul/lecture/numba_cuda.py": ("b[p * n + j]", "b[p * m + j]"),
+    "matmul/lecture/numba_cuda.py": ("if j < n", "if j <= n"),
 }
 """One operator or index changed in every kernel text that is compiled at run time."""
 
@@ -69,7 +71,7 @@ sys.exit(main())
 def scratch_clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the clone with a backend for every fault."""
     clone = copy_clone(tmp_path_factory.mktemp("clone"))
-    for fault in [*MISMATCHES, *DEATHS, *HARMLESS, "swaps_its_operands"]:
+    for fault in [*MISMATCHES, *DEATHS, *HARMLESS, "swaps_its_operands", "breaks_its_device"]:
         shutil.copy(CLONE / "tests" / "wrong_backends.py", clone / "py_backends" / f"{fault}.py")
         for kernel in ("vecadd", "matmul"):
             lecture = clone / "kernels" / kernel / "lecture"
@@ -151,7 +153,14 @@ def test_a_worker_that_ends_is_a_row_that_says_how(dead_rows: dict[str, Any], fa
     row = dead_rows[fault]
     assert row["status"] == status
     assert words in row["reason"]
-    assert row["check"] is None
+    assert row["check"] is None or status == "impossible"
+
+
+def test_a_broken_device_breaks_no_other_row(scratch_clone: Path) -> None:
+    code, rows = run_compare(scratch_clone, "--backend", "breaks_its_device", "--shape", "matmul=9")
+    assert code == 1
+    assert [(row["kernel"], row["status"]) for row in rows] == [("matmul", "error"), ("vecadd", "ok")]
+    assert rows[0]["reason"] == "RuntimeError: an illegal address / was reached"
 
 
 def test_what_a_driver_prints_does_no_harm(scratch_clone: Path) -> None:

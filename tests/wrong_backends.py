@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,58 @@ class Backend(_contract.Backend):
             os.kill(os.getpid(), signal.SIGSEGV)
         return [Target("cpu", device="a wrong one")]
 
-    def open(self, target: str, threads: int) -> Wrong:
+    def open(self, target: str, threads: int) -> _contract.Device:
         if FAULT == "gone_when_opened":
             raise BackendUnavailable("it went away", "plug it in again")
-        return Wrong()
+        return WrongQueue() if FAULT in QUEUE_FAULTS else Wrong()
+
+
+QUEUE_FAULTS = {"waits_not_on_its_queue", "finds_old_results_in_its_memory", "breaks_its_device"}
+
+
+class WrongQueue(_contract.Device):
+    """A device with memory and a queue of its own, as a GPU has; copies wait for what was queued before."""
+
+    def __init__(self) -> None:
+        self._queue = ThreadPoolExecutor(1)
+        self._free: list[Array] = []
+        self._launches = 0
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        def run(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            *inputs, output = text.shaped(buffers, sizes)
+            time.sleep(0.002)
+            compute(text, inputs, output)
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            self._launches += 1
+            if FAULT == "breaks_its_device" and (text.kernel == "matmul" or self._launches > 1000):
+                self._launches = 1000
+                raise RuntimeError("an illegal address\nwas reached")
+            if FAULT != "finds_old_results_in_its_memory" or self._launches < 20:
+                self._last = self._queue.submit(run, buffers, sizes)
+
+        return launch
+
+    def upload(self, array: Array) -> Buffer:
+        buffer = self.allocate(array)
+        buffer[...] = array
+        return buffer
+
+    def allocate(self, array: Array) -> Buffer:
+        fitting = [index for index, free in enumerate(self._free) if free.size == array.size]
+        return self._free.pop(fitting[-1]) if fitting else np.empty_like(array)
+
+    def wait(self) -> None:
+        if FAULT != "waits_not_on_its_queue":
+            self._last.result()
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        self._last.result()
+        array[...] = buffer
+
+    def release(self, buffer: Buffer) -> None:
+        self._free.append(buffer)
 
 
 class Wrong(HostDevice):

@@ -3,7 +3,9 @@
 The bound on every element is that of Higham, Accuracy and Stability of Numerical Algorithms (2nd
 edition, section 3.5): |c - ab| <= g |a||b| with g = (k+2) u / (1 - (k+2) u), which holds for any order
 of summation, with or without fused multiply-add. u is the unit roundoff. Each of the k products and
-the additions may also lose one subnormal s to underflow, hence (k+2) s on top.
+the additions may also lose one subnormal s to underflow, hence (k+2) s on top. Where (k+2) u reaches 1,
+at k of 2^24 in float32, that g is undefined, and (k+2) u itself bounds the error (Jeannerod and Rump,
+Improved error bounds for inner products in floating-point arithmetic, SIAM J. Matrix Anal. Appl. 34, 2013).
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ class MatrixMultiplication(Problem):
         k = a.shape[1]
         precision = np.finfo(a.dtype)
         unit_roundoff = float(precision.eps) / 2
-        g = (k + 2) * unit_roundoff / (1 - (k + 2) * unit_roundoff)
+        relative = (k + 2) * unit_roundoff
+        g = relative / (1 - relative) if relative < 1 else relative
         with np.errstate(over="ignore", invalid="ignore"):
             a64, b64 = a.astype(np.float64), b.astype(np.float64)
             value = a64 @ b64

@@ -8,9 +8,9 @@ from threading import Lock
 from typing import Any, Self
 
 import numpy as np
-import psutil
 
 from py_backends._contract import Problem, Target
+from py_backends.harness import machine
 from py_backends.harness.case import Case
 from py_backends.harness.runner import Runner
 
@@ -66,7 +66,7 @@ class Bench:
 
 def _check_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> None:
     needed = problem.bytes(sizes, dtype) * _COPIES
-    free = psutil.virtual_memory().available
+    free = machine.free_memory()
     if needed > free:
         shape = " x ".join(map(str, sizes))
         raise MemoryError(f"{problem.name} {shape} needs about {_gigabytes(needed)}, and {_gigabytes(free)} are free")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +13,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 import py_backends
-from py_backends._contract import WrongRequest
+from py_backends._contract import MOST_THREADS, WrongRequest, whole_number
 from py_backends.harness import doctor, machine
 from py_backends.harness.bench import Bench, Sizes
 from py_backends.harness.case import Case
@@ -29,6 +30,7 @@ _RUNS_IF_TIMED, _RUNS_IF_CHECKED = 14, 2
 """Runs for which a row must have time: checks, settling, and rounds enough for an interval; or one check."""
 _LONGEST_ESTIMATE = 0.25
 """Of a row's even share of the budget: no run that only serves an estimate may take longer."""
+_LARGEST_SEED = 2**63 - 1
 _LEAST_FOR_ROWS = 0.5
 """Of the budget, for the rows themselves, even if preparing them took longer than the rest."""
 
@@ -72,10 +74,11 @@ def compare(
     Raises ValueError for unknown names and impossible sizes. Interrupted by Ctrl-C it returns what it
     has, with `interrupted` set.
     """
-    request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), dict(shapes or {}))
-    threads = machine.cpus() if threads is None else threads
-    if threads < 1 or seed < 0 or not budget > 0:
-        raise WrongRequest("threads and budget must be positive, and seed not negative")
+    request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), shapes or {})
+    threads = machine.cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS)
+    seed = whole_number("seed", seed, 0, _LARGEST_SEED)
+    if not 0 < budget < math.inf:
+        raise WrongRequest(f"budget must be a number of seconds above 0, not {budget!r}")
     settings = {"seed": seed, "threads": threads, "budget_seconds": budget, "command": command}
     with Bench(threads, seed) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(machine.describe)
@@ -116,6 +119,9 @@ class Comparison:
         for planned in self._rows:
             if planned.row.status == "skipped" and planned.row.reason is None:
                 planned.row.reason = "interrupted before its turn"
+        for timed in self._timed:
+            if not timed.checked_again:
+                add_note(timed.planned.row, "interrupted before it was checked again")
 
     def report(self, settings: dict[str, Any], described: Future[dict[str, Any]]) -> Report:
         """The results so far."""
@@ -161,10 +167,8 @@ class Comparison:
         def seconds_at(sizes: Sizes) -> float:
             case = self._bench.case(planned.problem, sizes, dtype, checked=False)
             with self._one_at_a_time:  # backends that share the cores would both seem slow
-                seconds = runner.sample(text, case, warm_up=0, repetitions=0).end_to_end
-                if seconds < limit:  # the first run of a shape also brings its pages in
-                    seconds = min(seconds, runner.sample(text, case, warm_up=0, repetitions=0).end_to_end)
-            return seconds
+                # The first run of a shape also brings its pages in, and either may meet a neighbour.
+                return min(runner.sample(text, case, warm_up=0, repetitions=0).end_to_end for _ in range(2))
 
         return estimate(planned.problem, planned.requested, seconds_at, limit)
 
@@ -201,8 +205,7 @@ class Comparison:
             timed = TimedRow(planned, self._bench.runner(planned.row.backend, planned.target), cases[id(planned)])
             try:
                 timed.check()
-                if planned.row.status == "ok":
-                    timed.settle()
+                if planned.row.status == "ok" and timed.settle():
                     self._timed.append(timed)
             except (WorkerFailed, MemoryError) as failed:
                 _fail(planned, failed)

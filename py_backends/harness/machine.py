@@ -7,6 +7,7 @@ import os
 import platform
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 _INSTRUCTION_SETS = (
@@ -17,6 +18,19 @@ _INSTRUCTION_SETS = (
 def cpus() -> int:
     """Logical CPUs that this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def free_memory() -> int:
+    """Bytes that this process may still take, by the machine's memory and its control group's limit."""
+    import psutil
+
+    free: int = psutil.virtual_memory().available
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit, used = ((group / name).read_text().strip() for name in ("memory.max", "memory.current"))
+    except OSError:  # no control group of version 2, or none with a limit
+        return free
+    return free if limit == "max" else min(free, int(limit) - int(used))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from py_backends import _discovery
-from py_backends._contract import KernelText, Problem, Target, WrongRequest
+from py_backends._contract import KernelText, Problem, Target, WrongRequest, whole_number
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Row
 
 ALL = "all"
+LARGEST_SIZE = 2**40
 DTYPES = ("float32", "float64")
 Sizes = tuple[int, ...]
 
@@ -33,6 +35,9 @@ class Request:
     shapes: Mapping[str, Sequence[Sizes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for names in ("kernels", "backends", "targets", "variants", "dtypes"):
+            if isinstance(getattr(self, names), str):
+                raise WrongRequest(f"{names} takes a list of names, not the text {getattr(self, names)!r}")
         for name in self.kernels or ():
             _discovery.known(name, _discovery.kernel_names(), "kernel")
         for name in self.backends or ():
@@ -41,6 +46,8 @@ class Request:
             _discovery.known(name, DTYPES, "dtype")
         for kernel, shapes in self.shapes.items():
             _discovery.known(kernel, _discovery.kernel_names(), "kernel")
+            if not isinstance(shapes, Sequence) or not shapes or not all(isinstance(s, Sequence) for s in shapes):
+                raise WrongRequest(f"the shapes of {kernel} are a list of tuples of sizes, not {shapes!r}")
             for sizes in shapes:
                 _check_sizes(_discovery.problem(kernel), sizes)
         for name in self.variants or ():
@@ -54,7 +61,8 @@ class Request:
         return list(self.backends or _discovery.backend_names())
 
     def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
-        return self.shapes.get(problem.name) or [problem.default_sizes]
+        shapes = self.shapes.get(problem.name, [problem.default_sizes])
+        return [tuple(map(operator.index, sizes)) for sizes in shapes]
 
 
 @dataclass
@@ -120,5 +128,5 @@ def _check_sizes(problem: Problem, sizes: Sizes) -> None:
     if len(sizes) != len(problem.dimensions):
         wanted = " x ".join(problem.dimensions)
         raise WrongRequest(f"{problem.name} takes the sizes {wanted}: got {len(sizes)} of them")
-    if any(size < 0 for size in sizes):
-        raise WrongRequest(f"{problem.name}: a size cannot be negative: {'x'.join(map(str, sizes))}")
+    for dimension, size in zip(problem.dimensions, sizes, strict=True):
+        whole_number(f"{dimension} of {problem.name}", size, 0, LARGEST_SIZE)

@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from time import monotonic
 
 from py_backends._contract import KernelText
@@ -20,7 +21,9 @@ from py_backends.harness.workers import WorkerFailed
 MOST_ROUNDS = 30
 _SHORTEST_SAMPLE = 0.010
 """Seconds; shorter kernels are repeated within a sample, to stay well above the clock's grain."""
-_MOST_REPETITIONS = 10_000
+_MOST_REPETITIONS, _FEW_REPETITIONS = 10_000, 20
+_SHORTEST_DRAIN = 0.001
+"""Seconds by which one download may take longer than another for no particular reason."""
 _BRIEF, _LONG = 0.005, 0.050
 """Seconds of a kernel below which three uncounted launches begin a sample, and above which none does.
 
@@ -39,6 +42,7 @@ class TimedRow:
     warm_up: int = 1
     samples: dict[int, Sample] = field(default_factory=dict)
     failed: WorkerFailed | None = None
+    checked_again: bool = False
 
     def check(self) -> None:
         """One run on an output of NaN, guard zones and all; its row becomes ok, emulated or mismatch."""
@@ -47,10 +51,13 @@ class TimedRow:
         self._judge()
 
     def check_timed(self) -> None:
-        """One more sample, of the very kind that was timed, on an output of NaN."""
+        """One more sample, of the very kind that was timed, on an output of NaN; and were the times possible?"""
         self.case.poison()
-        self.sample()
+        self.runner.sample(self._text, self.case, self.warm_up, self.repetitions, poisoned=True)
         self._judge()
+        self.checked_again = True
+        if self.planned.row.status == "ok":
+            self._judge_times(list(self.samples.values()))
 
     def _judge(self) -> None:
         row, verdict = self.planned.row, self.case.judge()
@@ -71,15 +78,35 @@ class TimedRow:
         """One timed sample as `settle` froze it."""
         return self.runner.sample(self._text, self.case, self.warm_up, self.repetitions)
 
-    def settle(self) -> None:
-        """Warm up, and freeze how often a sample repeats the kernel."""
+    def settle(self) -> bool:
+        """Warm up, and freeze how often a sample repeats the kernel; False where its times are impossible."""
         self.repetitions = 0
         seconds = self.sample().kernel
-        if seconds < _LONG:  # the first one may have brought in pages and code
-            seconds = self.sample().kernel
+        if seconds < _LONG:  # the first one may have brought in pages and code, or met a neighbour
+            seconds = min(seconds, self.sample().kernel, self.sample().kernel)
         self.warm_up = 3 if seconds < _BRIEF else int(seconds < _LONG)
         if seconds < _SHORTEST_SAMPLE:
-            self.repetitions = min(_MOST_REPETITIONS, math.ceil(_SHORTEST_SAMPLE / max(seconds, 1e-9)))
+            wanted = min(_MOST_REPETITIONS, math.ceil(_SHORTEST_SAMPLE / max(seconds, 1e-9)))
+            # A few first: a wait that does not wait would heap up hours of work.
+            self.repetitions = min(wanted, _FEW_REPETITIONS)
+            if not self._judge_times([self.sample() for _ in range(3)]):
+                return False
+            self.repetitions = wanted
+        return True
+
+    def _judge_times(self, samples: list[Sample]) -> bool:
+        """Whether the work of a sample was done within its launches; else its row becomes impossible."""
+        drained = median(sample.drain for sample in samples) if samples else 0.0
+        launched = self.repetitions * median(sample.kernel for sample in samples) if samples else 0.0
+        if drained <= max(launched, _SHORTEST_DRAIN):
+            return True
+        row = self.planned.row
+        row.status = "impossible"
+        row.reason = (
+            f"its wait does not wait: {self.repetitions} launches seemed to take {launched:.3g} s, "
+            f"and the download after them {drained:.3g} s longer than after one"
+        )
+        return False
 
 
 def run_rounds(

@@ -21,6 +21,8 @@ class Sample:
     kernel: float
     download: float
     end_to_end: float
+    drain: float
+    """By how much the last download took longer than that after a single launch: 0 where waiting waits."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,18 @@ class Runner:
         seconds: float = self._ask(worker, "run", **self._arguments(text, case))["seconds"]
         return seconds
 
-    def sample(self, text: KernelText, case: Case, warm_up: int, repetitions: int) -> Sample:
-        """One timed sample, which leaves its last result in the case's output."""
+    def sample(self, text: KernelText, case: Case, warm_up: int, repetitions: int, *, poisoned: bool = False) -> Sample:
+        """One timed sample, which leaves its last result in the case's output; see `Session.sample`."""
         worker = self._ready(text, case)
         return Sample(
-            **self._ask(worker, "sample", warm_up=warm_up, repetitions=repetitions, **self._arguments(text, case))
+            **self._ask(
+                worker,
+                "sample",
+                warm_up=warm_up,
+                repetitions=repetitions,
+                poisoned=poisoned,
+                **self._arguments(text, case),
+            )
         )
 
     def unload(self, case: Case) -> None:
@@ -114,8 +123,8 @@ class Runner:
         try:
             return worker.ask(do, **arguments)
         except WorkerFailed as failed:
-            if failed.status in ("crashed", "timeout"):
-                self._forget()
+            if failed.status not in ("unavailable", "skipped"):
+                self.close()  # whatever it broke in its device must not reach another row
             raise
 
     def _forget(self) -> None:

@@ -56,12 +56,13 @@ def fair_cap(costs: Sequence[float], budget: float) -> float:
 def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Sizes | None:
     """The shape, `sizes` or smaller, that takes at most about `cap` seconds where `sizes` takes `seconds`.
 
-    Halves all dimensions until it fits: coarse steps, so that two runs on one machine choose alike.
+    Halves all dimensions until it fits: coarse steps, so that two runs on one machine choose alike. Halves are
+    odd, so that the edges of vectors, tiles and work groups are seen at a smaller shape too.
     None where that leaves a shape too small to show anything.
     """
     shape, least = sizes, min(_SMALLEST_WORK, problem.work(sizes)) / _STEP
     while seconds * problem.work(shape) / problem.work(sizes) > cap:
-        half = tuple(-(-size // 2) for size in shape)
+        half = tuple(size // 2 | 1 if size > 1 else size for size in shape)
         if half == shape or problem.work(half) < least:  # nothing and one have no half
             return None
         shape = half

@@ -11,17 +11,18 @@ import ctypes
 import signal
 import sys
 import traceback
+from statistics import median
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from py_backends import _discovery
-from py_backends._contract import Array, BackendUnavailable, Device, KernelText, Launch
+from py_backends._contract import Array, BackendUnavailable, Device, KernelFault, KernelText, Launch
 from py_backends.harness.channel import Channel
 from py_backends.harness.memory import SharedArray
 
-_LONGEST_REASON = 2000
+_LONGEST_REASON, _MOST_LINES = 1000, 4
 
 
 class Session:
@@ -95,12 +96,18 @@ class Session:
         dtype: str,
         warm_up: int,
         repetitions: int,
+        poisoned: bool,
     ) -> dict[str, Any]:
         """One sample: a whole call in its phases, then `repetitions` launches on the same buffers.
 
         `warm_up` launches come first and are not counted: the caches and clocks of a process that has
-        just been woken are those of its neighbours. With no repetitions the launch inside the whole
-        call is the kernel's sample. What the last launch left is downloaded to the case's output.
+        just been woken are those of its neighbours. The kernel's time is the median of the repetitions,
+        or where there are none that of the launch inside the whole call. What the last launch left is
+        downloaded to the case's output. `poisoned` uploads what stands there before, NaN: the memory that
+        a device allocates may be the one that holds an earlier result.
+
+        `drain` is how much longer the download after the repetitions took than the one after a single
+        launch: a wait that does not wait leaves its work to be done there.
         """
         loaded, device = self._cases[case], self._device
         launch = self._launches[kernel, variant, dtype]
@@ -108,16 +115,19 @@ class Session:
         self._warm_up(launch, inputs, output, loaded.sizes, warm_up)
 
         begin = perf_counter()
-        buffers = [device.upload(array) for array in inputs] + [device.allocate(output)]
+        buffers = [device.upload(array) for array in inputs]
+        buffers.append(device.upload(output) if poisoned else device.allocate(output))
         uploaded = perf_counter()
         seconds = _timed_launch(device, launch, buffers, loaded.sizes)
         computed = perf_counter()
         device.download(buffers[-1], output)
         downloaded = perf_counter()
+        drain = 0.0
         if repetitions:
-            total = sum(_timed_launch(device, launch, buffers, loaded.sizes) for _ in range(repetitions))
-            seconds = total / repetitions
+            seconds = median(_timed_launch(device, launch, buffers, loaded.sizes) for _ in range(repetitions))
+            repeated = perf_counter()
             device.download(buffers[-1], output)
+            drain = (perf_counter() - repeated) - (downloaded - computed)
         releasing = perf_counter()
         for buffer in buffers:
             device.release(buffer)
@@ -127,6 +137,7 @@ class Session:
             "kernel": seconds,
             "download": downloaded - computed,
             "end_to_end": downloaded - begin + released - releasing,
+            "drain": drain,
         }
 
     def _warm_up(self, launch: Launch, inputs: list[Array], output: Array, sizes: list[int], count: int) -> None:
@@ -162,10 +173,18 @@ def _answer(session: Session, request: dict[str, Any], descriptors: list[int]) -
         return {"failed": "unavailable", "reason": unavailable.reason, "fix": unavailable.fix}
     except MemoryError as error:
         return {"failed": "memory", "reason": str(error) or "out of memory"}
+    except KernelFault as fault:
+        return {"failed": "fault", "reason": _in_one_line(str(fault))}
     except Exception as error:  # noqa: BLE001  # whatever a kernel or driver raises belongs into its row
         traceback.print_exc()
-        return {"failed": "error", "reason": f"{type(error).__name__}: {error}"[:_LONGEST_REASON]}
+        return {"failed": "error", "reason": _in_one_line(f"{type(error).__name__}: {error}")}
     return answer
+
+
+def _in_one_line(text: str) -> str:
+    """The first lines that say something, as one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " / ".join(lines[:_MOST_LINES])[:_LONGEST_REASON]
 
 
 def _die_with_parent() -> None:

@@ -32,7 +32,7 @@ class WorkerFailed(Exception):
 class Worker:
     """A worker process. Between requests it is stopped, so that no pool of its spins on a core."""
 
-    _STATUS_OF_FAILURE = {"unavailable": "unavailable", "memory": "skipped", "error": "error"}
+    _STATUS_OF_FAILURE = {"unavailable": "unavailable", "memory": "skipped", "error": "error", "fault": "crashed"}
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._channel, theirs = Channel.pair()
@@ -94,7 +94,7 @@ class Worker:
             self.close()
         if code >= 0:
             return f"the worker exited with code {code} during '{do}'"
-        name = signal.Signals(-code).name
+        name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
         memory = " (out of memory?)" if -code == signal.SIGKILL else ""
         return f"the worker was ended by {name}{memory} during '{do}'"
 
@@ -108,6 +108,15 @@ class Worker:
 _starter = ThreadPoolExecutor(1, "py-backends-worker-starter")
 """Starts all workers from one thread that lives as long as the process: Linux ends a worker, which asked
 for that, when the *thread* that started it ends."""
+
+
+def _renew_starter() -> None:
+    """In a forked child, which has the object but not its thread."""
+    global _starter  # noqa: PLW0603
+    _starter = ThreadPoolExecutor(1, "py-backends-worker-starter")
+
+
+os.register_at_fork(after_in_child=_renew_starter)
 
 
 def _start(channel: int, log: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -45,6 +45,8 @@ def ratio(speedup: float, low: float | None, high: float | None) -> str:
         return "same" if low >= 1 - _SAME and high <= 1 + _SAME else "unclear"
     if not speedup > 0:
         return ""
+    if figure(speedup) == "1.00":
+        return "same"
     return f"{figure(speedup)}x faster" if speedup >= 1 else f"{figure(1 / speedup)}x slower"
 
 

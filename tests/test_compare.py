@@ -1,0 +1,69 @@
+"""`compare` as a Python function: what it refuses before anything runs, and where it works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import CLONE
+
+import py_backends as pb
+
+QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"backends": "numpy"}, "backends takes a list of names"),
+        ({"backends": ["nunpy"]}, "did you mean 'numpy'"),
+        ({"targets": ["gpu"]}, "unknown target 'gpu'"),
+        ({"dtypes": ["float16"]}, "unknown dtype 'float16'"),
+        ({"shapes": {"matmul": (3, 4, 5)}}, "a list of tuples of sizes"),
+        ({"shapes": {"vecadd": []}}, "a list of tuples of sizes"),
+        ({"shapes": {"vecadd": [(1.5,)]}}, "n of vecadd must be a whole number"),
+        ({"shapes": {"vecadd": [(-1,)]}}, "n of vecadd must be from 0"),
+        ({"shapes": {"vecadd": [(10**400,)]}}, "n of vecadd must be from 0"),
+        ({"shapes": {"matmul": [(1, 2)]}}, "takes the sizes m x n x k"),
+        ({"threads": 0}, "threads must be from 1"),
+        ({"threads": 2.0}, "threads must be a whole number"),
+        ({"seed": -1}, "seed must be from 0"),
+        ({"budget": float("inf")}, "budget must be"),
+        ({"budget": float("nan")}, "budget must be"),
+    ],
+)
+def test_wrong_requests_are_refused_in_one_line(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words) as refusal:
+        pb.compare(**{**QUICK, **arguments})
+    assert "\n" not in str(refusal.value)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    report = pb.compare(
+        **QUICK, shapes={"vecadd": [(np.int64(33),)]}, threads=np.int64(1), seed=np.int64(5), dtypes=["float64"]
+    )
+    assert [row.status for row in report.rows] == ["ok"]
+    assert '"threads": 1' in report.to_json()
+
+
+def test_works_in_a_script_without_a_main_guard() -> None:
+    script = textwrap.dedent("""
+        import py_backends as pb
+        report = pb.compare(kernels=["vecadd"], backends=["numpy"], shapes={"vecadd": [(33,)]}, budget=2)
+        print([row.status for row in report.rows])
+    """)
+    run = subprocess.run([sys.executable, "-c", script], cwd=CLONE, capture_output=True, text=True, check=True)
+    assert run.stdout == "['ok']\n"
+
+
+def test_works_in_a_forked_child_of_a_process_that_used_it() -> None:
+    assert pb.compare(**QUICK, shapes={"vecadd": [(33,)]}).exit_code() == 0
+    child = os.fork()
+    if child == 0:
+        os._exit(pb.compare(**QUICK, shapes={"vecadd": [(33,)]}).exit_code())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
