@@ -48,7 +48,7 @@ clean:
 
 $(BUILD)/CMakeCache.txt: $(INSTALLED) CMakePresets.json
 	@mkdir -p $(BUILD)
-	@$(BIN)/cmake --preset release --fresh -DPython_EXECUTABLE=$(VIRTUAL_ENV)/bin/python >$(BUILD)/log \
+	@$(BIN)/cmake --preset release --fresh "-DPython_EXECUTABLE=$(VIRTUAL_ENV)/bin/python" >$(BUILD)/log \
 	    || { cat $(BUILD)/log; exit 1; }
 	@grep -- '-- Without' $(BUILD)/log || true
 	@touch $@
@@ -56,6 +56,7 @@ $(BUILD)/CMakeCache.txt: $(INSTALLED) CMakePresets.json
 
 # The build, and not the installation, compiles: it can do so again whenever a kernel changes.
 $(INSTALLED): pyproject.toml
+	@command -v "$${CXX:-g++}" >/dev/null || { echo 'A C++17 compiler is needed: install g++, or name another by CXX'; exit 1; }
 	@echo 'Installing into $(VENV): a few minutes the first time'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja
