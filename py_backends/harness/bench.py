@@ -51,7 +51,7 @@ class Bench:
         key = (problem.name, sizes, dtype.name, checked)
         with self._lock:
             if key not in self._cases:
-                _check_memory(problem, sizes, dtype)
+                check_memory(problem, sizes, dtype)
                 self._cases[key] = Case(problem, sizes, dtype, self._seed + (not checked))
             return self._cases[key]
 
@@ -64,7 +64,8 @@ class Bench:
                 self._cases.pop(key).close()
 
 
-def _check_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> None:
+def check_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> None:
+    """MemoryError, with a sentence, where this machine has too little memory for a case."""
     needed = problem.bytes(sizes, dtype) * _COPIES
     free = machine.free_memory()
     if needed > free:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import py_backends
 from py_backends._contract import MOST_THREADS, WrongRequest, whole_number
 from py_backends.harness import doctor, machine
-from py_backends.harness.bench import Bench, Sizes
+from py_backends.harness.bench import Bench, Sizes, check_memory
 from py_backends.harness.case import Case
 from py_backends.harness.plan import PlannedRow, Request, named, plan
 from py_backends.harness.results import Report, Seconds
@@ -158,6 +158,7 @@ class Comparison:
     def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
         text, dtype = planned.text, planned.dtype
         assert text is not None  # only rows with a text are waiting
+        check_memory(planned.problem, planned.requested, dtype)
         runner = self._bench.runner(planned.row.backend, planned.target)
         prepared: Prepared = runner.prepare(text, dtype)
         planned.row.seconds = Seconds(prepare=prepared.seconds)

@@ -33,7 +33,7 @@ def _figures(timed: TimedRow) -> None:
         end_to_end=duration([sample.end_to_end for sample in samples]),
     )
     if kernel.low is None:
-        add_note(row, f"only {kernel.samples} samples: too few for an interval")
+        add_note(row, f"{kernel.samples} of the 6 samples that an interval needs")
     row.rate = Rate(
         gflops=problem.flops(sizes) / kernel.median / 1e9,
         gbytes_per_second=problem.bytes(sizes, timed.planned.dtype) / kernel.median / 1e9,
