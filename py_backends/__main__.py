@@ -20,6 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from py_backends import __version__
+
 if TYPE_CHECKING:
     from py_backends._contract import KernelText
     from py_backends.harness.compare import Progress
@@ -143,7 +145,7 @@ def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, 
     for variant in variants or ():
         _discovery.known(variant, _discovery.variant_names(), "variant")
     if not shown:
-        raise UsageError(f"there is no such text of {kernel}: leave out --backend or --variant to see what there is")
+        raise UsageError(f"none of these backends has such a variant of {kernel}: --variant all shows what there is")
     return shown
 
 
@@ -154,6 +156,7 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
         epilog="example: py-backends compare --kernel matmul --shape matmul=1024",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"py-backends {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     made = {
         "compare": _compare_parser(commands),

@@ -66,7 +66,8 @@ def known(name: str, names: Iterable[str], what: str) -> str:
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4) if isinstance(name, str) else []
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    others = f"there is only {names[0]!r}" if len(names) == 1 else f"there are {', '.join(names)}"
+    hint = f"did you mean {near[0]!r}?" if near else others
     raise WrongRequest(f"unknown {what} {name!r}: {hint}")
 
 

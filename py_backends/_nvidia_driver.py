@@ -9,7 +9,7 @@ from functools import cache
 
 OLDEST_CUDA = (12, 0)
 """The oldest CUDA version that a driver must support."""
-NEEDED = "needs an NVIDIA GPU with driver 525 or newer"
+NEEDED = 'needs an NVIDIA GPU with driver 525 or newer, and pip install "py-backends[cuda12]"'
 
 _SUCCESS = 0
 _NO_DEVICE = 100

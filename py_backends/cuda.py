@@ -31,7 +31,7 @@ class Backend(_contract.Backend):
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()
         if driver.reason is not None:
-            return [_emulated(f"{driver.reason} on this machine", _needed(driver))]
+            return [_emulated(f"{driver.reason} on this machine", driver.fix)]
         try:
             version = f"{_cupy_version(driver)}, driver for CUDA {_dotted(driver.version)}"
         except BackendUnavailable as missing:
@@ -174,10 +174,6 @@ def _cpu() -> dpctl.SyclDevice:
     if not cpus:
         raise BackendUnavailable("SYCL has no CPU that compiles kernels", _EMULATE)
     return cpus[0]
-
-
-def _needed(driver: _nvidia_driver.Driver) -> str | None:
-    return f"{driver.fix} and {_ON_A_GPU}" if driver.fix == _nvidia_driver.NEEDED else driver.fix
 
 
 def _dotted(version: tuple[int, int] | None) -> str:

@@ -13,6 +13,7 @@ import pytest
 from commands import CLONE
 
 import py_backends as pb
+from py_backends.report.files import markdown_text
 
 QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
 
@@ -24,12 +25,13 @@ QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
         ({"backends": ["nunpy"]}, "did you mean 'numpy'"),
         ({"targets": ["gpu"]}, "unknown target 'gpu'"),
         ({"dtypes": ["float16"]}, "unknown dtype 'float16'"),
-        ({"shapes": {"matmul": (3, 4, 5)}}, "a list of tuples of sizes"),
+        ({"shapes": {"matmul": [(3, 4, 5)]}}, "matmul, which is not among the kernels"),
+        ({"kernels": None, "shapes": {"matmul": (3, 4, 5)}}, "a list of tuples of sizes"),
         ({"shapes": {"vecadd": []}}, "a list of tuples of sizes"),
         ({"shapes": {"vecadd": [(1.5,)]}}, "n of vecadd must be a whole number"),
         ({"shapes": {"vecadd": [(-1,)]}}, "n of vecadd must be from 0"),
         ({"shapes": {"vecadd": [(10**400,)]}}, "n of vecadd must be from 0"),
-        ({"shapes": {"matmul": [(1, 2)]}}, "takes the sizes m x n x k"),
+        ({"kernels": None, "shapes": {"matmul": [(1, 2)]}}, "takes the sizes m x n x k"),
         ({"threads": 0}, "threads must be from 1"),
         ({"threads": 2.0}, "threads must be a whole number"),
         ({"seed": -1}, "seed must be from 0"),
@@ -41,6 +43,14 @@ def test_wrong_requests_are_refused_in_one_line(arguments: dict[str, Any], words
     with pytest.raises(ValueError, match=words) as refusal:
         pb.compare(**{**QUICK, **arguments})
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("busy", "said"), [(0.1, False), (1.3, True)])
+def test_a_machine_that_others_use_is_said_to_be_so(busy: float, said: bool) -> None:
+    report = pb.compare(**QUICK, shapes={"vecadd": [(33,)]})
+    assert report.machine["busy_cpus"] >= 0
+    report.machine["busy_cpus"] = busy
+    assert (f"other work kept {busy} of" in markdown_text(report)) is said
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

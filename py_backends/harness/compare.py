@@ -28,8 +28,9 @@ from py_backends.harness.workers import WorkerFailed
 DEFAULT_BUDGET = 40.0
 _RUNS_IF_TIMED, _RUNS_IF_CHECKED = 14, 2
 """Runs for which a row must have time: checks, settling, and rounds enough for an interval; or one check."""
-_LONGEST_ESTIMATE = 0.25
-"""Of a row's even share of the budget: no run that only serves an estimate may take longer."""
+_LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
+"""No run that only serves an estimate may take longer than this part of a row's even share of the budget, or
+these seconds: below that, what a busy machine adds to a small shape would pass for the time of a large one."""
 _LARGEST_SEED = 2**63 - 1
 _LEAST_FOR_ROWS = 0.5
 """Of the budget, for the rows themselves, even if preparing them took longer than the rest."""
@@ -80,8 +81,9 @@ def compare(
     if not 0 < budget < math.inf:
         raise WrongRequest(f"budget must be a number of seconds above 0, not {budget!r}")
     settings = {"seed": seed, "threads": threads, "budget_seconds": budget, "command": command}
+    busy = machine.busy_cpus()
     with Bench(threads, seed) as bench, ThreadPoolExecutor(1) as background:
-        described = background.submit(machine.describe)
+        described = background.submit(lambda: machine.describe() | {"busy_cpus": busy})
         comparison = Comparison(bench, budget, random.Random(seed), progress or _Silence())
         try:
             comparison.run(request)
@@ -139,7 +141,7 @@ class Comparison:
     def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
         """Prepare every row and estimate the seconds of one run; several backends at once."""
         estimates: list[tuple[PlannedRow, float]] = []
-        limit = _LONGEST_ESTIMATE * self._budget / max(1, len(rows))
+        limit = max(_FLOOR_OF_ESTIMATES, _LONGEST_ESTIMATE * self._budget / max(1, len(rows)))
         by_runner = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
 
         def of_one_worker(group: list[PlannedRow]) -> None:

@@ -44,14 +44,19 @@ class Request:
             _discovery.known(name, _discovery.backend_names(), "backend")
         for name in self.dtypes:
             _discovery.known(name, DTYPES, "dtype")
+        self._check_shapes()
+        for name in self.variants or ():
+            _discovery.known(name, [*_discovery.variant_names(), ALL], "variant")
+
+    def _check_shapes(self) -> None:
         for kernel, shapes in self.shapes.items():
             _discovery.known(kernel, _discovery.kernel_names(), "kernel")
             if not isinstance(shapes, Sequence) or not shapes or not all(isinstance(s, Sequence) for s in shapes):
                 raise WrongRequest(f"the shapes of {kernel} are a list of tuples of sizes, not {shapes!r}")
+            if self.kernels and kernel not in self.kernels:
+                raise WrongRequest(f"a shape is given for {kernel}, which is not among the kernels: leave out one")
             for sizes in shapes:
                 _check_sizes(_discovery.problem(kernel), sizes)
-        for name in self.variants or ():
-            _discovery.known(name, [*_discovery.variant_names(), ALL], "variant")
 
     def chosen_kernels(self) -> list[str]:
         """The kernels to run, in order of their names."""

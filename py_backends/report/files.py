@@ -17,6 +17,7 @@ _COLUMNS = (
     "seconds.prepare", "seconds.upload", "seconds.download",
     "seconds.kernel.median", "seconds.kernel.low", "seconds.kernel.high", "seconds.kernel.minimum",
     "seconds.kernel.samples", "seconds.end_to_end.median", "seconds.end_to_end.low", "seconds.end_to_end.high",
+    "seconds.end_to_end.minimum", "seconds.end_to_end.samples",
     "rate.gflops", "rate.gbytes_per_second",
     "versus.baseline", "versus.speedup", "versus.low", "versus.high", "versus.same_shape",
 )  # fmt: skip
@@ -60,6 +61,8 @@ def markdown_text(report: Report) -> str:
         if remarks:
             lines += ["", f"## {title}", ""]
             lines += [f"- {r.subject}: {_escape(r.text)}" + (f" ({_escape(r.fix)})" if r.fix else "") for r in remarks]
+    if disturbed := layout.disturbance(report):
+        lines += ["", disturbed]
     return "\n".join([*lines, "", layout.verdict(report)[0], ""])
 
 

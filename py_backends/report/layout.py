@@ -28,6 +28,10 @@ class Line:
     wrong: bool
 
 
+_BUSY = 0.25
+"""CPUs that others use, from which on times are said to be disturbed."""
+
+
 @dataclass
 class Section:
     """The rows that were asked for one kernel, dtype and shape."""
@@ -74,6 +78,18 @@ def not_run(report: Report) -> list[Remark]:
     return _remarks(report, ((row, row.reason or row.status, row.fix) for row in rows))
 
 
+def disturbance(report: Report) -> str | None:
+    """A warning where others used the machine when the comparison began; None where it had it to itself."""
+    busy = report.machine.get("busy_cpus") or 0.0
+    if busy < _BUSY:
+        return None
+    cpus = report.machine.get("logical_cpus")
+    return (
+        f"When this began, other work kept {busy:.1f} of {cpus} CPUs busy: times are worse than they are alone, "
+        "those of backends with several threads most of all."
+    )
+
+
 def notes(report: Report) -> list[Remark]:
     """What the rows that ran have to say, once for each backend, target and note."""
     rows = [row for row in report.rows if row.status not in _NOT_RUN and row.note]
@@ -85,13 +101,14 @@ def verdict(report: Report) -> tuple[str, bool]:
     counts = Counter(row.status for row in report.rows)
     ran, failed = sum(counts[status] for status in RAN), sum(counts[status] for status in FAILURES)
     end = " Interrupted: what was finished is shown." if report.interrupted else ""
+    agreed = "right as far as they were checked" if report.interrupted else "right"
     if not ran:
         return f"No row ran.{end}", True
     if failed:
         kinds = ", ".join(f"{counts[status]} {status}" for status in sorted(FAILURES) if counts[status])
         return f"{failed} of {_count(ran, 'row')} that ran went wrong: {kinds}.{end}", True
     emulated = f", {counts['emulated']} of them emulated" if counts["emulated"] else ""
-    agree = "1 row ran, and is right" if ran == 1 else f"{ran} rows ran{emulated}, and all are right"
+    agree = f"1 row ran, and is {agreed}" if ran == 1 else f"{ran} rows ran{emulated}, and all are {agreed}"
     return f"{agree}.{end}", report.interrupted
 
 
@@ -126,7 +143,7 @@ def _section(group: Sequence[Row]) -> Section:
     made = Section(
         f"{group[0].kernel}  {group[0].dtype}  {units.shape(requested.values())}",
         _RULES.get(problem.rule, problem.rule),
-        (*_HEADER, units.RATES[problem.rate], f"vs {baseline}" if baseline else "vs", "end to end", "error/bound"),
+        (*_HEADER, units.RATES[problem.rate], f"vs {baseline}" if baseline else "", "end to end", "error/bound"),
     )
     # By rate, which at one shape is by time; a size of 0 leaves no work to rate, only time.
     in_order = sorted(_timed(group, problem.rate), key=lambda timed: (-timed.rate, timed.kernel.median))

@@ -49,6 +49,8 @@ def print_report(report: Report, out: Console) -> None:
     print_remarks("Notes", layout.notes(report), out)
     text, bad = layout.verdict(report)
     out.print()
+    if disturbed := layout.disturbance(report):
+        out.print(Text(disturbed, style="yellow"))
     out.print(Text(text, style="bold red" if bad else "bold green"))
 
 
