@@ -15,8 +15,9 @@ set(PY_BACKENDS_LEFT_OUT "")
 set(PY_BACKENDS_REASONS "")
 
 # Whatever CXXFLAGS say, an instance is for its instruction set and for no other CPU than that, obeys IEEE 754,
-# and is not optimised together with the rest of the program, which could move its instructions there.
-set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math)
+# and is not optimised together with the rest of the program, which could move its instructions there. Kernels do
+# not throw; without exceptions nothing of theirs is shared with the rest, not even the table that handles them.
+set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-exceptions)
 if(PY_BACKENDS_X86_64)
   list(APPEND PY_BACKENDS_INSTANCE_FLAGS -march=x86-64 -mtune=generic)
 endif()

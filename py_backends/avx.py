@@ -1,4 +1,4 @@
-"""SSE, AVX2 and AVX-512 intrinsics: one instruction on many lanes, in one thread."""
+"""SSE, AVX2 and AVX-512 intrinsics: one instruction on many lanes; tuned kernels also use threads."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ class Backend(_contract.Backend):
         for name, needs, there in _cpu_kernels.instruction_sets("avx"):
             if name == target and not there:
                 raise BackendUnavailable(f"this CPU lacks {needs}")
-        return _cpu_kernels.Device("avx", target)
+        return _cpu_kernels.Device("avx", target, threads)
