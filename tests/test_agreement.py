@@ -31,9 +31,20 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
 }  # fmt: skip
 LARGER_SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(4096,), (100_003,), (1_048_577,)],
-    "matmul": [(64, 64, 64), (67, 131, 257), (257, 131, 67), (300, 1, 200), (1, 300, 200), (129, 127, 128)],
+    "matmul": [
+        (64, 64, 64),
+        (67, 131, 257),
+        (257, 131, 67),
+        (300, 1, 200),
+        (1, 300, 200),
+        (129, 127, 128),
+        (200, 170, 150),
+        (90, 70, 1700),
+        (20, 4200, 40),
+    ],
 }
-"""Not where a device is emulated: those run thread by thread in Python."""
+"""Not where a device is emulated: those run thread by thread in Python. The last three are shared among threads,
+summed in several passes over k, and computed in several passes over columns by kernels that block."""
 
 
 def texts() -> Iterator[tuple[KernelText, Target]]:
