@@ -20,6 +20,7 @@ struct Simd<float> {
   static constexpr std::int64_t lanes = 16;
   static Register load(const float* from) { return _mm512_loadu_ps(from); }
   static void store(float* to, Register x) { _mm512_storeu_ps(to, x); }
+  static void stream(float* to, Register x) { _mm512_stream_ps(to, x); }
   static Register broadcast(float x) { return _mm512_set1_ps(x); }
   static Register add(Register x, Register y) { return _mm512_add_ps(x, y); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm512_fmadd_ps(x, y, z); }
@@ -31,6 +32,7 @@ struct Simd<double> {
   static constexpr std::int64_t lanes = 8;
   static Register load(const double* from) { return _mm512_loadu_pd(from); }
   static void store(double* to, Register x) { _mm512_storeu_pd(to, x); }
+  static void stream(double* to, Register x) { _mm512_stream_pd(to, x); }
   static Register broadcast(double x) { return _mm512_set1_pd(x); }
   static Register add(Register x, Register y) { return _mm512_add_pd(x, y); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm512_fmadd_pd(x, y, z); }
@@ -44,6 +46,7 @@ struct Simd<float> {
   static constexpr std::int64_t lanes = 8;
   static Register load(const float* from) { return _mm256_loadu_ps(from); }
   static void store(float* to, Register x) { _mm256_storeu_ps(to, x); }
+  static void stream(float* to, Register x) { _mm256_stream_ps(to, x); }
   static Register broadcast(float x) { return _mm256_set1_ps(x); }
   static Register add(Register x, Register y) { return _mm256_add_ps(x, y); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm256_fmadd_ps(x, y, z); }
@@ -55,6 +58,7 @@ struct Simd<double> {
   static constexpr std::int64_t lanes = 4;
   static Register load(const double* from) { return _mm256_loadu_pd(from); }
   static void store(double* to, Register x) { _mm256_storeu_pd(to, x); }
+  static void stream(double* to, Register x) { _mm256_stream_pd(to, x); }
   static Register broadcast(double x) { return _mm256_set1_pd(x); }
   static Register add(Register x, Register y) { return _mm256_add_pd(x, y); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm256_fmadd_pd(x, y, z); }
@@ -68,6 +72,7 @@ struct Simd<float> {
   static constexpr std::int64_t lanes = 4;
   static Register load(const float* from) { return _mm_loadu_ps(from); }
   static void store(float* to, Register x) { _mm_storeu_ps(to, x); }
+  static void stream(float* to, Register x) { _mm_stream_ps(to, x); }
   static Register broadcast(float x) { return _mm_set1_ps(x); }
   static Register add(Register x, Register y) { return _mm_add_ps(x, y); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm_add_ps(_mm_mul_ps(x, y), z); }
@@ -79,6 +84,7 @@ struct Simd<double> {
   static constexpr std::int64_t lanes = 2;
   static Register load(const double* from) { return _mm_loadu_pd(from); }
   static void store(double* to, Register x) { _mm_storeu_pd(to, x); }
+  static void stream(double* to, Register x) { _mm_stream_pd(to, x); }
   static Register broadcast(double x) { return _mm_set1_pd(x); }
   static Register add(Register x, Register y) { return _mm_add_pd(x, y); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm_add_pd(_mm_mul_pd(x, y), z); }

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import has_device, marked_backends, skip_or_fail, targets_of
+from conftest import at_hand, has_device, marked_backends, skip_or_fail, targets_of
 from numpy.lib.stride_tricks import as_strided
 
 import py_backends as pb
 from py_backends import _discovery
 from py_backends._contract import Array
+from py_backends.harness import machine
 from py_backends.harness.check import judge
 
 with_every_backend = pytest.mark.parametrize("backend", marked_backends())
@@ -125,6 +127,29 @@ def test_special_values_of_vecadd(backend: str, dtype: str) -> None:
     )
     a, b = (np.ascontiguousarray(grid.ravel()) for grid in np.meshgrid(special, special))
     assert_right("vecadd", pb.vecadd(a, b, backend=backend), a, b)
+
+
+def beyond_the_caches() -> list[Any]:
+    """Every (backend, target) whose tuned vecadd may treat vectors apart that no cache holds."""
+    return [
+        pytest.param(backend, target.name, marks=getattr(pytest.mark, backend), id=f"{backend}-{target.name}")
+        for backend, target in at_hand()
+        if target.available and not target.emulated and "tuned" in _discovery.kernel_texts("vecadd", backend)
+    ]
+
+
+@pytest.mark.parametrize(("backend", "target"), beyond_the_caches())
+def test_vectors_that_no_cache_holds(backend: str, target: str) -> None:
+    sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    last_level = max([2**25, *(1024 * int(size.read_text().strip().removesuffix("K")) for size in sizes)])
+    n = last_level // 12 + 4099
+    if 6 * last_level > machine.free_memory():
+        pytest.skip(f"three vectors beyond a cache of {last_level} bytes need more memory than is free")
+    a = np.tile(drawn((2**16,), "float32"), n // 2**16 + 1)[:n]
+    b, memory = a[::-1].copy(), np.full(n + 2, np.nan, np.float32)
+    pb.vecadd(a, b, backend=backend, target=target, out=memory[1:-1])  # not aligned to any register
+    assert np.array_equal(memory[1:-1], a + b)
+    assert np.isnan(memory[[0, -1]]).all()
 
 
 @on_every_backend
