@@ -112,7 +112,7 @@ for that, when the *thread* that started it ends."""
 
 def _renew_starter() -> None:
     """In a forked child, which has the object but not its thread."""
-    global _starter  # noqa: PLW0603
+    global _starter  # noqa: PLW0603  # there is one a process, and a child needs its own
     _starter = ThreadPoolExecutor(1, "py-backends-worker-starter")
 
 

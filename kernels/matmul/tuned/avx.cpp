@@ -26,10 +26,8 @@ template <typename T>
 struct Tile {
 #if defined(__AVX512F__)
   static constexpr int rows = 14, registers = 2;  // 28 sums of 32 registers
-#elif defined(__AVX2__)
-  static constexpr int rows = 6, registers = 2;  // 12 sums of 16
 #else
-  static constexpr int rows = 6, registers = 2;  // 12 sums of 16: a product needs a register of its own
+  static constexpr int rows = 6, registers = 2;  // 12 sums of 16
 #endif
   static constexpr int columns = registers * Simd<T>::lanes;
 };
