@@ -27,19 +27,18 @@ _OPTIONS = ("-fno-sycl-id-queries-fit-in-int",)  # there may be more than 2^31 w
 
 @dataclass
 class Memory:
-    """Memory of a device; None once it has been released."""
+    """Memory that a device can reach, kept until it is released."""
 
-    usm: MemoryUSMDevice | None
-
-    @property
-    def address(self) -> int:
-        assert self.usm is not None, "this memory has been released"
-        address: int = self.usm.__sycl_usm_array_interface__["data"][0]
-        return address
+    address: int
+    owner: Array | MemoryUSMDevice | None
+    """What it belongs to: the caller's array where the device computes in place; None once it has been released."""
 
 
 class Device(_contract.Device):
     """A device of SYCL, or as much of it as `threads` allow. Buffers are `Memory`.
+
+    A CPU that can reach all of its process's memory computes in the arrays themselves. For any other device
+    they are copied to memory of its own.
 
     Each thread that calls it has a queue of its own, which runs commands in order.
     """
@@ -53,6 +52,7 @@ class Device(_contract.Device):
         self._aside = device.is_cpu and threads == 1
         if device.is_cpu and threads < device.max_compute_units:
             self._device = self._part(device, threads)
+        self._in_place = device.is_cpu and device.has_aspect_usm_system_allocations
         self._context = dpctl.SyclContext(self._device)
         self._of_thread = threading.local()
 
@@ -72,6 +72,7 @@ class Device(_contract.Device):
         def launch(
             buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
         ) -> None:
+            assert all(buffer.owner is not None for buffer in buffers), "memory that has been released"
             addresses = [buffer.address for buffer in buffers]
             # The last dimension of SYCL is the fastest.
             self._compiler.launch(self._queue, function, addresses, sizes, groups[::-1], group[::-1])
@@ -80,11 +81,28 @@ class Device(_contract.Device):
 
     def upload(self, array: Array) -> Buffer:
         memory = self.allocate(array)
-        if array.size:
-            memory.usm.copy_from_host(array.view(np.uint8))
+        if array.size and memory.owner is not array:
+            memory.owner.copy_from_host(array.view(np.uint8))
         return memory
 
     def allocate(self, array: Array) -> Buffer:
+        if self._in_place:
+            return Memory(array.ctypes.data, array)
+        return self._memory_of_its_own(array)
+
+    def wait(self) -> None:
+        self._compiler.wait(self._queue, self._aside)
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        if buffer.owner is array:
+            self.wait()  # the elements are there once all is done, which is what a copy would wait for
+        elif array.size:
+            buffer.owner.copy_to_host(array.view(np.uint8))
+
+    def release(self, buffer: Buffer) -> None:
+        buffer.owner = None
+
+    def _memory_of_its_own(self, array: Array) -> Memory:
         from dpctl.memory import MemoryUSMDevice
 
         most = self._device.max_mem_alloc_size
@@ -93,17 +111,8 @@ class Device(_contract.Device):
                 f"{self._device.name} holds at most {most / 2**30:.1f} GiB in one array, not {array.nbytes / 2**30:.1f}"
             )
         size = max(array.nbytes, array.itemsize)  # there is no empty memory
-        return Memory(MemoryUSMDevice(size, queue=self._queue))
-
-    def wait(self) -> None:
-        self._compiler.wait(self._queue, self._aside)
-
-    def download(self, buffer: Buffer, array: Array) -> None:
-        if array.size:
-            buffer.usm.copy_to_host(array.view(np.uint8))
-
-    def release(self, buffer: Buffer) -> None:
-        buffer.usm = None
+        usm = MemoryUSMDevice(size, queue=self._queue)
+        return Memory(usm.__sycl_usm_array_interface__["data"][0], usm)
 
     @property
     def _queue(self) -> dpctl.SyclQueue:

@@ -1,6 +1,7 @@
 """SYCL through dpctl: kernels in standard C++, compiled at run time by the SYCL runtime.
 
-It needs no compiler of a vendor. Kernels are SYCL free functions, and run on USM device memory.
+It needs no compiler of a vendor. Kernels are SYCL free functions. They run on the caller's own memory where the
+device can reach it, on USM device memory elsewhere.
 """
 
 from __future__ import annotations
