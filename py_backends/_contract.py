@@ -127,36 +127,98 @@ class WorkItems:
 
         Work items: n x ceil(m / 4), in groups of 16 x 16
 
-    The first dimension is the fastest (`x` in CUDA, the last one in SYCL).
+    The first dimension is the fastest (`x` in CUDA, the last one in SYCL). A count is a sum of products of
+    sizes, whole numbers and quotients rounded up.
     """
 
     counts: tuple[str, ...]
     group: tuple[int, ...]
 
-    _LINE: ClassVar[re.Pattern[str]] = re.compile(r"Work items: (.+), in groups of ([1-9]\d*(?: x [1-9]\d*)*)")
-    _COUNT: ClassVar[re.Pattern[str]] = re.compile(r"(\w+)|ceil\((\w+) / (\d+)\)")
+    _LINE: ClassVar[re.Pattern[str]] = re.compile(r"(.+), in groups of ([1-9]\d*(?: x [1-9]\d*)*)")
 
     @classmethod
     def parse(cls, text: str) -> WorkItems:
         """Read the line from a kernel's text; ValueError where it is missing or unclear."""
-        line = cls._LINE.search(text)
-        if line is None:
-            raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
-        counts = tuple(count.strip() for count in line[1].split(" x "))
-        group = tuple(int(width) for width in line[2].split(" x "))
-        if len(counts) != len(group) or not all(map(cls._COUNT.fullmatch, counts)):
-            raise ValueError(f"unclear in the kernel's head comment: {line[0]!r}")
-        return cls(counts, group)
+        return Stages.parse(text, "").kernels[0][1]
+
+    @classmethod
+    def parse_counts(cls, counts: str) -> WorkItems:
+        """Read what follows `Work items:`; ValueError where it is unclear."""
+        line = cls._LINE.fullmatch(counts)
+        names = line[1].split(" x ") if line else []
+        if line is None or len(names) != line[2].count("x") + 1 or not all(map(_COUNT.fullmatch, names)):
+            raise ValueError(f"unclear in the kernel's head comment: {counts!r}")
+        return cls(tuple(names), tuple(map(int, line[2].split(" x "))))
 
     def groups(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """How many groups cover the work in each dimension: at least one, so that a launch is legal."""
         return tuple(
-            max(1, -(-self._count(count, sizes) // width)) for count, width in zip(self.counts, self.group, strict=True)
+            max(1, -(-_count(count, sizes) // width)) for count, width in zip(self.counts, self.group, strict=True)
         )
 
-    def _count(self, count: str, sizes: Mapping[str, int]) -> int:
-        name, dividend, divisor = self._COUNT.fullmatch(count).groups()  # type: ignore[union-attr]  # parse() matched it
-        return sizes[name] if name else -(-sizes[dividend] // int(divisor))
+
+@dataclass(frozen=True)
+class Stages:
+    """What a text launches: often one kernel; else several, one after the other, with memory between them.
+
+    The head comment names kernels that are not called as the text itself is, in the order of their launch, and
+    the kind of device, `CPU` or `GPU`, where they differ by that:
+
+        Work items of pack on a CPU: ceil(n / 128), in groups of 1
+        Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
+        Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
+        Scratch on a CPU: ceil(n / 128) * 128 * k elements
+
+    Each kernel of a text with scratch memory takes a pointer to it between the output and the sizes.
+    """
+
+    kernels: tuple[tuple[str, WorkItems], ...]
+    scratch: str | None = None
+
+    _WORK_ITEMS: ClassVar[re.Pattern[str]] = re.compile(
+        r"^\W*Work items(?: of (\w+))?(?: on a (CPU|GPU))?: (.*)$", re.MULTILINE
+    )
+    _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on a (CPU|GPU))?: (.*)$", re.MULTILINE)
+
+    @classmethod
+    def parse(cls, text: str, kernel: str, device: str | None = None) -> Stages:
+        """Read the lines for a kind of device from a kernel's text; ValueError where they are missing or unclear.
+
+        kernel: the name of a kernel that its line does not name.
+        device: `CPU` or `GPU`; None for lines that hold on both.
+        """
+        kernels = tuple(
+            (line[1] or kernel, WorkItems.parse_counts(line[3]))
+            for line in cls._WORK_ITEMS.finditer(text)
+            if line[2] in (None, device)
+        )
+        if not kernels:
+            raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
+        scratch = [line[2] for line in cls._SCRATCH.finditer(text) if line[1] in (None, device)]
+        counts = [line.removesuffix(" elements") for line in scratch]
+        if len(counts) > 1 or counts == scratch != [] or not all(map(_COUNT.fullmatch, counts)):
+            raise ValueError(f"unclear in the kernel's head comment: {scratch!r}")
+        return cls(kernels, counts[0] if counts else None)
+
+    def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
+        """How many elements of the kernel's type the scratch memory has; None where there is none."""
+        return None if self.scratch is None else _count(self.scratch, sizes)
+
+
+_FACTOR = r"(?:\w+|ceil\(\w+ / [1-9]\d*\))"
+_COUNT = re.compile(rf"{_FACTOR}(?: [*+] {_FACTOR})*")
+
+
+def _count(count: str, sizes: Mapping[str, int]) -> int:
+    """The value of a sum of products of sizes, whole numbers and quotients rounded up."""
+    return sum(math.prod(_factor(factor, sizes) for factor in term.split(" * ")) for term in count.split(" + "))
+
+
+def _factor(factor: str, sizes: Mapping[str, int]) -> int:
+    if factor.startswith("ceil("):
+        dividend, divisor = factor.removeprefix("ceil(").removesuffix(")").split(" / ")
+        return -(-sizes[dividend] // int(divisor))
+    return int(factor) if factor.isdecimal() else sizes[factor]
 
 
 @dataclass(frozen=True)
@@ -178,7 +240,12 @@ class KernelText:
 
     @property
     def work_items(self) -> WorkItems:
+        """How its one kernel is launched."""
         return WorkItems.parse(self.text)
+
+    def stages(self, device: str | None = None) -> Stages:
+        """What it launches on a kind of device: `CPU` or `GPU`."""
+        return Stages.parse(self.text, self.kernel, device)
 
     def named_sizes(self, sizes: Sequence[int]) -> dict[str, int]:
         return dict(zip(self.problem.dimensions, sizes, strict=True))

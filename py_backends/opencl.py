@@ -24,6 +24,8 @@ _INSTALL = 'pip install "py-backends[opencl]"'
 _PAUSE = 5e-5
 """Seconds between two looks at whether a launch has ended."""
 _TYPES = {"float32": "float", "float64": "double"}
+_LITTLE = 2**24
+"""Bytes of scratch memory that a thread keeps in any case; more than this only while it needs a quarter of it."""
 
 
 class Backend(_contract.Backend):
@@ -44,17 +46,22 @@ class Backend(_contract.Backend):
 class OpenClDevice(_contract.Device):
     """A device of OpenCL, or as much of it as `threads` allow. Buffers are `pyopencl.Buffer`s.
 
-    Each thread that calls it has a command queue and kernels of its own: a kernel keeps its arguments.
+    On a CPU they stand on the caller's own memory, elsewhere in the device's. Each thread that calls has a command
+    queue, scratch memory, and kernels of its own: a kernel keeps its arguments.
+
+    form: for which kind of device its kernels are written, `CPU` or `GPU`; the device's own kind where None.
     """
 
-    def __init__(self, device: cl.Device, threads: int) -> None:
+    def __init__(self, device: cl.Device, threads: int, form: str | None = None) -> None:
         import pyopencl as cl
 
         self._cl = cl
         self._device = device
         # Intel's runtime computes on one thread of its own at least, and on the one that waits.
         self._aside = threads == 1 and _device_names.slug(_facts(device)) == _device_names.INTEL_CPU
-        if device.type & cl.device_type.CPU and threads < device.max_compute_units:
+        self._in_place = bool(device.type & cl.device_type.CPU)
+        self._form = form or ("CPU" if self._in_place else "GPU")
+        if self._in_place and threads < device.max_compute_units:
             self._device = self._part(device, threads)
         self._context = cl.Context([self._device])
         self._of_thread = threading.local()
@@ -62,33 +69,35 @@ class OpenClDevice(_contract.Device):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         if dtype == np.float64 and not self._device.double_fp_config:
             raise BackendUnavailable(f"{self._device.name.strip()} does not compute in float64", "use float32")
-        kernels = _Kernels(self._program(text, dtype), text.kernel)
-        work_items = text.work_items
+        stages = text.stages(self._form)
+        kernels = _Kernels(self._program(text, dtype), [name for name, _ in stages.kernels])
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            groups = work_items.groups(text.named_sizes(sizes))
-            items = tuple(count * width for count, width in zip(groups, work_items.group, strict=True))
-            kernel = kernels.of_thread
-            kernel.set_args(*buffers, *map(np.int64, sizes))
-            self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, work_items.group)
+            named = text.named_sizes(sizes)
+            elements = stages.scratch_elements(named)
+            scratch = [] if elements is None else [self._scratch(elements * dtype.itemsize)]
+            arguments = [*buffers, *scratch, *map(np.int64, sizes)]
+            for kernel, (_, work_items) in zip(kernels.of_thread, stages.kernels, strict=True):
+                groups = work_items.groups(named)
+                items = tuple(count * width for count, width in zip(groups, work_items.group, strict=True))
+                kernel.set_args(*arguments)
+                self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, work_items.group)
 
         return launch
 
     def upload(self, array: Array) -> Buffer:
         buffer = self.allocate(array)
-        if array.size:
+        if array.size and not self._in_place:
             self._cl.enqueue_copy(self._queue, buffer, array, is_blocking=True)
         return buffer
 
     def allocate(self, array: Array) -> Buffer:
-        most = self._device.max_mem_alloc_size
-        if array.nbytes > most:
-            raise MemoryError(
-                f"{self._device.name.strip()} holds at most {most / 2**30:.1f} GiB in one array, "
-                f"not {array.nbytes / 2**30:.1f}"
-            )
-        size = max(array.nbytes, array.itemsize)  # OpenCL has no empty buffers
-        return self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, size)
+        if not (self._in_place and array.size):
+            return self._memory(array.nbytes)
+        self._check_size(array.nbytes)
+        # Of memory that kernels may only read, Intel's runtime would make a copy.
+        flags = self._cl.mem_flags.READ_WRITE | self._cl.mem_flags.USE_HOST_PTR
+        return self._cl.Buffer(self._context, flags, hostbuf=np.asarray(_Writable(array)))
 
     def wait(self) -> None:
         queue = self._queue
@@ -100,11 +109,46 @@ class OpenClDevice(_contract.Device):
         queue.finish()
 
     def download(self, buffer: Buffer, array: Array) -> None:
-        if array.size:
+        if not array.size:
+            return
+        if not self._in_place:
             self._cl.enqueue_copy(self._queue, array, buffer, is_blocking=True)
+            return
+        # The elements are where they belong; that they can be seen there, only a map promises.
+        queue, read = self._queue, self._cl.map_flags.READ
+        mapped, _ = self._cl.enqueue_map_buffer(queue, buffer, read, 0, array.shape, array.dtype, is_blocking=True)
+        mapped.base.release(queue)
 
     def release(self, buffer: Buffer) -> None:
+        if self._in_place:
+            self._queue.finish()  # after an interrupted wait a kernel may still write to the caller's memory
         buffer.release()
+
+    def _memory(self, size: int) -> cl.Buffer:
+        """Memory of the device's own; MemoryError where there is too little."""
+        self._check_size(size)
+        size = max(size, 1)  # OpenCL has no empty buffers
+        try:
+            return self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, size)
+        except self._cl.MemoryError as error:
+            name = self._device.name.strip()
+            raise MemoryError(f"{name} has no {size / 2**30:.1f} GiB left: {error}") from error
+
+    def _check_size(self, size: int) -> None:
+        most = self._device.max_mem_alloc_size
+        if size > most:
+            name = self._device.name.strip()
+            raise MemoryError(f"{name} holds at most {most / 2**30:.1f} GiB in one array, not {size / 2**30:.1f}")
+
+    def _scratch(self, size: int) -> cl.Buffer:
+        """The calling thread's memory between kernels: of that many bytes at least, and kept for its next launch."""
+        kept: cl.Buffer | None = getattr(self._of_thread, "scratch", None)
+        if kept is None or not size <= kept.size <= max(4 * size, _LITTLE):
+            if kept is not None:
+                kept.release()
+            self._of_thread.scratch = None
+            kept = self._of_thread.scratch = self._memory(size)
+        return kept
 
     @property
     def _queue(self) -> cl.CommandQueue:
@@ -129,28 +173,42 @@ class OpenClDevice(_contract.Device):
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"
         # pyopencl's own cache fails where the home cannot be written; drivers have theirs.
         uncached: Any = {"cache_dir": False}
+        kind = _TYPES[dtype.name]
+        lanes = max(1, getattr(self._device, f"native_vector_width_{kind}"))
+        options = [f"-DT={kind}", f"-D{self._form}=1", f"-DLANES={lanes}"]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self._cl.CompilerWarning)  # Intel's compiler tells how it went
-            program: cl.Program = self._cl.Program(self._context, source).build(f"-DT={_TYPES[dtype.name]}", **uncached)
+            program: cl.Program = self._cl.Program(self._context, source).build(options, **uncached)
         return program
 
 
 class _Kernels:
-    """One kernel of a program, made anew for each thread that asks."""
+    """Kernels of a program, made anew for each thread that asks."""
 
-    def __init__(self, program: cl.Program, name: str) -> None:
-        self._program, self._name = program, name
+    def __init__(self, program: cl.Program, names: Sequence[str]) -> None:
+        self._program, self._names = program, names
         self._of_thread = threading.local()
         _ = self.of_thread  # a missing name shows here, not at the first launch
 
     @property
-    def of_thread(self) -> cl.Kernel:
+    def of_thread(self) -> list[cl.Kernel]:
         import pyopencl as cl
 
-        kernel = getattr(self._of_thread, "kernel", None)
-        if kernel is None:
-            kernel = self._of_thread.kernel = cl.Kernel(self._program, self._name)
-        return kernel
+        kernels: list[cl.Kernel] | None = getattr(self._of_thread, "kernels", None)
+        if kernels is None:
+            kernels = self._of_thread.kernels = [cl.Kernel(self._program, name) for name in self._names]
+        return kernels
+
+
+class _Writable:
+    """Shows an array to NumPy as one that can be written to, and keeps it alive.
+
+    pyopencl takes no read-only array for memory that kernels may write to, and Intel's runtime copies any other.
+    """
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        self.__array_interface__ = dict(array.__array_interface__, data=(array.ctypes.data, False))
 
 
 def _devices() -> dict[str, cl.Device]:

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from py_backends import _discovery
-from py_backends._contract import KernelText, WorkItems
+from py_backends._contract import KernelText, Stages, WorkItems
 
+LABEL = r"([A-Z][a-z]+(?: items)?)(?: of \w+)?(?: on a [CG]PU)?: "
+TWO_FORMS = """
+// Model: a form for each kind of device.
+// Work items of pack on a CPU: ceil(m / 84), in groups of 1
+// Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
+// Work items on a GPU: n x m, in groups of 128 x 128
+// Scratch on a CPU: 84 * ceil(m / 84) * k + n elements
+"""
 LONGEST_LECTURE = 30
 """Lines of a kernel, without its head comment, includes and imports."""
 
@@ -37,6 +45,7 @@ class TestWorkItems:
             ("n x m, in groups of 16 x 8", {"m": 17, "n": 31, "k": 5}, (2, 3)),
             ("n x ceil(m / 4), in groups of 16 x 16", {"m": 65, "n": 16, "k": 5}, (1, 2)),
             ("ceil(n / 64) x ceil(m / 64), in groups of 1 x 1", {"m": 128, "n": 129, "k": 5}, (3, 2)),
+            ("ceil(n / 64) + ceil(m / 64) * k, in groups of 1", {"m": 128, "n": 129, "k": 5}, (13,)),
         ],
     )
     def test_groups_cover_the_work(self, line: str, sizes: dict[str, int], groups: tuple[int, ...]) -> None:
@@ -57,7 +66,10 @@ class TestWorkItems:
             "// Work items: n, in groups of x",
             "// Work items: n, in groups of 0",
             "// Work items: n x m, in groups of 16",
-            "// Work items: n + 1, in groups of 16",
+            "// Work items: n - 1, in groups of 16",
+            "// Work items: ceil(n / 0), in groups of 16",
+            "// Work items of multiply: n",
+            "// Work items on a GPU: n, in groups of 16",
             "// Work items: floor(n / 4), in groups of 16",
         ],
     )
@@ -65,13 +77,34 @@ class TestWorkItems:
         with pytest.raises(ValueError, match="head comment"):
             WorkItems.parse(text)
 
+    def test_stages_are_launched_in_the_order_in_which_they_stand(self) -> None:
+        on_cpu, on_gpu = Stages.parse(TWO_FORMS, "matmul", "CPU"), Stages.parse(TWO_FORMS, "matmul", "GPU")
+        sizes = {"m": 85, "n": 127, "k": 3}
+        assert [(name, items.groups(sizes)) for name, items in on_cpu.kernels] == [("pack", (2,)), ("multiply", (1, 2))]
+        assert on_cpu.scratch_elements(sizes) == 84 * 2 * 3 + 127
+        assert [(name, items.groups(sizes)) for name, items in on_gpu.kernels] == [("matmul", (1, 1))]
+        assert on_gpu.scratch_elements(sizes) is None
+
+    def test_a_plain_line_holds_on_every_device(self) -> None:
+        assert [
+            Stages.parse("// Work items: n, in groups of 256", "vecadd", device) for device in (None, "CPU", "GPU")
+        ] == [Stages((("vecadd", WorkItems(("n",), (256,))),))] * 3
+
+    @pytest.mark.parametrize("scratch", ["m * k", "m x k elements", "m elements\n// Scratch: n elements"])
+    def test_unclear_scratch_memory_is_refused(self, scratch: str) -> None:
+        with pytest.raises(ValueError, match="head comment"):
+            Stages.parse(f"// Work items: n, in groups of 1\n// Scratch: {scratch}\n", "matmul")
+
     @pytest.mark.parametrize("text", texts())
     def test_texts_with_work_items_declare_them(self, text: KernelText) -> None:
         has_them = re.search(r"get_global_id|get_group|cuda\.grid|blockIdx", code(text)) is not None
-        assert has_them == ("Work items: " in head(text))
-        if has_them:
+        assert has_them == (re.search(r"^Work items", head(text), re.MULTILINE) is not None)
+        for device in ("CPU", "GPU") if has_them else ():
             sizes = text.named_sizes([2**33 + 1] * len(text.problem.dimensions))
-            assert all(1 < groups <= 2**33 + 1 for groups in text.work_items.groups(sizes))
+            stages = text.stages(device)
+            assert all(1 < groups <= 2**34 for _, items in stages.kernels for groups in items.groups(sizes))
+            assert all(re.search(rf"\b{name}\(", code(text)) for name, _ in stages.kernels)
+            assert stages.scratch is None or (stages.scratch_elements(sizes) or 0) > 0
 
 
 class TestTexts:
@@ -83,9 +116,10 @@ class TestTexts:
     def test_head_comments_have_one_shape(self, text: KernelText) -> None:
         first, *others = head(text).splitlines()
         assert first.startswith(f"{text.kernel}: c")
-        labels = [line.partition(":")[0] for line in others if re.match(r"[A-Z][a-z ]+: ", line)]
+        labels = [match[1] for line in others if (match := re.match(LABEL, line))]
         expected = ["Model", "Work items", "Memory", "Edges"]
-        assert [label for label in labels if label in expected] == [label for label in expected if label in labels]
+        once = list(dict.fromkeys(labels))
+        assert [label for label in once if label in expected] == [label for label in expected if label in labels]
         assert set(expected) - set(labels) <= {"Work items"}
 
     @pytest.mark.parametrize("text", texts())
