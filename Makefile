@@ -1,5 +1,6 @@
 # make compare     the comparison, with all that it needs: .venv, packages, the extension
 # make test        all the tests, in the same environment
+# make benchmarks  what the tuned kernels are held to, against NumPy, MKL, cuBLAS and the machine's ceilings
 # make lint        what .ci/run asks of every change; `make format` does what it can by itself
 #
 # ARGS goes to the command: make compare ARGS="--kernel matmul", make test ARGS="-m openmp".
@@ -17,7 +18,7 @@ export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 export CMAKE_GENERATOR ?= Ninja
 CPP_SOURCES = $(shell find cpp_ext kernels py_backends -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
 
-.PHONY: build compare test lint format clean
+.PHONY: build compare test benchmarks lint format clean
 
 # The environment once, and again when pyproject.toml asks for other packages; the extension whenever a source
 # or a kernel is newer, which CMake finds out in a fraction of a second.
@@ -29,6 +30,9 @@ compare: build
 
 test: build
 	$(BIN)/python -m pytest $(ARGS)
+
+benchmarks: build
+	$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check

@@ -32,40 +32,65 @@ function(add_instruction_set name)
   endif()
 endfunction()
 
+# add_instances(MODULE KERNEL VARIANT TEXT): TEXT, compiled for each instruction set, among the sources of MODULE.
+#
+# Adds to the caller's `table` of instances and to its `sources`.
+function(add_instances module INSTANCE_KERNEL INSTANCE_VARIANT INSTANCE_TEXT)
+  file(SHA256 "${INSTANCE_TEXT}" INSTANCE_SHA256)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${INSTANCE_TEXT}")
+  foreach(INSTANCE_SET IN LISTS PY_BACKENDS_INSTRUCTION_SETS)
+    set(INSTANCE_SYMBOL "${module}_${INSTANCE_KERNEL}_${INSTANCE_VARIANT}_${INSTANCE_SET}")
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/${module}/${INSTANCE_SYMBOL}.cpp")
+    configure_file(cpp_ext/instance.cpp.in "${source}" @ONLY)
+    set_source_files_properties("${source}" PROPERTIES
+      COMPILE_OPTIONS "${PY_BACKENDS_INSTANCE_FLAGS};${PY_BACKENDS_FLAGS_${INSTANCE_SET}}")
+    list(APPEND sources "${source}")
+    string(APPEND table "INSTANCE(${INSTANCE_SYMBOL})\n")
+  endforeach()
+  set(sources "${sources}" PARENT_SCOPE)
+  set(table "${table}" PARENT_SCOPE)
+endfunction()
+
+# add_module_of_instances(MODULE TABLE SOURCES LIBRARY...): the module that calls them, with its libraries.
+function(add_module_of_instances module table sources)
+  set(generated "${CMAKE_CURRENT_BINARY_DIR}/${module}")
+  file(CONFIGURE OUTPUT "${generated}/instances.inc" CONTENT "${table}" @ONLY)
+  pybind11_add_module(${module} MODULE NO_EXTRAS cpp_ext/kernel_module.cpp ${sources})
+  target_compile_definitions(${module} PRIVATE MODULE_NAME=${module})
+  target_compile_options(${module} PRIVATE -Wall -Wextra)
+  target_include_directories(${module} PRIVATE cpp_ext "${generated}")
+  target_link_libraries(${module} PRIVATE ${ARGN})
+  set(objects "$<FILTER:$<TARGET_OBJECTS:${module}>,INCLUDE,/${module}_[^/]*$>")
+  add_custom_command(TARGET ${module} PRE_LINK VERBATIM COMMAND_EXPAND_LISTS
+    COMMAND "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}" "-DOBJECTS=$<JOIN:${objects},\\;>"
+            -P "${PROJECT_SOURCE_DIR}/cmake/check_instances.cmake")
+  set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} ${module} PARENT_SCOPE)
+endfunction()
+
 # add_kernel_module(BACKEND LIBRARY...): the module BACKEND from every kernels/KERNEL/VARIANT/BACKEND.cpp.
 function(add_kernel_module backend)
-  set(generated "${CMAKE_CURRENT_BINARY_DIR}/${backend}")
   set(table "")
   set(sources "")
   file(GLOB texts CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/kernels/*/*/${backend}.cpp")
-  foreach(INSTANCE_TEXT IN LISTS texts)
-    string(REGEX MATCH "([^/]+)/([^/]+)/[^/]+$" _ "${INSTANCE_TEXT}")
-    set(INSTANCE_KERNEL "${CMAKE_MATCH_1}")
-    set(INSTANCE_VARIANT "${CMAKE_MATCH_2}")
-    file(SHA256 "${INSTANCE_TEXT}" INSTANCE_SHA256)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${INSTANCE_TEXT}")
-    foreach(INSTANCE_SET IN LISTS PY_BACKENDS_INSTRUCTION_SETS)
-      set(INSTANCE_SYMBOL "${backend}_${INSTANCE_KERNEL}_${INSTANCE_VARIANT}_${INSTANCE_SET}")
-      set(source "${generated}/${INSTANCE_SYMBOL}.cpp")
-      configure_file(cpp_ext/instance.cpp.in "${source}" @ONLY)
-      set_source_files_properties("${source}" PROPERTIES
-        COMPILE_OPTIONS "${PY_BACKENDS_INSTANCE_FLAGS};${PY_BACKENDS_FLAGS_${INSTANCE_SET}}")
-      list(APPEND sources "${source}")
-      string(APPEND table "INSTANCE(${INSTANCE_SYMBOL})\n")
-    endforeach()
+  foreach(text IN LISTS texts)
+    string(REGEX MATCH "([^/]+)/([^/]+)/[^/]+$" _ "${text}")
+    add_instances(${backend} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2} "${text}")
   endforeach()
-  file(CONFIGURE OUTPUT "${generated}/instances.inc" CONTENT "${table}" @ONLY)
+  add_module_of_instances(${backend} "${table}" "${sources}" ${ARGN})
+  set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} PARENT_SCOPE)
+endfunction()
 
-  pybind11_add_module(${backend} MODULE NO_EXTRAS cpp_ext/kernel_module.cpp ${sources})
-  target_compile_definitions(${backend} PRIVATE MODULE_NAME=${backend})
-  target_compile_options(${backend} PRIVATE -Wall -Wextra)
-  target_include_directories(${backend} PRIVATE cpp_ext "${generated}")
-  target_link_libraries(${backend} PRIVATE ${ARGN})
-  set(objects "$<FILTER:$<TARGET_OBJECTS:${backend}>,INCLUDE,/${backend}_[^/]*$>")
-  add_custom_command(TARGET ${backend} PRE_LINK VERBATIM COMMAND_EXPAND_LISTS
-    COMMAND "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}" "-DOBJECTS=$<JOIN:${objects},\\;>"
-            -P "${PROJECT_SOURCE_DIR}/cmake/check_instances.cmake")
-  set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} ${backend} PARENT_SCOPE)
+# add_ceilings(LIBRARY...): the module ceilings, what the machine can do at most, from cpp_ext/ceilings/KERNEL.cpp.
+function(add_ceilings)
+  set(table "")
+  set(sources "")
+  file(GLOB texts CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp_ext/ceilings/*.cpp")
+  foreach(text IN LISTS texts)
+    get_filename_component(kernel "${text}" NAME_WE)
+    add_instances(ceilings ${kernel} ceiling "${text}")
+  endforeach()
+  add_module_of_instances(ceilings "${table}" "${sources}" ${ARGN})
+  set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} PARENT_SCOPE)
 endfunction()
 
 # leave_out(MODULE REASON FIX): note why a module is not built, for whoever asks for it at run time.

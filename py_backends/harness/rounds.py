@@ -6,11 +6,11 @@ Speed-ups are ratios of samples of one round, so that the drift of a shared mach
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from time import monotonic
+from typing import Any, Protocol, TypeVar
 
 from py_backends._contract import KernelText
 from py_backends.harness.case import Case
@@ -19,16 +19,25 @@ from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.workers import WorkerFailed
 
 MOST_ROUNDS = 30
-_SHORTEST_SAMPLE = 0.010
+SHORTEST_SAMPLE = 0.010
 """Seconds; shorter kernels are repeated within a sample, to stay well above the clock's grain."""
 _MOST_REPETITIONS, _FEW_REPETITIONS = 10_000, 20
 _SHORTEST_DRAIN = 0.001
 """Seconds by which one download may take longer than another for no particular reason."""
-_BRIEF, _LONG = 0.005, 0.050
+_BRIEF, LONG = 0.005, 0.050
 """Seconds of a kernel below which three uncounted launches begin a sample, and above which none does.
 
 A process that was stopped finds the caches full of its neighbours' data; a long kernel does not care.
 """
+
+
+def warm_up(seconds: float) -> int:
+    """How many uncounted launches begin a sample of a kernel that takes so long."""
+    return 3 if seconds < _BRIEF else int(seconds < LONG)
+
+
+S = TypeVar("S")
+R = TypeVar("R", bound="Sampled[Any]")
 
 
 @dataclass
@@ -82,11 +91,11 @@ class TimedRow:
         """Warm up, and freeze how often a sample repeats the kernel; False where its times are impossible."""
         self.repetitions = 0
         seconds = self.sample().kernel
-        if seconds < _LONG:  # the first one may have brought in pages and code, or met a neighbour
+        if seconds < LONG:  # the first one may have brought in pages and code, or met a neighbour
             seconds = min(seconds, self.sample().kernel, self.sample().kernel)
-        self.warm_up = 3 if seconds < _BRIEF else int(seconds < _LONG)
-        if seconds < _SHORTEST_SAMPLE:
-            wanted = min(_MOST_REPETITIONS, math.ceil(_SHORTEST_SAMPLE / max(seconds, 1e-9)))
+        self.warm_up = warm_up(seconds)
+        if seconds < SHORTEST_SAMPLE:
+            wanted = min(_MOST_REPETITIONS, math.ceil(SHORTEST_SAMPLE / max(seconds, 1e-9)))
             # A few first: a wait that does not wait would heap up hours of work.
             self.repetitions = min(wanted, _FEW_REPETITIONS)
             if not self._judge_times([self.sample() for _ in range(3)]):
@@ -109,17 +118,37 @@ class TimedRow:
         return False
 
 
+class Sampled(Protocol[S]):
+    """What rounds sample: `samples` by the number of their round, and how it failed."""
+
+    samples: dict[int, S]
+    failed: WorkerFailed | None
+
+    def sample(self) -> S:
+        """One timed sample; WorkerFailed where that fails."""
+
+
+class Order(Protocol):
+    """Brings the rows into the order of the next round; `random.Random` is one."""
+
+    def shuffle(self, rows: list[Any], /) -> None: ...
+
+
 def run_rounds(
-    rows: Sequence[TimedRow], deadline: float, order: random.Random, progress: Callable[[int, TimedRow], None]
+    rows: Sequence[R],
+    deadline: float,
+    order: Order,
+    progress: Callable[[int, R], None],
+    most: int = MOST_ROUNDS,
 ) -> int:
-    """Sample all rows round by round until `deadline` (of the monotonic clock) or MOST_ROUNDS.
+    """Sample all rows round by round until `deadline` (of the monotonic clock) or `most` rounds.
 
     A round that would not end in time is not begun, but there is always a first. A row that fails is
     left out of what follows. Returns how many rounds there were.
     """
     active = [row for row in rows if row.failed is None]
     longest = 0.0
-    for number in range(MOST_ROUNDS):
+    for number in range(most):
         begin = monotonic()
         if not active or (number and begin + longest > deadline):
             return number
@@ -132,4 +161,4 @@ def run_rounds(
                 row.failed = failed
         active = [row for row in active if row.failed is None]
         longest = max(longest, monotonic() - begin)
-    return MOST_ROUNDS
+    return most

@@ -165,7 +165,7 @@ def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: lis
     return perf_counter() - begin
 
 
-def _answer(session: Session, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+def _answer(session: object, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
     method = getattr(session, request.pop("do"))
     try:
         answer: dict[str, Any] = method(descriptors, **request)
@@ -193,15 +193,17 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
-def main() -> None:
-    """Serve requests until the harness closes its end."""
+def serve(session: object) -> None:
+    """Answer requests by the session's methods, until the harness closes its end.
+
+    A method takes the descriptors that came along and the request's arguments by name, and returns a JSON object.
+    """
     _die_with_parent()
     channel = Channel.from_descriptor(int(sys.argv[1]))
-    session = Session()
     while (received := channel.receive()) is not None:
         request, descriptors = received
         channel.send(_answer(session, request, descriptors))
 
 
 if __name__ == "__main__":
-    main()
+    serve(Session())

@@ -15,6 +15,8 @@ from typing import Any
 import py_backends
 from py_backends.harness.channel import Channel
 
+MODULE = "py_backends.harness.worker"
+"""What a worker runs, where nothing else is named."""
 ANSWER_WITHIN = 120.0
 """Seconds after which a worker that has not answered is taken for hung."""
 _ENDS_WITHIN = 10.0
@@ -34,10 +36,11 @@ class Worker:
 
     _STATUS_OF_FAILURE = {"unavailable": "unavailable", "memory": "skipped", "error": "error", "fault": "crashed"}
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None, module: str = MODULE) -> None:
+        """Start `module`, which serves requests (`worker.serve`), with additional variables."""
         self._channel, theirs = Channel.pair()
         self._log = os.memfd_create("py-backends-worker-log")
-        self._process = _starter.submit(_start, theirs.fileno(), self._log, environment or {}).result()
+        self._process = _starter.submit(_start, module, theirs.fileno(), self._log, environment or {}).result()
         theirs.close()
         self._stopped = False
         self._closed = False
@@ -119,9 +122,9 @@ def _renew_starter() -> None:
 os.register_at_fork(after_in_child=_renew_starter)
 
 
-def _start(channel: int, log: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(module: str, channel: int, log: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "py_backends.harness.worker", str(channel)],
+        [sys.executable, "-P", "-m", module, str(channel)],
         env=_environment(environment),
         pass_fds=[channel],
         stdin=subprocess.DEVNULL,

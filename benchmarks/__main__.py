@@ -1,0 +1,190 @@
+"""`python -m benchmarks`: measures what the tuned kernels are held to, and prints a line for each figure."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import math
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from time import monotonic
+from typing import NoReturn
+
+import py_backends
+from benchmarks import goals
+from benchmarks.figures import Figure, figure
+from benchmarks.measure import Measurement, Progress, Run
+from benchmarks.table import print_goals, print_rates, rate
+from py_backends._contract import MOST_THREADS
+from py_backends.harness import machine
+from py_backends.harness.results import write_whole
+from py_backends.report import table
+
+_KERNELS = ("matmul", "vecadd")
+_BACKENDS = ("avx", "openmp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
+_DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 780.0
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {' '.join(message.split())} (try {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; 0 when measured, whatever was reached, and SystemExit(2) for wrong usage."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser().parse_args(arguments)
+    begin = monotonic()
+    chosen = [
+        goal
+        for goal in goals.goals(options.dtype, options.sizes, options.elements, options.kernel)
+        if goal.backend in options.only
+    ]
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    busy = machine.busy_cpus()
+    try:
+        with _progress() as progress, Run(options.threads, options.seed, progress) as run:
+            run.measure(chosen, options.rounds, options.budget)
+            measurement = run.measurement
+    except KeyboardInterrupt:
+        return 130
+    figures = [figure(goal, measurement) for goal in chosen]
+    if options.json:
+        settings = {
+            "seed": options.seed, "threads": options.threads or machine.cpus(), "budget_seconds": options.budget,
+            "rounds": options.rounds, "command": shlex.join(["python -m benchmarks", *arguments]),
+        }  # fmt: skip
+        described = machine.describe() | {"busy_cpus": busy}
+        write_whole(options.json, to_json(created, settings, described, figures, measurement))
+    with table.output() as out:
+        print_goals(figures, out)
+        print_rates(measurement, out)
+        reached = sum(each.reached is True for each in figures)
+        missed = sum(each.reached is False for each in figures)
+        absent = sum(each.value is None for each in figures)
+        out.print(f"\n{reached} reached, {missed} not reached, {absent} not measured, in {monotonic() - begin:.0f} s.")
+        if busy > 0.2:
+            out.print(f"Other work kept {busy:g} CPUs busy when this began: the figures may be off.")
+    return 0
+
+
+def to_json(
+    created: str,
+    settings: dict[str, object],
+    described: dict[str, object],
+    figures: Sequence[Figure],
+    measurement: Measurement,
+) -> str:
+    """Everything as strict JSON: the figures of the goals, and what they were made of."""
+    report = {
+        "schema_version": 1,
+        "created": created,
+        "package_version": py_backends.__version__,
+        "machine": described,
+        "settings": settings,
+        "figures": [_figure_fields(each) for each in figures],
+        "entries": [
+            {
+                "contender": asdict(entry.contender) | {"environment": dict(entry.contender.environment)},
+                "kernel": entry.kernel, "dtype": entry.dtype, "n": entry.size,
+                "rate": rate(measurement, entry), "seconds": list(samples.values()), "rounds": list(samples),
+            }
+            for entry, samples in measurement.samples.items()
+        ],
+    }  # fmt: skip
+    return json.dumps(report, indent=1, allow_nan=False) + "\n"
+
+
+def _figure_fields(each: Figure) -> dict[str, object]:
+    goal, value = each.goal, each.value
+    return {
+        "kernel": goal.kernel, "dtype": goal.dtype, "backend": goal.backend, "subject": goal.subject,
+        "ratio": goal.what, "where": goal.where, "asked": goal.asked, "at_most": goal.at_most,
+        "figure": value and value.value, "low": value and value.low, "high": value and value.high,
+        "reached": each.reached, "reason": each.reason, "note": each.note,
+    }  # fmt: skip
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m benchmarks",
+        description="Measures what the tuned kernels are held to, all in one run, each contender in its own process.",
+        epilog="example: python -m benchmarks --only avx --dtype float32 --budget 60",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--only", type=_names(_BACKENDS), default=_BACKENDS, metavar="NAMES", help=f"of {', '.join(_BACKENDS)}")
+    add("--kernel", type=_names(_KERNELS), default=_KERNELS, metavar="NAMES", help="of matmul, vecadd")
+    add("--dtype", type=_names(goals.DTYPES), default=goals.DTYPES, metavar="NAMES", help="of float32, float64")
+    add("--sizes", type=_sizes, default=goals.SIZES, metavar="N,N", help="of square matrices, in place of the eight")
+    add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
+    add("--threads", type=_whole(MOST_THREADS), metavar="N", help="of everybody (default: all)")
+    add("--rounds", type=_whole(1000), default=_DEFAULT_ROUNDS, metavar="N", help="at most (default: 21)")
+    add("--budget", type=_seconds, default=_DEFAULT_BUDGET, metavar="SECONDS", help="for all (default: 780)")
+    add("--seed", type=_whole(2**62), default=1, metavar="N", help="of the inputs and the order (default: 1)")
+    add("--json", type=_file, metavar="FILE", help="write everything, every sample too")
+    return parser
+
+
+def _names(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    def names(text: str) -> tuple[str, ...]:
+        found = known if text == "all" else tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+        for name in found:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"unknown name {name!r}: there are {', '.join(known)}")
+        return tuple(found)
+
+    return names
+
+
+def _whole(most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or len(text) > 20 or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"takes a whole number from 1 to {most}, not {text!r}")
+        return int(text)
+
+    return number
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(sorted({_whole(2**16)(part.strip()) for part in text.split(",")}))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
+    return seconds
+
+
+def _file(text: str) -> Path:
+    path = Path(text)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{path} cannot be written: name a file in a folder that exists")
+    return path
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A line on standard error that says what runs; nothing where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield status.update
+
+
+if __name__ == "__main__":
+    sys.exit(main())

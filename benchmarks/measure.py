@@ -1,0 +1,245 @@
+"""Measures: opens every contender, checks it at each size, and samples all of them in rounds.
+
+A round samples every entry once. Sizes come in random order, and the contenders at one size (with its neighbours)
+right after one another, in random order too, so that the ratios within a round are of times close to each other.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import groupby
+from time import monotonic
+from typing import Any, Self
+
+import numpy as np
+
+from benchmarks.goals import Contender, Entry, Goal
+from benchmarks.process import Process
+from py_backends import _discovery
+from py_backends._contract import Target
+from py_backends.harness import doctor, machine
+from py_backends.harness.case import Case
+from py_backends.harness.rounds import LONG, SHORTEST_SAMPLE, run_rounds, warm_up
+from py_backends.harness.workers import WorkerFailed
+
+_LONGEST_CALL = 8.0
+"""Seconds: what would take longer is not measured, so that one slow kernel does not take everybody's time."""
+_SHORTEST_WARM_UP = 0.001
+"""Seconds of uncounted calls before the sample of a brief one."""
+_MOST_REPETITIONS = 1_000_000
+_MEMORY_TO_LEAVE = 2**31
+"""Bytes."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Timed:
+    """An entry that was found right: `samples` are seconds of one call, by the number of their round."""
+
+    entry: Entry
+    process: Process
+    case: Case
+    repetitions: int = 1
+    warm_up: int = 1
+    samples: dict[int, float] = field(default_factory=dict)
+    failed: WorkerFailed | None = None
+
+    def sample(self) -> float:
+        """Seconds of one call, as `settle` froze its conditions."""
+        return self.process.sample(self.case, self.warm_up, self.repetitions)
+
+    def settle(self, seconds: float) -> None:
+        """Choose warm-up and repetitions, for calls that take about `seconds` at first."""
+        if seconds < LONG:  # the first call may have compiled, or brought in pages
+            seconds = min(self.process.sample(self.case, 1, 1) for _ in range(3))
+        if seconds < SHORTEST_SAMPLE:
+            seconds = self.process.sample(self.case, 3, max(1, min(100, int(0.001 / seconds))))
+        self.repetitions = min(_MOST_REPETITIONS, math.ceil(SHORTEST_SAMPLE / max(seconds, 1e-9)))
+        self.warm_up = warm_up(seconds)
+        if self.repetitions > 1:
+            self.warm_up = max(self.warm_up, min(self.repetitions, math.ceil(_SHORTEST_WARM_UP / max(seconds, 1e-9))))
+
+
+@dataclass
+class Measurement:
+    """What was measured: the samples of every entry, and why there are none of the others."""
+
+    samples: dict[Entry, dict[int, float]] = field(default_factory=dict)
+    reasons: dict[Entry, str] = field(default_factory=dict)
+    rounds: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By kernel and dtype."""
+    notes: list[str] = field(default_factory=list)
+
+
+class _SizesTogether:
+    """Shuffles entries so that those of one size, and of its neighbours, stay together."""
+
+    def __init__(self, order: random.Random) -> None:
+        self._order = order
+
+    def shuffle(self, rows: list[Timed], /) -> None:
+        rows.sort(key=lambda row: row.entry.size)
+        clusters: list[list[Timed]] = []
+        for row in rows:
+            if clusters and row.entry.size - clusters[-1][-1].entry.size <= 1:
+                clusters[-1].append(row)
+            else:
+                clusters.append([row])
+        self._order.shuffle(clusters)
+        for cluster in clusters:
+            self._order.shuffle(cluster)
+        rows[:] = [row for cluster in clusters for row in cluster]
+
+
+class Run:
+    """One run of the benchmarks; leaving it ends the processes."""
+
+    def __init__(self, threads: int | None, seed: int, progress: Progress) -> None:
+        self._threads, self._seed, self._progress = threads, seed, progress
+        self._order = random.Random(seed)
+        self._processes: dict[Contender, Process] = {}
+        self._targets: dict[str, list[Target]] = {}
+        self.measurement = Measurement()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for process in self._processes.values():
+            process.close()
+
+    def measure(self, goals: Sequence[Goal], rounds: int, budget: float) -> None:
+        """Measure what the goals need, in at most so many rounds and about so many seconds."""
+        deadline = monotonic() + budget
+        entries = list(dict.fromkeys(entry for goal in goals for entry in goal.entries()))
+        self._find({entry.contender.backend for entry in entries})
+        sections = {key: list(group) for key, group in _sections(entries)}
+        weights = {key: _work(section) for key, section in sections.items()}
+        for key, section in sections.items():
+            share = weights[key] / sum(weights.values())
+            del weights[key]
+            self._section(key, section, rounds, monotonic() + share * max(0.0, deadline - monotonic()))
+
+    def _find(self, backends: Iterable[str]) -> None:
+        self._progress("looking for backends")
+        known = [name for name in sorted(backends) if name in _discovery.backend_names()]
+        for backend, target in doctor.probe(known):
+            self._targets.setdefault(backend, []).append(target)
+
+    def _section(self, key: tuple[str, str], entries: Sequence[Entry], rounds: int, deadline: float) -> None:
+        with ExitStack() as cleanup:
+            timed = self._prepare(entries, cleanup)
+
+            def progress(number: int, row: Timed) -> None:
+                self._progress(f"{' '.join(key)}: round {number + 1}, {row.entry.contender.label} {row.entry.size}")
+
+            self.measurement.rounds[key] = run_rounds(timed, deadline, _SizesTogether(self._order), progress, rounds)
+        for row in timed:
+            if row.failed:
+                self.measurement.reasons[row.entry] = str(row.failed)
+            else:
+                self.measurement.samples[row.entry] = dict(sorted(row.samples.items()))
+
+    def _prepare(self, entries: Sequence[Entry], cleanup: ExitStack) -> list[Timed]:
+        """Check every entry, small sizes first, and settle how it is timed."""
+        by_size = defaultdict(list)
+        for entry in entries:
+            by_size[entry.size].append(entry)
+        timed: list[Timed] = []
+        slowest: dict[Contender, tuple[float, float]] = {}
+        for size in sorted(by_size):
+            case = self._case(by_size[size])
+            if case is None:
+                continue
+            cleanup.callback(case.close)
+            for entry in by_size[size]:
+                self._progress(f"{entry.kernel} {entry.dtype} {size}: checking {entry.contender.label}")
+                try:
+                    row = self._ready(entry, case, slowest)
+                except (WorkerFailed, ValueError) as failed:
+                    self.measurement.reasons[entry] = str(failed)
+                    continue
+                cleanup.callback(row.process.unload, case)
+                timed.append(row)
+            vars(case).pop("reference", None)  # it is as large as the case, and not needed again
+        return timed
+
+    def _ready(self, entry: Entry, case: Case, slowest: dict[Contender, tuple[float, float]]) -> Timed:
+        work = case.problem.work(case.sizes)
+        before, seconds = slowest.get(entry.contender, (work, 0.0))
+        if seconds * work / before > _LONGEST_CALL:
+            raise ValueError(f"a call at {entry.size} would take about {seconds * work / before:.0f} s")
+        process = self._process(entry.contender)
+        row = Timed(entry, process, case)
+        row.settle(process.check(case))
+        slowest[entry.contender] = work, row.process.sample(case, 0, 1)
+        return row
+
+    def _case(self, entries: Sequence[Entry]) -> Case | None:
+        """The inputs for all that is measured at one size; None, with the reason noted, where memory is short."""
+        entry = entries[0]
+        problem, dtype = _discovery.problem(entry.kernel), np.dtype(entry.dtype)
+        sizes = (entry.size,) * len(problem.dimensions)
+        needed = (2 * len(entries) + 4) * problem.bytes(sizes, dtype) + _MEMORY_TO_LEAVE
+        if needed > machine.free_memory():
+            for each in entries:
+                self.measurement.reasons[each] = f"at {entry.size} it takes {needed / 1e9:.0f} GB of memory"
+            return None
+        return Case(problem, sizes, dtype, self._seed)
+
+    def _process(self, contender: Contender) -> Process:
+        if contender not in self._processes:
+            target = self._target(contender)
+            self._processes[contender] = Process(contender, target, self._threads)
+        return self._processes[contender]
+
+    def _target(self, contender: Contender) -> Target:
+        """Where a contender runs; ValueError, with doctor's reason, where that is not there."""
+        targets = self._targets.get(contender.backend)
+        if targets is None:
+            raise ValueError(f"there is no backend {contender.backend} yet")
+        named = [target for target in targets if contender.target in (None, target.name)]
+        for target in named:
+            if target.available and not target.emulated:
+                return target
+        if not named:
+            raise ValueError(f"{contender.backend} has no target {contender.target} here")
+        raise ValueError(named[0].reason or f"{contender.backend} is not available")
+
+
+def _sections(entries: Sequence[Entry]) -> Iterable[tuple[tuple[str, str], Iterable[Entry]]]:
+    """Entries by kernel and dtype: what shares rounds and memory."""
+    return groupby(sorted(entries, key=_section_of), key=_section_of)
+
+
+def _section_of(entry: Entry) -> tuple[str, str]:
+    return entry.kernel, entry.dtype
+
+
+def _work(entries: Iterable[Entry]) -> float:
+    """A number that the time of a round is about proportional to."""
+    return sum(_work_of(entry) for entry in entries)
+
+
+def _work_of(entry: Entry) -> float:
+    problem, dtype = _discovery.problem(entry.kernel), np.dtype(entry.dtype)
+    sizes = (entry.size,) * len(problem.dimensions)
+    operations = max(problem.flops(sizes) * dtype.itemsize, _FLOPS_OF_A_BYTE * problem.bytes(sizes, dtype))
+    return operations + _FLOPS_OF_A_TURN
+
+
+_FLOPS_OF_A_BYTE, _FLOPS_OF_A_TURN = 40, 2e10
+"""About what one byte of memory traffic, and the waking of a process with its shortest sample, take as long as."""
+
+
+def rates(measurement: Measurement, entry: Entry) -> Mapping[int, float]:
+    """Operations (or, of vecadd, elements) a second of an entry, by round; empty where it was not measured."""
+    problem = _discovery.problem(entry.kernel)
+    work: Any = problem.work((entry.size,) * len(problem.dimensions))
+    return {number: work / seconds for number, seconds in measurement.samples.get(entry, {}).items()}
