@@ -64,6 +64,6 @@ $(INSTALLED): pyproject.toml
 	@echo 'Installing into $(VENV): a few minutes the first time'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cpu,test,dev]' \
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cpu,peers,test,dev]' \
 	    --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF
 	@touch $@

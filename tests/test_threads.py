@@ -125,6 +125,19 @@ def test_numpy_tells_its_blas(threads: int) -> None:
     assert [pool.num_threads for pool in _blas_pools()] == usual
 
 
+@pytest.mark.mkl
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_mkl_is_told(threads: int) -> None:
+    from py_backends._mkl import library
+
+    def most(_a: Any, _b: Any, c: Any, _n: int) -> None:
+        c[:] = library().MKL_Get_Max_Threads()
+
+    usual = library().MKL_Get_Max_Threads()
+    assert set(launched("mkl", most, threads)) == {threads}
+    assert library().MKL_Get_Max_Threads() == usual, "the caller's number is given back"
+
+
 @pytest.mark.parametrize(("backend", "target"), marked_targets("opencl", "sycl"))
 def test_devices_on_the_cpu_are_cut_to_size_or_say_why_not(backend: str, target: Target) -> None:
     if target.name not in {"intel-cpu", "pocl"}:

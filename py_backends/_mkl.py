@@ -1,0 +1,92 @@
+"""Intel's oneMKL, found in its wheel and told its functions' types: what the backend mkl and its kernels share."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import os
+from functools import cache
+from pathlib import Path
+
+from py_backends._contract import Array, BackendUnavailable
+
+ROW_MAJOR, NOT_TRANSPOSED = 101, 111
+"""CblasRowMajor and CblasNoTrans of the C interface to BLAS."""
+
+_INTEL_LAYER, _GNU_LAYER = 0, 3
+"""MKL_THREADING_INTEL and MKL_THREADING_GNU in mkl_service.h."""
+
+
+class _Elements:
+    """The type of a parameter that is a NumPy array: C sees the address of its first element.
+
+    `array.ctypes.data` would take longer than MKL takes for a small matrix. The address is what follows the head that
+    every Python object has: PyArrayObject_fields in NumPy's ndarraytypes.h, which extensions are compiled against.
+    """
+
+    @staticmethod
+    def from_param(array: Array) -> ctypes.c_void_p:
+        return ctypes.c_void_p.from_address(id(array) + object.__basicsize__)
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """MKL with 64-bit sizes, called without the interpreter lock; BackendUnavailable where it is not there."""
+    path = _path()
+    try:
+        mkl = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BackendUnavailable(f"MKL cannot be loaded: {error}", 'pip install "py-backends[peers]"') from None
+    _choose_threading_layer(mkl)
+    _declare(mkl)
+    return mkl
+
+
+def version() -> str:
+    """The version of the wheel."""
+    return importlib.metadata.version("mkl")
+
+
+def _path() -> Path:
+    """Where the wheel put `libmkl_rt`, the one library that loads MKL's others as the CPU and the calls need them."""
+    try:
+        files = importlib.metadata.files("mkl") or []
+    except importlib.metadata.PackageNotFoundError:
+        raise BackendUnavailable("MKL is not installed", 'pip install "py-backends[peers]"') from None
+    for file in files:
+        if file.name.startswith("libmkl_rt.so"):
+            return Path(str(file.locate())).resolve()
+    raise BackendUnavailable("the package mkl has no libmkl_rt.so", 'pip install "py-backends[peers]"')
+
+
+def _choose_threading_layer(mkl: ctypes.CDLL) -> None:
+    """Let MKL use GNU's OpenMP where the system has it, as our C++ kernels do: then there is one pool of threads.
+
+    Its speed is that of Intel's own OpenMP, whose idle threads would spin for 0.2 s on cores that a neighbour in this
+    process needs. MKL ends the process where it cannot load a layer, so it is tried first. A layer that the user names
+    stays, and so does that of an MKL that has been used in this process before.
+    """
+    if "MKL_THREADING_LAYER" in os.environ:
+        return
+    try:
+        ctypes.CDLL("libgomp.so.1")
+    except OSError:
+        mkl.MKL_Set_Threading_Layer(_INTEL_LAYER)
+    else:
+        mkl.MKL_Set_Threading_Layer(_GNU_LAYER)
+
+
+def _declare(mkl: ctypes.CDLL) -> None:
+    """Give the functions that we call their types: `ctypes` would take sizes for 32-bit integers."""
+    size, layout = ctypes.c_int64, ctypes.c_int
+    for gemm, add, number in (
+        (mkl.cblas_sgemm_64, mkl.vsAdd_64, ctypes.c_float),
+        (mkl.cblas_dgemm_64, mkl.vdAdd_64, ctypes.c_double),
+    ):
+        gemm.argtypes = (
+            *(layout, layout, layout, size, size, size),
+            *(number, _Elements, size, _Elements, size, number, _Elements, size),
+        )
+        add.argtypes = (size, _Elements, _Elements, _Elements)
+        gemm.restype = add.restype = None
+    mkl.MKL_Set_Num_Threads_Local.argtypes = (ctypes.c_int,)

@@ -1,0 +1,57 @@
+"""Intel's oneMKL: the library that people call for speed on this kind of CPU. A yardstick, as NumPy is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from py_backends import _contract, _mkl
+from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch, Target
+
+
+class Backend(_contract.Backend):
+    def targets(self) -> list[Target]:
+        try:
+            _mkl.library()
+        except BackendUnavailable as unavailable:
+            return [Target.missing("cpu", unavailable.reason, unavailable.fix)]
+        return [Target("cpu", version=f"MKL {_mkl.version()}")]
+
+    def open(self, target: str, threads: int) -> _contract.Device:
+        return Device(threads)
+
+
+class Device(_contract.HostDevice):
+    """Runs with at most `threads` threads, a number that each calling thread has for itself."""
+
+    def __init__(self, threads: int) -> None:
+        self._mkl = _mkl.library()
+        self._threads = threads
+        with self._limit():
+            granted = self._mkl.MKL_Get_Max_Threads()
+        self._limited = self._mkl.MKL_Get_Max_Threads() != threads  # else a launch need not say it
+        if granted != threads:
+            self.note = f"MKL takes {granted} threads where {threads} are asked for"
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        kernel = getattr(text.load(), text.kernel)
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            kernel(*buffers, *sizes)
+
+        def launch_limited(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            with self._limit():
+                kernel(*buffers, *sizes)
+
+        return launch_limited if self._limited else launch
+
+    @contextmanager
+    def _limit(self) -> Iterator[None]:
+        before = self._mkl.MKL_Set_Num_Threads_Local(self._threads)  # 0 where the calling thread had no limit
+        try:
+            yield
+        finally:
+            self._mkl.MKL_Set_Num_Threads_Local(before)
