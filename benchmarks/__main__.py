@@ -27,7 +27,7 @@ from py_backends.report import table
 
 _KERNELS = ("matmul", "vecadd")
 _BACKENDS = ("avx", "openmp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
-_DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 780.0
+_DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 600.0
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,12 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     busy = machine.busy_cpus()
+    measurement, interrupted = Measurement(), False
     try:
-        with _progress() as progress, Run(options.threads, options.seed, progress) as run:
+        with _progress() as progress, Run(options.threads, options.seed, progress, measurement) as run:
             run.measure(chosen, options.rounds, options.budget)
-            measurement = run.measurement
     except KeyboardInterrupt:
-        return 130
+        interrupted = True
     figures = [figure(goal, measurement) for goal in chosen]
     if options.json:
         settings = {
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         out.print(f"\n{reached} reached, {missed} not reached, {absent} not measured, in {monotonic() - begin:.0f} s.")
         if busy > 0.2:
             out.print(f"Other work kept {busy:g} CPUs busy when this began: the figures may be off.")
-    return 0
+    return 130 if interrupted else 0
 
 
 def to_json(
@@ -127,7 +127,13 @@ def _parser() -> Parser:
     add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
     add("--threads", type=_whole(MOST_THREADS), metavar="N", help="of everybody (default: all)")
     add("--rounds", type=_whole(1000), default=_DEFAULT_ROUNDS, metavar="N", help="at most (default: 21)")
-    add("--budget", type=_seconds, default=_DEFAULT_BUDGET, metavar="SECONDS", help="for all (default: 780)")
+    add(
+        "--budget",
+        type=_seconds,
+        default=_DEFAULT_BUDGET,
+        metavar="SECONDS",
+        help="for the rounds; there are at least 6, and preparing comes on top (default: 600)",
+    )
     add("--seed", type=_whole(2**62), default=1, metavar="N", help="of the inputs and the order (default: 1)")
     add("--json", type=_file, metavar="FILE", help="write everything, every sample too")
     return parser

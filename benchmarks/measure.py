@@ -34,6 +34,8 @@ _SHORTEST_WARM_UP = 0.001
 _MOST_REPETITIONS = 1_000_000
 _MEMORY_TO_LEAVE = 2**31
 """Bytes."""
+_LEAST_ROUNDS = 6
+"""So many samples an interval needs."""
 
 Progress = Callable[[str], None]
 
@@ -54,16 +56,18 @@ class Timed:
         """Seconds of one call, as `settle` froze its conditions."""
         return self.process.sample(self.case, self.warm_up, self.repetitions)
 
-    def settle(self, seconds: float) -> None:
-        """Choose warm-up and repetitions, for calls that take about `seconds` at first."""
-        if seconds < LONG:  # the first call may have compiled, or brought in pages
-            seconds = min(self.process.sample(self.case, 1, 1) for _ in range(3))
-        if seconds < SHORTEST_SAMPLE:
-            seconds = self.process.sample(self.case, 3, max(1, min(100, int(0.001 / seconds))))
+    def settle(self) -> float:
+        """Choose warm-up and repetitions; seconds of one call."""
+        seconds = self.process.sample(self.case, 0, 1)
+        if seconds < LONG:  # the first calls bring in pages, and may meet a neighbour
+            seconds = min(seconds, *(self.process.sample(self.case, 1, 1) for _ in range(2)))
+        if seconds < SHORTEST_SAMPLE:  # so that reading the clock does not count
+            seconds = self.process.sample(self.case, 3, max(1, int(_SHORTEST_WARM_UP / seconds)))
         self.repetitions = min(_MOST_REPETITIONS, math.ceil(SHORTEST_SAMPLE / max(seconds, 1e-9)))
         self.warm_up = warm_up(seconds)
         if self.repetitions > 1:
             self.warm_up = max(self.warm_up, min(self.repetitions, math.ceil(_SHORTEST_WARM_UP / max(seconds, 1e-9))))
+        return seconds
 
 
 @dataclass
@@ -100,12 +104,13 @@ class _SizesTogether:
 class Run:
     """One run of the benchmarks; leaving it ends the processes."""
 
-    def __init__(self, threads: int | None, seed: int, progress: Progress) -> None:
+    def __init__(self, threads: int | None, seed: int, progress: Progress, measurement: Measurement) -> None:
+        """`measurement` is filled as the run proceeds, so that what is finished stays when it is interrupted."""
         self._threads, self._seed, self._progress = threads, seed, progress
         self._order = random.Random(seed)
         self._processes: dict[Contender, Process] = {}
         self._targets: dict[str, list[Target]] = {}
-        self.measurement = Measurement()
+        self.measurement = measurement
 
     def __enter__(self) -> Self:
         return self
@@ -115,16 +120,19 @@ class Run:
             process.close()
 
     def measure(self, goals: Sequence[Goal], rounds: int, budget: float) -> None:
-        """Measure what the goals need, in at most so many rounds and about so many seconds."""
-        deadline = monotonic() + budget
+        """Measure what the goals need, in at most so many rounds, which take about `budget` seconds.
+
+        There are always rounds enough for an interval. Starting, checking and settling come on top.
+        """
         entries = list(dict.fromkeys(entry for goal in goals for entry in goal.entries()))
         self._find({entry.contender.backend for entry in entries})
+        entries = [entry for entry in entries if self._is_there(entry)]
         sections = {key: list(group) for key, group in _sections(entries)}
         weights = {key: _work(section) for key, section in sections.items()}
         for key, section in sections.items():
-            share = weights[key] / sum(weights.values())
+            share = budget * weights[key] / sum(weights.values())
             del weights[key]
-            self._section(key, section, rounds, monotonic() + share * max(0.0, deadline - monotonic()))
+            budget -= self._section(key, section, rounds, share)
 
     def _find(self, backends: Iterable[str]) -> None:
         self._progress("looking for backends")
@@ -132,18 +140,36 @@ class Run:
         for backend, target in doctor.probe(known):
             self._targets.setdefault(backend, []).append(target)
 
-    def _section(self, key: tuple[str, str], entries: Sequence[Entry], rounds: int, deadline: float) -> None:
+    def _is_there(self, entry: Entry) -> bool:
+        """Whether a contender can run here; else the reason is noted."""
+        try:
+            self._target(entry.contender)
+        except ValueError as missing:
+            self.measurement.reasons[entry] = str(missing)
+            return False
+        return True
+
+    def _section(self, key: tuple[str, str], entries: Sequence[Entry], rounds: int, budget: float) -> float:
+        """Prepare and sample the entries of one kernel and dtype; the seconds that the rounds took."""
+
+        def progress(number: int, row: Timed) -> None:
+            self._progress(f"{' '.join(key)}: round {number + 1}, {row.entry.contender.label} {row.entry.size}")
+
         with ExitStack() as cleanup:
             timed = self._prepare(entries, cleanup)
+            begin, order = monotonic(), _SizesTogether(self._order)
+            try:
+                count = run_rounds(timed, begin + budget, order, progress, min(rounds, _LEAST_ROUNDS), rounds)
+                self.measurement.rounds[key] = count
+            finally:
+                self._keep(timed)
+            return monotonic() - begin
 
-            def progress(number: int, row: Timed) -> None:
-                self._progress(f"{' '.join(key)}: round {number + 1}, {row.entry.contender.label} {row.entry.size}")
-
-            self.measurement.rounds[key] = run_rounds(timed, deadline, _SizesTogether(self._order), progress, rounds)
+    def _keep(self, timed: Sequence[Timed]) -> None:
         for row in timed:
             if row.failed:
                 self.measurement.reasons[row.entry] = str(row.failed)
-            else:
+            elif row.samples:
                 self.measurement.samples[row.entry] = dict(sorted(row.samples.items()))
 
     def _prepare(self, entries: Sequence[Entry], cleanup: ExitStack) -> list[Timed]:
@@ -152,7 +178,7 @@ class Run:
         for entry in entries:
             by_size[entry.size].append(entry)
         timed: list[Timed] = []
-        slowest: dict[Contender, tuple[float, float]] = {}
+        before: dict[Contender, tuple[float, float]] = {}
         for size in sorted(by_size):
             case = self._case(by_size[size])
             if case is None:
@@ -161,7 +187,7 @@ class Run:
             for entry in by_size[size]:
                 self._progress(f"{entry.kernel} {entry.dtype} {size}: checking {entry.contender.label}")
                 try:
-                    row = self._ready(entry, case, slowest)
+                    row = self._ready(entry, case, before)
                 except (WorkerFailed, ValueError) as failed:
                     self.measurement.reasons[entry] = str(failed)
                     continue
@@ -170,15 +196,16 @@ class Run:
             vars(case).pop("reference", None)  # it is as large as the case, and not needed again
         return timed
 
-    def _ready(self, entry: Entry, case: Case, slowest: dict[Contender, tuple[float, float]]) -> Timed:
+    def _ready(self, entry: Entry, case: Case, before: dict[Contender, tuple[float, float]]) -> Timed:
+        """Check and settle an entry; ValueError where it is wrong, or too slow by its work and seconds `before`."""
         work = case.problem.work(case.sizes)
-        before, seconds = slowest.get(entry.contender, (work, 0.0))
-        if seconds * work / before > _LONGEST_CALL:
-            raise ValueError(f"a call at {entry.size} would take about {seconds * work / before:.0f} s")
+        smaller, seconds = before.get(entry.contender, (work, 0.0))
+        if (expected := seconds * work / smaller) > _LONGEST_CALL:
+            raise ValueError(f"a call at {entry.size} would take about {expected:.0f} s")
         process = self._process(entry.contender)
+        process.check(case)
         row = Timed(entry, process, case)
-        row.settle(process.check(case))
-        slowest[entry.contender] = work, row.process.sample(case, 0, 1)
+        before[entry.contender] = work, row.settle()
         return row
 
     def _case(self, entries: Sequence[Entry]) -> Case | None:

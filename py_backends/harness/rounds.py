@@ -139,18 +139,19 @@ def run_rounds(
     deadline: float,
     order: Order,
     progress: Callable[[int, R], None],
+    least: int = 1,
     most: int = MOST_ROUNDS,
 ) -> int:
     """Sample all rows round by round until `deadline` (of the monotonic clock) or `most` rounds.
 
-    A round that would not end in time is not begun, but there is always a first. A row that fails is
+    A round that would not end in time is not begun, but there are always `least`. A row that fails is
     left out of what follows. Returns how many rounds there were.
     """
     active = [row for row in rows if row.failed is None]
     longest = 0.0
     for number in range(most):
         begin = monotonic()
-        if not active or (number and begin + longest > deadline):
+        if not active or (number >= least and begin + longest > deadline):
             return number
         order.shuffle(active)
         for row in active:
