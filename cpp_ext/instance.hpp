@@ -13,8 +13,9 @@
 
 constexpr int most_arguments = 8;  ///< arrays, and sizes, that a kernel may take
 
-/// A kernel behind one signature: its arrays (inputs, then output) and its sizes, in order.
-using UniformKernel = void (*)(void* const* arrays, const std::int64_t* sizes);
+/// A kernel behind one signature: its arrays (inputs, then output) and its sizes, in order. False where it found no
+/// memory for its own use: then the output is undefined, and Python raises MemoryError.
+using UniformKernel = bool (*)(void* const* arrays, const std::int64_t* sizes);
 
 /// One kernel text for one instruction set, with an entry for each dtype.
 struct Instance {
@@ -41,24 +42,32 @@ inline Parameter argument(void* const* arrays, const std::int64_t* sizes, int at
   }
 }
 
-/// Derives a kernel's numbers of arguments, and its uniform entry, from its signature.
+/// Derives a kernel's numbers of arguments, and its uniform entry, from its signature. A kernel that needs memory of
+/// its own returns whether there was enough; any other returns nothing.
 template <auto kernel>
 struct Entry;
 
-template <typename... Parameters, void (*kernel)(Parameters...)>
+template <typename Result, typename... Parameters, Result (*kernel)(Parameters...)>
 struct Entry<kernel> {
+  static_assert(std::is_void_v<Result> || std::is_same_v<Result, bool>,
+                "a kernel returns nothing, or bool: whether there was memory enough");
   static constexpr int arrays = (0 + ... + static_cast<int>(std::is_pointer_v<Parameters>));
   static constexpr int sizes = static_cast<int>(sizeof...(Parameters)) - arrays;
   static_assert(0 < arrays && arrays <= most_arguments && sizes <= most_arguments, "raise most_arguments");
 
-  static void run(void* const* given_arrays, const std::int64_t* given_sizes) {
-    run(given_arrays, given_sizes, std::index_sequence_for<Parameters...>());
+  static bool run(void* const* given_arrays, const std::int64_t* given_sizes) {
+    return run(given_arrays, given_sizes, std::index_sequence_for<Parameters...>());
   }
 
  private:
   template <std::size_t... at>
-  static void run(void* const* given_arrays, const std::int64_t* given_sizes, std::index_sequence<at...>) {
-    kernel(argument<Parameters, arrays>(given_arrays, given_sizes, static_cast<int>(at))...);
+  static bool run(void* const* given_arrays, const std::int64_t* given_sizes, std::index_sequence<at...>) {
+    if constexpr (std::is_void_v<Result>) {
+      kernel(argument<Parameters, arrays>(given_arrays, given_sizes, static_cast<int>(at))...);
+      return true;
+    } else {
+      return kernel(argument<Parameters, arrays>(given_arrays, given_sizes, static_cast<int>(at))...);
+    }
   }
 };
 

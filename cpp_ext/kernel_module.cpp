@@ -112,12 +112,20 @@ class Kernel {
       if (PyErr_Occurred()) throw py::error_already_set();
       if (lengths[at] < 0) throw py::value_error("a size is negative: " + std::to_string(lengths[at]));
     }
-    const py::gil_scoped_release unlocked;
-    const ThreadLimit limit(threads);
-    (double_precision_ ? instance_.float64 : instance_.float32)(arrays.data(), lengths.data());
+    if (!run(arrays.data(), lengths.data(), threads)) {
+      const std::string place = std::string("kernels/") + instance_.kernel + "/" + instance_.variant;
+      PyErr_SetString(PyExc_MemoryError, ("no memory for the workspace of " + place).c_str());
+      throw py::error_already_set();
+    }
   }
 
  private:
+  bool run(void* const* arrays, const std::int64_t* sizes, int threads) const {
+    const py::gil_scoped_release unlocked;
+    const ThreadLimit limit(threads);
+    return (double_precision_ ? instance_.float64 : instance_.float32)(arrays, sizes);
+  }
+
   const Instance& instance_;
   bool double_precision_;
 };

@@ -15,7 +15,7 @@ class Kernel:
     Raises TypeError for what is not an array of the kernel's dtype; ValueError for a number of arrays or
     sizes that the kernel does not take, an array that is not C-contiguous and aligned, an output that is
     read-only, a negative size, and less than one thread; OverflowError for a size of more
-    than 64 bits. Nothing is ever converted.
+    than 64 bits; MemoryError where the kernel found no memory for its own use. Nothing is ever converted.
     """
 
     @property
