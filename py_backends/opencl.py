@@ -175,7 +175,7 @@ class OpenClDevice(_contract.Device):
         uncached: Any = {"cache_dir": False}
         kind = _TYPES[dtype.name]
         lanes = max(1, getattr(self._device, f"native_vector_width_{kind}"))
-        options = [f"-DT={kind}", f"-D{self._form}=1", f"-DLANES={lanes}"]
+        options = [f"-DT={kind}", f"-DV={kind}{lanes if lanes > 1 else ''}", f"-D{self._form}=1"]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self._cl.CompilerWarning)  # Intel's compiler tells how it went
             program: cl.Program = self._cl.Program(self._context, source).build(options, **uncached)
