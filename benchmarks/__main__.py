@@ -19,14 +19,14 @@ import py_backends
 from benchmarks import goals
 from benchmarks.figures import Figure, figure
 from benchmarks.measure import Measurement, Progress, Run
-from benchmarks.table import print_goals, print_rates, rate
+from benchmarks.table import print_goals, print_sizes, rate
 from py_backends._contract import MOST_THREADS
 from py_backends.harness import machine
 from py_backends.harness.results import write_whole
 from py_backends.report import table
 
-_KERNELS = ("matmul", "vecadd")
-_BACKENDS = ("avx", "openmp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
+KERNELS = ("matmul", "vecadd")
+BACKENDS = ("avx", "openmp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
 _DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 600.0
 
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_whole(options.json, to_json(created, settings, described, figures, measurement))
     with table.output() as out:
         print_goals(figures, out)
-        print_rates(measurement, out)
+        print_sizes(figures, measurement, out)
         reached = sum(each.reached is True for each in figures)
         missed = sum(each.reached is False for each in figures)
         absent = sum(each.value is None for each in figures)
@@ -120,8 +120,8 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--only", type=_names(_BACKENDS), default=_BACKENDS, metavar="NAMES", help=f"of {', '.join(_BACKENDS)}")
-    add("--kernel", type=_names(_KERNELS), default=_KERNELS, metavar="NAMES", help="of matmul, vecadd")
+    add("--only", type=_names(BACKENDS), default=BACKENDS, metavar="NAMES", help=f"of {', '.join(BACKENDS)}")
+    add("--kernel", type=_names(KERNELS), default=KERNELS, metavar="NAMES", help="of matmul, vecadd")
     add("--dtype", type=_names(goals.DTYPES), default=goals.DTYPES, metavar="NAMES", help="of float32, float64")
     add("--sizes", type=_sizes, default=goals.SIZES, metavar="N,N", help="of square matrices, in place of the eight")
     add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")

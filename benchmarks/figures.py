@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from benchmarks.goals import Comparison, Entry, Goal
 from benchmarks.measure import Measurement, rates
 from py_backends.harness.statistics import Median, median
+from py_backends.report import units
 
 Series = Mapping[int, float]
 """A ratio by the number of its round."""
@@ -38,14 +39,17 @@ def figure(goal: Goal, measurement: Measurement) -> Figure:
         series = [ratios(comparison, measurement) for comparison in goal.comparisons]
     except NotMeasured as missing:
         return Figure(goal, None, None, str(missing))
-    note = _absent(goal, measurement)
+    notes = [_absent(goal, measurement)]
     if goal.summary == "worst":
         value, at = worst(series)
-        note = f"at n = {goal.comparisons[at].subject.size}"
+        notes.append(f"at n = {goal.comparisons[at].subject.size}")
     else:
         value = mean(series)
     if goal.at_most:
         value = _inverse(value)
+    if goal.at_most and goal.summary == "mean":
+        notes.append(_times(goal.comparisons[0], measurement))
+    note = "; ".join(filter(None, notes)) or None
     reached = None if goal.asked is None else value.value <= goal.asked if goal.at_most else value.value >= goal.asked
     return Figure(goal, value, reached, note=note)
 
@@ -86,6 +90,15 @@ def _inverse(value: Median) -> Median:
     """Of times, where `value` is of rates."""
     low, high = (None if bound is None else 1 / bound for bound in (value.high, value.low))
     return Median(1 / value.value, low, high)
+
+
+def _times(comparison: Comparison, measurement: Measurement) -> str:
+    """What a call takes, of both."""
+    subject, other = (
+        units.duration(median(list(measurement.samples[entry].values())).value)
+        for entry in (comparison.subject, fastest(comparison.against, measurement))
+    )
+    return f"{subject} against {other}"
 
 
 def _absent(goal: Goal, measurement: Measurement) -> str | None:

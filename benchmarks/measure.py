@@ -27,7 +27,7 @@ from py_backends.harness.case import Case
 from py_backends.harness.rounds import LONG, SHORTEST_SAMPLE, run_rounds, warm_up
 from py_backends.harness.workers import WorkerFailed
 
-_LONGEST_CALL = 8.0
+_LONGEST_CALL = 5.0
 """Seconds: what would take longer is not measured, so that one slow kernel does not take everybody's time."""
 _SHORTEST_WARM_UP = 0.001
 """Seconds of uncounted calls before the sample of a brief one."""

@@ -18,8 +18,8 @@ class Process:
 
     def __init__(self, contender: Contender, target: Target, threads: int | None) -> None:
         """`target` is where it runs; `threads` as many as it was asked for, None for all."""
-        limited = contender.way == "library" and threads is not None
-        limits = dict.fromkeys(_BLAS_THREADS, str(threads)) if limited else {}
+        asked = contender.threads or threads
+        limits = dict.fromkeys(_BLAS_THREADS, str(asked)) if contender.way == "library" and asked else {}
         self._worker = Worker({**target.environment, **limits, **dict(contender.environment)}, _MODULE)
         self._loaded: set[int] = set()
         self._worker.ask(
@@ -28,7 +28,7 @@ class Process:
             backend=contender.backend,
             named=contender.target,
             target=target.name,
-            threads=contender.threads or threads,
+            threads=asked,
             all_threads=machine.cpus(),
         )
 

@@ -2,50 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.figures import Figure
-from benchmarks.goals import Entry
+from benchmarks.figures import Figure, NotMeasured, ratios
+from benchmarks.goals import Entry, Goal
 from benchmarks.measure import Measurement, rates
 from py_backends.harness.statistics import Median
 from py_backends.report import units
 
 _UNITS = {"matmul": "GFLOP/s", "vecadd": "GB/s"}
+Cells = dict[int, str]
+"""A column of a table, by size."""
 
 
 def print_goals(figures: Sequence[Figure], out: Console) -> None:
     """A line for each: what is asked, what was reached with its interval, and whether that is enough."""
-    for (kernel, dtype), group in groupby(figures, key=lambda each: (each.goal.kernel, each.goal.dtype)):
+    for kernel, dtype in dict.fromkeys((each.goal.kernel, each.goal.dtype) for each in figures):
         out.print()
         out.print(Text(f"{kernel} {dtype}", style="bold"))
-        table = _table("backend", "ratio", "where", ">asked", ">reached", ">95% interval", "", "")
-        for each in group:
-            table.add_row(*_line(each))
+        table = _table("who", "ratio", "where", ">asked", ">figure", ">95% interval", "")
+        table.add_column(overflow="fold")
+        for each in figures:
+            if (each.goal.kernel, each.goal.dtype) == (kernel, dtype):
+                table.add_row(*_line(each))
         out.print(table)
 
 
-def print_rates(measurement: Measurement, out: Console) -> None:
-    """A table for each kernel and dtype: the median rate of every contender at every size."""
-    for key in measurement.rounds:
-        entries = [entry for entry in measurement.samples if (entry.kernel, entry.dtype) == key]
-        if not entries:
-            continue
-        out.print()
-        kernel, dtype = key
-        heading = f"{kernel} {dtype}  {_UNITS[kernel]}, medians of {measurement.rounds[key]} rounds"
-        out.print(Text(heading, style="bold"))
-        contenders = list(dict.fromkeys(entry.contender for entry in entries))
-        table = _table(">n", *(f">{contender.label}" for contender in contenders))
-        for size in sorted({entry.size for entry in entries}):
-            cells = [_rate(measurement, Entry(contender, kernel, dtype, size)) for contender in contenders]
-            table.add_row(str(size), *cells)
-        out.print(table)
+def print_sizes(figures: Sequence[Figure], measurement: Measurement, out: Console) -> None:
+    """For each kernel and dtype the median rate of every contender at every size, and the ratios at each size."""
+    for kernel, dtype in measurement.rounds:
+        entries = [entry for entry in measurement.samples if (entry.kernel, entry.dtype) == (kernel, dtype)]
+        rounds = f"medians of {measurement.rounds[kernel, dtype]} rounds"
+        columns: dict[str, Cells] = {}
+        for entry in sorted(entries, key=_libraries_first):
+            columns.setdefault(entry.contender.label, {})[entry.size] = units.figure(rate(measurement, entry) or 0)
+        _print_by_size(f"{kernel} {dtype}  {_UNITS[kernel]}, {rounds}", columns, out)
+        several = [each.goal for each in figures if (each.goal.kernel, each.goal.dtype) == (kernel, dtype)]
+        columns = {_ratio(goal): _ratios(goal, measurement) for goal in several if len(goal.comparisons) > 1}
+        _print_by_size(f"{kernel} {dtype}  ratios of rates, {rounds}", columns, out)
+
+
+def _print_by_size(title: str, columns: Mapping[str, Cells], out: Console) -> None:
+    columns = {heading: cells for heading, cells in columns.items() if cells}
+    if not columns:
+        return
+    out.print()
+    out.print(Text(title, style="bold"))
+    table = _table(">n")
+    for heading in columns:
+        table.add_column(heading, justify="right")
+    for size in sorted({size for cells in columns.values() for size in cells}):
+        table.add_row(str(size), *(cells.get(size, "") for cells in columns.values()))
+    out.print(table)
+
+
+def _libraries_first(entry: Entry) -> bool:
+    return entry.contender.backend not in {"numpy", "mkl", "cublas"}
+
+
+def _ratio(goal: Goal) -> str:
+    """What a column of ratios is called."""
+    comparison = goal.comparisons[0]
+    other = comparison.against[0].contender
+    if other == comparison.subject.contender:
+        return f"{other.label} / at n"
+    return f"{goal.subject} / {'best' if len(comparison.against) > 1 else other.label}"
+
+
+def _ratios(goal: Goal, measurement: Measurement) -> Cells:
+    """The median ratio at each size at which both were measured."""
+    cells: Cells = {}
+    for comparison in goal.comparisons:
+        with suppress(NotMeasured):
+            cells[comparison.subject.size] = f"{median(ratios(comparison, measurement).values()):.2f}"
+    return cells
 
 
 def rate(measurement: Measurement, entry: Entry) -> float | None:
@@ -54,11 +90,6 @@ def rate(measurement: Measurement, entry: Entry) -> float | None:
     if not found:
         return None
     return median(found.values()) * (3 * int(entry.dtype[-2:]) // 8 if entry.kernel == "vecadd" else 1) / 1e9
-
-
-def _rate(measurement: Measurement, entry: Entry) -> str:
-    found = rate(measurement, entry)
-    return "" if found is None else units.figure(found)
 
 
 def _line(each: Figure) -> tuple[str | Text, ...]:
@@ -79,5 +110,5 @@ def _table(*columns: str) -> Table:
     """Columns by their headings; a heading after `>` is of one that is aligned to the right."""
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
     for column in columns:
-        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left")
+        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
     return table
