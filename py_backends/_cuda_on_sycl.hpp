@@ -59,5 +59,14 @@ template <typename T>
 inline T __ldg(const T* address) {
   return *address;
 }
+// Loads and stores that tell a GPU's caches what to keep; a CPU's decide for themselves.
+template <typename T>
+inline T __ldcs(const T* address) {
+  return *address;
+}
+template <typename T>
+inline void __stcs(T* address, T value) {
+  *address = value;
+}
 inline float fmaf(float x, float y, float z) { return sycl::fma(x, y, z); }
 inline double fma(double x, double y, double z) { return sycl::fma(x, y, z); }
