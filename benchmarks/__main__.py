@@ -26,7 +26,7 @@ from py_backends.harness.results import write_whole
 from py_backends.report import table
 
 KERNELS = ("matmul", "vecadd")
-BACKENDS = ("avx", "openmp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
+BACKENDS = ("avx", "openmp", "cpp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
 _DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 600.0
 
 

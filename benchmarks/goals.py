@@ -100,6 +100,7 @@ NUMPY_ONE = replace(NUMPY, label="numpy 1 thread", threads=1)
 MKL_ONE = replace(MKL, label="mkl 1 thread", threads=1)
 PEAK_ONE = Contender("FMA peak 1 thread", "arithmetic", "avx", threads=1)
 AVX_AVX2 = replace(AVX, label="avx avx2", target="avx2")
+CPP = Contender("cpp", "call", "cpp")
 OPENMP = Contender("openmp", "call", "openmp")
 NUMBA_CPU = Contender("numba_cpu", "call", "numba_cpu")
 OPENCL = Contender("opencl", "kernel", "opencl", "intel-cpu")
@@ -166,17 +167,17 @@ def _matmul(dtype: str, sizes: Sequence[int]) -> Iterator[Goal]:
         yield from speed(end_to_end(device), (device,), "times its kernel, end to end", 1.15, least=1024, **worst)
     yield from speed(POCL, (NUMPY,), "of NumPy, kernel", 0.40, least=512)
     yield from speed(NUMBA_CPU, (NUMPY,), "of NumPy", 0.50, least=512)
-    for contender in AVX, OPENMP, OPENCL, POCL, SYCL, NUMBA_CPU:
+    for contender in AVX, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU:
         yield from _neighbours(contender, dtype, sizes)
 
 
 def _one_thread(dtype: str, sizes: Sequence[int]) -> Iterator[Goal]:
-    """What one thread makes of the multiply-adds that its registers could do; of the libraries it is only stated."""
+    """What one thread makes of the multiply-adds that its registers could do; of others than avx it is only stated."""
     size = _ONE_THREAD_AT if _ONE_THREAD_AT in sizes else max(sizes)
     peak = Entry(PEAK_ONE, "matmul", dtype, size)
-    for contender, asked in (AVX_ONE, 0.80), (NUMPY_ONE, None), (MKL_ONE, None):
+    for owner, contender, asked in (AVX, AVX_ONE, 0.80), (AVX, NUMPY_ONE, None), (AVX, MKL_ONE, None), (CPP, CPP, None):
         comparison = Comparison(Entry(contender, "matmul", dtype, size), (peak,))
-        yield Goal(AVX.backend, contender.label, "of the FMA peak", f"n = {size}", (comparison,), asked)
+        yield Goal(owner.backend, contender.label, "of the FMA peak", f"n = {size}", (comparison,), asked)
 
 
 def _neighbours(contender: Contender, dtype: str, sizes: Sequence[int]) -> Iterator[Goal]:
