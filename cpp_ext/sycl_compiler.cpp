@@ -50,18 +50,21 @@ py::object in_order_queue(const py::object& dpctl_context, const py::object& dpc
   return dpctl_queue(py::capsule(&queue, "SyclQueueRef"));  // which copies it
 }
 
-/// Compiles `text`, after `prelude`, for the queue's device. `name` may be an instance of a template, as
-/// `vecadd<float>`; `file` is what errors call the text.
-sycl::kernel compile(const py::object& dpctl_queue, const std::string& prelude, const std::string& file,
-                     const std::string& text, const std::string& name, const std::vector<std::string>& options) {
+/// Compiles `text`, after `prelude`, for the queue's device. Names may be instances of templates, as
+/// `vecadd<float>`; `file` is what errors call the text. Returns a kernel for each name.
+std::vector<sycl::kernel> compile(const py::object& dpctl_queue, const std::string& prelude, const std::string& file,
+                                  const std::string& text, const std::vector<std::string>& names,
+                                  const std::vector<std::string>& options) {
   const auto& queue = behind<sycl::queue>(dpctl_queue);
   const py::gil_scoped_release unlocked;
   auto source = syclexp::create_kernel_bundle_from_source(queue.get_context(), syclexp::source_language::sycl,
                                                           prelude + "\n#include \"" + file + "\"\n",
                                                           syclexp::properties{syclexp::include_files(file, text)});
   auto program =
-      syclexp::build(source, syclexp::properties{syclexp::build_options(options), syclexp::registered_names(name)});
-  return program.ext_oneapi_get_kernel(name);
+      syclexp::build(source, syclexp::properties{syclexp::build_options(options), syclexp::registered_names(names)});
+  std::vector<sycl::kernel> kernels;
+  for (const auto& name : names) kernels.push_back(program.ext_oneapi_get_kernel(name));
+  return kernels;
 }
 
 template <int dimensions>
@@ -113,7 +116,7 @@ PYBIND11_MODULE(sycl_compiler, module) {
   module.def("can_compile", &can_compile, py::arg("device"));
   module.def("in_order_queue", &in_order_queue, py::arg("context"), py::arg("device"));
   module.def("compile", &compile, py::arg("queue"), py::arg("prelude"), py::arg("file"), py::arg("text"),
-             py::arg("name"), py::arg("options"));
+             py::arg("names"), py::arg("options"));
   module.def("launch", &launch, py::arg("queue"), py::arg("kernel"), py::arg("addresses"), py::arg("sizes"),
              py::arg("groups"), py::arg("group"));
   module.def("wait", &wait, py::arg("queue"), py::arg("aside"));

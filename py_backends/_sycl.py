@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from dpctl.memory import MemoryUSMDevice
 
 TYPES = {"float32": "float", "float64": "double"}
+_CACHE_LINE = 64
+"""Alignment of a device's memory in bytes: no vector of 64 bytes lies in two lines."""
+_LITTLE = 2**24
+"""Bytes of scratch memory that a thread keeps in any case; more than this only while it needs a quarter of it."""
 _OPTIONS = ("-fno-sycl-id-queries-fit-in-int",)  # there may be more than 2^31 work items
 
 
@@ -30,8 +34,14 @@ class Memory:
     """Memory that a device can reach, kept until it is released."""
 
     address: int
+    size: int
+    """In bytes."""
     owner: Array | MemoryUSMDevice | None
     """What it belongs to: the caller's array where the device computes in place; None once it has been released."""
+
+
+Start = Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]], None]
+"""Starts a kernel on buffers and sizes, with so many groups, and items in a group: the fastest dimension first."""
 
 
 class Device(_contract.Device):
@@ -57,27 +67,41 @@ class Device(_contract.Device):
         self._of_thread = threading.local()
 
     def compiled(
-        self, text: KernelText, dtype: np.dtype[Any], prelude: str = ""
-    ) -> Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]], None]:
-        """Compile a function template, after a prelude: to be called with buffers, sizes, groups and group.
+        self,
+        text: KernelText,
+        dtype: np.dtype[Any],
+        names: Sequence[str],
+        prelude: str = "",
+        macros: Sequence[str] = (),
+    ) -> list[Start]:
+        """Compile function templates of a text, after a prelude, with macros such as `LANES=8`.
 
-        Groups and group name the fastest dimension first. Raises RuntimeError with the compiler's log,
-        BackendUnavailable where the device lacks the dtype.
+        Raises RuntimeError with the compiler's log, BackendUnavailable where the device lacks the dtype.
         """
         if dtype == np.float64 and not self._device.has_aspect_fp64:
             raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
-        name = f"{text.kernel}<{TYPES[dtype.name]}>"
-        function = self._compiler.compile(self._queue, prelude, text.path.name, text.text, name, _OPTIONS)
+        instances = [f"{name}<{TYPES[dtype.name]}>" for name in names]
+        options = [*_OPTIONS, *(f"-D{macro}" for macro in macros)]
+        kernels = self._compiler.compile(self._queue, prelude, text.path.name, text.text, instances, options)
+        return [self._start(kernel) for kernel in kernels]
 
-        def launch(
-            buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
-        ) -> None:
+    def _start(self, kernel: Any) -> Start:
+        def start(buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]) -> None:
             assert all(buffer.owner is not None for buffer in buffers), "memory that has been released"
             addresses = [buffer.address for buffer in buffers]
             # The last dimension of SYCL is the fastest.
-            self._compiler.launch(self._queue, function, addresses, sizes, groups[::-1], group[::-1])
+            self._compiler.launch(self._queue, kernel, addresses, sizes, groups[::-1], group[::-1])
 
-        return launch
+        return start
+
+    def scratch(self, size: int) -> Buffer:
+        """The calling thread's memory between kernels: of that many bytes at least, and kept for its next launch."""
+        kept: Memory | None = getattr(self._of_thread, "scratch", None)
+        if kept is None or not size <= kept.size <= max(4 * size, _LITTLE):
+            self.wait()  # an earlier launch may still use what is about to be given up
+            self._of_thread.scratch = None
+            kept = self._of_thread.scratch = self._memory_of_its_own(size)
+        return kept
 
     def upload(self, array: Array) -> Buffer:
         memory = self.allocate(array)
@@ -87,8 +111,8 @@ class Device(_contract.Device):
 
     def allocate(self, array: Array) -> Buffer:
         if self._in_place:
-            return Memory(array.ctypes.data, array)
-        return self._memory_of_its_own(array)
+            return Memory(array.ctypes.data, array.nbytes, array)
+        return self._memory_of_its_own(array.nbytes)
 
     def wait(self) -> None:
         self._compiler.wait(self._queue, self._aside)
@@ -100,19 +124,19 @@ class Device(_contract.Device):
             buffer.owner.copy_to_host(array.view(np.uint8))
 
     def release(self, buffer: Buffer) -> None:
+        if self._in_place:
+            self.wait()  # after an interrupted wait a kernel may still write to the caller's memory
         buffer.owner = None
 
-    def _memory_of_its_own(self, array: Array) -> Memory:
+    def _memory_of_its_own(self, size: int) -> Memory:
         from dpctl.memory import MemoryUSMDevice
 
         most = self._device.max_mem_alloc_size
-        if array.nbytes > most:
-            raise MemoryError(
-                f"{self._device.name} holds at most {most / 2**30:.1f} GiB in one array, not {array.nbytes / 2**30:.1f}"
-            )
-        size = max(array.nbytes, array.itemsize)  # there is no empty memory
-        usm = MemoryUSMDevice(size, queue=self._queue)
-        return Memory(usm.__sycl_usm_array_interface__["data"][0], usm)
+        if size > most:
+            name = self._device.name
+            raise MemoryError(f"{name} holds at most {most / 2**30:.1f} GiB in one array, not {size / 2**30:.1f}")
+        usm = MemoryUSMDevice(max(size, 1), alignment=_CACHE_LINE, queue=self._queue)  # there is no empty memory
+        return Memory(usm.__sycl_usm_array_interface__["data"][0], size, usm)
 
     @property
     def _queue(self) -> dpctl.SyclQueue:

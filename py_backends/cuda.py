@@ -120,7 +120,7 @@ class Emulation(_sycl.Device):
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
-        start = self.compiled(text, dtype, prelude)
+        (start,) = self.compiled(text, dtype, [text.kernel], prelude)
         work_items = text.work_items
         group = _three(work_items.group)
 

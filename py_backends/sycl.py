@@ -40,14 +40,27 @@ class Backend(_contract.Backend):
 
 
 class SyclDevice(_sycl.Device):
-    """A device of SYCL that runs SYCL kernels."""
+    """A device of SYCL that runs SYCL kernels.
+
+    form: for which kind of device its kernels are written, `CPU` or `GPU`; the device's own kind where None.
+    """
+
+    def __init__(self, device: dpctl.SyclDevice, threads: int, form: str | None = None) -> None:
+        super().__init__(device, threads)
+        self._form = form or ("CPU" if device.is_cpu else "GPU")
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        start = self.compiled(text, dtype)
-        work_items = text.work_items
+        stages = text.stages(self._form)
+        lanes = getattr(self._device, f"native_vector_width_{_sycl.TYPES[dtype.name]}")
+        names = [name for name, _ in stages.kernels]
+        starts = self.compiled(text, dtype, names, macros=[f"LANES={max(1, lanes)}"])
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            start(buffers, sizes, work_items.groups(text.named_sizes(sizes)), work_items.group)
+            named = text.named_sizes(sizes)
+            elements = stages.scratch_elements(named)
+            scratch = [] if elements is None else [self.scratch(elements * dtype.itemsize)]
+            for start, (_, work_items) in zip(starts, stages.kernels, strict=True):
+                start([*buffers, *scratch], sizes, work_items.groups(named), work_items.group)
 
         return launch
 

@@ -13,10 +13,12 @@ def can_compile(device: SyclDevice) -> bool:
 def in_order_queue(context: SyclContext, device: SyclDevice) -> SyclQueue:
     """A queue that runs its commands in order; `wait` raises the errors of its kernels."""
 
-def compile(queue: SyclQueue, prelude: str, file: str, text: str, name: str, options: Sequence[str]) -> Kernel:
-    """Compile SYCL source, after a prelude, for the queue's device.
+def compile(
+    queue: SyclQueue, prelude: str, file: str, text: str, names: Sequence[str], options: Sequence[str]
+) -> list[Kernel]:
+    """Compile SYCL source, after a prelude, for the queue's device: a kernel for each name.
 
-    `name` may be an instance of a template, as `vecadd<float>`; `file` is what errors call the text.
+    Names may be instances of templates, as `vecadd<float>`; `file` is what errors call the text.
     Raises RuntimeError with the compiler's log. The interpreter lock is free meanwhile.
     """
 
