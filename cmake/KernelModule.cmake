@@ -18,6 +18,11 @@ set(PY_BACKENDS_REASONS "")
 # and is not optimised together with the rest of the program, which could move its instructions there. Kernels do
 # not throw; without exceptions nothing of theirs is shared with the rest, not even the table that handles them.
 set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-exceptions)
+# `#pragma omp simd` needs no OpenMP library, so that every text may use it.
+check_cxx_compiler_flag(-fopenmp-simd PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
+if(PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
+  list(APPEND PY_BACKENDS_INSTANCE_FLAGS -fopenmp-simd)
+endif()
 if(PY_BACKENDS_X86_64)
   list(APPEND PY_BACKENDS_INSTANCE_FLAGS -march=x86-64 -mtune=generic)
 endif()

@@ -1,0 +1,185 @@
+// Register tiles for matmul in portable C++: what cpp and openmp share. The texts that include this say in which order
+// the tiles of c are computed, and by whom.
+//
+// A tile is a local array whose loops have constant ends: the compiler unrolls the loop over rows and makes vector
+// instructions of the one over columns. Every place in the array is then a constant, and the sums stay in registers
+// while p runs. So no intrinsics are needed, only the number and the width of the registers.
+//
+// Everything is in an unnamed namespace: one program holds this header compiled for several instruction sets, and the
+// linker must never replace the one by the other.
+#pragma once
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace {
+
+using Size = std::int64_t;
+
+#if defined(__AVX512F__)
+constexpr Size bytes_of_register = 64, height_of_tile = 14;  // 28 sums of 32 registers
+#elif defined(__AVX__)
+constexpr Size bytes_of_register = 32, height_of_tile = 6;  // 12 sums of 16
+#else
+constexpr Size bytes_of_register = 16, height_of_tile = 6;  // the same; 16 bytes are what SSE2, Neon and VSX have
+#endif
+
+/// The tile of c that stays in registers: as many sums as there are registers, less those for a and b.
+template <typename T>
+struct Tile {
+  static constexpr Size height = height_of_tile, width = 2 * bytes_of_register / Size(sizeof(T));
+};
+
+/// A band is the rows of a that make a tile of c, over the depth of one pass. Its copy is to stay in the first-level
+/// cache, of 32 KiB or more, while b passes by: this is its longest row, in cache lines.
+constexpr Size bytes_of_line = 64, lines_of_band = 28 * 1024 / height_of_tile / bytes_of_line;
+
+template <typename T>
+struct Band {
+  static constexpr Size depth = lines_of_band * bytes_of_line / Size(sizeof(T));
+  /// From one row to the next: an odd number of lines, since rows a power of two apart share few places in a cache.
+  static constexpr Size stride = (lines_of_band | 1) * bytes_of_line / Size(sizeof(T));
+
+  alignas(bytes_of_line) T rows[height_of_tile * stride];
+};
+
+Size least(Size x, Size y) { return x < y ? x : y; }
+Size parts(Size x, Size part) { return (x + part - 1) / part; }
+
+/// Where a tile reads: element (i, p) of a is a[i * a_stride + p], element (p, j) of b is b[p * b_stride + j].
+template <typename T>
+struct Operands {
+  const T* a;
+  Size a_stride;
+  const T* b;
+  Size b_stride;
+};
+
+/// Where a tile is written: its upper left corner, its columns that exist, and whether it adds to what is there.
+template <typename T>
+struct Result {
+  T* c;
+  Size stride, columns;
+  bool add;
+};
+
+/// c = a b, or c += a b, for `height` rows and the columns of a tile, all of which b has.
+template <typename T, bool packed, int height>
+void multiply_tile(Operands<T> in, Size depth, Result<T> out) {
+  constexpr int width = Tile<T>::width;
+  if (packed) in.a_stride = Band<T>::stride, in.b_stride = width;  // constants, for the compiler
+  T sum[height][width];
+#pragma GCC unroll 16
+  for (int i = 0; i < height; ++i) {
+#pragma omp simd
+    for (int j = 0; j < width; ++j) sum[i][j] = 0;
+  }
+  for (Size p = 0; p < depth; ++p) {
+    const T* const row = in.b + p * in.b_stride;
+#pragma GCC unroll 16
+    for (int i = 0; i < height; ++i) {
+      const T factor = in.a[i * in.a_stride + p];
+#pragma omp simd
+      for (int j = 0; j < width; ++j) sum[i][j] += factor * row[j];
+    }
+  }
+  if (out.columns < width) {
+    for (int i = 0; i < height; ++i, out.c += out.stride) {
+      for (Size j = 0; j < out.columns; ++j) out.c[j] = out.add ? out.c[j] + sum[i][j] : sum[i][j];
+    }
+    return;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < height; ++i) {
+    T* const row = out.c + i * out.stride;
+#pragma omp simd
+    for (int j = 0; j < width; ++j) row[j] = out.add ? row[j] + sum[i][j] : sum[i][j];
+  }
+}
+
+/// The tile for a number of rows that is known only now.
+template <typename T, bool packed, int height = Tile<T>::height>
+void multiply_rows(Size rows, Operands<T> in, Size depth, Result<T> out) {
+  if (rows == height) return multiply_tile<T, packed, height>(in, depth, out);
+  if constexpr (height > 1) multiply_rows<T, packed, height - 1>(rows, in, depth, out);
+}
+
+template <typename T>
+void copy(const T* from, Size count, T* to) {
+#pragma omp simd
+  for (Size j = 0; j < count; ++j) to[j] = from[j];
+}
+
+template <typename T>
+void pack_band(const T* a, Size stride, Size rows, Size depth, Band<T>& to) {
+  for (Size i = 0; i < rows; ++i) copy(a + i * stride, depth, to.rows + i * Band<T>::stride);
+}
+
+/// A panel of b: as many columns as a tile has, by rows. Columns that b has not are zeros: so a ragged tile is computed
+/// like any other, and only its part of c is written.
+template <typename T>
+void pack_panel(const T* b, Size stride, Size depth, Size columns, T* to) {
+  constexpr Size width = Tile<T>::width;
+  for (Size p = 0; p < depth; ++p, b += stride, to += width) {
+    if (columns == width) {
+      copy(b, width, to);
+    } else {
+      for (Size j = 0; j < width; ++j) to[j] = j < columns ? b[j] : T(0);
+    }
+  }
+}
+
+/// The band times the panels of one block of b, `columns` wide, into the rows of c that begin at `c`.
+template <typename T>
+void multiply_band(const Band<T>& band, Size rows, const T* panels, Size columns, Size depth, T* c, Size n, bool add) {
+  constexpr Size width = Tile<T>::width;
+  for (Size j = 0; j < columns; j += width) {
+    const Operands<T> in = {band.rows, Band<T>::stride, panels + j * depth, width};
+    multiply_rows<T, true>(rows, in, depth, {c + j, n, least(width, columns - j), add});
+  }
+}
+
+/// Columns of b whose panels fill half of the second-level cache, from which every band reads them again.
+template <typename T>
+Size columns_of_block(Size depth) {
+  static const Size found = sysconf(_SC_LEVEL2_CACHE_SIZE), cache = found > 0 ? found : Size(1) << 20;
+  const Size panels = cache / 2 / (depth * Tile<T>::width * Size(sizeof(T)));
+  return (panels > 0 ? panels : 1) * Tile<T>::width;
+}
+
+/// Memory for panels, kept by each thread for its next call: taking it anew would cost more than a small product.
+struct Workspace {
+  void* memory = nullptr;
+  Size bytes = 0;
+
+  /// Memory for so many elements, or null.
+  template <typename T>
+  T* hold(Size elements) {
+    constexpr Size page = 4096;
+    if (bytes < elements * Size(sizeof(T))) {
+      free(memory);
+      bytes = parts(elements * Size(sizeof(T)), page) * page;
+      memory = aligned_alloc(page, bytes);
+      if (memory == nullptr) bytes = 0;
+    }
+    return static_cast<T*>(memory);
+  }
+  ~Workspace() { free(memory); }
+};
+thread_local Workspace workspace;
+
+/// What a product of these sizes is worth: packing where every element is used often, threads where there is much to do.
+struct Plan {
+  bool pack, share;
+
+  static Plan of(Size m, Size n, Size k, Size height, Size width) {
+    constexpr double few_to_pack = 96.0 * 96 * 96, few_to_share = 160.0 * 160 * 160;
+    constexpr Size few_deep = 32;
+    const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    return {work > few_to_pack && m > height && n > width && k > few_deep, work > few_to_share};
+  }
+};
+
+}  // namespace

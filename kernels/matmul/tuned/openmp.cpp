@@ -1,0 +1,82 @@
+// matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
+// Idea: a tile of c stays in vector registers while p runs (blocked.hpp); threads take bands of c that are one tile high.
+// Model: directives alone: `simd` makes vector instructions of the loops over columns, `for` shares first the packing
+//   of b and then the bands among threads, which take the next one whenever they are done.
+// Memory: b is packed into panels that the tile reads in order, in blocks that stay in the second-level cache; a thread
+//   copies its band of a into the first-level cache. (Goto and van de Geijn, Anatomy of high-performance matrix
+//   multiplication, ACM TOMS 34, 2008, with the parts of a and b exchanged.) Small or thin matrices are not packed.
+// Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c; the last band
+//   has tiles of its own height.
+#include <omp.h>
+
+#include <cstdint>
+
+#include "blocked.hpp"
+
+namespace {
+
+/// Columns of b that are packed at once: some megabytes of the last-level cache.
+constexpr Size most_columns = 4096;
+
+/// Matrices that are read where they are: little would be read twice, or all stays in the caches whatever the order.
+template <typename T>
+bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, bool share) {
+  constexpr Size height = Tile<T>::height, width = Tile<T>::width;
+  const Size ragged = n / width * width;  // where the panel begins that has to be filled up
+  T* const panel = workspace.hold<T>(Band<T>::depth * width);
+  if (panel == nullptr) return false;
+  Size p0 = 0;
+  do {
+    const Size depth = least(Band<T>::depth, k - p0);
+    if (ragged < n) pack_panel(b + p0 * n + ragged, n, depth, n - ragged, panel);
+#pragma omp parallel for collapse(2) schedule(static) if (share)
+    for (Size j = 0; j < n; j += width) {
+      for (Size i = 0; i < m; i += height) {
+        const T* const rows = a + i * k + p0;
+        const Operands<T> in =
+            j < ragged ? Operands<T>{rows, k, b + p0 * n + j, n} : Operands<T>{rows, k, panel, width};
+        multiply_rows<T, false>(least(height, m - i), in, depth, {c + i * n + j, n, least(width, n - j), p0 > 0});
+      }
+    }
+    p0 += depth;
+  } while (p0 < k);
+  return true;
+}
+
+}  // namespace
+
+template <typename T>
+static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr Size width = Tile<T>::width;
+  const Plan plan = Plan::of(m, n, k, Tile<T>::height, width);
+  if (m == 0 || n == 0) return true;
+  if (!plan.pack) return multiply_in_place(a, b, c, m, n, k, plan.share);
+  const Size threads = plan.share ? omp_get_max_threads() : 1;
+  const Size bands = parts(parts(m, Tile<T>::height), threads) * threads;  // as many for each thread
+  const Size height = parts(m, bands);
+  const Size most_depth = parts(k, parts(k, Band<T>::depth)), block = columns_of_block<T>(most_depth);
+  T* const packed = workspace.hold<T>(most_depth * least(most_columns, parts(n, width) * width));
+  if (packed == nullptr) return false;
+#pragma omp parallel if (plan.share)
+  for (Size j0 = 0; j0 < n; j0 += most_columns) {
+    const Size columns = least(most_columns, n - j0);
+    for (Size p0 = 0; p0 < k; p0 += most_depth) {
+      const Size depth = least(most_depth, k - p0);
+#pragma omp for schedule(static)
+      for (Size j = 0; j < columns; j += width) {
+        pack_panel(b + p0 * n + j0 + j, n, depth, least(width, columns - j), packed + j * depth);
+      }
+#pragma omp for collapse(2) schedule(dynamic)
+      for (Size j = 0; j < columns; j += block) {
+        for (Size i = 0; i < m; i += height) {
+          const Size rows = least(height, m - i);
+          Band<T> band;
+          pack_band(a + i * k + p0, k, rows, depth, band);
+          T* const corner = c + i * n + j0 + j;
+          multiply_band(band, rows, packed + j * depth, least(block, columns - j), depth, corner, n, p0 > 0);
+        }
+      }
+    }
+  }
+  return true;
+}
