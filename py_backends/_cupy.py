@@ -1,0 +1,101 @@
+"""NVIDIA's GPUs through CuPy, for the backends that compute with it: which there are, and memory on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from py_backends import _contract, _nvidia_driver
+from py_backends._contract import Array, BackendUnavailable, Buffer, KernelFault, Target
+
+if TYPE_CHECKING:
+    import cupy
+
+
+def targets() -> list[Target]:
+    """Every GPU by name, available or not; empty where there is no driver, or it has no GPU."""
+    driver = _nvidia_driver.driver()
+    try:
+        version = f"{_version(driver)}, driver for CUDA {_dotted(driver.version)}"
+    except BackendUnavailable as missing:
+        return [
+            Target(name, device, reason=missing.reason, fix=missing.fix, available=False)
+            for name, device in zip(driver.targets, driver.devices, strict=True)
+        ]
+    return [Target(name, device, version) for name, device in zip(driver.targets, driver.devices, strict=True)]
+
+
+def ordinal(target: str) -> int:
+    """The number that CUDA gives to a GPU; BackendUnavailable where it, its driver or CuPy is not there."""
+    driver = _nvidia_driver.driver()
+    if driver.reason is not None:
+        raise BackendUnavailable(driver.reason, driver.fix)
+    _version(driver)
+    if target not in driver.targets:
+        raise BackendUnavailable(f"CUDA has no device {target}", f"there are {', '.join(driver.targets)}")
+    return driver.targets.index(target)
+
+
+@dataclass
+class Memory:
+    """Memory of a GPU; None once it has been released."""
+
+    array: cupy.ndarray | None
+
+
+class Gpu(_contract.Device):
+    """One NVIDIA GPU. Buffers are `Memory`. Kernels run on the calling thread's current stream of CuPy."""
+
+    def __init__(self, number: int) -> None:
+        import cupy
+
+        self._cupy = cupy
+        self._gpu = cupy.cuda.Device(number)
+
+    def upload(self, array: Array) -> Buffer:
+        memory = self.allocate(array)
+        if array.size:
+            with self._gpu:
+                memory.array.set(array)
+                self._cupy.cuda.get_current_stream().synchronize()
+        return memory
+
+    def allocate(self, array: Array) -> Buffer:
+        with self._gpu:
+            return Memory(self._cupy.empty(array.size, array.dtype))
+
+    def wait(self) -> None:
+        try:
+            with self._gpu:
+                self._cupy.cuda.get_current_stream().synchronize()
+        except self._cupy.cuda.runtime.CUDARuntimeError as error:  # an illegal address, for instance
+            raise KernelFault(str(error)) from error
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        if array.size:
+            with self._gpu:
+                buffer.array.get(out=array)
+                self._cupy.cuda.get_current_stream().synchronize()
+
+    def release(self, buffer: Buffer) -> None:
+        buffer.array = None
+
+
+def _version(driver: _nvidia_driver.Driver) -> str:
+    """CuPy's version, once it is known to work with that driver; BackendUnavailable where it does not."""
+    fix = f'pip install "py-backends[{driver.extra}]"'
+    try:
+        import cupy
+    except ImportError as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == "cupy"
+        raise BackendUnavailable("CuPy is not installed" if absent else f"CuPy: {error}", fix) from error
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+        cupy.cuda.nvrtc.getVersion()
+    except (RuntimeError, ImportError, OSError) as error:  # a CuPy for another CUDA, or without its compiler
+        raise BackendUnavailable(f"CuPy {cupy.__version__} does not work here: {error}", fix) from error
+    return f"CuPy {cupy.__version__}"
+
+
+def _dotted(version: tuple[int, int] | None) -> str:
+    return ".".join(map(str, version)) if version else "unknown"
