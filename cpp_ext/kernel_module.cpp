@@ -8,16 +8,15 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "instance.hpp"
-
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
+#include "launch.hpp"
+#include "shortcut.hpp"
 
 #define INSTANCE(symbol) extern const Instance symbol;
 #include "instances.inc"
@@ -31,24 +30,6 @@ const Instance* const instances[] = {
 #define INSTANCE(symbol) &symbol,
 #include "instances.inc"
 #undef INSTANCE
-};
-
-/// For as long as it lives, parallel regions that the calling thread starts have `threads` threads.
-class ThreadLimit {
- public:
-#if defined(_OPENMP)
-  explicit ThreadLimit(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
-  ~ThreadLimit() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-#else
-  explicit ThreadLimit(int) {}
-#endif
-
- public:
-  ThreadLimit(const ThreadLimit&) = delete;
-  ThreadLimit& operator=(const ThreadLimit&) = delete;
 };
 
 /// A Python sequence, as a list or tuple whose items are reached without calls.
@@ -112,20 +93,16 @@ class Kernel {
       if (PyErr_Occurred()) throw py::error_already_set();
       if (lengths[at] < 0) throw py::value_error("a size is negative: " + std::to_string(lengths[at]));
     }
-    if (!run(arrays.data(), lengths.data(), threads)) {
-      const std::string place = std::string("kernels/") + instance_.kernel + "/" + instance_.variant;
-      PyErr_SetString(PyExc_MemoryError, ("no memory for the workspace of " + place).c_str());
-      throw py::error_already_set();
-    }
+    const UniformKernel kernel = double_precision_ ? instance_.float64 : instance_.float32;
+    if (!launch(instance_, kernel, arrays.data(), lengths.data(), threads)) throw py::error_already_set();
+  }
+
+  /// A function that runs the kernel, in the dtype of its arrays, on those that it can take as they are.
+  py::object shortcut(const Shortcut::Shapes& shapes, bool in_place, int threads) const {
+    return Shortcut::function(std::make_unique<Shortcut>(instance_, shapes, in_place, threads));
   }
 
  private:
-  bool run(void* const* arrays, const std::int64_t* sizes, int threads) const {
-    const py::gil_scoped_release unlocked;
-    const ThreadLimit limit(threads);
-    return (double_precision_ ? instance_.float64 : instance_.float32)(arrays, sizes);
-  }
-
   const Instance& instance_;
   bool double_precision_;
 };
@@ -164,7 +141,8 @@ PYBIND11_MODULE(MODULE_NAME, module) {
       .def_property_readonly("instruction_set", &Kernel::instruction_set)
       .def_property_readonly("dtype", &Kernel::dtype)
       .def_property_readonly("sha256", &Kernel::sha256)
-      .def("__call__", &Kernel::operator(), py::arg("buffers"), py::arg("sizes"), py::arg("threads"));
+      .def("__call__", &Kernel::operator(), py::arg("buffers"), py::arg("sizes"), py::arg("threads"))
+      .def("shortcut", &Kernel::shortcut, py::arg("shapes"), py::arg("in_place"), py::arg("threads"));
   module.def("kernels", &kernels);
   module.def("instruction_sets", &instruction_sets);
 }

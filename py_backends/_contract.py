@@ -33,6 +33,12 @@ Launch = Callable[[Sequence[Buffer], Sequence[int]], None]
 kernel has ended: `Device.wait` waits for it."""
 
 
+Shortcut = Callable[[Array, Array, Array | None], Array | None]
+"""Runs a prepared kernel on its inputs and output (None: a new array), as they are, and returns the output. Or returns
+None, having done nothing, where one of them is not plainly fit: then its caller looks closer, and says what is wrong.
+"""
+
+
 class BackendUnavailable(RuntimeError):
     """A backend or target that is not there; says why, and what would bring it."""
 
@@ -79,6 +85,18 @@ class Reference:
     overflow: Array | None = None
 
 
+class _UnknownSize:
+    """Stands for a size that may be any. It can be passed on; to compute with it or to look at it is a TypeError."""
+
+    __hash__ = None  # type: ignore[assignment]  # as for every class that defines equality and no hash
+
+    def __bool__(self) -> bool:
+        raise TypeError("a size that may be any is neither true nor false")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("a size that may be any equals nothing")
+
+
 class Problem(ABC):
     """What a kernel computes, apart from any backend.
 
@@ -102,7 +120,22 @@ class Problem(ABC):
 
     @abstractmethod
     def sizes(self, *inputs: Array) -> tuple[int, ...]:
-        """The sizes that fit `inputs`; ValueError with one clear line where none do."""
+        """The sizes whose `shapes` the inputs have; ValueError with one clear line where there are none."""
+
+    def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
+        """The shapes for any sizes: for each array and dimension, which of the sizes it is.
+
+        None where a dimension is something else, and where the inputs do not tell every size.
+        """
+        unknown = [_UnknownSize() for _ in self.dimensions]
+        number = {id(size): at for at, size in enumerate(unknown)}
+        try:
+            shapes = self.shapes(unknown)  # type: ignore[arg-type]  # they stand for numbers
+            found = tuple(tuple(number[id(size)] for size in shape) for shape in shapes)
+        except (TypeError, KeyError):
+            return None
+        told = {size for shape in found[:-1] for size in shape}
+        return found if len(told) == len(unknown) else None
 
     @abstractmethod
     def reference(self, inputs: Sequence[Array]) -> Reference:
@@ -321,6 +354,13 @@ class Device(ABC):
 
 class HostDevice(Device):
     """A device that computes in the caller's own memory, at once: nothing to move, nothing to wait for."""
+
+    def shortcut(self, text: KernelText) -> Shortcut | None:
+        """A quicker way to run a prepared kernel, in either dtype, than to look at its arrays in Python.
+
+        None where there is none.
+        """
+        return None
 
     def upload(self, array: Array) -> Buffer:
         return array

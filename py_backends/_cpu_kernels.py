@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from py_backends import _compiled
-from py_backends._contract import BackendUnavailable, Buffer, HostDevice, KernelText, Launch, Target
+from py_backends._contract import BackendUnavailable, Buffer, HostDevice, KernelText, Launch, Shortcut, Target
 
-Kernel = Callable[[Sequence[Buffer], Sequence[int], int], None]
+if TYPE_CHECKING:
+    from py_backends._compiled.kernel_module import Kernel
 
 
 class Device(HostDevice):
@@ -38,6 +39,13 @@ class Device(HostDevice):
             kernel(buffers, sizes, threads)
 
         return launch
+
+    def shortcut(self, text: KernelText) -> Shortcut | None:
+        shapes = text.problem.size_of_each_dimension()
+        if shapes is None:
+            return None
+        kernel, _ = self._kernels[text.kernel, text.variant, self._instruction_set, "float32"]
+        return kernel.shortcut(shapes, text.problem.in_place, self._threads)
 
 
 def instruction_sets(module: str) -> list[tuple[str, str, bool]]:

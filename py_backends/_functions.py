@@ -6,10 +6,10 @@ Devices are opened once and kernels prepared once, and then used by all threads 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from py_backends._contract import (
     HostDevice,
     Launch,
     Problem,
+    Shortcut,
     Target,
     whole_number,
 )
@@ -34,8 +35,14 @@ _lock = Lock()
 """Guards the caches below: a device is opened, and a kernel compiled, by one thread only."""
 _devices: dict[tuple[str, str, int], Device] = {}
 _launches: dict[tuple[Device, str, str, str], Launch] = {}
-_ready: dict[tuple[Any, ...], tuple[Device, Launch]] = {}
-"""What callers asked for before, as they asked for it: looking that up is all that a further call does."""
+
+_Asked = tuple[str, str, str | None, str | None, int | None, type]
+"""What a caller asks for, in the caller's words: kernel, backend, variant, target, threads and the type of that."""
+_ready: dict[tuple[_Asked, str], tuple[Device, Launch]] = {}
+"""What was asked for before, and in which dtype (a character): looking that up is all that a further call does."""
+_shortcuts: dict[_Asked, Shortcut] = {}
+"""What was asked for before where the device has a shortcut. It is tried before anything else is looked at."""
+_Value = TypeVar("_Value")
 
 
 @cache
@@ -53,11 +60,14 @@ def function(kernel: str) -> Callable[..., Array]:
         threads: int | None = None,
         out: Array | None = None,
     ) -> Array:
+        asked = (kernel, backend, variant, target, threads, type(threads))  # 2.0 threads are refused, and 2.0 == 2
+        shortcut = _known(_shortcuts, asked)
+        if shortcut is not None and (made := shortcut(a, b, out)) is not None:
+            return made
         sizes = problem.sizes(*_inputs(a, b))
         shape = problem.shapes(sizes)[-1]
         _check_output(problem, (a, b), out, shape)
-        asked = (kernel, backend, variant, target, threads, a.dtype.char)
-        device, launch = _ready.get(asked) or _prepare(asked)
+        device, launch = _known(_ready, (asked, a.dtype.char)) or _prepare(asked, a.dtype)
         result = np.empty(shape, a.dtype) if out is None else out
         direct = out is None or _usable_in_place(out, (a, b))
         memory = result if direct else np.empty(shape, a.dtype)
@@ -144,9 +154,15 @@ def _in_order(array: Array) -> bool:
     return flags.c_contiguous and flags.aligned
 
 
-def _prepare(asked: tuple[str, str, str | None, str | None, int | None, str]) -> tuple[Device, Launch]:
-    kernel, backend, variant, target, threads, character = asked
-    dtype = np.dtype(character)
+def _known(table: Mapping[Any, _Value], asked: Any) -> _Value | None:
+    try:
+        return table.get(asked)
+    except TypeError:  # a list, for instance, is no name of anything; _prepare has the words for it
+        return None
+
+
+def _prepare(asked: _Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
+    kernel, backend, variant, target, threads, _ = asked
     texts = _discovery.kernel_texts(kernel, _known_backend(backend))
     if not texts:
         raise ValueError(f"{backend} has no {kernel}")
@@ -161,7 +177,10 @@ def _prepare(asked: tuple[str, str, str | None, str | None, int | None, str]) ->
         launch = _launches.get(key)
         if launch is None:
             launch = _launches[key] = device.prepare(texts[chosen], dtype)
-        _ready[asked] = device, launch
+        _ready[asked, dtype.char] = device, launch
+        shortcut = device.shortcut(texts[chosen]) if isinstance(device, HostDevice) else None
+        if shortcut is not None:
+            _shortcuts[asked] = shortcut
     return device, launch
 
 

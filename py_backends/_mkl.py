@@ -17,16 +17,16 @@ _INTEL_LAYER, _GNU_LAYER = 0, 3
 """MKL_THREADING_INTEL and MKL_THREADING_GNU in mkl_service.h."""
 
 
-class _Elements:
+class _Elements(ctypes.c_void_p):
     """The type of a parameter that is a NumPy array: C sees the address of its first element.
 
     `array.ctypes.data` would take longer than MKL takes for a small matrix. The address is what follows the head that
     every Python object has: PyArrayObject_fields in NumPy's ndarraytypes.h, which extensions are compiled against.
     """
 
-    @staticmethod
-    def from_param(array: Array) -> ctypes.c_void_p:
-        return ctypes.c_void_p.from_address(id(array) + object.__basicsize__)
+    @classmethod
+    def from_param(cls, array: Array, /) -> _Elements:
+        return cls.from_address(id(array) + object.__basicsize__)
 
 
 @cache

@@ -1,6 +1,6 @@
 """What every extension module made of kernel texts offers; cpp_ext/kernel_module.cpp. For type checkers only."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -31,6 +31,19 @@ class Kernel:
     def sha256(self) -> str:
         """SHA-256 of the text that was compiled, in hexadecimal."""
     def __call__(self, buffers: Sequence[NDArray[Any]], sizes: Sequence[int], threads: int) -> None: ...
+    def shortcut(
+        self, shapes: Sequence[Sequence[int]], in_place: bool, threads: int
+    ) -> Callable[..., NDArray[Any] | None]:
+        """A function of the kernel's inputs and its output, or None for a new one: runs it and returns the output.
+
+        It returns None, having done nothing, unless all arrays are of NumPy's own class, of one dtype (either that the
+        kernel was compiled for), C-contiguous and aligned, of fitting shapes, and the output is writable and shares no
+        byte with an input, or, where `in_place`, is one. It may be called by several threads at once, and runs the
+        kernel without the interpreter lock. Raises MemoryError where the kernel found no memory for its own use.
+
+        `shapes`: dimension d of array i has size number shapes[i][d]. Raises ValueError for shapes that do not fit the
+        kernel, or inputs that do not tell every size, and less than one thread.
+        """
 
 def kernels() -> list[Kernel]:
     """All the module's kernels, for CPUs that this one may not be."""

@@ -1,0 +1,52 @@
+// How a module runs one of its kernels: on a number of threads, and without the interpreter lock.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <string>
+
+#include "instance.hpp"
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+namespace {
+
+/// For as long as it lives, parallel regions that the calling thread starts have `threads` threads.
+class ThreadLimit {
+ public:
+#if defined(_OPENMP)
+  explicit ThreadLimit(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  ~ThreadLimit() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+#else
+  explicit ThreadLimit(int) {}
+#endif
+
+ public:
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+};
+
+/// Run a kernel on data of the caller, who holds the interpreter lock, and references that keep the data alive.
+/// Returns false, with Python's MemoryError set, where the kernel found no memory for its own use.
+inline bool launch(const Instance& instance, UniformKernel kernel, void* const* arrays, const std::int64_t* sizes,
+                   int threads) {
+  PyThreadState* const unlocked = PyEval_SaveThread();
+  bool done;
+  {
+    const ThreadLimit limit(threads);
+    done = kernel(arrays, sizes);
+  }
+  PyEval_RestoreThread(unlocked);
+  if (!done) {
+    PyErr_Format(PyExc_MemoryError, "no memory for the workspace of kernels/%s/%s", instance.kernel, instance.variant);
+  }
+  return done;
+}
+
+}  // namespace

@@ -1,0 +1,159 @@
+// The shortcut from a Python call to a compiled kernel, for arrays that the kernel can take as they are.
+//
+// For a small array, looking at it in Python takes longer than the kernel. Here that takes a fraction of a microsecond;
+// whatever is not plainly fit is left to Python, which knows what to do with it and what to say.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "launch.hpp"
+
+namespace {
+
+class Shortcut {
+ public:
+  /// Dimension d of array i has size number `shapes[i][d]`.
+  using Shapes = std::vector<std::vector<int>>;
+
+  Shortcut(const Instance& instance, Shapes shapes, bool in_place, int threads)
+      : instance_(instance), shapes_(std::move(shapes)), in_place_(in_place), threads_(threads) {
+    check_shapes();
+    if (threads < 1) throw pybind11::value_error("a kernel runs on at least one thread");
+  }
+
+  /// The Python function: of the inputs and the output, or None for a new one. Returns the output, or None, having done
+  /// nothing, where an array is not plainly fit.
+  static pybind11::object function(std::unique_ptr<Shortcut> shortcut) {
+    static PyMethodDef definition = {
+        "shortcut", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&called)), METH_FASTCALL,
+        "Run the kernel on its inputs and its output, or None for a new one; the output, or None if it declines."};
+    pybind11::capsule self(shortcut.get(), [](void* owned) { delete static_cast<Shortcut*>(owned); });
+    shortcut.release();
+    PyObject* const made = PyCFunction_New(&definition, self.ptr());
+    if (made == nullptr) throw pybind11::error_already_set();
+    return pybind11::reinterpret_steal<pybind11::object>(made);
+  }
+
+ private:
+  using Array = pybind11::detail::PyArray_Proxy;
+  using Numpy = pybind11::detail::npy_api;
+
+  static PyObject* called(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+    return static_cast<const Shortcut*>(PyCapsule_GetPointer(self, nullptr))->call(given, count);
+  }
+
+  static PyObject* decline() { Py_RETURN_NONE; }
+
+  PyObject* call(PyObject* const* given, Py_ssize_t count) const {
+    if (count != instance_.arrays || Py_TYPE(given[0]) != numpy_.PyArray_Type_) return decline();
+    PyObject* const dtype = array(given[0])->descr;
+    if (dtype != float32_.ptr() && dtype != float64_.ptr()) return decline();
+    const auto last = static_cast<std::size_t>(count - 1);
+    std::array<std::int64_t, most_arguments> sizes;
+    sizes.fill(unknown);
+    for (std::size_t at = 0; at < last; ++at) {
+      if (!fits(given[at], dtype, shapes_[at], sizes)) return decline();
+    }
+    pybind11::object output;
+    if (given[last] == Py_None) {
+      output = empty(dtype, shapes_[last], sizes);
+      if (!output) return decline();
+    } else {
+      if (!fits(given[last], dtype, shapes_[last], sizes) || !writable(given[last])) return decline();
+      for (std::size_t at = 0; at < last; ++at) {
+        if (!apart(array(given[at]), array(given[last]))) return decline();
+      }
+      output = pybind11::reinterpret_borrow<pybind11::object>(given[last]);
+    }
+    std::array<void*, most_arguments> data;
+    for (std::size_t at = 0; at < last; ++at) data[at] = array(given[at])->data;
+    data[last] = array(output.ptr())->data;
+    const UniformKernel kernel = dtype == float64_.ptr() ? instance_.float64 : instance_.float32;
+    if (!launch(instance_, kernel, data.data(), sizes.data(), threads_)) return nullptr;
+    return output.release().ptr();
+  }
+
+  static const Array* array(PyObject* item) { return pybind11::detail::array_proxy(item); }
+
+  /// Whether an array is just what the kernel takes. Sizes that are unknown yet become known by it.
+  bool fits(PyObject* item, PyObject* dtype, const std::vector<int>& shape,
+            std::array<std::int64_t, most_arguments>& sizes) const {
+    if (Py_TYPE(item) != numpy_.PyArray_Type_) return false;  // nor a subclass, which may mean something else
+    const Array* const given = array(item);
+    constexpr int needed = Numpy::NPY_ARRAY_C_CONTIGUOUS_ | Numpy::NPY_ARRAY_ALIGNED_;
+    if (given->descr != dtype || (given->flags & needed) != needed) return false;
+    if (given->nd != static_cast<int>(shape.size())) return false;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      std::int64_t& size = sizes[static_cast<std::size_t>(shape[d])];
+      if (size == unknown) size = given->dimensions[d];
+      if (size != given->dimensions[d]) return false;
+    }
+    return true;
+  }
+
+  static bool writable(PyObject* item) {
+    constexpr int warns = static_cast<int>(1u << 31);  // NPY_ARRAY_WARN_ON_WRITE
+    return (array(item)->flags & (Numpy::NPY_ARRAY_WRITEABLE_ | warns)) == Numpy::NPY_ARRAY_WRITEABLE_;
+  }
+
+  /// Whether the kernel may write to `output` while it reads `input`: they share no byte, or every one, alike.
+  bool apart(const Array* input, const Array* output) const {
+    const std::uintptr_t reads = address(input), writes = address(output);
+    if (reads + bytes(input) <= writes || writes + bytes(output) <= reads) return true;
+    return in_place_ && reads == writes && input->nd == output->nd &&
+           std::equal(input->dimensions, input->dimensions + input->nd, output->dimensions);
+  }
+
+  static std::uintptr_t address(const Array* array) { return reinterpret_cast<std::uintptr_t>(array->data); }
+
+  std::uintptr_t bytes(const Array* array) const {
+    std::uintptr_t count = array->descr == float64_.ptr() ? sizeof(double) : sizeof(float);
+    for (int d = 0; d < array->nd; ++d) count *= static_cast<std::uintptr_t>(array->dimensions[d]);
+    return count;
+  }
+
+  /// A new array; null, and no error, where NumPy has none to give.
+  pybind11::object empty(PyObject* dtype, const std::vector<int>& shape,
+                         const std::array<std::int64_t, most_arguments>& sizes) const {
+    std::array<Py_intptr_t, most_arguments> dimensions;
+    for (std::size_t d = 0; d < shape.size(); ++d) dimensions[d] = sizes[static_cast<std::size_t>(shape[d])];
+    Py_INCREF(dtype);  // NumPy takes this reference
+    PyObject* const made = numpy_.PyArray_NewFromDescr_(numpy_.PyArray_Type_, dtype, static_cast<int>(shape.size()),
+                                                        dimensions.data(), nullptr, nullptr, 0, nullptr);
+    if (made == nullptr) PyErr_Clear();
+    return pybind11::reinterpret_steal<pybind11::object>(made);
+  }
+
+  /// Every array has its shape, and the inputs tell every size: what `call` builds on.
+  void check_shapes() const {
+    if (static_cast<int>(shapes_.size()) != instance_.arrays) throw pybind11::value_error("a shape for each array");
+    std::vector<bool> told(static_cast<std::size_t>(instance_.sizes), false);
+    for (std::size_t at = 0; at < shapes_.size(); ++at) {
+      if (shapes_[at].size() > most_arguments) throw pybind11::value_error("too many dimensions");
+      for (const int size : shapes_[at]) {
+        if (size < 0 || size >= instance_.sizes) throw pybind11::value_error("no such size");
+        if (at + 1 < shapes_.size()) told[static_cast<std::size_t>(size)] = true;
+      }
+    }
+    if (std::find(told.begin(), told.end(), false) != told.end()) throw pybind11::value_error("a size in no input");
+  }
+
+  static constexpr std::int64_t unknown = -1;
+
+  const Instance& instance_;
+  const Shapes shapes_;
+  const bool in_place_;
+  const int threads_;
+  const Numpy& numpy_ = Numpy::get();
+  const pybind11::dtype float32_ = pybind11::dtype::of<float>(), float64_ = pybind11::dtype::of<double>();
+};
+
+}  // namespace
