@@ -19,10 +19,10 @@ import py_backends
 from benchmarks import goals
 from benchmarks.figures import Figure, figure
 from benchmarks.measure import Measurement, Progress, Run
-from benchmarks.table import print_goals, print_sizes, rate
+from benchmarks.table import print_all, rate
 from py_backends._contract import MOST_THREADS
 from py_backends.harness import machine
-from py_backends.harness.results import write_whole
+from py_backends.harness.results import Report, write_whole
 from py_backends.report import table
 
 KERNELS = ("matmul", "vecadd")
@@ -41,54 +41,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 0 when measured, whatever was reached, and SystemExit(2) for wrong usage."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     options = _parser().parse_args(arguments)
+    report = Report(
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        package_version=py_backends.__version__,
+        machine={"busy_cpus": machine.busy_cpus(), **machine.describe()},
+        settings={
+            "seed": options.seed,
+            "threads": options.threads or machine.cpus(),
+            "budget_seconds": options.budget,
+            "rounds": options.rounds,
+            "command": shlex.join(["python -m benchmarks", *arguments]),
+        },
+    )
     begin = monotonic()
     chosen = [
         goal
         for goal in goals.goals(options.dtype, options.sizes, options.elements, options.kernel)
         if goal.backend in options.only
     ]
-    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    busy = machine.busy_cpus()
-    measurement, interrupted = Measurement(), False
+    measurement = Measurement()
     try:
         with _progress() as progress, Run(options.threads, options.seed, progress, measurement) as run:
             run.measure(chosen, options.rounds, options.budget)
     except KeyboardInterrupt:
-        interrupted = True
+        report.interrupted = True
+    report.seconds_taken = monotonic() - begin
     figures = [figure(goal, measurement) for goal in chosen]
     if options.json:
-        settings = {
-            "seed": options.seed, "threads": options.threads or machine.cpus(), "budget_seconds": options.budget,
-            "rounds": options.rounds, "command": shlex.join(["python -m benchmarks", *arguments]),
-        }  # fmt: skip
-        described = machine.describe() | {"busy_cpus": busy}
-        write_whole(options.json, to_json(created, settings, described, figures, measurement))
+        write_whole(options.json, to_json(report, figures, measurement))
     with table.output() as out:
-        print_goals(figures, out)
-        print_sizes(figures, measurement, out)
-        reached = sum(each.reached is True for each in figures)
-        missed = sum(each.reached is False for each in figures)
-        absent = sum(each.value is None for each in figures)
-        out.print(f"\n{reached} reached, {missed} not reached, {absent} not measured, in {monotonic() - begin:.0f} s.")
-        if busy > 0.2:
-            out.print(f"Other work kept {busy:g} CPUs busy when this began: the figures may be off.")
-    return 130 if interrupted else 0
+        print_all(report, figures, measurement, out)
+    return 130 if report.interrupted else 0
 
 
-def to_json(
-    created: str,
-    settings: dict[str, object],
-    described: dict[str, object],
-    figures: Sequence[Figure],
-    measurement: Measurement,
-) -> str:
+def to_json(report: Report, figures: Sequence[Figure], measurement: Measurement) -> str:
     """Everything as strict JSON: the figures of the goals, and what they were made of."""
-    report = {
+    fields = {
         "schema_version": 1,
-        "created": created,
-        "package_version": py_backends.__version__,
-        "machine": described,
-        "settings": settings,
+        "created": report.created,
+        "package_version": report.package_version,
+        "machine": report.machine,
+        "settings": report.settings,
+        "seconds_taken": report.seconds_taken,
+        "interrupted": report.interrupted,
         "figures": [_figure_fields(each) for each in figures],
         "entries": [
             {
@@ -99,16 +94,17 @@ def to_json(
             for entry, samples in measurement.samples.items()
         ],
     }  # fmt: skip
-    return json.dumps(report, indent=1, allow_nan=False) + "\n"
+    return json.dumps(fields, indent=1, allow_nan=False) + "\n"
 
 
 def _figure_fields(each: Figure) -> dict[str, object]:
-    goal, value = each.goal, each.value
+    goal, value, reason = each.goal, each.value, each.reason
     return {
         "kernel": goal.kernel, "dtype": goal.dtype, "backend": goal.backend, "subject": goal.subject,
         "ratio": goal.what, "where": goal.where, "asked": goal.asked, "at_most": goal.at_most,
         "figure": value and value.value, "low": value and value.low, "high": value and value.high,
-        "reached": each.reached, "reason": each.reason, "note": each.note,
+        "reached": each.reached, "reason": reason and reason.text, "fix": reason and reason.fix,
+        "note": each.note,
     }  # fmt: skip
 
 

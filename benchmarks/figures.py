@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.goals import Comparison, Entry, Goal
-from benchmarks.measure import Measurement, rates
+from benchmarks.measure import Measurement, NotMeasured, Reason, rates
 from py_backends.harness.statistics import Median, median
 from py_backends.report import units
 
@@ -25,12 +25,8 @@ class Figure:
     goal: Goal
     value: Median | None
     reached: bool | None
-    reason: str | None = None
+    reason: Reason | None = None
     note: str | None = None
-
-
-class NotMeasured(Exception):
-    """A figure lacks one of its entries."""
 
 
 def figure(goal: Goal, measurement: Measurement) -> Figure:
@@ -38,7 +34,7 @@ def figure(goal: Goal, measurement: Measurement) -> Figure:
     try:
         series = [ratios(comparison, measurement) for comparison in goal.comparisons]
     except NotMeasured as missing:
-        return Figure(goal, None, None, str(missing))
+        return Figure(goal, None, None, missing.reason)
     notes = [_absent(goal, measurement)]
     if goal.summary == "worst":
         value, at = worst(series)
@@ -58,7 +54,7 @@ def ratios(comparison: Comparison, measurement: Measurement) -> Series:
     """The rate of the subject over that of the fastest of the others, by round; NotMeasured where one is missing."""
     subject = rates(measurement, comparison.subject)
     if not subject:
-        raise NotMeasured(measurement.reasons.get(comparison.subject, "not timed"))
+        raise NotMeasured(measurement.reason(comparison.subject))
     against = rates(measurement, fastest(comparison.against, measurement))
     return {number: subject[number] / against[number] for number in subject.keys() & against.keys()}
 
@@ -67,7 +63,7 @@ def fastest(entries: Sequence[Entry], measurement: Measurement) -> Entry:
     """The entry with the highest median rate, of those that were measured; NotMeasured where none was."""
     measured = [entry for entry in entries if measurement.samples.get(entry)]
     if not measured:
-        raise NotMeasured(measurement.reasons.get(entries[0], "not timed"))
+        raise NotMeasured(measurement.reason(entries[0]))
     return max(measured, key=lambda entry: median(list(rates(measurement, entry).values())).value)
 
 
@@ -104,5 +100,5 @@ def _times(comparison: Comparison, measurement: Measurement) -> str:
 def _absent(goal: Goal, measurement: Measurement) -> str | None:
     """Which of those that a figure is to be compared with were not there."""
     others = {other for each in goal.comparisons for other in each.against if not measurement.samples.get(other)}
-    absent = sorted({f"{other.contender.label} ({measurement.reasons[other]})" for other in others})
+    absent = sorted({f"{other.contender.label} ({measurement.reason(other).text})" for other in others})
     return f"without {', '.join(absent)}" if absent else None

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
 from time import monotonic
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -34,6 +34,9 @@ _SHORTEST_WARM_UP = 0.001
 _MOST_REPETITIONS = 1_000_000
 _MEMORY_TO_LEAVE = 2**31
 """Bytes."""
+_SHARED_COPIES = 4
+"""Memory of a case in the harness, over its own arrays: those, the reference and its bound. Every contender has one
+copy more, and a device may have another."""
 _LEAST_ROUNDS = 6
 """So many samples an interval needs."""
 
@@ -70,15 +73,33 @@ class Timed:
         return seconds
 
 
+class Reason(NamedTuple):
+    """Why something was not measured, as a sentence without full stop, and what would change that."""
+
+    text: str
+    fix: str | None = None
+
+
+class NotMeasured(Exception):
+    """Something cannot be measured."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.text)
+        self.reason = reason
+
+
 @dataclass
 class Measurement:
     """What was measured: the samples of every entry, and why there are none of the others."""
 
     samples: dict[Entry, dict[int, float]] = field(default_factory=dict)
-    reasons: dict[Entry, str] = field(default_factory=dict)
+    reasons: dict[Entry, Reason] = field(default_factory=dict)
     rounds: dict[tuple[str, str], int] = field(default_factory=dict)
     """By kernel and dtype."""
-    notes: list[str] = field(default_factory=list)
+
+    def reason(self, entry: Entry) -> Reason:
+        """Why there are no samples of an entry."""
+        return self.reasons.get(entry, Reason("interrupted before its turn"))
 
 
 class _SizesTogether:
@@ -144,8 +165,8 @@ class Run:
         """Whether a contender can run here; else the reason is noted."""
         try:
             self._target(entry.contender)
-        except ValueError as missing:
-            self.measurement.reasons[entry] = str(missing)
+        except NotMeasured as missing:
+            self.measurement.reasons[entry] = missing.reason
             return False
         return True
 
@@ -168,7 +189,7 @@ class Run:
     def _keep(self, timed: Sequence[Timed]) -> None:
         for row in timed:
             if row.failed:
-                self.measurement.reasons[row.entry] = str(row.failed)
+                self.measurement.reasons[row.entry] = Reason(row.failed.reason, row.failed.fix)
             elif row.samples:
                 self.measurement.samples[row.entry] = dict(sorted(row.samples.items()))
 
@@ -188,8 +209,11 @@ class Run:
                 self._progress(f"{entry.kernel} {entry.dtype} {size}: checking {entry.contender.label}")
                 try:
                     row = self._ready(entry, case, before)
-                except (WorkerFailed, ValueError) as failed:
-                    self.measurement.reasons[entry] = str(failed)
+                except WorkerFailed as failed:
+                    self.measurement.reasons[entry] = Reason(failed.reason, failed.fix)
+                    continue
+                except NotMeasured as failed:
+                    self.measurement.reasons[entry] = failed.reason
                     continue
                 cleanup.callback(row.process.unload, case)
                 timed.append(row)
@@ -197,13 +221,14 @@ class Run:
         return timed
 
     def _ready(self, entry: Entry, case: Case, before: dict[Contender, tuple[float, float]]) -> Timed:
-        """Check and settle an entry; ValueError where it is wrong, or too slow by its work and seconds `before`."""
+        """Check and settle an entry; NotMeasured where it is wrong, or too slow by its work and seconds `before`."""
         work = case.problem.work(case.sizes)
         smaller, seconds = before.get(entry.contender, (work, 0.0))
         if (expected := seconds * work / smaller) > _LONGEST_CALL:
-            raise ValueError(f"a call at {entry.size} would take about {expected:.0f} s")
+            raise NotMeasured(Reason(f"a call at {entry.size} would take about {expected:.0f} s"))
         process = self._process(entry.contender)
-        process.check(case)
+        if wrong := process.check(case):
+            raise NotMeasured(Reason(f"its result at {entry.size} is wrong: {wrong}"))
         row = Timed(entry, process, case)
         before[entry.contender] = work, row.settle()
         return row
@@ -213,10 +238,13 @@ class Run:
         entry = entries[0]
         problem, dtype = _discovery.problem(entry.kernel), np.dtype(entry.dtype)
         sizes = (entry.size,) * len(problem.dimensions)
-        needed = (2 * len(entries) + 4) * problem.bytes(sizes, dtype) + _MEMORY_TO_LEAVE
+        copies = _SHARED_COPIES + sum(2 if each.contender.way == "kernel" else 1 for each in entries)
+        needed = copies * problem.bytes(sizes, dtype) + _MEMORY_TO_LEAVE
         if needed > machine.free_memory():
-            for each in entries:
-                self.measurement.reasons[each] = f"at {entry.size} it takes {needed / 1e9:.0f} GB of memory"
+            reason = Reason(
+                f"n = {entry.size} needs {needed / 1e9:.0f} GB of memory for all of them", "take fewer: --only"
+            )
+            self.measurement.reasons.update(dict.fromkeys(entries, reason))
             return None
         return Case(problem, sizes, dtype, self._seed)
 
@@ -227,17 +255,17 @@ class Run:
         return self._processes[contender]
 
     def _target(self, contender: Contender) -> Target:
-        """Where a contender runs; ValueError, with doctor's reason, where that is not there."""
+        """Where a contender runs; NotMeasured, with doctor's reason, where that is not there."""
         targets = self._targets.get(contender.backend)
         if targets is None:
-            raise ValueError(f"there is no backend {contender.backend} yet")
+            raise NotMeasured(Reason(f"there is no backend {contender.backend}"))
         named = [target for target in targets if contender.target in (None, target.name)]
         for target in named:
             if target.available and not target.emulated:
                 return target
         if not named:
-            raise ValueError(f"{contender.backend} has no target {contender.target} here")
-        raise ValueError(named[0].reason or f"{contender.backend} is not available")
+            raise NotMeasured(Reason(f"{contender.backend} has no target {contender.target} here"))
+        raise NotMeasured(Reason(named[0].reason or "it is not available", named[0].fix))
 
 
 def _sections(entries: Sequence[Entry]) -> Iterable[tuple[tuple[str, str], Iterable[Entry]]]:

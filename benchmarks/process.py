@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from benchmarks.goals import Contender
 from py_backends._contract import Target
 from py_backends.harness import machine
 from py_backends.harness.case import Case
-from py_backends.harness.workers import Worker
+from py_backends.harness.workers import Worker, WorkerFailed
 
 _MODULE = "benchmarks.worker"
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -32,16 +34,11 @@ class Process:
             all_threads=machine.cpus(),
         )
 
-    def check(self, case: Case) -> float:
-        """One call, judged by the case's reference; its seconds. ValueError where it is wrong."""
+    def check(self, case: Case) -> str | None:
+        """One call, judged by the case's reference: what is wrong with its result, None where nothing is."""
         case.poison()
         self._load(case)
-        answer = self._worker.ask("check", case=id(case))
-        verdict = case.judge() if answer["checked"] else None
-        if verdict is not None and not verdict.check.passed:
-            raise ValueError(f"its result is wrong: {verdict.reason}")
-        seconds: float = answer["seconds"]
-        return seconds
+        return case.judge().reason if self._worker.ask("check", case=id(case))["computes"] else None
 
     def sample(self, case: Case, warm_up: int, repetitions: int) -> float:
         """Seconds of one call."""
@@ -53,7 +50,8 @@ class Process:
         """Give a case's memory back."""
         if id(case) in self._loaded:
             self._loaded.remove(id(case))
-            self._worker.ask("unload", case=id(case))
+            with suppress(WorkerFailed):  # it may have died on it
+                self._worker.ask("unload", case=id(case))
 
     def close(self) -> None:
         """End the process."""

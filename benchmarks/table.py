@@ -10,15 +10,34 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.figures import Figure, NotMeasured, ratios
+from benchmarks.figures import Figure, ratios
 from benchmarks.goals import Entry, Goal
-from benchmarks.measure import Measurement, rates
+from benchmarks.measure import Measurement, NotMeasured, Reason, rates
+from py_backends.harness.results import Report
 from py_backends.harness.statistics import Median
-from py_backends.report import units
+from py_backends.report import layout, units
+from py_backends.report.layout import Remark
+from py_backends.report.table import print_parts, print_remarks
 
 _UNITS = {"matmul": "GFLOP/s", "vecadd": "GB/s"}
+_LONGEST_REASON = 200
+_GAP = 2
 Cells = dict[int, str]
 """A column of a table, by size."""
+
+
+def print_all(report: Report, figures: Sequence[Figure], measurement: Measurement, out: Console) -> None:
+    """What was run on what; the goals; what is missing; the rates; and a verdict in one line."""
+    print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    print_goals(figures, out)
+    print_missing(figures, out)
+    print_sizes(figures, measurement, out)
+    out.print()
+    if disturbed := layout.disturbance(report):
+        out.print(Text(disturbed, style="yellow"))
+    verdicts = [each.reached for each in figures if each.value is not None]
+    absent = len(figures) - len(verdicts)
+    out.print(f"{verdicts.count(True)} reached, {verdicts.count(False)} not reached, {absent} not measured.")
 
 
 def print_goals(figures: Sequence[Figure], out: Console) -> None:
@@ -32,6 +51,25 @@ def print_goals(figures: Sequence[Figure], out: Console) -> None:
             if (each.goal.kernel, each.goal.dtype) == (kernel, dtype):
                 table.add_row(*_line(each))
         out.print(table)
+
+
+def print_missing(figures: Sequence[Figure], out: Console) -> None:
+    """What was not measured, why, and what would change that: a line for each who and why."""
+    lacking: dict[tuple[str, Reason], list[str]] = {}
+    for each in figures:
+        if each.reason:
+            place = f"{each.goal.kernel} {each.goal.dtype}"
+            lacking.setdefault((each.goal.subject, each.reason), []).append(place)
+    remarks = [
+        Remark(f"{subject} ({', '.join(dict.fromkeys(places))})", _shortened(reason.text), reason.fix)
+        for (subject, reason), places in lacking.items()
+    ]
+    print_remarks("Not measured", remarks, out)
+
+
+def _shortened(text: str) -> str:
+    """JSON has the whole of it."""
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 
 def print_sizes(figures: Sequence[Figure], measurement: Measurement, out: Console) -> None:
@@ -49,17 +87,27 @@ def print_sizes(figures: Sequence[Figure], measurement: Measurement, out: Consol
 
 
 def _print_by_size(title: str, columns: Mapping[str, Cells], out: Console) -> None:
-    columns = {heading: cells for heading, cells in columns.items() if cells}
-    if not columns:
-        return
-    out.print()
-    out.print(Text(title, style="bold"))
-    table = _table(">n")
-    for heading in columns:
-        table.add_column(heading, justify="right")
-    for size in sorted({size for cells in columns.values() for size in cells}):
-        table.add_row(str(size), *(cells.get(size, "") for cells in columns.values()))
-    out.print(table)
+    """A table of sizes by columns; several, below one another, where they do not fit beside."""
+    sizes = sorted({size for cells in columns.values() for size in cells})
+    left = {heading: cells for heading, cells in columns.items() if cells}
+    if left:
+        out.print()
+        out.print(Text(title, style="bold"))
+    while left:
+        table = _table(">n")
+        room = out.width - len(str(sizes[-1]))
+        shown: dict[str, Cells] = {}
+        for heading, cells in left.items():
+            room -= _GAP + max(map(len, (heading, *cells.values())))
+            if room < 0 and shown:
+                break
+            shown[heading] = cells
+            table.add_column(heading, justify="right", no_wrap=True)
+        for size in sizes:
+            if any(size in cells for cells in shown.values()):
+                table.add_row(str(size), *(cells.get(size, "") for cells in shown.values()))
+        out.print(table)
+        left = {heading: cells for heading, cells in left.items() if heading not in shown}
 
 
 def _libraries_first(entry: Entry) -> bool:
@@ -97,7 +145,7 @@ def _line(each: Figure) -> tuple[str | Text, ...]:
     asked = "stated" if goal.asked is None else f"{'≤' if goal.at_most else '≥'} {goal.asked:.2f}"
     named = goal.subject, goal.what, goal.where, asked
     if each.value is None:
-        return *named, "", "", "not measured", each.reason or ""
+        return *named, "", "", "not measured", ""
     verdict = {True: Text("reached", "green"), False: Text("not reached", "yellow"), None: Text("")}[each.reached]
     return *named, f"{each.value.value:.3f}", _interval(each.value), verdict, each.note or ""
 
@@ -108,7 +156,7 @@ def _interval(value: Median) -> str:
 
 def _table(*columns: str) -> Table:
     """Columns by their headings; a heading after `>` is of one that is aligned to the right."""
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table(box=None, header_style="dim", padding=(0, _GAP, 0, 0), pad_edge=False)
     for column in columns:
         table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
     return table

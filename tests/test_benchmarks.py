@@ -17,7 +17,8 @@ from benchmarks import __main__ as command
 from benchmarks import goals, measure, table
 from benchmarks.figures import figure, mean, worst
 from benchmarks.goals import Comparison, Contender, Entry, Goal
-from benchmarks.measure import Measurement
+from benchmarks.measure import Measurement, Reason
+from py_backends.harness.results import Report
 
 ROUNDS = range(8)
 ONE, OTHER, THIRD = (Contender(label, "call", label) for label in ("one", "other", "third"))
@@ -35,7 +36,7 @@ def measured(**seconds: dict[int, list[float]]) -> Measurement:
         for size, times in seconds.get(contender.label, {}).items()
     }
     reasons = {
-        entry(contender, size): f"{contender.label} is missing"
+        entry(contender, size): Reason(f"{contender.label} is missing", "bring it")
         for contender in (ONE, OTHER, THIRD)
         for size in (8, 16)
         if entry(contender, size) not in samples
@@ -102,9 +103,10 @@ def test_sizes_are_compared_by_the_work_they_do() -> None:
 
 def test_what_is_missing_is_no_failure_and_says_why() -> None:
     without_subject = figure(goal(), measured(other={8: [1.0], 16: [1.0]}))
-    assert (without_subject.value, without_subject.reached, without_subject.reason) == (None, None, "one is missing")
+    assert (without_subject.value, without_subject.reached) == (None, None)
+    assert without_subject.reason == Reason("one is missing", "bring it")
     without_other = figure(goal(), measured(one={8: [1.0], 16: [1.0]}))
-    assert without_other.reason == "other is missing"
+    assert without_other.reason == Reason("other is missing", "bring it")
     without_one_of_two = figure(
         goal(against=(OTHER, THIRD)), measured(one={8: [1.0], 16: [1.0]}, third={8: [1.0], 16: [1.0]})
     )
@@ -155,10 +157,12 @@ def test_tables_have_a_line_a_goal_and_a_column_a_contender() -> None:
     console = Console(width=120)
     with console.capture() as captured:
         table.print_goals(figures, console)
+        table.print_missing(figures, console)
         table.print_sizes(figures, measurement, console)
     lines = captured.get().splitlines()
     assert any("2.000 to 2.000" in line and "reached" in line for line in lines)
-    assert any("not measured" in line and "third is missing" in line for line in lines)
+    assert any("not measured" in line for line in lines)
+    assert any("third is missing" in line and "bring it" in line for line in lines)
     assert any("one / other" in line for line in lines)
     assert any(line.split() == ["16", "2.00"] for line in lines)
 
@@ -166,13 +170,22 @@ def test_tables_have_a_line_a_goal_and_a_column_a_contender() -> None:
 def test_json_is_strict_and_has_every_sample() -> None:
     measurement = measured(one={8: [1.0] * 8, 16: [1.0] * 8})
     figures = [figure(goal(), measurement)]
-    text = command.to_json("now", {}, {}, figures, measurement)
+    text = command.to_json(Report("now", "1", {}, {}), figures, measurement)
     found = json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
     assert found["figures"][0]["reason"] == "other is missing"
     assert found["figures"][0]["figure"] is None
     assert [each["n"] for each in found["entries"]] == [8, 16]
     assert found["entries"][0]["seconds"] == [1.0] * 8
     assert found["entries"][0]["rate"] == pytest.approx(2 * 8**3 / 1e9)
+
+
+def test_columns_that_do_not_fit_stand_below(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {f"contender {number}": {8: "1.00", 16: "2.00"} for number in range(9)}
+    table._print_by_size("rates", columns, Console(width=60))
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert " ".join(lines).count("contender") == 9
+    assert sum(line.split()[:1] == ["16"] for line in lines) == 3
 
 
 @pytest.mark.parametrize(
