@@ -204,8 +204,10 @@ def _vecadd(dtype: str, elements: int) -> Iterator[Goal]:
 
     yield against(AVX, STREAMED, "of the non-temporal ceiling", 0.95)
     yield against(AVX, NUMPY, "of NumPy", 2.3)
-    for contender in OPENMP, OPENCL, POCL, SYCL, NUMBA_CPU:
-        yield against(contender, STREAMED, "of the non-temporal ceiling", 0.70)
+    # OpenCL C and SYCL have a built-in for non-temporal stores, Numba an intrinsic of one's own; of OpenMP's clause
+    # `nontemporal` g++ makes ordinary stores.
+    for contender, asked in (OPENMP, 0.70), (OPENCL, 0.90), (POCL, 0.90), (SYCL, 0.90), (NUMBA_CPU, 0.90):
+        yield against(contender, STREAMED, "of the non-temporal ceiling", asked)
     call = Comparison(Entry(AVX, "vecadd", dtype, FEW_ELEMENTS), (Entry(NUMPY, "vecadd", dtype, FEW_ELEMENTS),))
     yield Goal("avx", "avx", "times numpy.add a call", f"n = {FEW_ELEMENTS}", (call,), 4.0, at_most=True)
 

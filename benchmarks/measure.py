@@ -180,9 +180,9 @@ class Run:
             timed = self._prepare(entries, cleanup)
             begin, order = monotonic(), _SizesTogether(self._order)
             try:
-                count = run_rounds(timed, begin + budget, order, progress, min(rounds, _LEAST_ROUNDS), rounds)
-                self.measurement.rounds[key] = count
+                run_rounds(timed, begin + budget, order, progress, min(rounds, _LEAST_ROUNDS), rounds)
             finally:
+                self.measurement.rounds[key] = max((len(row.samples) for row in timed), default=0)
                 self._keep(timed)
             return monotonic() - begin
 
