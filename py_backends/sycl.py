@@ -7,6 +7,7 @@ device can reach it, on USM device memory elsewhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import dpctl
 
 _INSTALL = 'pip install "py-backends[sycl]"'
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _NO_SPIRV = "its driver does not take SPIR-V, to which SYCL source is compiled at run time"
 _NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
 
@@ -51,9 +53,8 @@ class SyclDevice(_sycl.Device):
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         stages = text.stages(self._form)
-        lanes = getattr(self._device, f"native_vector_width_{_sycl.TYPES[dtype.name]}")
         names = [name for name, _ in stages.kernels]
-        starts = self.compiled(text, dtype, names, macros=[f"LANES={max(1, lanes)}"])
+        starts = self.compiled(text, dtype, names, macros=self._facts(dtype))
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             named = text.named_sizes(sizes)
@@ -63,6 +64,20 @@ class SyclDevice(_sycl.Device):
                 start([*buffers, *scratch], sizes, work_items.groups(named), work_items.group)
 
         return launch
+
+    def _facts(self, dtype: np.dtype[Any]) -> list[str]:
+        """What texts may know of the device: elements of one of its vectors, and bytes of its last-level cache."""
+        lanes = getattr(self._device, f"native_vector_width_{_sycl.TYPES[dtype.name]}")
+        return [f"LANES={max(1, lanes)}", f"CACHE={_last_level_cache(self._device)}"]
+
+
+def _last_level_cache(device: dpctl.SyclDevice) -> int:
+    """In bytes. Of a CPU, drivers tell the size of the second level, and Linux that of all."""
+    sizes = [path.read_text().strip() for path in _CACHES.glob("index*/size")] if device.is_cpu else []
+    units = {"K": 2**10, "M": 2**20}
+    return max(
+        [device.global_mem_cache_size, *(int(size[:-1]) * units[size[-1]] for size in sizes if size[-1] in units)]
+    )
 
 
 def _target(name: str, device: dpctl.SyclDevice) -> Target:

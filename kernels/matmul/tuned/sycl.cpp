@@ -1,0 +1,212 @@
+// matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
+// Model: on a CPU, work items first pack a and b, and then take blocks of c, tile by tile: a tile stays in vector
+//   registers while columns of a and rows of b are multiplied into it. On a GPU, a group of work items shares slices of
+//   a and b in local memory, and every item has a tile of c in its registers.
+// Work items of pack on a CPU: ceil(n / 128) + ceil(m / 84) x ceil(k / 256), in groups of 1 x 1
+// Work items of multiply on a CPU: ceil(m / 84) x ceil(n / 128), in groups of 1 x 1
+// Work items on a GPU: ceil(n / 4) x ceil(m / 8), in groups of 16 x 16
+// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 16) * 16 elements
+// Memory: b is packed into panels as wide as the tile, a into panels as high, so that both are read in order from the
+//   second-level cache. A panel of a holds a vector of each row in turn, so that packing it moves whole vectors.
+// Edges: panels are filled up with zeros, so that a ragged tile is computed like any other, and only its part of c is
+//   written; where the last vector of columns suffices, the tile is as wide. Slices on a GPU are filled up alike.
+#include <sycl/sycl.hpp>
+
+namespace syclexp = sycl::ext::oneapi::experimental;
+using sycl::ext::oneapi::this_work_item::get_nd_item;
+using Size = std::int64_t;
+
+/// Columns and rows of c of one work item on a CPU: whole tiles, whatever the tile.
+constexpr Size block_columns = 128, block_rows = 84;
+/// Rows of b, or columns of a, that one work item packs.
+constexpr Size packed_depth = 256;
+/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves.
+constexpr Size most_depth = 768;
+
+/// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12.
+/// The compiler wants some of the others for elements of a, and 14 rows would make it spill.
+template <typename T>
+struct Tile {
+  static constexpr Size lanes = LANES, registers = 2, columns = registers * lanes;
+  static constexpr Size rows = lanes * sizeof(T) >= 64 ? 12 : 6;
+};
+template <typename T>
+using Vector = T __attribute__((ext_vector_type(LANES)));
+/// A vector that begins at any element.
+template <typename T>
+using Loose = T __attribute__((ext_vector_type(LANES), aligned(sizeof(T))));
+
+inline Size round_up(Size x, Size unit) { return (x + unit - 1) / unit * unit; }
+
+template <typename T>
+Vector<T> load(const T* from) {
+  return *reinterpret_cast<const Loose<T>*>(from);
+}
+template <typename T>
+void store(T* to, Vector<T> value) {
+  *reinterpret_cast<Loose<T>*>(to) = value;
+}
+/// The first `count` elements, and then zeros.
+template <typename T>
+Vector<T> load_part(const T* from, Size count) {
+  if (count >= Tile<T>::lanes) return load(from);
+  Vector<T> part = 0;
+  for (Size q = 0; q < count; ++q) part[q] = from[q];
+  return part;
+}
+
+/// Where panels lie in scratch memory: those of b, and behind them those of a.
+template <typename T>
+struct Panels {
+  T* const b;
+  T* const a;
+  const Size b_column, a_row;  // elements of a panel for each of its columns or rows
+
+  Panels(T* scratch, Size n, Size k)
+      : b(scratch), a(scratch + round_up(n, block_columns) * k), b_column(k), a_row(round_up(k, Tile<T>::lanes)) {}
+};
+
+/// Rows p0 to p1 of a block of b, in panels that are stored by rows.
+template <typename T>
+void pack_b(const T* b, const Panels<T>& to, Size j0, Size p0, Size p1, Size n) {
+  constexpr Size lanes = Tile<T>::lanes, width = Tile<T>::columns;
+  for (Size p = p0; p < p1; ++p) {
+    for (Size j = j0; j < sycl::min(n, j0 + block_columns); j += width) {
+      T* const row = to.b + j * to.b_column + p * width;
+      for (Size s = 0; s < width; s += lanes) store(row + s, load_part(b + p * n + j + s, n - j - s));
+    }
+  }
+}
+
+/// Columns p0 to p1 of a block of a, in panels that hold a vector of each row in turn.
+template <typename T>
+void pack_a(const T* a, const Panels<T>& to, Size i0, Size p0, Size p1, Size m, Size k) {
+  constexpr Size lanes = Tile<T>::lanes, height = Tile<T>::rows;
+  for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += height) {
+    for (Size p = p0; p < p1; p += lanes) {
+      T* const vectors = to.a + i * to.a_row + p * height;
+      for (Size r = 0; r < height; ++r) {
+        store(vectors + r * lanes, load_part(a + (i + r) * k + p, i + r < m ? p1 - p : 0));
+      }
+    }
+  }
+}
+
+template <typename T>
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
+void pack(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const auto item = get_nd_item<2>();
+  const Size block = item.get_global_id(1), blocks_of_b = round_up(n, block_columns) / block_columns;
+  const Size p0 = item.get_global_id(0) * packed_depth, p1 = sycl::min(k, p0 + packed_depth);
+  const Panels<T> panels(scratch, n, k);
+  if (block < blocks_of_b) {
+    pack_b(b, panels, block * block_columns, p0, p1, n);
+  } else {
+    pack_a(a, panels, (block - blocks_of_b) * block_rows, p0, p1, m, k);
+  }
+}
+
+/// c = a b, or c += a b where `add`, for a tile of which c has `height` rows and `width` columns.
+template <typename T, int registers>
+void multiply_tile(const T* a, const T* b, T* c, Size depth, Size stride, Size height, Size width, bool add) {
+  constexpr Size lanes = Tile<T>::lanes, rows = Tile<T>::rows;
+  Vector<T> sum[rows][registers] = {};
+  for (Size p = 0; p < depth; p += lanes, a += rows * lanes) {
+    for (Size q = 0; q < sycl::min(lanes, depth - p); ++q, b += Tile<T>::columns) {
+#pragma unroll
+      for (Size r = 0; r < rows; ++r) {
+#pragma unroll
+        for (int s = 0; s < registers; ++s) sum[r][s] += a[r * lanes + q] * load(b + s * lanes);
+      }
+    }
+  }
+  const bool whole = height >= rows && width >= registers * lanes;
+  T part[rows][registers * lanes];
+#pragma unroll
+  for (Size r = 0; r < rows; ++r) {
+#pragma unroll
+    for (int s = 0; s < registers; ++s) {
+      T* const to = c + r * stride + s * lanes;
+      if (whole) {
+        store(to, add ? load(to) + sum[r][s] : sum[r][s]);
+      } else {
+        store(part[r] + s * lanes, sum[r][s]);
+      }
+    }
+  }
+  if (whole) return;
+  for (Size r = 0; r < sycl::min(height, rows); ++r) {
+    for (Size q = 0; q < sycl::min(width, registers * lanes); ++q) {
+      T& element = c[r * stride + q];
+      element = add ? element + part[r][q] : part[r][q];
+    }
+  }
+}
+
+template <typename T>
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
+void multiply(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const auto item = get_nd_item<2>();
+  const Size i0 = item.get_global_id(1) * block_rows, j0 = item.get_global_id(0) * block_columns;
+  const Panels<T> panels(scratch, n, k);
+  for (Size p = 0; p == 0 || p < k; p += most_depth) {
+    const Size depth = sycl::min(k - p, most_depth);
+    for (Size j = j0; j < sycl::min(n, j0 + block_columns); j += Tile<T>::columns) {
+      const T* const panel_of_b = panels.b + j * panels.b_column + p * Tile<T>::columns;
+      for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += Tile<T>::rows) {
+        const T* const panel_of_a = panels.a + i * panels.a_row + p * Tile<T>::rows;
+        if (n - j > Tile<T>::lanes) {
+          multiply_tile<T, Tile<T>::registers>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
+        } else {
+          multiply_tile<T, 1>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
+        }
+      }
+    }
+  }
+}
+
+/// On a GPU: rows and columns of a work item's tile, work items of a group in each dimension, and how deep slices are.
+constexpr Size item_rows = 8, item_columns = 4, side = 16, slice = 16;
+
+template <typename T>
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
+void matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr Size group_rows = item_rows * side, group_columns = item_columns * side;
+  static syclexp::work_group_static<T[group_rows][slice + 1]> slice_of_a;  // one more, so that rows differ in bank
+  static syclexp::work_group_static<T[slice][group_columns]> slice_of_b;
+  const auto item = get_nd_item<2>();
+  const Size x = item.get_local_id(1), y = item.get_local_id(0), number = item.get_local_linear_id();
+  const Size i0 = item.get_group(0) * group_rows, j0 = item.get_group(1) * group_columns;
+  T(&part_of_a)[group_rows][slice + 1] = slice_of_a;
+  T(&part_of_b)[slice][group_columns] = slice_of_b;
+  T sum[item_rows][item_columns] = {};
+  for (Size p0 = 0; p0 < k; p0 += slice) {
+    for (Size at = number; at < group_rows * slice; at += side * side) {
+      const Size i = i0 + at / slice, p = p0 + at % slice;
+      part_of_a[at / slice][at % slice] = i < m && p < k ? a[i * k + p] : 0;
+    }
+    for (Size at = number; at < slice * group_columns; at += side * side) {
+      const Size p = p0 + at / group_columns, j = j0 + at % group_columns;
+      part_of_b[at / group_columns][at % group_columns] = p < k && j < n ? b[p * n + j] : 0;
+    }
+    sycl::group_barrier(item.get_group());
+    for (Size p = 0; p < slice; ++p) {
+#pragma unroll
+      for (Size r = 0; r < item_rows; ++r) {
+#pragma unroll
+        for (Size s = 0; s < item_columns; ++s) {
+          sum[r][s] += part_of_a[r * side + y][p] * part_of_b[p][s * side + x];
+        }
+      }
+    }
+    sycl::group_barrier(item.get_group());
+  }
+#pragma unroll
+  for (Size r = 0; r < item_rows; ++r) {
+#pragma unroll
+    for (Size s = 0; s < item_columns; ++s) {
+      const Size i = i0 + r * side + y, j = j0 + s * side + x;  // neighbouring work items write neighbouring columns
+      if (i < m && j < n) c[i * n + j] = sum[r][s];
+    }
+  }
+}
