@@ -128,7 +128,7 @@ def _ratios(goal: Goal, measurement: Measurement) -> Cells:
     cells: Cells = {}
     for comparison in goal.comparisons:
         with suppress(NotMeasured):
-            cells[comparison.subject.size] = f"{median(ratios(comparison, measurement).values()):.2f}"
+            cells[comparison.subject.size] = units.figure(median(ratios(comparison, measurement).values()))
     return cells
 
 
