@@ -13,18 +13,19 @@ from conftest import at_hand, has_device, marked_backends, skip_or_fail, targets
 from numpy.lib.stride_tricks import as_strided
 
 import py_backends as pb
-from py_backends import _discovery
+from py_backends import _discovery, _functions
 from py_backends._contract import Array
 from py_backends.harness import machine
 from py_backends.harness.check import judge
 
 with_every_backend = pytest.mark.parametrize("backend", marked_backends())
+at_first_and_later = pytest.mark.parametrize("prepared", [False, True], ids=["first call", "later call"])
 in_both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
 def on_every_backend(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test on every backend that has its device: the functions do not emulate."""
-    return pytest.mark.usefixtures("device")(with_every_backend(test))
+    """Run a test on every backend that has its device, since the functions do not emulate; twice, see `calls`."""
+    return pytest.mark.usefixtures("device", "calls")(with_every_backend(at_first_and_later(test)))
 
 
 @pytest.fixture
@@ -33,6 +34,25 @@ def device(backend: str, pytestconfig: pytest.Config) -> None:
     if not has_device(backend):
         reason = f"{targets_of(backend)[0].reason} (its kernels are tested where they are emulated)"
         skip_or_fail(pytestconfig, backend, reason)
+
+
+@pytest.fixture
+def calls(backend: str, prepared: bool) -> None:
+    """Begin a test as in a fresh process, or with everything prepared: a later call may take a shortcut."""
+    forget_calls()
+    if prepared:
+        call_simply(backend)
+
+
+def forget_calls() -> None:
+    _functions._ready.clear()
+    _functions._shortcuts.clear()
+
+
+def call_simply(backend: str) -> None:
+    for dtype in ("float32", "float64"):
+        pb.vecadd(np.ones(2, dtype), np.ones(2, dtype), backend=backend)
+        pb.matmul(np.ones((2, 2), dtype), np.ones((2, 2), dtype), backend=backend)
 
 
 def drawn(shape: tuple[int, ...], dtype: str, seed: int = 3) -> Array:
@@ -197,7 +217,18 @@ VECTOR = np.ones(4, np.float32)
 
 
 class TestRefusals:
-    """Bad input: one clear line, and nothing touched. The backend does not matter, so it is the baseline."""
+    """Bad input: one clear line, and nothing touched. It matters only what looks at the arrays first."""
+
+    @pytest.fixture(
+        params=[
+            pytest.param("numpy", marks=pytest.mark.numpy, id="by Python"),
+            pytest.param("cpp", marks=pytest.mark.cpp, id="by the shortcut"),
+        ]
+    )
+    def refusing(self, request: pytest.FixtureRequest) -> str:
+        name = str(request.param)
+        call_simply(name)
+        return name
 
     @pytest.mark.parametrize(
         ("a", "b", "words"),
@@ -207,29 +238,29 @@ class TestRefusals:
             (SQUARE[None], SQUARE, "a has 3 dimensions"),
         ],
     )
-    def test_wrong_shapes_of_matmul(self, a: Array, b: Array, words: str) -> None:
+    def test_wrong_shapes_of_matmul(self, refusing: str, a: Array, b: Array, words: str) -> None:
         with pytest.raises(ValueError, match=words):
-            pb.matmul(a, b, backend="numpy")
+            pb.matmul(a, b, backend=refusing)
 
-    def test_wrong_shapes_of_vecadd(self) -> None:
+    def test_wrong_shapes_of_vecadd(self, refusing: str) -> None:
         with pytest.raises(ValueError, match="a has 4 elements, b has 3"):
-            pb.vecadd(VECTOR, VECTOR[:3], backend="numpy")
+            pb.vecadd(VECTOR, VECTOR[:3], backend=refusing)
         with pytest.raises(ValueError, match="takes vectors"):
-            pb.vecadd(SQUARE, SQUARE, backend="numpy")
+            pb.vecadd(SQUARE, SQUARE, backend=refusing)
 
     @pytest.mark.parametrize("dtype", ["float16", "int32", "complex64", ">f4", "longdouble", "object"])
-    def test_wrong_dtypes(self, dtype: str) -> None:
+    def test_wrong_dtypes(self, refusing: str, dtype: str) -> None:
         with pytest.raises(TypeError, match="float32 or float64"):
-            pb.vecadd(VECTOR.astype(dtype), VECTOR.astype(dtype), backend="numpy")
+            pb.vecadd(VECTOR.astype(dtype), VECTOR.astype(dtype), backend=refusing)
 
     @pytest.mark.parametrize("array", [[1.0, 2.0], 3.0, None, np.ma.masked_array([1.0], [True])])
-    def test_what_is_no_array(self, array: Any) -> None:
+    def test_what_is_no_array(self, refusing: str, array: Any) -> None:
         with pytest.raises(TypeError, match="must be a NumPy array"):
-            pb.vecadd(array, array, backend="numpy")
+            pb.vecadd(array, array, backend=refusing)
 
-    def test_mixed_dtypes(self) -> None:
+    def test_mixed_dtypes(self, refusing: str) -> None:
         with pytest.raises(TypeError, match="a is float32, b is float64"):
-            pb.vecadd(VECTOR, VECTOR.astype(np.float64), backend="numpy")
+            pb.vecadd(VECTOR, VECTOR.astype(np.float64), backend=refusing)
 
     @pytest.mark.parametrize(
         ("out", "error", "words"),
@@ -242,15 +273,15 @@ class TestRefusals:
             (as_strided(SQUARE, (4, 4), SQUARE.strides), ValueError, "overlaps an input"),
         ],
     )
-    def test_unfit_out(self, out: Any, error: type[Exception], words: str) -> None:
+    def test_unfit_out(self, refusing: str, out: Any, error: type[Exception], words: str) -> None:
         before = SQUARE.copy()
         with pytest.raises(error, match=words):
-            pb.matmul(SQUARE, before, backend="numpy", out=out)
+            pb.matmul(SQUARE, before, backend=refusing, out=out)
         np.testing.assert_array_equal(SQUARE, before)
 
-    def test_out_between_the_columns_of_an_input_does_not_overlap(self) -> None:
+    def test_out_between_the_columns_of_an_input_does_not_overlap(self, refusing: str) -> None:
         memory = np.ones((4, 8), np.float32)
-        out = pb.matmul(memory[:, ::2], SQUARE, backend="numpy", out=memory[:, 1::2])
+        out = pb.matmul(memory[:, ::2], SQUARE, backend=refusing, out=memory[:, 1::2])
         np.testing.assert_array_equal(out, np.full((4, 4), 4, np.float32))
 
     @pytest.mark.parametrize(

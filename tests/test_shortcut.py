@@ -240,7 +240,7 @@ class TestShapesInGeneral:
         "shape",
         [
             lambda m, n: (m + 1, n),
-            lambda m, n: (m, 3),
+            lambda m, _: (m, 3),
             lambda m, n: (max(m, n), n),
             lambda m, n: (m, n) if n else (m,),
             lambda m, n: (m, n) if n == 1 else (n, m),
@@ -255,7 +255,7 @@ class TestShapesInGeneral:
         assert Made(plain, plain, shape).size_of_each_dimension() is None
 
     def test_there_are_none_where_an_input_does_not_tell_a_size(self) -> None:
-        assert Made(lambda m, n: (m,), lambda m, n: (m,), lambda m, n: (n,)).size_of_each_dimension() is None
+        assert Made(lambda m, _: (m,), lambda m, _: (m,), lambda _, n: (n,)).size_of_each_dimension() is None
 
 
 @pytest.mark.parametrize(
