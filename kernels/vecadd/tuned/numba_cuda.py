@@ -1,0 +1,28 @@
+# vecadd: c[i] = a[i] + b[i] for n elements.
+# Model: a thread adds several elements and loads them all before it adds the first: what fills the bandwidth of the
+#   memory is how much is on its way at the same time.
+# Work items: ceil(n / 8), in groups of 256
+# Memory: neighbouring threads read and write neighbouring elements of global memory.
+# Edges: elements past the last one are left out one by one.
+
+from numba import cuda
+from numpy import uint64
+
+THREADS = 256
+EACH = 8  # elements of a thread
+
+
+@cuda.jit
+def vecadd(a, b, c, n):
+    x = cuda.local.array(EACH, a.dtype)
+    y = cuda.local.array(EACH, a.dtype)
+    first = cuda.blockIdx.x * THREADS * EACH + cuda.threadIdx.x
+    for e in range(EACH):
+        i = first + e * THREADS
+        if i < n:
+            x[e] = a[uint64(i)]  # an unsigned index is not checked for counting from the end
+            y[e] = b[uint64(i)]
+    for e in range(EACH):
+        i = first + e * THREADS
+        if i < n:
+            c[uint64(i)] = x[e] + y[e]
