@@ -290,7 +290,10 @@ class KernelText:
     def shaped(self, buffers: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
         """View flat buffers as arrays of the problem's shapes, for kernels that index by row and column."""
         shapes = self.problem.shapes(sizes)
-        return [buffer[: math.prod(shape)].reshape(shape) for buffer, shape in zip(buffers, shapes, strict=True)]
+        return [
+            buffer if buffer.shape == shape else buffer[: math.prod(shape)].reshape(shape)
+            for buffer, shape in zip(buffers, shapes, strict=True)
+        ]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -44,14 +44,15 @@ class Device(_contract.HostDevice):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(), text.kernel)
 
+        @np.errstate(all="ignore")  # infinities are results here, not accidents
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            with self._limit(), np.errstate(all="ignore"):  # infinities are results here, not accidents
-                kernel(*text.shaped(buffers, sizes), *sizes)
+            kernel(*text.shaped(buffers, sizes), *sizes)
 
-        return launch
+        def launch_limited(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            with _LIMIT.at(self._threads):
+                launch(buffers, sizes)
 
-    def _limit(self) -> AbstractContextManager[None]:
-        return _LIMIT.at(self._threads) if self._limited else nullcontext()
+        return launch_limited if self._limited else launch
 
 
 class _ThreadLimit:
