@@ -82,6 +82,8 @@ class OpenClDevice(_contract.Device):
                 items = tuple(count * width for count, width in zip(groups, work_items.group, strict=True))
                 kernel.set_args(*arguments)
                 self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, work_items.group)
+            # Else Intel's runtime begins only with the wait, and at times on the waiting thread alone.
+            self._queue.flush()
 
         return launch
 
@@ -175,7 +177,9 @@ class OpenClDevice(_contract.Device):
         uncached: Any = {"cache_dir": False}
         kind = _TYPES[dtype.name]
         lanes = max(1, getattr(self._device, f"native_vector_width_{kind}"))
-        options = [f"-DT={kind}", f"-DV={kind}{lanes if lanes > 1 else ''}", f"-D{self._form}=1"]
+        vector = f"{kind}{lanes}" if lanes > 1 else kind
+        cache = self._device.global_mem_cache_size
+        options = [f"-DT={kind}", f"-DV={vector}", f"-DCACHE_BYTES={cache}L", f"-D{self._form}=1"]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self._cl.CompilerWarning)  # Intel's compiler tells how it went
             program: cl.Program = self._cl.Program(self._context, source).build(options, **uncached)

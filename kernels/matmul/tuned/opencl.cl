@@ -1,27 +1,37 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Model: on a CPU, a work item multiplies panels that an earlier kernel has packed, and holds a tile of c in vector
-//   registers. On a GPU, a group of them holds blocks of a and b in local memory, and each item a tile of c.
-// Work items of pack on a CPU: ceil(n / 128) + ceil(m / 84) x ceil(k / 256), in groups of 1 x 1
-// Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
-// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * k elements
-// Memory: b is packed into panels as wide as the tile, a into panels as high, so that both are read in order.
-// Edges: panels are filled up with zeros, so that a ragged tile is computed like any other; only its part of c is written.
+// Model: on a CPU, a work item multiplies panels that an earlier kernel has packed, and keeps a tile of c in vector
+//   registers. On a GPU, the items of a group keep blocks of a and b in local memory, and each a tile of c in registers.
+// Work items of pack on a CPU: ceil(n / 128) + ceil(m / 96) x ceil(k / 256), in groups of 1 x 1
+// Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 96), in groups of 1 x 1
+// Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
+// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 96) * 96 * k elements
+// Memory: on a CPU, panels of b are as wide as the tile and panels of a as high, so that both are read in order. On a
+//   GPU, every element of a block is read from global memory once a group.
+// Edges: panels and blocks are filled up with zeros, so that a ragged tile is computed like any other; only the part of
+//   it that c has is written.
 
 #if CPU
 
-/// Columns and rows of c of one work item: whole tiles of any width and height below.
-enum { block_columns = 128, block_rows = 84 };
+#define FOUR_OF(type) type##4
+#define FOUR(type) FOUR_OF(type)
+
+/// Columns and rows of c of one work item: whole tiles of every width and height below.
+enum { block_columns = 128, block_rows = 96 };
 /// Rows of b, or columns of a, that one work item packs.
 enum { packed_depth = 256 };
 /// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves.
-enum { most_depth = 768 };
-/// The tile of c that stays in registers: 28 sums where there are 32 registers, which are those of 64 bytes, else 12.
-enum { lanes = sizeof(V) / sizeof(T), registers = 2, columns = registers * lanes, rows = sizeof(V) >= 64 ? 14 : 6 };
+enum { most_depth = 512 };
+/// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12. More
+/// sums would fit, but compilers load some elements of a ahead, and spill for it.
+enum { lanes = sizeof(V) / sizeof(T), registers = sizeof(V) >= 64 ? 2 : 1, columns = registers * lanes, rows = 12 };
 
-/// A vector that lies anywhere.
+/// Vectors that lie anywhere. (vload and vstore would do, but are calls in PoCL.)
 typedef struct __attribute__((packed)) {
   V v;
 } Loose;
+typedef struct __attribute__((packed)) {
+  FOUR(T) v;
+} LooseFour;
 
 /// Where the panels of a begin, behind those of b.
 global T* panels_of_a(global T* scratch, long n, long k) {
@@ -30,86 +40,94 @@ global T* panels_of_a(global T* scratch, long n, long k) {
 
 /// Rows p0 to p1 of a block of b, as panels stored by rows; columns that b has not are zeros.
 void pack_b(global const T* b, global T* to, long j0, long p0, long p1, long n, long k) {
-  for (long j = j0; j < j0 + block_columns; j += columns, to += columns * k) {
-    for (long p = p0; p < p1; ++p) {
+  for (long p = p0; p < p1; ++p) {
+    global T* panel = to + p * columns;
+    for (long j = j0; j < j0 + block_columns; j += columns, panel += columns * k) {
       if (j + columns <= n) {
-        for (int s = 0; s < registers; ++s) {
-          ((global V*)(to + p * columns))[s] = ((global const Loose*)(b + p * n + j))[s].v;
-        }
+        for (int s = 0; s < registers; ++s) ((global V*)panel)[s] = ((global const Loose*)(b + p * n + j))[s].v;
       } else {
-        for (long q = 0; q < columns; ++q) to[p * columns + q] = j + q < n ? b[p * n + j + q] : 0;
+        for (long q = 0; q < columns; ++q) panel[q] = j + q < n ? b[p * n + j + q] : 0;
       }
     }
   }
 }
 
+/// Four rows of four elements, turned to columns of a panel. Vectors, since compilers make slow scatters of a loop.
+void turn(global const T* a, global T* to, long k) {
+  const FOUR(T) x = ((global const LooseFour*)a)->v, y = ((global const LooseFour*)(a + k))->v;
+  const FOUR(T) z = ((global const LooseFour*)(a + 2 * k))->v, w = ((global const LooseFour*)(a + 3 * k))->v;
+  ((global LooseFour*)to)->v = (FOUR(T))(x.s0, y.s0, z.s0, w.s0);
+  ((global LooseFour*)(to + rows))->v = (FOUR(T))(x.s1, y.s1, z.s1, w.s1);
+  ((global LooseFour*)(to + 2 * rows))->v = (FOUR(T))(x.s2, y.s2, z.s2, w.s2);
+  ((global LooseFour*)(to + 3 * rows))->v = (FOUR(T))(x.s3, y.s3, z.s3, w.s3);
+}
+
 /// Columns p0 to p1 of a block of a, as panels stored by columns; rows that a has not are zeros.
 void pack_a(global const T* a, global T* to, long i0, long p0, long p1, long m, long k) {
   for (long i = i0; i < i0 + block_rows; i += rows, to += rows * k) {
-    for (int r = 0; r < rows; ++r) {
-      if (i + r < m) {
-        for (long p = p0; p < p1; ++p) to[p * rows + r] = a[(i + r) * k + p];
-      } else {
-        for (long p = p0; p < p1; ++p) to[p * rows + r] = 0;
-      }
+    long p = p0;
+    for (; i + rows <= m && p + 4 <= p1; p += 4) {
+      for (int r = 0; r < rows; r += 4) turn(a + (i + r) * k + p, to + p * rows + r, k);
+    }
+    for (; p < p1; ++p) {
+      for (int r = 0; r < rows; ++r) to[p * rows + r] = i + r < m ? a[(i + r) * k + p] : 0;
     }
   }
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 kernel void pack(global const T* a, global const T* b, global T* c, global T* scratch, long m, long n, long k) {
-  const long blocks_of_b = (n + block_columns - 1) / block_columns;
-  const long block = get_global_id(0);
+  const long blocks_of_b = (n + block_columns - 1) / block_columns, block = get_global_id(0);
   const long p0 = get_global_id(1) * packed_depth, p1 = min(k, p0 + packed_depth);
-  if (block < blocks_of_b) {
-    const long j0 = block * block_columns;
-    pack_b(b, scratch + j0 * k, j0, p0, p1, n, k);
-  } else {
-    const long i0 = (block - blocks_of_b) * block_rows;
-    if (i0 < m) pack_a(a, panels_of_a(scratch, n, k) + i0 * k, i0, p0, p1, m, k);
-  }
+  const long j0 = block * block_columns, i0 = (block - blocks_of_b) * block_rows;
+  if (block < blocks_of_b) pack_b(b, scratch + j0 * k, j0, p0, p1, n, k);
+  else if (i0 < m) pack_a(a, panels_of_a(scratch, n, k) + i0 * k, i0, p0, p1, m, k);
 }
 
-/// c = a b, or c += a b where `add`, for one tile of which c has this much.
-__attribute__((always_inline)) void multiply_tile(global const T* a, global const T* b, global T* c, long depth, long n, long height, long width, bool add) {
+/// How far ahead of its use, in steps of p, a panel is fetched from the second-level cache into the first.
+enum { ahead_in_a = 16, ahead_in_b = 8 };
+/// Asks for what will be needed soon.
+__attribute__((always_inline)) void fetch(global const T* address) { __builtin_prefetch((const void*)(ulong)address); }
+
+/// part = a b for a tile. Inlined, and with nothing but stores after the loop: so all sums stay in registers.
+__attribute__((always_inline)) void multiply_tile(global const T* a, global const T* b, long depth, V* part) {
   V sum[rows][registers];
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
 #pragma unroll
     for (int s = 0; s < registers; ++s) sum[r][s] = 0;
   }
-  for (long p = 0; p < depth; ++p) {
+  for (long p = 0; p < depth; ++p, a += rows, b += columns) {
     V row[registers];
+    fetch(a + ahead_in_a * rows);
 #pragma unroll
-    for (int s = 0; s < registers; ++s) row[s] = ((global const V*)(b + p * columns))[s];
+    for (int s = 0; s < registers; ++s) fetch(b + ahead_in_b * columns + s * lanes);
+#pragma unroll
+    for (int s = 0; s < registers; ++s) row[s] = ((global const V*)b)[s];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const V factor = a[p * rows + r];
+      const V factor = a[r];
 #pragma unroll
       for (int s = 0; s < registers; ++s) sum[r][s] = factor * row[s] + sum[r][s];
     }
   }
-  if (height >= rows && width >= columns) {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
+  for (int r = 0; r < rows; ++r) {
 #pragma unroll
+    for (int s = 0; s < registers; ++s) part[r * registers + s] = sum[r][s];
+  }
+}
+
+/// c = part, or c += part where `add`, for as much of a tile as c has.
+void write_tile(const V* part, global T* c, long n, long height, long width, bool add) {
+  for (long r = 0; r < rows && r < height; ++r, c += n, part += registers) {
+    if (width >= columns) {
       for (int s = 0; s < registers; ++s) {
-        global Loose* const to = (global Loose*)(c + r * n) + s;
-        to->v = add ? to->v + sum[r][s] : sum[r][s];
+        global Loose* const to = (global Loose*)c + s;
+        to->v = add ? to->v + part[s] : part[s];
       }
-    }
-  } else {
-    V part[rows][registers];
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-#pragma unroll
-      for (int s = 0; s < registers; ++s) part[r][s] = sum[r][s];
-    }
-    for (long r = 0; r < min(height, (long)rows); ++r) {
-      for (long q = 0; q < min(width, (long)columns); ++q) {
-        const T value = ((T*)part)[r * columns + q];
-        c[r * n + q] = add ? c[r * n + q] + value : value;
-      }
+    } else {
+      for (long q = 0; q < width; ++q) c[q] = add ? c[q] + ((const T*)part)[q] : ((const T*)part)[q];
     }
   }
 }
@@ -120,9 +138,11 @@ kernel void multiply(global const T* a, global const T* b, global T* c, global T
   global const T* const packed_a = panels_of_a(scratch, n, k);
   for (long p = 0; p == 0 || p < k; p += most_depth) {
     const long depth = min(k - p, (long)most_depth);
-    for (long j = j0; j < min(n, j0 + block_columns); j += columns) {
-      for (long i = i0; i < min(m, i0 + block_rows); i += rows) {
-        multiply_tile(packed_a + i * k + p * rows, scratch + j * k + p * columns, c + i * n + j, depth, n, m - i, n - j, p > 0);
+    for (long i = i0; i < min(m, i0 + block_rows); i += rows) {
+      for (long j = j0; j < min(n, j0 + block_columns); j += columns) {
+        V part[rows * registers];
+        multiply_tile(packed_a + i * k + p * rows, scratch + j * k + p * columns, depth, part);
+        write_tile(part, c + i * n + j, n, m - i, n - j, p > 0);
       }
     }
   }
@@ -130,13 +150,60 @@ kernel void multiply(global const T* a, global const T* b, global T* c, global T
 
 #else
 
+/// Rows and columns of c of a group, the depth of its blocks of a and b, and the rows and columns of a work item.
+enum { block = 128, depth = 8, tile = 8, side = block / tile };
+
+/// The group's block of a from row i0 and column p0 on, as columns; zeros where a has nothing.
+void load_a(global const T* a, local T (*to)[block], long i0, long p0, long m, long k) {
+  const int item = get_local_id(1) * side + get_local_id(0);
+  for (int q = item; q < block * depth; q += side * side) {
+    const long i = i0 + q / depth, p = p0 + q % depth;
+    to[q % depth][q / depth] = i < m && p < k ? a[i * k + p] : 0;
+  }
+}
+
+/// The group's block of b from row p0 and column j0 on; zeros where b has nothing.
+void load_b(global const T* b, local T (*to)[block], long p0, long j0, long n, long k) {
+  const int item = get_local_id(1) * side + get_local_id(0);
+  for (int q = item; q < block * depth; q += side * side) {
+    const long p = p0 + q / block, j = j0 + q % block;
+    to[q / block][q % block] = p < k && j < n ? b[p * n + j] : 0;
+  }
+}
+
+/// sum += the products of the blocks. Rows and columns of an item lie `side` apart: neighbours read neighbours.
+void multiply_blocks(local const T (*a)[block], local const T (*b)[block], T (*sum)[tile]) {
+  const int x = get_local_id(0), y = get_local_id(1);
+  for (int p = 0; p < depth; ++p) {
+    T row[tile];
+#pragma unroll
+    for (int s = 0; s < tile; ++s) row[s] = b[p][x + s * side];
+#pragma unroll
+    for (int r = 0; r < tile; ++r) {
+      const T factor = a[p][y + r * side];
+#pragma unroll
+      for (int s = 0; s < tile; ++s) sum[r][s] += factor * row[s];
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(side, side, 1)))
 kernel void matmul(global const T* a, global const T* b, global T* c, long m, long n, long k) {
-  const long j = get_global_id(0);
-  const long i = get_global_id(1);
-  if (i < m && j < n) {
-    T sum = 0;
-    for (long p = 0; p < k; ++p) sum += a[i * k + p] * b[p * n + j];
-    c[i * n + j] = sum;
+  local T block_of_a[depth][block], block_of_b[depth][block];
+  const long j0 = get_group_id(0) * block, i0 = get_group_id(1) * block;
+  T sum[tile][tile] = {{0}};
+  for (long p0 = 0; p0 < k; p0 += depth) {
+    load_a(a, block_of_a, i0, p0, m, k);
+    load_b(b, block_of_b, p0, j0, n, k);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    multiply_blocks(block_of_a, block_of_b, sum);
+    barrier(CLK_LOCAL_MEM_FENCE);  // before the blocks are overwritten
+  }
+  for (int r = 0; r < tile; ++r) {
+    for (int s = 0; s < tile; ++s) {
+      const long i = i0 + get_local_id(1) + r * side, j = j0 + get_local_id(0) + s * side;
+      if (i < m && j < n) c[i * n + j] = sum[r][s];
+    }
   }
 }
 
