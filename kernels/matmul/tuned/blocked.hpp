@@ -131,6 +131,24 @@ void pack_panel(const T* b, Size stride, Size depth, Size columns, T* to) {
   }
 }
 
+/// The k x n matrix b by columns.
+template <typename T>
+const T* transpose(const T* b, Size k, Size n, T* to) {
+  for (Size p = 0; p < k; ++p) {
+    for (Size j = 0; j < n; ++j) to[j * k + p] = b[p * n + j];
+  }
+  return to;
+}
+
+/// The inner product of two vectors, each lane a sum of its own until the end.
+template <typename T>
+T product(const T* x, const T* y, Size k) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (Size p = 0; p < k; ++p) sum += x[p] * y[p];
+  return sum;
+}
+
 /// The band times the panels of one block of b, `columns` wide, into the rows of c that begin at `c`.
 template <typename T>
 void multiply_band(const Band<T>& band, Size rows, const T* panels, Size columns, Size depth, T* c, Size n, bool add) {
@@ -145,7 +163,7 @@ void multiply_band(const Band<T>& band, Size rows, const T* panels, Size columns
 template <typename T>
 Size columns_of_block(Size depth) {
   static const Size found = sysconf(_SC_LEVEL2_CACHE_SIZE), cache = found > 0 ? found : Size(1) << 20;
-  const Size panels = cache / 2 / (depth * Tile<T>::width * Size(sizeof(T)));
+  const Size panels = cache / 2 / ((depth + 1) * Tile<T>::width * Size(sizeof(T)));
   return (panels > 0 ? panels : 1) * Tile<T>::width;
 }
 
@@ -158,9 +176,9 @@ struct Workspace {
   template <typename T>
   T* hold(Size elements) {
     constexpr Size page = 4096;
-    if (bytes < elements * Size(sizeof(T))) {
+    if (memory == nullptr || bytes < elements * Size(sizeof(T))) {
       free(memory);
-      bytes = parts(elements * Size(sizeof(T)), page) * page;
+      bytes = (parts(elements * Size(sizeof(T)), page) + 1) * page;
       memory = aligned_alloc(page, bytes);
       if (memory == nullptr) bytes = 0;
     }
@@ -170,15 +188,19 @@ struct Workspace {
 };
 thread_local Workspace workspace;
 
-/// What a product of these sizes is worth: packing where every element is used often, threads where there is much to do.
+/// How a product of these sizes is computed best.
 struct Plan {
-  bool pack, share;
+  bool narrow;  ///< so few columns that lanes run along p
+  bool pack;    ///< every element of a and b is used so often that copying it pays
+  bool share;   ///< so much to do that threads pay
 
-  static Plan of(Size m, Size n, Size k, Size height, Size width) {
+  template <typename T>
+  static Plan of(Size m, Size n, Size k) {
     constexpr double few_to_pack = 96.0 * 96 * 96, few_to_share = 160.0 * 160 * 160;
-    constexpr Size few_deep = 32;
+    constexpr Size few_rows = 2 * Tile<T>::height, few_columns = Tile<T>::width, few_deep = 32;
     const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    return {work > few_to_pack && m > height && n > width && k > few_deep, work > few_to_share};
+    const bool pack = work > few_to_pack && m > few_rows && n > few_columns && k > few_deep;
+    return {n <= Tile<T>::width / 8, pack, work > few_to_share};
   }
 };
 

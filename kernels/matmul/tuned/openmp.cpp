@@ -4,7 +4,8 @@
 //   of b and then the bands among threads, which take the next one whenever they are done.
 // Memory: b is packed into panels that the tile reads in order, in blocks that stay in the second-level cache; a thread
 //   copies its band of a into the first-level cache. (Goto and van de Geijn, Anatomy of high-performance matrix
-//   multiplication, ACM TOMS 34, 2008, with the parts of a and b exchanged.) Small or thin matrices are not packed.
+//   multiplication, ACM TOMS 34, 2008, with the parts of a and b exchanged.) Small or thin matrices are not packed;
+//   of the thinnest, rows of a are multiplied with columns of b.
 // Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c; the last band
 //   has tiles of its own height.
 #include <omp.h>
@@ -28,18 +29,33 @@ bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, boo
   Size p0 = 0;
   do {
     const Size depth = least(Band<T>::depth, k - p0);
+    const Size block = m > height ? columns_of_block<T>(depth) : width;
     if (ragged < n) pack_panel(b + p0 * n + ragged, n, depth, n - ragged, panel);
 #pragma omp parallel for collapse(2) schedule(static) if (share)
-    for (Size j = 0; j < n; j += width) {
+    for (Size j0 = 0; j0 < n; j0 += block) {
       for (Size i = 0; i < m; i += height) {
-        const T* const rows = a + i * k + p0;
-        const Operands<T> in =
-            j < ragged ? Operands<T>{rows, k, b + p0 * n + j, n} : Operands<T>{rows, k, panel, width};
-        multiply_rows<T, false>(least(height, m - i), in, depth, {c + i * n + j, n, least(width, n - j), p0 > 0});
+        for (Size j = j0; j < least(j0 + block, n); j += width) {
+          const bool whole = j < ragged;
+          const Operands<T> in = {a + i * k + p0, k, whole ? b + p0 * n + j : panel, whole ? n : width};
+          multiply_rows<T, false>(least(height, m - i), in, depth, {c + i * n + j, n, least(width, n - j), p0 > 0});
+        }
       }
     }
     p0 += depth;
   } while (p0 < k);
+  return true;
+}
+
+/// Few columns leave a tile empty: here lanes run along p instead, and every element of c is a sum of its own.
+template <typename T>
+bool multiply_narrow(const T* a, const T* b, T* c, Size m, Size n, Size k, bool share) {
+  T* const memory = workspace.hold<T>(n * k);
+  if (memory == nullptr) return false;
+  const T* const columns = n == 1 ? b : transpose(b, k, n, memory);
+#pragma omp parallel for schedule(static) if (share)
+  for (Size i = 0; i < m; ++i) {
+    for (Size j = 0; j < n; ++j) c[i * n + j] = product(a + i * k, columns + j * k, k);
+  }
   return true;
 }
 
@@ -48,8 +64,9 @@ bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, boo
 template <typename T>
 static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr Size width = Tile<T>::width;
-  const Plan plan = Plan::of(m, n, k, Tile<T>::height, width);
+  const Plan plan = Plan::of<T>(m, n, k);
   if (m == 0 || n == 0) return true;
+  if (plan.narrow) return multiply_narrow(a, b, c, m, n, k, plan.share);
   if (!plan.pack) return multiply_in_place(a, b, c, m, n, k, plan.share);
   const Size threads = plan.share ? omp_get_max_threads() : 1;
   const Size bands = parts(parts(m, Tile<T>::height), threads) * threads;  // as many for each thread
