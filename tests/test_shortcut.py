@@ -160,6 +160,8 @@ DECLINED: dict[str, tuple[str, Any, Any, Any]] = {
     "an output that is the second input": ("matmul", np.eye(4, dtype=np.float32), SQUARE, SQUARE),
     "an output that overlaps the first input": ("vecadd", MEMORY[1:5], vector(4), MEMORY[2:6]),
     "an output that overlaps the second input": ("vecadd", vector(4), MEMORY[2:6], MEMORY[1:5]),
+    "an output that ends with an input's first element": ("vecadd", MEMORY[3:6], vector(3), MEMORY[1:4]),
+    "an output that begins with an input's last element": ("vecadd", MEMORY[1:4], vector(3), MEMORY[3:6]),
     "an output within an input": ("matmul", SQUARE, np.ones((4, 1), np.float32), MEMORY[6:10, None]),
     "a result that no memory holds": ("matmul", np.ones((2**22, 0), np.float32), np.ones((0, 2**22), np.float32), None),
     "a result of too many elements": ("matmul", np.ones((2**40, 0), np.float32), np.ones((0, 2**40), np.float32), None),
