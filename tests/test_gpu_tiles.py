@@ -1,0 +1,94 @@
+"""The tuned texts for NVIDIA's GPUs at the edges of their tiles, and where rows or arrays are not aligned.
+
+On the CPU in place of the GPU, where there is none: in small shapes, since Numba's simulator takes its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import at_hand, targets_of
+from test_agreement import run
+
+from py_backends import _discovery
+from py_backends._contract import Array, KernelText, Target
+from py_backends.harness.case import Case
+from py_backends.harness.runner import Runner
+
+TILES = {
+    # one below, at and above: its 64 rows and columns, 8 products between two barriers, and as many before the first
+    "numba_cuda": [(64, 64, 8), (65, 63, 9), (1, 66, 17), (129, 65, 2)],
+    "cuda": [
+        *[(64, 64, 64), (63, 65, 7), (65, 64, 8), (64, 63, 9), (66, 66, 16), (40, 68, 23), (128, 128, 24)],
+        # from here on its large tiles of 128 rows, and 128 columns in float32 or 64 in float64; rows of a multiple of
+        # 4, of 2 and of 1 elements; tiles in bands of 16
+        *[(129, 128, 1), (127, 132, 8), (128, 129, 15), (255, 130, 16), (256, 256, 17), (257, 260, 33), (300, 131, 25)],
+        *[(1, 400, 40), (400, 1, 40), (130, 256, 0), (2200, 140, 9), (4300, 70, 10)],
+    ],
+}
+STRETCHES = {"numba_cuda": [2047, 2049, 4097], "cuda": [2047, 2048, 2049, 4095, 4096, 6145, 100_003]}
+"""Elements of vecadd: a block adds 2048 at once."""
+
+
+def cases(kernel: str, shapes: dict[str, list[Any]]) -> Iterator[Any]:
+    for backend, target in at_hand():
+        text = _discovery.kernel_texts(kernel, backend).get("tuned")
+        for sizes in shapes.get(backend, []) if text else []:
+            name = f"{backend}-{'x'.join(map(str, np.atleast_1d(sizes)))}"
+            yield pytest.param(text, target, sizes, marks=getattr(pytest.mark, backend), id=name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("text", "target", "sizes"), list(cases("matmul", TILES)))
+def test_matmul_at_the_edges_of_tiles(
+    runner: Callable[[str, Target], Runner], text: KernelText, target: Target, sizes: tuple[int, ...], dtype: str
+) -> None:
+    case = Case(text.problem, sizes, np.dtype(dtype), seed=5)
+    assert run(runner(text.backend, target), text, case) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("text", "target", "size"), list(cases("vecadd", STRETCHES)))
+def test_vecadd_at_the_ends_of_stretches(
+    runner: Callable[[str, Target], Runner], text: KernelText, target: Target, size: int, dtype: str
+) -> None:
+    case = Case(text.problem, (size,), np.dtype(dtype), seed=5)
+    assert run(runner(text.backend, target), text, case) is None
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("kernel", "sizes"), [("vecadd", (5000,)), ("matmul", (70, 132, 20))])
+def test_any_array_may_be_unaligned(kernel: str, sizes: tuple[int, ...], dtype: str) -> None:
+    """CuPy hands out no pointer that is aligned to its elements only, but CUDA allows it."""
+    target = targets_of("cuda")[0]
+    if not target.emulated:
+        pytest.skip("where arrays lie on a GPU is CuPy's choice")
+    device = _discovery.backend("cuda").open(target.name, 1)  # computes in the caller's arrays, wherever they lie
+    text = _discovery.kernel_texts(kernel, "cuda")["tuned"]
+    launch = device.prepare(text, np.dtype(dtype))
+    for unaligned in range(3):
+        case = Case(text.problem, sizes, np.dtype(dtype), seed=3)
+        case.poison()
+        shared = (*case._inputs, case._output)
+        arrays = [moved(np.append(one.content, one.guard), at == unaligned) for at, one in enumerate(shared)]
+        buffers = [device.upload(array) for array in arrays]
+        assert [buffer.address % 16 != 0 for buffer in buffers] == [at == unaligned for at in range(3)]
+        launch(buffers, sizes)
+        device.wait()
+        device.download(buffers[-1], arrays[-1])
+        case._output.content[...], case._output.guard[...] = np.split(arrays[-1], [case._output.content.size])
+        assert case.judge().reason is None
+        case.close()
+
+
+def moved(array: Array, unaligned: bool) -> Array:
+    """A copy that is aligned to 16 bytes, or just not."""
+    room = np.empty(array.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 16 + (array.itemsize if unaligned else 0)
+    copy = room[start : start + array.nbytes].view(array.dtype)
+    copy[...] = array
+    return copy
