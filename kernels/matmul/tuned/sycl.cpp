@@ -5,9 +5,9 @@
 // Work items of pack on a CPU: ceil(n / 128) + ceil(m / 84) x ceil(k / 256), in groups of 1 x 1
 // Work items of multiply on a CPU: ceil(m / 84) x ceil(n / 128), in groups of 1 x 1
 // Work items on a GPU: ceil(n / 4) x ceil(m / 8), in groups of 16 x 16
-// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 16) * 16 elements
+// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 8) * 8 elements
 // Memory: b is packed into panels as wide as the tile, a into panels as high, so that both are read in order from the
-//   second-level cache. A panel of a holds a vector of each row in turn, so that packing it moves whole vectors.
+//   second-level cache. A panel of a holds runs of each row in turn, so that packing it moves vectors.
 // Edges: panels are filled up with zeros, so that a ragged tile is computed like any other, and only its part of c is
 //   written; where the last vector of columns suffices, the tile is as wide. Slices on a GPU are filled up alike.
 #include <sycl/sycl.hpp>
@@ -30,29 +30,30 @@ struct Tile {
   static constexpr Size lanes = LANES, registers = 2, columns = registers * lanes;
   static constexpr Size rows = lanes * sizeof(T) >= 64 ? 12 : 6;
 };
-template <typename T>
-using Vector = T __attribute__((ext_vector_type(LANES)));
+/// Neighbours in a row of a that stay together when it is packed, and steps of the inner loop that are written out.
+constexpr Size run = 8;
+
+template <typename T, Size size>
+using Vector = T __attribute__((ext_vector_type(size)));
 /// A vector that begins at any element.
-template <typename T>
-using Loose = T __attribute__((ext_vector_type(LANES), aligned(sizeof(T))));
+template <typename T, Size size>
+using Loose = T __attribute__((ext_vector_type(size), aligned(sizeof(T))));
 
 inline Size round_up(Size x, Size unit) { return (x + unit - 1) / unit * unit; }
 
-template <typename T>
-Vector<T> load(const T* from) {
-  return *reinterpret_cast<const Loose<T>*>(from);
+template <Size size, typename T>
+Vector<T, size> load(const T* from) {
+  return *reinterpret_cast<const Loose<T, size>*>(from);
 }
-template <typename T>
-void store(T* to, Vector<T> value) {
-  *reinterpret_cast<Loose<T>*>(to) = value;
+template <Size size, typename T>
+void store(T* to, Vector<T, size> value) {
+  *reinterpret_cast<Loose<T, size>*>(to) = value;
 }
-/// The first `count` elements, and then zeros.
-template <typename T>
-Vector<T> load_part(const T* from, Size count) {
-  if (count >= Tile<T>::lanes) return load(from);
-  Vector<T> part = 0;
-  for (Size q = 0; q < count; ++q) part[q] = from[q];
-  return part;
+/// Copies `size` elements, or `count` and then zeros where there are fewer.
+template <Size size, typename T>
+void copy(const T* from, T* to, Size count) {
+  if (count >= size) return store<size>(to, load<size>(from));
+  for (Size q = 0; q < size; ++q) to[q] = q < count ? from[q] : 0;
 }
 
 /// Where panels lie in scratch memory: those of b, and behind them those of a.
@@ -63,7 +64,7 @@ struct Panels {
   const Size b_column, a_row;  // elements of a panel for each of its columns or rows
 
   Panels(T* scratch, Size n, Size k)
-      : b(scratch), a(scratch + round_up(n, block_columns) * k), b_column(k), a_row(round_up(k, Tile<T>::lanes)) {}
+      : b(scratch), a(scratch + round_up(n, block_columns) * k), b_column(k), a_row(round_up(k, run)) {}
 };
 
 /// Rows p0 to p1 of a block of b, in panels that are stored by rows.
@@ -73,27 +74,26 @@ void pack_b(const T* b, const Panels<T>& to, Size j0, Size p0, Size p1, Size n) 
   for (Size p = p0; p < p1; ++p) {
     for (Size j = j0; j < sycl::min(n, j0 + block_columns); j += width) {
       T* const row = to.b + j * to.b_column + p * width;
-      for (Size s = 0; s < width; s += lanes) store(row + s, load_part(b + p * n + j + s, n - j - s));
+      for (Size s = 0; s < width; s += lanes) copy<lanes>(b + p * n + j + s, row + s, n - j - s);
     }
   }
 }
 
-/// Columns p0 to p1 of a block of a, in panels that hold a vector of each row in turn.
+/// Columns p0 to p1 of a block of a, in panels that hold a run of each row in turn.
 template <typename T>
 void pack_a(const T* a, const Panels<T>& to, Size i0, Size p0, Size p1, Size m, Size k) {
-  constexpr Size lanes = Tile<T>::lanes, height = Tile<T>::rows;
+  constexpr Size height = Tile<T>::rows;
   for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += height) {
-    for (Size p = p0; p < p1; p += lanes) {
-      T* const vectors = to.a + i * to.a_row + p * height;
-      for (Size r = 0; r < height; ++r) {
-        store(vectors + r * lanes, load_part(a + (i + r) * k + p, i + r < m ? p1 - p : 0));
-      }
+    for (Size p = p0; p < p1; p += run) {
+      T* const runs = to.a + i * to.a_row + p * height;
+      for (Size r = 0; r < height; ++r) copy<run>(a + (i + r) * k + p, runs + r * run, i + r < m ? p1 - p : 0);
     }
   }
 }
 
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))  // so that items are not made lanes of vectors
 void pack(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = get_nd_item<2>();
   const Size block = item.get_global_id(1), blocks_of_b = round_up(n, block_columns) / block_columns;
@@ -106,31 +106,38 @@ void pack(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t
   }
 }
 
+/// Adds the products of a column of a and a row of b, all of it in registers.
+template <typename T, Size rows, Size registers>
+[[clang::always_inline]] void multiply_add(Vector<T, Tile<T>::lanes> (&sum)[rows][registers], const T* a, const T* b) {
+#pragma unroll
+  for (Size r = 0; r < rows; ++r) {
+#pragma unroll
+    for (Size s = 0; s < registers; ++s) sum[r][s] += a[r * run] * load<Tile<T>::lanes>(b + s * Tile<T>::lanes);
+  }
+}
+
 /// c = a b, or c += a b where `add`, for a tile of which c has `height` rows and `width` columns.
-template <typename T, int registers>
+template <typename T, Size registers>
 void multiply_tile(const T* a, const T* b, T* c, Size depth, Size stride, Size height, Size width, bool add) {
   constexpr Size lanes = Tile<T>::lanes, rows = Tile<T>::rows;
-  Vector<T> sum[rows][registers] = {};
-  for (Size p = 0; p < depth; p += lanes, a += rows * lanes) {
-    for (Size q = 0; q < sycl::min(lanes, depth - p); ++q, b += Tile<T>::columns) {
+  Vector<T, lanes> sum[rows][registers] = {};
+  Size p = 0;
+  for (; p + run <= depth; p += run, a += rows * run) {
 #pragma unroll
-      for (Size r = 0; r < rows; ++r) {
-#pragma unroll
-        for (int s = 0; s < registers; ++s) sum[r][s] += a[r * lanes + q] * load(b + s * lanes);
-      }
-    }
+    for (Size q = 0; q < run; ++q, b += Tile<T>::columns) multiply_add(sum, a + q, b);
   }
+  for (; p < depth; ++p, ++a, b += Tile<T>::columns) multiply_add(sum, a, b);
   const bool whole = height >= rows && width >= registers * lanes;
   T part[rows][registers * lanes];
 #pragma unroll
   for (Size r = 0; r < rows; ++r) {
 #pragma unroll
-    for (int s = 0; s < registers; ++s) {
+    for (Size s = 0; s < registers; ++s) {
       T* const to = c + r * stride + s * lanes;
       if (whole) {
-        store(to, add ? load(to) + sum[r][s] : sum[r][s]);
+        store<lanes>(to, add ? load<lanes>(to) + sum[r][s] : sum[r][s]);
       } else {
-        store(part[r] + s * lanes, sum[r][s]);
+        store<lanes>(part[r] + s * lanes, sum[r][s]);
       }
     }
   }
@@ -145,6 +152,7 @@ void multiply_tile(const T* a, const T* b, T* c, Size depth, Size stride, Size h
 
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))  // so that items are not made lanes of vectors
 void multiply(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = get_nd_item<2>();
   const Size i0 = item.get_global_id(1) * block_rows, j0 = item.get_global_id(0) * block_columns;
