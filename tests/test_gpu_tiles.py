@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import run_python
 from conftest import at_hand, targets_of
 from test_agreement import run
 
@@ -92,3 +93,44 @@ def moved(array: Array, unaligned: bool) -> Array:
     copy = room[start : start + array.nbytes].view(array.dtype)
     copy[...] = array
     return copy
+
+
+BEFORE_A_WALL = """import ctypes, mmap, sys
+import numpy as np
+from py_backends import _discovery
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+walls = []
+
+def before_a_wall(elements, dtype):
+    '''An array whose last element is the last of a page, before one that nobody may read.'''
+    size = -(-elements * dtype.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = np.frombuffer(mmap.mmap(-1, size + mmap.PAGESIZE), np.uint8)
+    assert libc.mprotect(memory.ctypes.data + size, mmap.PAGESIZE, 0) == 0
+    walls.append(memory)
+    return memory[size - elements * dtype.itemsize : size].view(dtype)
+
+device = _discovery.backend("cuda").open("emulated", 1)
+for kernel, shapes in {"vecadd": [(5000,), (4097,)], "matmul": [(65, 66, 9), (70, 132, 20), (190, 260, 7)]}.items():
+    text = _discovery.kernel_texts(kernel, "cuda")["tuned"]
+    for dtype in map(np.dtype, ("float32", "float64")):
+        launch = device.prepare(text, dtype)
+        for sizes in shapes:
+            arrays = [before_a_wall(int(np.prod(shape)), dtype) for shape in text.problem.shapes(sizes)]
+            buffers = [device.upload(array) for array in arrays]
+            assert [buffer.address for buffer in buffers] == [array.ctypes.data for array in arrays]
+            launch(buffers, sizes)
+            device.wait()
+            print(kernel, dtype, sizes, "ended")
+"""
+
+
+@pytest.mark.cuda
+def test_nothing_is_read_behind_an_array() -> None:
+    """What lies behind an array cannot be read here; a result that is not written would not show that it was."""
+    if not targets_of("cuda")[0].emulated:
+        pytest.skip("compute-sanitizer sees this on a GPU")
+    script = run_python("-c", BEFORE_A_WALL)
+    assert script.returncode == 0, script.stdout + script.stderr
+    assert script.stdout.count("ended") == 10
