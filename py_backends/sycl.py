@@ -73,11 +73,10 @@ class SyclDevice(_sycl.Device):
 
 def _last_level_cache(device: dpctl.SyclDevice) -> int:
     """In bytes. Of a CPU, drivers tell the size of the second level, and Linux that of all."""
+    told: int = device.global_mem_cache_size
     sizes = [path.read_text().strip() for path in _CACHES.glob("index*/size")] if device.is_cpu else []
     units = {"K": 2**10, "M": 2**20}
-    return max(
-        [device.global_mem_cache_size, *(int(size[:-1]) * units[size[-1]] for size in sizes if size[-1] in units)]
-    )
+    return max([told, *(int(size[:-1]) * units[size[-1]] for size in sizes if size[-1] in units)])
 
 
 def _target(name: str, device: dpctl.SyclDevice) -> Target:

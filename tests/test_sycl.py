@@ -1,19 +1,43 @@
-"""SYCL's memory: in the caller's arrays on a CPU that reaches them, in memory of its own elsewhere."""
+"""SYCL's memory, in the caller's arrays on a CPU that reaches them, and its kernels in the forms for other devices."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import subprocess
+import sys
 import weakref
 from typing import Any
 
 import numpy as np
 import pytest
+from test_agreement import LARGER_SHAPES, SHAPES
 
 import py_backends as pb
 from py_backends import _discovery
 from py_backends._contract import Launch
+from py_backends.harness.case import Case
+from py_backends.harness.memory import SharedArray
+from py_backends.sycl import SyclDevice
 
 FLOAT32 = np.dtype(np.float32)
+EVERYTHING = 10_000
+"""More threads than there are."""
+FORMS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
+    "as here": ("CPU", {}),
+    "vectors of 16 bytes, streamed": ("CPU", {"float32": ("LANES=4", "CACHE=0"), "float64": ("LANES=2", "CACHE=0")}),
+    "vectors of 32 bytes": ("CPU", {"float32": ("LANES=8", "CACHE=0"), "float64": ("LANES=4", "CACHE=0")}),
+    "for a GPU": ("GPU", {}),
+}
+"""Forms of the tuned kernels: the kind of device, and what its kernels are told of it where that is not the truth."""
+EDGES: dict[str, list[tuple[int, ...]]] = {
+    "vecadd": [(n,) for n in (65535, 65536, 65537, 131_073)],
+    "matmul": [
+        *((84, 128, 256), (83, 127, 255), (85, 129, 257), (128, 64, 16), (127, 63, 15), (129, 65, 17)),
+        *((6, 8, 8), (12, 32, 8), (13, 33, 9), (11, 16, 7), (12, 17, 768), (25, 31, 769), (7, 50, 1537)),
+    ],
+}
+"""One below, at and above what the tuned kernels take at once."""
 
 pytestmark = pytest.mark.sycl
 
@@ -28,7 +52,7 @@ def device() -> Any:
     targets = {target.name for target in _discovery.backend("sycl").targets() if target.available}
     if "intel-cpu" not in targets:
         pytest.skip("sycl: Intel's CPU runtime is not here, the device that is known to work in place")
-    return _discovery.backend("sycl").open("intel-cpu", 10_000)
+    return _discovery.backend("sycl").open("intel-cpu", EVERYTHING)
 
 
 def vecadd(device: Any) -> Launch:
@@ -97,3 +121,121 @@ def test_other_devices_have_memory_of_their_own(device: Any) -> None:
     assert other.upload(a[:0]).address != 0, "there is no empty memory"
     for buffer in buffers:
         other.release(buffer)
+
+
+class Told(SyclDevice):
+    """A device whose kernels are told other facts of it."""
+
+    told: tuple[str, ...]
+
+    def _facts(self, dtype: np.dtype[Any]) -> list[str]:
+        return [*self.told]
+
+
+def in_form(device: Any, form: str, dtype: np.dtype[Any]) -> SyclDevice:
+    """The same CPU, for which kernels are written in another way."""
+    kind, facts = FORMS[form]
+    if dtype.name not in facts:
+        return SyclDevice(device._device, EVERYTHING, kind)
+    told = Told(device._device, EVERYTHING, kind)
+    told.told = facts[dtype.name]
+    return told
+
+
+def fill_scratch_with_nan(device: SyclDevice, size: int) -> None:
+    memory = device.scratch(size)
+    ctypes.memset(memory.address, 0xFF, memory.size)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, np.dtype(np.float64)], ids=str)
+@pytest.mark.parametrize("kernel", EDGES)
+@pytest.mark.parametrize("form", FORMS)
+def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: str, dtype: np.dtype[Any]) -> None:
+    """With NaN in what earlier calls left, and guard zones behind all arrays."""
+    device = in_form(device, form, dtype)
+    text = _discovery.kernel_texts(kernel, "sycl")["tuned"]
+    stages, launch = text.stages(FORMS[form][0]), device.prepare(text, dtype)
+    wrong = {}
+    for sizes in [*SHAPES[kernel], *LARGER_SHAPES[kernel], *EDGES[kernel]]:
+        case = Case(text.problem, sizes, dtype, seed=11)
+        case.poison()
+        last = len(case.elements) - 1
+        arrays = [
+            SharedArray.attach(descriptor, elements, case.guard, dtype, writable=index == last).whole
+            for index, (descriptor, elements) in enumerate(zip(case.descriptors, case.elements, strict=True))
+        ]
+        elements = stages.scratch_elements(text.named_sizes(sizes))
+        if elements is not None:
+            fill_scratch_with_nan(device, elements * dtype.itemsize)
+        buffers = [device.upload(array) for array in arrays]
+        launch(buffers, sizes)
+        device.wait()
+        reason = case.judge().reason
+        if reason is not None:
+            wrong[sizes] = reason
+        for buffer in buffers:
+            device.release(buffer)
+        case.close()
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("offset", range(4))
+def test_vectors_may_begin_anywhere(device: Any, offset: int) -> None:
+    """Where stores past the cache need addresses that are aligned."""
+    streaming = in_form(device, "vectors of 32 bytes", FLOAT32)
+    launch = streaming.prepare(_discovery.kernel_texts("vecadd", "sycl")["tuned"], FLOAT32)
+    a, b = np.random.default_rng(5).standard_normal((2, 70_000), FLOAT32)
+    for count in (*range(40), 65_536, 65_550):
+        c = np.full(70_000, 7, FLOAT32)
+        buffers = [streaming.upload(a[3:]), streaming.upload(b[1:]), streaming.allocate(c[offset:])]
+        launch(buffers, [count])
+        streaming.wait()
+        assert np.array_equal(c[offset : offset + count], a[3 : 3 + count] + b[1 : 1 + count])
+        assert (c[:offset] == 7).all()
+        assert (c[offset + count :] == 7).all()
+
+
+BEFORE_UNREADABLE_MEMORY = """
+import ctypes, mmap, sys
+import numpy as np
+from py_backends import _discovery, _sycl
+from py_backends.sycl import SyclDevice
+
+def last(count, dtype):
+    "Random numbers that end where a page does, with the next out of bounds."
+    size = -(-count * dtype.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, size + mmap.PAGESIZE)
+    whole = np.frombuffer(memory, np.uint8)
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(whole.ctypes.data + size), mmap.PAGESIZE, 0) == 0
+    array = whole[:size].view(dtype)[-count:]
+    array[:] = np.random.default_rng(2).standard_normal(count, dtype)
+    return array
+
+def result(kernel, sizes, a, b, c):
+    buffers = [device.upload(x.reshape(-1)) for x in (a, b, c)]
+    launches[kernel](buffers, sizes)
+    device.wait()
+    return c
+
+device = SyclDevice(_sycl.devices("")["intel-cpu"], 2, sys.argv[1])
+dtype = np.dtype("float32")
+launches = {
+    kernel: device.prepare(_discovery.kernel_texts(kernel, "sycl")["tuned"], dtype) for kernel in ("matmul", "vecadd")
+}
+for m, n, k in (1, 1, 1), (11, 31, 7), (13, 33, 9), (85, 129, 257):
+    a, b, c = last(m * k, dtype).reshape(m, k), last(k * n, dtype).reshape(k, n), last(m * n, dtype).reshape(m, n)
+    assert np.allclose(result("matmul", (m, n, k), a, b, c), a @ b, atol=1e-3)
+for n in 1, 15, 17, 65_537:
+    a, b, c = last(n, dtype), last(n, dtype), last(n, dtype)
+    assert np.array_equal(result("vecadd", (n,), a, b, c), a + b)
+"""
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+def test_nothing_is_read_or_written_past_an_array(kind: str) -> None:
+    """Not even where the result would be right: what lies there need not be memory."""
+    run = subprocess.run(
+        [sys.executable, "-c", BEFORE_UNREADABLE_MEMORY, kind], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert run.returncode == 0, run.stderr
