@@ -1,17 +1,15 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Model: a tile of c stays in vector registers while a column of a and a row of b are multiplied into it; threads
-//   take blocks of rows. (Goto and van de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008.)
-// Memory: a and b are first packed into panels that the tile reads in order: b once for all threads, a by the thread
-//   that needs it, in blocks that stay in its second-level cache. Small matrices are read where they are.
-// Edges: panels of b are filled up with zeros, so that a ragged tile is computed like any other, and only its part of
-//   c is written; the last rows have tiles of their own height.
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
+// Idea: a tile of c stays in vector registers while a column of a and a row of b are multiplied into it. (Goto and van
+//   de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008.)
+// Model: intrinsics name the registers and what is fetched ahead; each thread computes a part of c by itself.
+// Memory: a and b are first packed into panels that the tile reads in order: b into the last-level cache, a in blocks
+//   that stay in the second. Small and thin matrices are read where they are.
+// Edges: rows and registers are shared out evenly among tiles, so that none is much smaller than another; only the
+//   last register of a row of c may be ragged, and is loaded and stored in part.
 #include <cstdint>
 
 #include "../../simd.hpp"
+#include "../../workspace.hpp"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -19,54 +17,69 @@
 
 namespace {
 
-using Size = std::int64_t;
-
-/// The tile of c that stays in registers: as many sums as there are registers, less those for a and b.
-template <typename T>
-struct Tile {
+/// The tile of c that stays in registers: as many sums as there are registers, less those for a and b. The broader the
+/// tile, the fewer elements of a are loaded for each product.
 #if defined(__AVX512F__)
-  static constexpr int rows = 14, registers = 2;  // 28 sums of 32 registers
+constexpr int rows_of_tile = 8, registers_of_tile = 3;  // 24 sums of 32 registers
+#elif defined(__FMA__)
+constexpr int rows_of_tile = 4, registers_of_tile = 3;  // 12 sums of 16
 #else
-  static constexpr int rows = 6, registers = 2;  // 12 sums of 16
+constexpr int rows_of_tile = 6, registers_of_tile = 2;  // 12 sums; a product needs a register until it is added
 #endif
-  static constexpr int columns = registers * Simd<T>::lanes;
+
+/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves, and the
+/// fewer rows of a have room in the cache.
+template <typename T>
+constexpr Size most_depth = 8192 / sizeof(T);
+/// Multiplications of one thread up to which packing costs more than it saves, and in all up to which threads do.
+constexpr double few_to_pack = 128.0 * 128 * 128, few_to_share = 100.0 * 100 * 100;
+template <typename T>
+constexpr Size line = 64 / sizeof(T);  // of a cache
+/// How long before its use a line is fetched from the second-level cache into the first, in multiply-adds.
+constexpr int ahead = 240;
+
+/// A whole in as few parts as none exceeds `most`; they differ by one at most.
+struct Split {
+  Size count, size, larger;
+  Split(Size whole, Size most) : count(parts(whole, most)), size(whole / count), larger(whole % count) {}
+  Size begin(Size part) const { return part * size + least(part, larger); }
+  Size of(Size part) const { return part < larger ? size + 1 : size; }
 };
 
-/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves.
-constexpr Size most_depth = 768;
-/// Columns of b that are packed at once: with most_depth, some megabytes of the last-level cache.
-constexpr Size most_columns = 4096;
-/// Multiplications below which packing costs more than it saves, and below which a second thread does.
-constexpr double few_to_pack = 96.0 * 96 * 96, few_to_share = 160.0 * 160 * 160;
-/// How far ahead of its use, in steps of p, a panel is fetched from the second-level cache into the first.
-constexpr int ahead_in_a = 16, ahead_in_b = 8;
+struct Range {
+  Size begin, end;
+  Size size() const { return end - begin; }
+};
 
-Size least(Size x, Size y) { return x < y ? x : y; }
-Size round_up(Size x, Size unit) { return (x + unit - 1) / unit * unit; }
-Size threads_here() {
-#if defined(_OPENMP)
-  return omp_get_num_threads();
-#else
-  return 1;
-#endif
-}
-void prefetch(const void* address) { _mm_prefetch(static_cast<const char*>(address), _MM_HINT_T0); }
-
-/// Where the tile reads: element (r, p) of a, and the p-th row of b.
 template <typename T>
-struct Panels {
+struct Product {
+  const T *a, *b;
+  T* c;
+  Size m, n, k;
+};
+
+/// What a tile reads. Row r of a begins at a + r * a_row, and its elements are a_column apart.
+template <typename T>
+struct Operands {
   const T* a;
-  Size a_row, a_column;  // distances between neighbours in a column and in a row of a
+  Size a_row, a_column;
   const T* b;
   Size b_row;
+  const T* next;  ///< what a later tile will read, to be fetched into the second-level cache
+  Size next_step;
 };
 
-/// c = a b, or c += a b where `add`, for a tile of `rows` x `columns`.
-template <typename T, bool packed, int rows>
-void multiply_tile(Size k, Panels<T> in, T* c, Size stride, Size columns, bool add) {
+template <typename T, _mm_hint where = _MM_HINT_T0>
+void prefetch(const T* address) {
+  _mm_prefetch(reinterpret_cast<const char*>(address), where);
+}
+
+/// c = a b, or c += a b where `add`, for a tile whose last register has `ragged` columns.
+template <typename T, bool packed, int rows, int registers>
+void multiply_tile(Size depth, Operands<T> in, T* c, Size stride, Size ragged, bool add) {
   using V = Simd<T>;
-  constexpr int registers = Tile<T>::registers;
-  if (packed) in.a_row = 1, in.a_column = rows, in.b_row = Tile<T>::columns;  // constants, for the compiler
+  constexpr Size steps_ahead = ahead / (rows * registers);
+  if (packed) in.a_row = 1, in.a_column = rows;  // constants, for the compiler
   typename V::Register sum[rows][registers];
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
@@ -76,13 +89,14 @@ void multiply_tile(Size k, Panels<T> in, T* c, Size stride, Size columns, bool a
       prefetch(c + r * stride + s * V::lanes);
     }
   }
-  for (Size p = 0; p < k; ++p) {
+  for (Size p = 0; p < depth; ++p) {
     typename V::Register row[registers];
-    prefetch(in.a + ahead_in_a * in.a_column);
+    if (packed) prefetch(in.a + steps_ahead * rows);
+    prefetch<T, _MM_HINT_T1>(in.next);
 #pragma GCC unroll 4
     for (int s = 0; s < registers; ++s) {
       row[s] = V::load(in.b + s * V::lanes);
-      prefetch(in.b + ahead_in_b * in.b_row + s * V::lanes);
+      if (s * V::lanes % line<T> == 0) prefetch(in.b + steps_ahead * in.b_row + s * V::lanes);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
@@ -92,150 +106,219 @@ void multiply_tile(Size k, Panels<T> in, T* c, Size stride, Size columns, bool a
     }
     in.a += in.a_column;
     in.b += in.b_row;
+    in.next += in.next_step;
   }
-  T part[Tile<T>::columns];
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r, c += stride) {
-    const bool whole = columns == Tile<T>::columns;
 #pragma GCC unroll 4
     for (int s = 0; s < registers; ++s) {
       T* const to = c + s * V::lanes;
-      if (whole)
+      if (s < registers - 1 || ragged == V::lanes)
         V::store(to, add ? V::add(V::load(to), sum[r][s]) : sum[r][s]);
       else
-        V::store(part + s * V::lanes, sum[r][s]);
-    }
-    if (!whole) {
-      for (Size j = 0; j < columns; ++j) c[j] = add ? c[j] + part[j] : part[j];
+        V::store_part(to, add ? V::add(V::load_part(to, ragged), sum[r][s]) : sum[r][s], ragged);
     }
   }
 }
 
-/// The tile for a number of rows that is known only now.
-template <typename T, bool packed, int rows = Tile<T>::rows>
-void multiply_rows(Size count, Size k, Panels<T> in, T* c, Size stride, Size columns, bool add) {
-  if (count == rows) return multiply_tile<T, packed, rows>(k, in, c, stride, columns, add);
-  if constexpr (rows > 1) multiply_rows<T, packed, rows - 1>(count, k, in, c, stride, columns, add);
+template <typename T>
+using MultiplyTile = void (*)(Size depth, Operands<T> in, T* c, Size stride, Size ragged, bool add);
+
+/// The tile of a size that is known only now.
+template <typename T, bool packed, int most_rows = rows_of_tile, int most_registers = registers_of_tile>
+MultiplyTile<T> tile_of(Size rows, Size registers) {
+  if constexpr (most_registers > 1) {
+    if (registers < most_registers) return tile_of<T, packed, most_rows, most_registers - 1>(rows, registers);
+  }
+  if constexpr (most_rows > 1) {
+    if (rows < most_rows) return tile_of<T, packed, most_rows - 1, most_registers>(rows, registers);
+  }
+  return multiply_tile<T, packed, most_rows, most_registers>;
 }
 
-/// Rows of a in panels of Tile::rows, each stored by columns. Reads a cache line of every row before the next.
+/// A square of as many registers as each has lanes: to interleave its halves turns the places of its elements, counted
+/// in binary by row and lane, by one digit; as many times as a lane has digits exchanges row and lane.
+template <typename T>
+void transpose(typename Simd<T>::Register* x) {
+  using V = Simd<T>;
+#pragma GCC unroll 4
+  for (int turned = 1; turned < V::lanes; turned *= 2) {
+    typename V::Register y[V::lanes];
+#pragma GCC unroll 8
+    for (int r = 0; r < V::lanes / 2; ++r) V::interleave(x[r], x[r + V::lanes / 2], y[2 * r], y[2 * r + 1]);
+#pragma GCC unroll 16
+    for (int r = 0; r < V::lanes; ++r) x[r] = y[r];
+  }
+}
+
+/// `rows` rows of a, stored by columns. Writes up to a register past the panel's end.
 template <typename T>
 void pack_a(const T* a, Size stride, Size rows, Size depth, T* to) {
-  constexpr Size line = 64 / sizeof(T);
-  constexpr int height = Tile<T>::rows;
-  for (Size i = 0; i < rows; i += height, a += height * stride) {
-    const Size count = least(height, rows - i);
-    Size p = 0;
-    for (; count == height && p + line <= depth; p += line, to += line * height) {
-      for (int r = 0; r < height; ++r) {
+  using V = Simd<T>;
+  Size p = 0;
+  for (; p + V::lanes <= depth; p += V::lanes, a += V::lanes, to += V::lanes * rows) {
+    // From the last rows on: what a store writes beyond its column is overwritten by those that follow.
+    for (Size first = (rows - 1) / V::lanes * V::lanes; first >= 0; first -= V::lanes) {
+      typename V::Register x[V::lanes];
 #pragma GCC unroll 16
-        for (int q = 0; q < line; ++q) to[q * height + r] = a[r * stride + p + q];
-      }
+      for (Size r = 0; r < V::lanes; ++r) x[r] = V::load(a + least(first + r, rows - 1) * stride);
+      transpose<T>(x);
+#pragma GCC unroll 16
+      for (Size q = 0; q < V::lanes; ++q) V::store(to + q * rows + first, x[q]);
     }
-    for (; p < depth; ++p) {
-      for (Size r = 0; r < count; ++r) *to++ = a[r * stride + p];
-    }
+  }
+  for (; p < depth; ++p, ++a) {
+    for (Size r = 0; r < rows; ++r) *to++ = a[r * stride];
   }
 }
 
-/// One panel of Tile::columns columns of b, stored by rows; columns that b has not are zeros.
+/// `columns` columns of b, stored by rows that are filled up to whole registers with zeros.
 template <typename T>
 void pack_b(const T* b, Size stride, Size depth, Size columns, T* to) {
   using V = Simd<T>;
-  constexpr int width = Tile<T>::columns;
-  for (Size p = 0; p < depth; ++p, b += stride, to += width) {
-    if (columns == width) {
-      for (int s = 0; s < width; s += V::lanes) V::store(to + s, V::load(b + s));
-    } else {
-      for (Size j = 0; j < width; ++j) to[j] = j < columns ? b[j] : T(0);
+  constexpr Size rows_ahead = 16;
+  const Size whole = columns / V::lanes * V::lanes;
+  for (Size p = 0; p < depth; ++p, b += stride) {
+    for (Size j = 0; j < whole; j += V::lanes, to += V::lanes) {
+      prefetch(b + rows_ahead * stride + j);
+      V::store(to, V::load(b + j));
+    }
+    if (whole < columns) {
+      V::store(to, V::load_part(b + whole, columns - whole));
+      to += V::lanes;
     }
   }
 }
 
-/// Memory for panels, kept by each thread for its next call: taking it anew would cost more than a small product.
-struct Workspace {
-  void* memory = nullptr;
-  Size bytes = 0;
-
-  template <typename T>
-  T* hold(Size elements) {
-    constexpr Size page = Size(1) << 21;  // a large page, where the system has them: fewer to look up
-    if (bytes < elements * Size(sizeof(T))) {
-      free(memory);
-      bytes = round_up(elements * Size(sizeof(T)), page);
-      if (posix_memalign(&memory, page, bytes) != 0) abort();
-      madvise(memory, bytes, MADV_HUGEPAGE);
-    }
-    return static_cast<T*>(memory);
-  }
-  ~Workspace() { free(memory); }
+/// The columns of one panel after the other: each is some registers wide.
+template <typename T>
+struct Panels {
+  Range columns;
+  Split registers;
+  explicit Panels(Range all) : columns(all), registers(parts(all.size(), Simd<T>::lanes), registers_of_tile) {}
+  Size count() const { return registers.count; }
+  Size begin(Size panel) const { return registers.begin(panel) * Simd<T>::lanes; }
+  Size width(Size panel) const { return registers.of(panel) * Simd<T>::lanes; }
+  Size columns_of(Size panel) const { return least(width(panel), columns.size() - begin(panel)); }
 };
+
+/// Packs the panels of b; where b is read in place, only the last one, if it has to be filled up.
+template <typename T, bool packed>
+void pack_panels(const Product<T>& x, Range columns, Range depth, T* to) {
+  const Panels<T> panels(columns);
+  for (Size panel = packed ? 0 : panels.count() - 1; panel < panels.count(); ++panel) {
+    if (!packed && panels.columns_of(panel) == panels.width(panel)) continue;
+    const T* const b = x.b + depth.begin * x.n + columns.begin + panels.begin(panel);
+    pack_b(b, x.n, depth.size(), panels.columns_of(panel), packed ? to + panels.begin(panel) * depth.size() : to);
+  }
+}
+
+/// Some rows of a, which `a` holds packed, times the panels of b.
+template <typename T, bool packed>
+void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth, const T* a, const T* panels_of_b) {
+  const Split tiles(rows.size(), rows_of_tile);
+  const Panels<T> panels(columns);
+  for (Size panel = 0; panel < panels.count(); ++panel) {
+    const Size width = panels.width(panel), registers = panels.registers.of(panel);
+    const Size j = columns.begin + panels.begin(panel), ragged = panels.columns_of(panel) - width + Simd<T>::lanes;
+    Operands<T> in = {a, x.k, 1, x.b + depth.begin * x.n + j, x.n, a, 0};
+    if (packed) {
+      in.b = panels_of_b + panels.begin(panel) * depth.size(), in.b_row = width;
+      in.next = in.b + width * depth.size(), in.next_step = parts(width, tiles.count);
+    } else if (ragged < Simd<T>::lanes) {
+      in.b = panels_of_b, in.b_row = width;
+    }
+    const auto higher = tile_of<T, packed>(least(tiles.size + 1, rows_of_tile), registers);
+    const auto lower = tile_of<T, packed>(tiles.size, registers);
+    for (Size tile = 0; tile < tiles.count; ++tile) {
+      T* const c = x.c + (rows.begin + tiles.begin(tile)) * x.n + j;
+      in.a = a + tiles.begin(tile) * (packed ? depth.size() : x.k);
+      (tile < tiles.larger ? higher : lower)(depth.size(), in, c, x.n, ragged, depth.begin > 0);
+      in.next += depth.size() * in.next_step;
+    }
+  }
+}
+
+/// The rows of a in panels as high as the tiles, to `to`; returns where the tiles read a.
+template <typename T, bool packed>
+const T* pack_rows(const Product<T>& x, Range rows, Range depth, T* to) {
+  const T* const a = x.a + rows.begin * x.k + depth.begin;
+  if (!packed) return a;
+  const Split tiles(rows.size(), rows_of_tile);
+  for (Size tile = 0; tile < tiles.count; ++tile) {
+    pack_a(a + tiles.begin(tile) * x.k, x.k, tiles.of(tile), depth.size(), to + tiles.begin(tile) * depth.size());
+  }
+  return to;
+}
+
 thread_local Workspace workspace_of_a, workspace_of_b;
 
-/// Rows of a in one block: at most a quarter of the second-level cache, and as many blocks for each thread.
-template <typename T>
-Size rows_of_a_block(Size m, Size depth) {
-  static const Size cache = sysconf(_SC_LEVEL2_CACHE_SIZE) > 0 ? sysconf(_SC_LEVEL2_CACHE_SIZE) : Size(1) << 20;
-  const Size most = cache / 4 / (depth * Size(sizeof(T)));
-  const Size blocks = round_up(m / (most > 0 ? most : 1) + 1, threads_here());
-  return round_up((m + blocks - 1) / blocks, Tile<T>::rows);
-}
-
-/// Small matrices stay in the caches whatever the order: only a ragged panel of b is packed, to fill it up.
-template <typename T>
-void multiply_small(const T* a, const T* b, T* c, Size m, Size n, Size k) {
-  constexpr Size height = Tile<T>::rows, width = Tile<T>::columns;
-  for (Size j = 0; j < n; j += width) {
-    const Size columns = least(width, n - j);
-    Panels<T> in = {a, k, 1, b + j, n};
-    if (columns < width) {
-      T* const panel = workspace_of_b.hold<T>(k * width);
-      pack_b(b + j, n, k, columns, panel);
-      in.b = panel, in.b_row = width;
-    }
-    for (Size i = 0; i < m; i += height, in.a += height * k) {
-      multiply_rows<T, false>(least(height, m - i), k, in, c + i * n + j, n, columns, false);
+/// One thread's part of c; false where there is no memory for panels.
+template <typename T, bool packed>
+bool multiply(const Product<T>& x, Range rows, Range columns) {
+  const Split passes(x.k, most_depth<T>);
+  const Size depth_of_pass = parts(x.k, passes.count), bytes_of_pass = depth_of_pass * Size(sizeof(T));
+  // A quarter of a cache, since c and the other operand pass through it too.
+  const Split blocks(rows.size(), second_level_cache() / 4 / bytes_of_pass + 1);
+  const Size room = last_level_cache() / 4 / bytes_of_pass / Simd<T>::lanes * Simd<T>::lanes;
+  const Size columns_of_pass = least(columns.size(), room < 1024 ? 1024 : room);
+  const Size width = packed ? parts(columns_of_pass, Simd<T>::lanes) : registers_of_tile;
+  T* const panels_of_b = workspace_of_b.hold<T>(width * Simd<T>::lanes * depth_of_pass);
+  T* const panels_of_a = workspace_of_a.hold<T>(parts(rows.size(), blocks.count) * depth_of_pass + Simd<T>::lanes);
+  if (panels_of_a == nullptr || panels_of_b == nullptr) return false;
+  for (Size j = columns.begin; j < columns.end; j += columns_of_pass) {
+    const Range columns_now = {j, least(j + columns_of_pass, columns.end)};
+    for (Size pass = 0; pass < passes.count; ++pass) {
+      const Range depth = {passes.begin(pass), passes.begin(pass) + passes.of(pass)};
+      pack_panels<T, packed>(x, columns_now, depth, panels_of_b);
+      for (Size block = 0; block < blocks.count; ++block) {
+        const Size first = rows.begin + blocks.begin(block);
+        const Range rows_now = {first, first + blocks.of(block)};
+        const T* const a = pack_rows<T, packed>(x, rows_now, depth, panels_of_a);
+        multiply_panels<T, packed>(x, rows_now, columns_now, depth, a, panels_of_b);
+      }
     }
   }
+  return true;
+}
+
+/// Into how many parts the columns of c are divided among threads, the rows into threads / that: every part packs its
+/// rows of a and its columns of b by itself, so that no thread waits for another, and this packs the least.
+Size parts_of_columns(Size threads, Size m, Size n) {
+  Size best = 1;
+  for (Size across = 1; across <= threads; ++across) {
+    const auto packed = [=](Size count) { return m * count + n * (threads / count); };
+    if (threads % across == 0 && packed(across) < packed(best)) best = across;
+  }
+  return best;
 }
 
 }  // namespace
 
 template <typename T>
-static void matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
-  constexpr Size height = Tile<T>::rows, width = Tile<T>::columns;
-  const double work = static_cast<double>(m) * n * k;
-  if (m == 0 || n == 0) return;
-  if (work <= few_to_pack && k <= most_depth) return multiply_small(a, b, c, m, n, k);
-  const Size passes = (k + most_depth - 1) / most_depth;
-  const Size depth_of_pass = passes > 0 ? (k + passes - 1) / passes : 0;
-  const Size columns_of_pass = least(round_up(n, width), most_columns);
-  T* const packed_b = workspace_of_b.hold<T>(columns_of_pass * depth_of_pass);
-#pragma omp parallel if (work > few_to_share)
-  {
-    const Size rows_of_block = rows_of_a_block<T>(m, depth_of_pass);
-    T* const packed_a = workspace_of_a.hold<T>(rows_of_block * depth_of_pass);
-    for (Size j0 = 0; j0 < n; j0 += columns_of_pass) {
-      const Size columns = least(columns_of_pass, n - j0);
-      for (Size p0 = 0; p0 < k; p0 += depth_of_pass) {
-        const Size depth = least(depth_of_pass, k - p0);
-#pragma omp for schedule(static)
-        for (Size j = 0; j < columns; j += width) {
-          pack_b(b + p0 * n + j0 + j, n, depth, least(width, columns - j), packed_b + j * depth);
-        }
-#pragma omp for schedule(dynamic)
-        for (Size i0 = 0; i0 < m; i0 += rows_of_block) {
-          const Size rows = least(rows_of_block, m - i0);
-          pack_a(a + i0 * k + p0, k, rows, depth, packed_a);
-          for (Size j = 0; j < columns; j += width) {
-            for (Size i = 0; i < rows; i += height) {
-              const Panels<T> in = {packed_a + i * depth, 1, height, packed_b + j * depth, width};
-              T* const tile = c + (i0 + i) * n + j0 + j;
-              multiply_rows<T, true>(least(height, rows - i), depth, in, tile, n, least(width, columns - j), p0 > 0);
-            }
-          }
-        }
-      }
-    }
+static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr Size lanes = Simd<T>::lanes, few_rows = 2 * rows_of_tile, few_columns = 2 * registers_of_tile * lanes;
+  if (m == 0 || n == 0) return true;
+  for (Size i = 0; k == 0 && i < m * n; ++i) c[i] = 0;
+  if (k == 0) return true;
+  const Product<T> product = {a, b, c, m, n, k};
+  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+#if defined(_OPENMP)
+  const Size threads = work > few_to_share ? omp_get_max_threads() : 1;
+#else
+  const Size threads = 1;
+#endif
+  const bool in_place = work / static_cast<double>(threads) <= few_to_pack || m <= few_rows || n <= few_columns;
+  const auto multiply_part = in_place ? multiply<T, false> : multiply<T, true>;
+  if (threads == 1) return multiply_part(product, {0, m}, {0, n});
+  const Size across = parts_of_columns(threads, m, n), down = threads / across, registers = parts(n, lanes);
+  bool enough_memory = true;
+#pragma omp parallel for schedule(static) reduction(&& : enough_memory)
+  for (Size part = 0; part < threads; ++part) {
+    const Size i = part / across, j = part % across;
+    const Range rows = {m * i / down, m * (i + 1) / down};
+    const Range columns = {registers * j / across * lanes, least(registers * (j + 1) / across * lanes, n)};
+    if (rows.size() > 0 && columns.size() > 0) enough_memory = multiply_part(product, rows, columns) && enough_memory;
   }
+  return enough_memory;
 }

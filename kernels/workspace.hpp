@@ -1,0 +1,54 @@
+// What kernels in C++ need beside arithmetic: counting in parts, the caches' sizes, and memory of their own.
+//
+// Everything is in an unnamed namespace: one program holds this header compiled for several instruction sets, and the
+// linker must never replace the one by the other.
+#pragma once
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace {
+
+using Size = std::int64_t;
+
+Size least(Size x, Size y) { return x < y ? x : y; }
+/// How many parts of that size it takes.
+Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
+
+/// Bytes of a core's second-level cache, and of the last level; a usual size where the system does not tell.
+Size second_level_cache() {
+  static const Size found = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return found > 0 ? found : Size(1) << 20;
+}
+Size last_level_cache() {
+  static const Size found = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return found > 0 ? found : least(second_level_cache() * 4, Size(1) << 25);
+}
+
+/// Memory kept by a thread for its next call: taking it anew would cost more than a small product.
+struct Workspace {
+  void* memory = nullptr;
+  Size bytes = 0;
+
+  /// Memory for so many elements, or null.
+  template <typename T>
+  T* hold(Size elements) {
+    constexpr Size page = Size(1) << 21;  // a large page, where the system has them: fewer to look up
+    if (memory == nullptr || bytes < elements * Size(sizeof(T))) {
+      free(memory);
+      bytes = (parts(elements * Size(sizeof(T)), page) + 1) * page;
+      memory = aligned_alloc(page, bytes);
+      if (memory == nullptr)
+        bytes = 0;
+      else
+        madvise(memory, bytes, MADV_HUGEPAGE);
+    }
+    return static_cast<T*>(memory);
+  }
+  ~Workspace() { free(memory); }
+};
+
+}  // namespace
