@@ -24,6 +24,8 @@ _INSTALL = 'pip install "py-backends[opencl]"'
 _PAUSE = 5e-5
 """Seconds between two looks at whether a launch has ended."""
 _TYPES = {"float32": "float", "float64": "double"}
+_CACHE_LINE = 128
+"""Bytes at a multiple of which the longest vector is aligned, and a cache line begins."""
 _LITTLE = 2**24
 """Bytes of scratch memory that a thread keeps in any case; more than this only while it needs a quarter of it."""
 
@@ -142,14 +144,21 @@ class OpenClDevice(_contract.Device):
             name = self._device.name.strip()
             raise MemoryError(f"{name} holds at most {most / 2**30:.1f} GiB in one array, not {size / 2**30:.1f}")
 
+    def _on_large_pages(self, size: int) -> cl.Buffer:
+        """Memory of the host's that begins at a cache line; NumPy asks the system for large pages, drivers do not."""
+        self._check_size(size)
+        memory = np.empty(max(size, 1) + _CACHE_LINE, np.uint8)
+        begin = -memory.ctypes.data % _CACHE_LINE
+        return self.allocate(memory[begin : begin + max(size, 1)])
+
     def _scratch(self, size: int) -> cl.Buffer:
         """The calling thread's memory between kernels: of that many bytes at least, and kept for its next launch."""
         kept: cl.Buffer | None = getattr(self._of_thread, "scratch", None)
         if kept is None or not size <= kept.size <= max(4 * size, _LITTLE):
-            if kept is not None:
-                kept.release()
             self._of_thread.scratch = None
-            kept = self._of_thread.scratch = self._memory(size)
+            if kept is not None:
+                self.release(kept)
+            kept = self._of_thread.scratch = self._on_large_pages(size) if self._in_place else self._memory(size)
         return kept
 
     @property

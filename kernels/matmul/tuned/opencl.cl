@@ -85,7 +85,7 @@ kernel void pack(global const T* a, global const T* b, global T* c, global T* sc
 }
 
 /// How far ahead of its use, in steps of p, a panel is fetched from the second-level cache into the first.
-enum { ahead_in_a = 16, ahead_in_b = 8 };
+enum { ahead_in_a = 24, ahead_in_b = 16 };
 /// Asks for what will be needed soon.
 __attribute__((always_inline)) void fetch(global const T* address) { __builtin_prefetch((const void*)(ulong)address); }
 

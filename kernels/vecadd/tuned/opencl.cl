@@ -20,19 +20,34 @@ typedef struct __attribute__((packed)) {
 /// How many of the elements from c on come before the first that is aligned as a vector.
 long before_aligned(global T* c) { return (sizeof(V) - (ulong)c % sizeof(V)) % sizeof(V) / sizeof(T); }
 
+/// The full vectors from `begin` on, of elements before `end`: where they end. Two loops, since a compiler that finds both
+/// stores in one makes an ordinary store of them.
+long add(global const T* a, global const T* b, global T* c, long begin, long end) {
+  long i = begin;
+  for (; i + lanes <= end; i += lanes) {
+    ((global Loose*)(c + i))->v = ((global const Loose*)(a + i))->v + ((global const Loose*)(b + i))->v;
+  }
+  return i;
+}
+
+/// The same, past the cache, to c that is aligned.
+long add_streamed(global const T* a, global const T* b, global T* c, long begin, long end) {
+  long i = begin;
+  for (; i + lanes <= end; i += lanes) {
+    const V sum = ((global const Loose*)(a + i))->v + ((global const Loose*)(b + i))->v;
+    __builtin_nontemporal_store(sum, (global V*)(c + i));
+  }
+  mem_fence(CLK_GLOBAL_MEM_FENCE);  // streamed stores are seen by others only after this
+  return i;
+}
+
 __attribute__((reqd_work_group_size(1, 1, 1)))
 kernel void vecadd(global const T* a, global const T* b, global T* c, long n) {
   const bool streamed = 3 * n * (long)sizeof(T) > CACHE_BYTES;
   long i = get_global_id(0) * stretch;
   const long end = min(n, i + stretch), aligned = streamed ? min(end, i + before_aligned(c + i)) : i;
   for (; i < aligned; ++i) c[i] = a[i] + b[i];
-  for (; i + lanes <= end; i += lanes) {
-    const V sum = ((global const Loose*)(a + i))->v + ((global const Loose*)(b + i))->v;
-    if (streamed)
-      __builtin_nontemporal_store(sum, (global V*)(c + i));
-    else
-      ((global Loose*)(c + i))->v = sum;
-  }
+  i = streamed ? add_streamed(a, b, c, i, end) : add(a, b, c, i, end);
   for (; i < end; ++i) c[i] = a[i] + b[i];
 }
 

@@ -1,0 +1,205 @@
+"""What OpenCL's tuned kernels and its device promise beside right results: both forms, edges, memory that is shared."""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from conftest import targets_of
+from test_agreement import LARGER_SHAPES, SHAPES
+
+from py_backends import _discovery
+from py_backends._contract import Array, KernelText
+from py_backends.harness.check import judge
+
+if TYPE_CHECKING:
+    from py_backends.opencl import OpenClDevice
+
+pytestmark = pytest.mark.opencl
+
+GUARD = 300
+"""Elements behind each array, which no kernel may touch: more than a tile's row."""
+
+CHANGED = {
+    "the last column": ("CPU", "j + q < n ?", "j + q < n - 1 ?"),
+    "the last row": ("CPU", "i + r < m ?", "i + r < m - 1 ?"),
+    "a row of c": ("CPU", "r < height", "r <= height"),
+    "the depth of a pass": ("CPU", "min(k - p, (long)most_depth)", "(long)most_depth"),
+    "sums of earlier passes": ("CPU", "m - i, n - j, p > 0", "m - i, n - j, false"),
+    "where a begins": ("CPU", "(n + block_columns - 1) / block_columns * block_columns * k;", "n * k;"),
+    "turned elements": ("CPU", "(x.s1, y.s1, z.s1, w.s1)", "(x.s1, y.s1, z.s2, w.s1)"),
+    "a row of a block": ("GPU", "i < m && p < k ?", "i <= m && p <= k ?"),
+    "a column of c": ("GPU", "i < m && j < n)", "i < m && j <= n)"),
+    "a part of a tile": ("GPU", "x + s * side", "x + s"),
+}
+"""One operator or index changed in the tuned matmul."""
+
+
+def devices(form: str | None = None) -> Iterator[Any]:
+    """Every CPU that OpenCL finds, with the kernels for a kind of device."""
+    for target in targets_of("opencl"):
+        if target.available and target.name in {"intel-cpu", "pocl"}:
+            yield pytest.param((target.name, form), id=f"{target.name}-{form}" if form else target.name)
+
+
+@pytest.fixture(scope="module")
+def opened() -> dict[Any, OpenClDevice]:
+    return {}
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest, opened: dict[Any, OpenClDevice]) -> OpenClDevice:
+    """The device of a target, opened once for all tests here."""
+    from py_backends import opencl
+
+    name, form = request.param
+    if request.param not in opened:
+        found = opencl._devices()[name]
+        opened[request.param] = opencl.OpenClDevice(found, found.max_compute_units, form)
+    return opened[request.param]
+
+
+on_every_cpu = pytest.mark.parametrize("device", list(devices()), indirect=True)
+in_both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
+
+
+def tuned(kernel: str) -> KernelText:
+    return _discovery.kernel_texts(kernel, "opencl")["tuned"]
+
+
+def wrong(device: OpenClDevice, text: KernelText, sizes: tuple[int, ...], dtype: str) -> str | None:
+    """Run a text on arrays with guard zones of NaN; what is wrong with its result, or None."""
+    draw = np.random.default_rng(5)
+    contents = [draw.standard_normal(shape).astype(dtype) for shape in text.problem.shapes(sizes)]
+    wholes = [np.concatenate([content.ravel(), np.full(GUARD, np.nan, dtype)]) for content in contents]
+    wholes[-1][:] = np.nan
+    before = [whole.copy() for whole in wholes]
+    buffers = [device.upload(whole) for whole in wholes]
+    device.prepare(text, np.dtype(dtype))(buffers, sizes)
+    device.wait()
+    device.download(buffers[-1], wholes[-1])
+    for buffer in buffers:
+        device.release(buffer)
+    *inputs, output = wholes
+    if any(not np.array_equal(now, then, equal_nan=True) for now, then in zip(inputs, before, strict=False)):
+        return "it changed an input"
+    if not np.isnan(output[-GUARD:]).all():
+        return "it wrote past the end of its output"
+    result = output[:-GUARD].reshape(contents[-1].shape)
+    return judge(result, text.problem.reference(contents[:-1]), text.problem.rule).reason
+
+
+@in_both_dtypes
+@pytest.mark.parametrize("device", list(devices("GPU")), indirect=True)
+@pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+def test_the_form_for_gpus_is_right_on_a_cpu(device: OpenClDevice, kernel: str, dtype: str) -> None:
+    shapes = [*SHAPES[kernel], *LARGER_SHAPES[kernel]]
+    assert {sizes: reason for sizes in shapes if (reason := wrong(device, tuned(kernel), sizes, dtype))} == {}
+
+
+@in_both_dtypes
+@on_every_cpu
+@pytest.mark.parametrize("sizes", [(97, 129, 513), (95, 127, 511), (1, 1, 1100), (193, 2, 3)])
+def test_one_off_from_blocks_and_passes(device: OpenClDevice, sizes: tuple[int, ...], dtype: str) -> None:
+    assert wrong(device, tuned("matmul"), sizes, dtype) is None
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_one_changed_operator_is_seen(change: str, tmp_path: Path) -> None:
+    from py_backends import opencl
+
+    form, old, new = CHANGED[change]
+    text = tuned("matmul")
+    assert old in text.text
+    changed = tmp_path / text.path.name
+    changed.write_text(text.text.replace(old, new), encoding="utf-8")
+    found = next(iter(opencl._devices().values()))
+    device = opencl.OpenClDevice(found, found.max_compute_units, form)
+    shapes = [(25, 129, 30), (7, 13, 1100)]
+    assert [wrong(device, dataclasses.replace(text, path=changed), sizes, "float32") for sizes in shapes] != [None] * 2
+
+
+@on_every_cpu
+def test_streamed_vectors_are_right_wherever_they_begin(device: OpenClDevice, tmp_path: Path) -> None:
+    """As if the cache held nothing; PoCL knows of one that would take gigabytes to exceed."""
+    text = tuned("vecadd")
+    always = tmp_path / text.path.name
+    always.write_text(text.text.replace("> CACHE_BYTES", "> 0"), encoding="utf-8")
+    launch = device.prepare(dataclasses.replace(text, path=always), np.dtype(np.float32))
+    size = 40_000
+    memory = np.random.default_rng(1).standard_normal((3, size)).astype(np.float32)
+    for begin in range(18):
+        a, b, c = memory[0, begin:], memory[1, 17 - begin : size - begin], memory[2]
+        c[:] = np.nan
+        n = size - 17 - begin
+        buffers = [device.upload(array) for array in (a[:n], b[:n], c[begin : begin + n])]
+        launch(buffers, (n,))
+        device.wait()
+        for buffer in buffers:
+            device.release(buffer)
+        np.testing.assert_array_equal(c[begin : begin + n], a[:n] + b[:n])
+        assert np.isnan(c[:begin]).all()
+        assert np.isnan(c[begin + n :]).all()
+
+
+@on_every_cpu
+@pytest.mark.parametrize("readable_only", [False, True])
+def test_buffers_stand_on_the_callers_memory(device: OpenClDevice, readable_only: bool) -> None:
+    import pyopencl as cl
+
+    for begin in (0, 1, 3, 16):
+        array = np.arange(5000, dtype=np.float32)[begin:]
+        array.flags.writeable = not readable_only
+        buffer = device.upload(array)
+        shown, _ = cl.enqueue_map_buffer(device._queue, buffer, cl.map_flags.READ, 0, array.shape, array.dtype)
+        assert shown.ctypes.data == array.ctypes.data
+        shown.base.release(device._queue)
+        device.release(buffer)
+
+
+@on_every_cpu
+def test_what_the_host_changes_between_launches_is_seen(device: OpenClDevice) -> None:
+    launch = device.prepare(tuned("vecadd"), np.dtype(np.float32))
+    a, b, c = (np.zeros(1000, np.float32) for _ in range(3))
+    buffers = [device.upload(a), device.upload(b), device.allocate(c)]
+    for value in (1, 2):
+        a[:] = value
+        launch(buffers, (1000,))
+        device.wait()
+        device.download(buffers[-1], c)
+        assert (c == value).all()
+
+
+@on_every_cpu
+def test_memory_lives_as_long_as_its_buffer(device: OpenClDevice) -> None:
+    array: Array = np.arange(1000.0)
+    alive = weakref.ref(array)
+    buffer = device.upload(array)
+    del array
+    assert alive() is not None
+    device.release(buffer)
+    del buffer
+    assert alive() is None
+
+
+@on_every_cpu
+def test_scratch_memory_is_kept_and_given_up(device: OpenClDevice) -> None:
+    small = device._scratch(1000)
+    assert device._scratch(900) is small
+    large = device._scratch(2**27)
+    assert large is not small
+    assert large.size >= 2**27
+    assert device._scratch(2**26) is large
+    assert device._scratch(2**20) is not large, "what was taken for one large product is not held for ever"
+    assert device._scratch(0).size > 0
+
+
+@on_every_cpu
+def test_scratch_memory_that_no_device_has_is_a_memory_error(device: OpenClDevice) -> None:
+    with pytest.raises(MemoryError, match="GiB"):
+        device._scratch(2**60)
