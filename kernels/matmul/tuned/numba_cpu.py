@@ -1,0 +1,139 @@
+# matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
+# Idea: a tile of c stays in vector registers while p runs. LLVM keeps no array there that Numba knows of, and loops
+#   that read and write the sums in cache reach half of the speed: so the innermost is written in LLVM's own language.
+# Model: a decorator compiles the Python loops, prange spreads bands of c, one tile high, over threads, and an intrinsic
+#   emits the tile's instructions.
+# Memory: a block of b is packed into panels that the tile reads in order, and stays in the second-level cache while all
+#   bands use it; a band of a is copied into the first-level cache.
+# Edges: bands and panels are filled up with zeros, and only the part of a tile that exists is written to c.
+
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import njit, prange, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+REGISTER, HEIGHT = (64, 14) if binding.get_host_cpu_features().get("avx512f") else (32, 6)
+"""Bytes of a vector register, and rows of a tile: twice as many sums fill the 32 registers of AVX-512, or 16."""
+LINE = 64
+"""Bytes of a cache line."""
+DEPTH, PANELS = 512, 16
+"""Of a block of b, the most: with 2 registers a row, up to 1 MB. A band of a of that depth has 28 or 56 KB."""
+STRIDE = DEPTH + 16
+"""From row to row of a band: not a power of two, since rows that far apart compete for the same places in a cache."""
+
+
+@intrinsic
+def multiply_tile(typing, band, panel, depth, tile):
+    """Compute tile = band panel for flat arrays: HEIGHT rows of a, STRIDE apart; `depth` rows of 2 registers of b."""
+
+    def emit(context, builder, signature, arguments) -> Any:
+        element = context.get_value_type(signature.args[0].dtype)
+        size = context.get_abi_sizeof(element)
+        lanes = REGISTER // size
+        vector, index = ir.VectorType(element, lanes), arguments[2].type
+        a, b, c = (context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 1, 3))
+        name = f"llvm.fmuladd.v{lanes}f{8 * size}"
+        multiply_add = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+        zeros = ir.Constant(vector, [0.0] * lanes)
+        first = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+
+        def at(array, place, kind) -> Any:
+            return builder.bitcast(builder.gep(array, [place]), ir.PointerType(kind))
+
+        def plus(place, distance) -> Any:
+            return builder.add(place, ir.Constant(index, distance))
+
+        def times(place, factor) -> Any:
+            return builder.mul(place, ir.Constant(index, factor))
+
+        def spread(factor) -> Any:
+            lane = builder.insert_element(zeros, factor, ir.Constant(ir.IntType(32), 0))
+            return builder.shuffle_vector(lane, zeros, first)
+
+        before, loop = builder.block, builder.append_basic_block("products")
+        after = builder.append_basic_block("sums")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        p = builder.phi(index)
+        sums = [builder.phi(vector) for _ in range(2 * HEIGHT)]
+        rows = [builder.load(at(b, plus(times(p, 2 * lanes), s * lanes), vector), align=size) for s in (0, 1)]
+        added = []
+        for i in range(HEIGHT):
+            factor = spread(builder.load(at(a, plus(p, i * STRIDE), element)))
+            added += [builder.call(multiply_add, [factor, row, sums[2 * i + s]]) for s, row in enumerate(rows)]
+        following = plus(p, 1)
+        builder.cbranch(builder.icmp_signed("<", following, arguments[2]), loop, after)
+        for value, start, end in zip(
+            (p, *sums), (ir.Constant(index, 0), *[zeros] * len(sums)), (following, *added), strict=True
+        ):
+            value.add_incoming(start, before)
+            value.add_incoming(end, loop)
+        builder.position_at_end(after)
+        for q, sum in enumerate(added):
+            builder.store(sum, at(c, ir.Constant(index, q * lanes), vector), align=size)
+        return context.get_dummy_value()
+
+    return types.void(band, panel, types.intp, tile), emit
+
+
+@njit(nogil=True)
+def aligned(size, dtype):
+    """Memory for `size` elements that begins with a cache line: vectors that straddle two take twice as long."""
+    memory = np.empty(size + LINE // 4, dtype)
+    begin = -memory.ctypes.data % LINE // memory.itemsize
+    return memory[begin : begin + size]
+
+
+@njit(nogil=True)
+def pack_panel(b, width, panel):
+    """The rows of b one after the other, each filled up with zeros to `width`."""
+    depth, columns = b.shape
+    for p in range(depth):
+        row = panel[p * width : (p + 1) * width]
+        row[:columns] = b[p]
+        row[columns:] = 0
+
+
+@njit(nogil=True)
+def write_row(row, c, add):
+    if add:
+        for j in range(c.size):
+            c[j] += row[j]
+    else:
+        for j in range(c.size):
+            c[j] = row[j]
+
+
+@njit(nogil=True)
+def multiply_band(a, block, width, c, add):
+    """Compute c = a block, or c += a block, for at most HEIGHT rows of a and c."""
+    rows, depth = a.shape
+    band, tile = aligned(HEIGHT * STRIDE, a.dtype), aligned(HEIGHT * width, a.dtype)
+    for i in range(HEIGHT):
+        band[i * STRIDE : i * STRIDE + depth] = a[i] if i < rows else a[0]  # rows that are not there are not written
+    for j0 in range(0, c.shape[1], width):
+        multiply_tile(band, block[j0 * depth :], depth, tile)
+        columns = min(width, c.shape[1] - j0)
+        for i in range(rows):
+            write_row(tile[i * width : i * width + columns], c[i, j0 : j0 + columns], add)
+
+
+@njit(parallel=True, nogil=True)
+def matmul(a, b, c, m, n, k):
+    if k == 0:
+        c[:] = 0
+    width = 2 * REGISTER // c.itemsize
+    block = aligned(DEPTH * PANELS * width, c.dtype)
+    for j0 in range(0, n, PANELS * width):
+        columns = min(PANELS * width, n - j0)
+        for p0 in range(0, k, DEPTH):
+            depth = min(DEPTH, k - p0)
+            for panel in prange((columns + width - 1) // width):
+                j = j0 + panel * width
+                pack_panel(b[p0 : p0 + depth, j : min(j + width, n)], width, block[panel * depth * width :])
+            for band in prange((m + HEIGHT - 1) // HEIGHT):
+                i, end = band * HEIGHT, min(m, (band + 1) * HEIGHT)
+                multiply_band(a[i:end, p0 : p0 + depth], block, width, c[i:end, j0 : j0 + columns], p0 > 0)
