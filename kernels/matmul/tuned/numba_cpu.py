@@ -29,7 +29,7 @@ STRIDE = DEPTH + 16
 def multiply_tile(typing, band, panel, depth, tile):
     """Compute tile = band panel for flat arrays: HEIGHT rows of a, STRIDE apart; `depth` rows of 2 registers of b."""
 
-    def emit(context, builder, signature, arguments) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         element = context.get_value_type(signature.args[0].dtype)
         size = context.get_abi_sizeof(element)
         lanes = REGISTER // size
@@ -40,16 +40,16 @@ def multiply_tile(typing, band, panel, depth, tile):
         zeros = ir.Constant(vector, [0.0] * lanes)
         first = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
 
-        def at(array, place, kind) -> Any:
+        def at(array: Any, place: Any, kind: Any) -> Any:
             return builder.bitcast(builder.gep(array, [place]), ir.PointerType(kind))
 
-        def plus(place, distance) -> Any:
+        def plus(place: Any, distance: Any) -> Any:
             return builder.add(place, ir.Constant(index, distance))
 
-        def times(place, factor) -> Any:
+        def times(place: Any, factor: Any) -> Any:
             return builder.mul(place, ir.Constant(index, factor))
 
-        def spread(factor) -> Any:
+        def spread(factor: Any) -> Any:
             lane = builder.insert_element(zeros, factor, ir.Constant(ir.IntType(32), 0))
             return builder.shuffle_vector(lane, zeros, first)
 
