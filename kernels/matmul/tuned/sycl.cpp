@@ -91,9 +91,10 @@ void pack_a(const T* a, const Panels<T>& to, Size i0, Size p0, Size p1, Size m, 
   }
 }
 
+/// One block of b, or of a behind them. That a group is one item keeps the compiler from making vectors across items.
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
-SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))  // so that items are not made lanes of vectors
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
 void pack(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = get_nd_item<2>();
   const Size block = item.get_global_id(1), blocks_of_b = round_up(n, block_columns) / block_columns;
@@ -150,9 +151,10 @@ void multiply_tile(const T* a, const T* b, T* c, Size depth, Size stride, Size h
   }
 }
 
+/// One block of c: in each pass, every panel of b stays at hand while the panels of a go by.
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
-SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))  // so that items are not made lanes of vectors
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
 void multiply(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = get_nd_item<2>();
   const Size i0 = item.get_global_id(1) * block_rows, j0 = item.get_global_id(0) * block_columns;
