@@ -14,16 +14,16 @@ namespace {
 
 using Size = std::int64_t;
 
-Size least(Size x, Size y) { return x < y ? x : y; }
+inline Size least(Size x, Size y) { return x < y ? x : y; }
 /// How many parts of that size it takes.
-Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
+inline Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
 
 /// Bytes of a core's second-level cache, and of the last level; a usual size where the system does not tell.
-Size second_level_cache() {
+inline Size second_level_cache() {
   static const Size found = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return found > 0 ? found : Size(1) << 20;
 }
-Size last_level_cache() {
+inline Size last_level_cache() {
   static const Size found = sysconf(_SC_LEVEL3_CACHE_SIZE);
   return found > 0 ? found : least(second_level_cache() * 4, Size(1) << 25);
 }

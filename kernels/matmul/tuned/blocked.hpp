@@ -9,14 +9,9 @@
 // linker must never replace the one by the other.
 #pragma once
 
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cstdint>
+#include "../../workspace.hpp"
 
 namespace {
-
-using Size = std::int64_t;
 
 #if defined(__AVX512F__)
 constexpr Size bytes_of_register = 64, height_of_tile = 14;  // 28 sums of 32 registers
@@ -44,9 +39,6 @@ struct Band {
 
   alignas(bytes_of_line) T rows[height_of_tile * stride];
 };
-
-Size least(Size x, Size y) { return x < y ? x : y; }
-Size parts(Size x, Size part) { return (x + part - 1) / part; }
 
 /// Where a tile reads: element (i, p) of a is a[i * a_stride + p], element (p, j) of b is b[p * b_stride + j].
 template <typename T>
@@ -162,30 +154,10 @@ void multiply_band(const Band<T>& band, Size rows, const T* panels, Size columns
 /// Columns of b whose panels fill half of the second-level cache, from which every band reads them again.
 template <typename T>
 Size columns_of_block(Size depth) {
-  static const Size found = sysconf(_SC_LEVEL2_CACHE_SIZE), cache = found > 0 ? found : Size(1) << 20;
-  const Size panels = cache / 2 / ((depth + 1) * Tile<T>::width * Size(sizeof(T)));
+  const Size panels = second_level_cache() / 2 / ((depth + 1) * Tile<T>::width * Size(sizeof(T)));
   return (panels > 0 ? panels : 1) * Tile<T>::width;
 }
 
-/// Memory for panels, kept by each thread for its next call: taking it anew would cost more than a small product.
-struct Workspace {
-  void* memory = nullptr;
-  Size bytes = 0;
-
-  /// Memory for so many elements, or null.
-  template <typename T>
-  T* hold(Size elements) {
-    constexpr Size page = 4096;
-    if (memory == nullptr || bytes < elements * Size(sizeof(T))) {
-      free(memory);
-      bytes = (parts(elements * Size(sizeof(T)), page) + 1) * page;
-      memory = aligned_alloc(page, bytes);
-      if (memory == nullptr) bytes = 0;
-    }
-    return static_cast<T*>(memory);
-  }
-  ~Workspace() { free(memory); }
-};
 thread_local Workspace workspace;
 
 /// How a product of these sizes is computed best.

@@ -4,23 +4,15 @@
 // Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
 //   its reader will want it.
 // Edges: each thread adds one element at a time until its part of c is aligned, and after its last full register.
-#include <unistd.h>
-
 #include <cstdint>
 
 #include "../../simd.hpp"
+#include "../../workspace.hpp"
 
 namespace {
 
-using Size = std::int64_t;
-
 /// Elements below which a second thread costs more than it saves.
 constexpr Size few_to_share = Size(1) << 16;
-
-Size last_level_cache() {
-  static const Size third = sysconf(_SC_LEVEL3_CACHE_SIZE), second = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return third > 0 ? third : second > 0 ? second : Size(1) << 25;
-}
 
 /// The elements from `begin` to before `end`.
 template <typename T, bool streamed>
