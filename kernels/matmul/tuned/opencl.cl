@@ -1,6 +1,6 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: on a CPU, a work item multiplies panels that an earlier kernel has packed, and keeps a tile of c in vector
-//   registers. On a GPU, the items of a group keep blocks of a and b in local memory, and each a tile of c in registers.
+//   registers. On a GPU, a group keeps blocks of a and b in local memory, and each of its items a tile of c.
 // Work items of pack on a CPU: ceil(n / 128) + ceil(m / 96) x ceil(k / 256), in groups of 1 x 1
 // Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 96), in groups of 1 x 1
 // Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
@@ -21,8 +21,8 @@ enum { block_columns = 128, block_rows = 96 };
 enum { packed_depth = 256 };
 /// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves.
 enum { most_depth = 512 };
-/// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12. More
-/// sums would fit, but compilers load some elements of a ahead, and spill for it.
+/// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12.
+/// More would fit, but compilers load some elements of a ahead, and spill for it.
 enum { lanes = sizeof(V) / sizeof(T), registers = sizeof(V) >= 64 ? 2 : 1, columns = registers * lanes, rows = 12 };
 
 /// Vectors that lie anywhere. (vload and vstore would do, but are calls in PoCL.)
@@ -75,13 +75,15 @@ void pack_a(global const T* a, global T* to, long i0, long p0, long p1, long m, 
   }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-kernel void pack(global const T* a, global const T* b, global T* c, global T* scratch, long m, long n, long k) {
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* a, global const T* b, global T* c,
+                                                                global T* scratch, long m, long n, long k) {
   const long blocks_of_b = (n + block_columns - 1) / block_columns, block = get_global_id(0);
   const long p0 = get_global_id(1) * packed_depth, p1 = min(k, p0 + packed_depth);
   const long j0 = block * block_columns, i0 = (block - blocks_of_b) * block_rows;
-  if (block < blocks_of_b) pack_b(b, scratch + j0 * k, j0, p0, p1, n, k);
-  else if (i0 < m) pack_a(a, panels_of_a(scratch, n, k) + i0 * k, i0, p0, p1, m, k);
+  if (block < blocks_of_b)
+    pack_b(b, scratch + j0 * k, j0, p0, p1, n, k);
+  else if (i0 < m)
+    pack_a(a, panels_of_a(scratch, n, k) + i0 * k, i0, p0, p1, m, k);
 }
 
 /// How far ahead of its use, in steps of p, a panel is fetched from the second-level cache into the first.
@@ -132,8 +134,8 @@ void write_tile(const V* part, global T* c, long n, long height, long width, boo
   }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-kernel void multiply(global const T* a, global const T* b, global T* c, global T* scratch, long m, long n, long k) {
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void multiply(global const T* a, global const T* b, global T* c,
+                                                                    global T* scratch, long m, long n, long k) {
   const long j0 = get_global_id(0) * block_columns, i0 = get_global_id(1) * block_rows;
   global const T* const packed_a = panels_of_a(scratch, n, k);
   for (long p = 0; p == 0 || p < k; p += most_depth) {
@@ -187,8 +189,8 @@ void multiply_blocks(local const T (*a)[block], local const T (*b)[block], T (*s
   }
 }
 
-__attribute__((reqd_work_group_size(side, side, 1)))
-kernel void matmul(global const T* a, global const T* b, global T* c, long m, long n, long k) {
+__attribute__((reqd_work_group_size(side, side, 1))) kernel void matmul(global const T* a, global const T* b,
+                                                                        global T* c, long m, long n, long k) {
   local T block_of_a[depth][block], block_of_b[depth][block];
   const long j0 = get_group_id(0) * block, i0 = get_group_id(1) * block;
   T sum[tile][tile] = {{0}};

@@ -3,8 +3,8 @@
 //   line that it is about to overwrite, a quarter of all traffic here. On a GPU, an item adds four neighbours.
 // Work items on a CPU: ceil(n / 16384), in groups of 1
 // Work items on a GPU: ceil(n / 4), in groups of 256
-// Memory: where the vectors exceed the device's cache, c is streamed to memory; else it stays in the cache, in which its
-//   reader will want it.
+// Memory: where the vectors exceed the device's cache, c is streamed to memory; else it stays in the cache, in which
+//   its reader will want it.
 // Edges: one element at a time, until c is aligned where it is streamed, and after the last full vector.
 
 #if CPU
@@ -20,8 +20,8 @@ typedef struct __attribute__((packed)) {
 /// How many of the elements from c on come before the first that is aligned as a vector.
 long before_aligned(global T* c) { return (sizeof(V) - (ulong)c % sizeof(V)) % sizeof(V) / sizeof(T); }
 
-/// The full vectors from `begin` on, of elements before `end`: where they end. Two loops, since a compiler that finds both
-/// stores in one makes an ordinary store of them.
+/// Adds the full vectors from `begin` on that end before `end`, and returns where they end. Two loops, since a compiler
+/// that finds both stores in one makes an ordinary store of them.
 long add(global const T* a, global const T* b, global T* c, long begin, long end) {
   long i = begin;
   for (; i + lanes <= end; i += lanes) {
@@ -41,8 +41,8 @@ long add_streamed(global const T* a, global const T* b, global T* c, long begin,
   return i;
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-kernel void vecadd(global const T* a, global const T* b, global T* c, long n) {
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void vecadd(global const T* a, global const T* b, global T* c,
+                                                                  long n) {
   const bool streamed = 3 * n * (long)sizeof(T) > CACHE_BYTES;
   long i = get_global_id(0) * stretch;
   const long end = min(n, i + stretch), aligned = streamed ? min(end, i + before_aligned(c + i)) : i;
