@@ -1,31 +1,98 @@
 # vecadd: c[i] = a[i] + b[i] for n elements.
-# Idea: a short vector is added by the calling thread, since waking the others takes longer; one core alone cannot fill
-#   the memory's bandwidth, so a long one is shared.
-# Model: a decorator compiles the Python loops, and prange spreads the long one over threads.
-# Memory: each thread reads and writes one contiguous part of the arrays, in order. An ordinary store reads the line
-#   that it is about to overwrite, a quarter of all traffic; nothing in the language asks for a store past the cache.
-# Edges: none; the parts end with the last element, also where they are not equal.
+# Idea: an ordinary store reads the line that it is about to overwrite, a quarter of all traffic here. Numba has no
+#   other one: so the sum of a line is written in LLVM's own language, where a store can be said to go past the cache.
+# Model: a decorator compiles the Python loops, prange spreads stretches over threads, and an intrinsic emits the
+#   instructions for a line. A short vector is added by the calling thread: to wake the others takes longer.
+# Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
+#   its reader will want it.
+# Edges: one element at a time until a stretch of c is at the begin of a line, and after its last full line.
 
-from numba import njit, prange
+from typing import Any
 
+from llvmlite import binding, ir
+from numba import njit, prange, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from py_backends._caches import last_level_cache
+
+LINE = 64
+"""Bytes of a cache line; LLVM makes as many stores of it as it takes registers."""
+STRETCH = 1 << 14
+"""Elements: some pages, so that neighbouring threads rarely share one."""
 FEW_TO_SHARE = 1 << 16
+"""Elements below which a second thread costs more than it saves."""
+CACHE = last_level_cache()
+X86 = "sse" in binding.get_host_cpu_features()
+
+
+@intrinsic
+def stream_line(typing, a, b, c, i):
+    """Write the sums of the LINE of elements from i on past the cache; c[i] is at the begin of a line."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        element = context.get_value_type(signature.args[2].dtype)
+        size = context.get_abi_sizeof(element)
+        line = ir.PointerType(ir.VectorType(element, LINE // size))
+        arrays = (context.make_array(signature.args[x])(context, builder, arguments[x]).data for x in range(3))
+        to_a, to_b, to_c = (builder.bitcast(builder.gep(array, [arguments[3]]), line) for array in arrays)
+        sums = builder.fadd(builder.load(to_a, align=size), builder.load(to_b, align=size))
+        store = builder.store(sums, to_c, align=LINE)
+        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.void(a, b, c, types.intp), emit
+
+
+@intrinsic
+def finish_streaming(typing):
+    """Let others see what was streamed before they see what comes after: on x86 no ordinary fence does that."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if X86:
+            fence = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, fence, "llvm.x86.sse.sfence"), [])
+        else:
+            builder.fence("release")
+        return context.get_dummy_value()
+
+    return types.void(), emit
 
 
 @njit(nogil=True)
-def add(a, b, c, n):
-    for i in range(n):
+def add(a, b, c, begin, end):
+    """The elements from `begin` to before `end`."""
+    for i in range(begin, end):
         c[i] = a[i] + b[i]
+
+
+@njit(nogil=True)
+def add_streamed(a, b, c, begin, end):
+    """The same, past the cache."""
+    lanes = LINE // c.itemsize
+    first = min(end, begin + -(c.ctypes.data + begin * c.itemsize) % LINE // c.itemsize)
+    last = first + (end - first) // lanes * lanes
+    add(a, b, c, begin, first)
+    for i in range(first, last, lanes):
+        stream_line(a, b, c, i)
+    add(a, b, c, last, end)
+    finish_streaming()
 
 
 @njit(parallel=True, nogil=True)
 def add_shared(a, b, c, n):
-    for i in prange(n):
-        c[i] = a[i] + b[i]
+    streamed = 3 * n * c.itemsize > CACHE
+    for stretch in prange((n + STRETCH - 1) // STRETCH):
+        begin, end = stretch * STRETCH, min(n, (stretch + 1) * STRETCH)
+        if streamed:
+            add_streamed(a, b, c, begin, end)
+        else:
+            add(a, b, c, begin, end)
 
 
 @njit(nogil=True)
 def vecadd(a, b, c, n):
     if n <= FEW_TO_SHARE:
-        add(a, b, c, n)
+        add(a, b, c, 0, n)
     else:
         add_shared(a, b, c, n)

@@ -1,0 +1,31 @@
+"""The sizes of the CPU's caches in bytes, as Linux tells them, for texts in Python; `workspace.hpp` has them in C++."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def second_level_cache() -> int:
+    """Of one core; a usual size where the system does not tell."""
+    return _sizes().get(2, 2**20)
+
+
+def last_level_cache() -> int:
+    """Of all levels the last one; a usual size where the system does not tell."""
+    sizes = _sizes()
+    return sizes[max(sizes)] if max(sizes, default=0) > 2 else min(4 * second_level_cache(), 2**25)
+
+
+@cache
+def _sizes() -> dict[int, int]:
+    """By level, of what holds data."""
+    found = {}
+    for folder in _CACHES.glob("index*"):
+        level, kind, size = ((folder / name).read_text(encoding="ascii").strip() for name in ("level", "type", "size"))
+        if kind != "Instruction" and size[:-1].isdecimal() and size[-1] in _UNITS:
+            found[int(level)] = int(size[:-1]) * _UNITS[size[-1]]
+    return found

@@ -1,0 +1,66 @@
+"""What the tuned kernels of Numba for the CPU do by instructions of their own, where no other test would reach it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from py_backends import _caches, _discovery
+
+pytestmark = pytest.mark.numba_cpu
+
+
+def tuned(kernel: str) -> ModuleType:
+    return _discovery.kernel_texts(kernel, "numba_cpu")["tuned"].load()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_streamed_vectors_are_right_wherever_they_begin(dtype: Any) -> None:
+    """As if the cache held nothing; to exceed a real one may take gigabytes."""
+    random = np.random.default_rng(5)
+    for n in (0, 1, 7, 15, 16, 17, 33, 100, 1003):
+        a, b = random.random(n + 3).astype(dtype)[3:], random.random(n + 1).astype(dtype)[1:]
+        for offset in range(17):
+            c = np.full(offset + n + 64, -1, dtype)
+            tuned("vecadd").add_streamed(a, b, c[offset : offset + n], 0, n)
+            np.testing.assert_array_equal(c[offset : offset + n], a + b)
+            assert (c[:offset] == -1).all()
+            assert (c[offset + n :] == -1).all()
+
+
+def test_streamed_vectors_may_replace_an_input() -> None:
+    a, b = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+    tuned("vecadd").add_streamed(a, b, a, 0, a.size)
+    np.testing.assert_array_equal(a, np.arange(1, 1001))
+
+
+def test_stores_go_past_the_cache() -> None:
+    vecadd = tuned("vecadd")
+    if not vecadd.X86:
+        pytest.skip("the names of the instructions are those of x86")
+    one = np.ones(1, np.float32)
+    vecadd.add_streamed(one, one, one.copy(), 0, 1)
+    (assembly, *_) = vecadd.add_streamed.inspect_asm().values()
+    assert "movntps" in assembly
+    assert "sfence" in assembly
+
+
+def test_sizes_of_caches_are_those_of_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sizes(*found: tuple[str, str, str]) -> tuple[int, int]:
+        for number, words in enumerate(found):
+            (folder := tmp_path / f"{len(found)}" / f"index{number}").mkdir(parents=True)
+            for name, word in zip(("level", "type", "size"), words, strict=True):
+                (folder / name).write_text(f"{word}\n")
+        monkeypatch.setattr(_caches, "_CACHES", tmp_path / f"{len(found)}")
+        _caches._sizes.cache_clear()
+        return _caches.second_level_cache(), _caches.last_level_cache()
+
+    first = [("1", "Data", "48K"), ("1", "Instruction", "64K")]
+    assert sizes(*first, ("2", "Unified", "2048K"), ("3", "Unified", "36M")) == (2**21, 36 * 2**20)
+    assert sizes(*first, ("2", "Unified", "512K")) == (2**19, 2**21)
+    assert sizes() == (2**20, 2**22)
+    _caches._sizes.cache_clear()
