@@ -9,10 +9,18 @@
 #include "../../simd.hpp"
 #include "../../workspace.hpp"
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
 namespace {
 
 /// Elements below which a second thread costs more than it saves.
 constexpr Size few_to_share = Size(1) << 16;
+
+/// Elements of a page, of which two threads should not write the same.
+template <typename T>
+constexpr Size page = 4096 / sizeof(T);
 
 /// The elements from `begin` to before `end`.
 template <typename T, bool streamed>
@@ -40,12 +48,16 @@ void add(const T* a, const T* b, T* c, Size begin, Size end) {
 template <typename T>
 static void vecadd(const T* a, const T* b, T* c, std::int64_t n) {
   if (n <= few_to_share) return add<T, false>(a, b, c, 0, n);
-  constexpr Size stretch = 1 << 14;  // some pages, so that neighbouring threads rarely share one
-  const Size stretches = (n + stretch - 1) / stretch;
   const bool streamed = 3 * n * Size(sizeof(T)) > last_level_cache();
+#if defined(_OPENMP)
+  const Size threads = omp_get_max_threads();
+#else
+  const Size threads = 1;
+#endif
+  const Size stretch = parts(parts(n, threads), page<T>) * page<T>;
 #pragma omp parallel for schedule(static)
-  for (Size s = 0; s < stretches; ++s) {
-    const Size begin = s * stretch, end = begin + stretch < n ? begin + stretch : n;
+  for (Size thread = 0; thread < threads; ++thread) {
+    const Size begin = least(thread * stretch, n), end = least(begin + stretch, n);
     streamed ? add<T, true>(a, b, c, begin, end) : add<T, false>(a, b, c, begin, end);
   }
 }
