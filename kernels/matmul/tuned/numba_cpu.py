@@ -15,26 +15,33 @@ from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from py_backends._caches import second_level_cache
+
 REGISTER, HEIGHT = (64, 14) if binding.get_host_cpu_features().get("avx512f") else (32, 6)
 """Bytes of a vector register, and rows of a tile: twice as many sums fill the 32 registers of AVX-512, or 16."""
 LINE = 64
 """Bytes of a cache line."""
-DEPTH, PANELS = 512, 16
-"""Of a block of b, the most: with 2 registers a row, up to 1 MB. A band of a of that depth has 28 or 56 KB."""
-STRIDE = DEPTH + 16
-"""From row to row of a band: not a power of two, since rows that far apart compete for the same places in a cache."""
+DEPTH = 2048
+"""Bytes of a row of a band, the most: 14 of them are 28 KB, which leaves a part of the first-level cache to b and c."""
+STRIDE = DEPTH + LINE
+"""Bytes from row to row of a band: not a power of two, since such rows compete for the same places in a cache."""
+BLOCK = second_level_cache() // 2
+"""Bytes of a block of b, about: a band of a, and c, pass through the same cache."""
 
 
 @intrinsic
-def multiply_tile(typing, band, panel, depth, tile):
-    """Compute tile = band panel for flat arrays: HEIGHT rows of a, STRIDE apart; `depth` rows of 2 registers of b."""
+def multiply_tile(typing, band, panel, depth, to, stride, add):
+    """Multiply flat arrays, HEIGHT rows of a that are STRIDE apart by `depth` rows of 2 registers of b.
+
+    The sums are written to the address `to`, or added to what is there, in rows that are `stride` bytes apart.
+    """
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         element = context.get_value_type(signature.args[0].dtype)
         size = context.get_abi_sizeof(element)
         lanes = REGISTER // size
         vector, index = ir.VectorType(element, lanes), arguments[2].type
-        a, b, c = (context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 1, 3))
+        a, b = (context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 1))
         name = f"llvm.fmuladd.v{lanes}f{8 * size}"
         multiply_add = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
         zeros = ir.Constant(vector, [0.0] * lanes)
@@ -62,7 +69,7 @@ def multiply_tile(typing, band, panel, depth, tile):
         rows = [builder.load(at(b, plus(times(p, 2 * lanes), s * lanes), vector), align=size) for s in (0, 1)]
         added = []
         for i in range(HEIGHT):
-            factor = spread(builder.load(at(a, plus(p, i * STRIDE), element)))
+            factor = spread(builder.load(at(a, plus(p, i * (STRIDE // size)), element)))
             added += [builder.call(multiply_add, [factor, row, sums[2 * i + s]]) for s, row in enumerate(rows)]
         following = plus(p, 1)
         builder.cbranch(builder.icmp_signed("<", following, arguments[2]), loop, after)
@@ -72,11 +79,22 @@ def multiply_tile(typing, band, panel, depth, tile):
             value.add_incoming(start, before)
             value.add_incoming(end, loop)
         builder.position_at_end(after)
-        for q, sum in enumerate(added):
-            builder.store(sum, at(c, ir.Constant(index, q * lanes), vector), align=size)
+        _, _, _, to, stride, add = arguments
+        places = [
+            builder.inttoptr(builder.add(to, plus(times(stride, i), s * REGISTER)), ir.PointerType(vector))
+            for i in range(HEIGHT)
+            for s in (0, 1)
+        ]
+        with builder.if_else(add) as (added_to, replaced):
+            with added_to:
+                for place, sum in zip(places, added, strict=True):
+                    builder.store(builder.fadd(builder.load(place, align=size), sum), place, align=size)
+            with replaced:
+                for place, sum in zip(places, added, strict=True):
+                    builder.store(sum, place, align=size)
         return context.get_dummy_value()
 
-    return types.void(band, panel, types.intp, tile), emit
+    return types.void(band, panel, types.intp, types.intp, types.intp, types.boolean), emit
 
 
 @njit(nogil=True)
@@ -111,14 +129,25 @@ def write_row(row, c, add):
 def multiply_band(a, block, width, c, add):
     """Compute c = a block, or c += a block, for at most HEIGHT rows of a and c."""
     rows, depth = a.shape
-    band, tile = aligned(HEIGHT * STRIDE, a.dtype), aligned(HEIGHT * width, a.dtype)
+    stride = STRIDE // a.itemsize
+    band, tile = aligned(HEIGHT * stride, a.dtype), aligned(HEIGHT * width, a.dtype)
     for i in range(HEIGHT):
-        band[i * STRIDE : i * STRIDE + depth] = a[i] if i < rows else a[0]  # rows that are not there are not written
+        band[i * stride : i * stride + depth] = a[i] if i < rows else a[0]  # rows that are not there are not written
     for j0 in range(0, c.shape[1], width):
-        multiply_tile(band, block[j0 * depth :], depth, tile)
-        columns = min(width, c.shape[1] - j0)
-        for i in range(rows):
-            write_row(tile[i * width : i * width + columns], c[i, j0 : j0 + columns], add)
+        panel, columns = block[j0 * depth :], min(width, c.shape[1] - j0)
+        if rows == HEIGHT and columns == width:
+            multiply_tile(band, panel, depth, c.ctypes.data + j0 * c.itemsize, c.strides[0], add)
+        else:
+            multiply_tile(band, panel, depth, tile.ctypes.data, width * c.itemsize, False)
+            for i in range(rows):
+                write_row(tile[i * width : i * width + columns], c[i, j0 : j0 + columns], add)
+
+
+@njit(nogil=True)
+def even_parts(size, most):
+    """The length of parts that are at most `most` and about even: a short last one would cost as much as a long one."""
+    parts = max(1, (size + most - 1) // most)
+    return max(1, (size + parts - 1) // parts)
 
 
 @njit(parallel=True, nogil=True)
@@ -126,11 +155,13 @@ def matmul(a, b, c, m, n, k):
     if k == 0:
         c[:] = 0
     width = 2 * REGISTER // c.itemsize
-    block = aligned(DEPTH * PANELS * width, c.dtype)
-    for j0 in range(0, n, PANELS * width):
-        columns = min(PANELS * width, n - j0)
-        for p0 in range(0, k, DEPTH):
-            depth = min(DEPTH, k - p0)
+    deepest = even_parts(k, DEPTH // c.itemsize)
+    widest = even_parts((n + width - 1) // width, max(1, BLOCK // (DEPTH // c.itemsize * 2 * REGISTER))) * width
+    block = aligned(deepest * widest, c.dtype)
+    for j0 in range(0, n, widest):
+        columns = min(widest, n - j0)
+        for p0 in range(0, k, deepest):
+            depth = min(deepest, k - p0)
             for panel in prange((columns + width - 1) // width):
                 j = j0 + panel * width
                 pack_panel(b[p0 : p0 + depth, j : min(j + width, n)], width, block[panel * depth * width :])
