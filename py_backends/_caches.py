@@ -9,6 +9,11 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
+def first_level_cache() -> int:
+    """Of one core, for data; a usual size where the system does not tell."""
+    return _sizes().get(1, 2**15)
+
+
 def second_level_cache() -> int:
     """Of one core; a usual size where the system does not tell."""
     return _sizes().get(2, 2**20)

@@ -50,17 +50,17 @@ def test_stores_go_past_the_cache() -> None:
 
 
 def test_sizes_of_caches_are_those_of_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def sizes(*found: tuple[str, str, str]) -> tuple[int, int]:
+    def sizes(*found: tuple[str, str, str]) -> tuple[int, int, int]:
         for number, words in enumerate(found):
             (folder := tmp_path / f"{len(found)}" / f"index{number}").mkdir(parents=True)
             for name, word in zip(("level", "type", "size"), words, strict=True):
                 (folder / name).write_text(f"{word}\n")
         monkeypatch.setattr(_caches, "_CACHES", tmp_path / f"{len(found)}")
         _caches._sizes.cache_clear()
-        return _caches.second_level_cache(), _caches.last_level_cache()
+        return _caches.first_level_cache(), _caches.second_level_cache(), _caches.last_level_cache()
 
     first = [("1", "Data", "48K"), ("1", "Instruction", "64K")]
-    assert sizes(*first, ("2", "Unified", "2048K"), ("3", "Unified", "36M")) == (2**21, 36 * 2**20)
-    assert sizes(*first, ("2", "Unified", "512K")) == (2**19, 2**21)
-    assert sizes() == (2**20, 2**22)
+    assert sizes(*first, ("2", "Unified", "2048K"), ("3", "Unified", "36M")) == (48 * 2**10, 2**21, 36 * 2**20)
+    assert sizes(*first, ("2", "Unified", "512K")) == (48 * 2**10, 2**19, 2**21)
+    assert sizes() == (2**15, 2**20, 2**22)
     _caches._sizes.cache_clear()

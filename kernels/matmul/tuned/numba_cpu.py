@@ -15,14 +15,14 @@ from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from py_backends._caches import second_level_cache
+from py_backends._caches import first_level_cache, second_level_cache
 
 REGISTER, HEIGHT = (64, 14) if binding.get_host_cpu_features().get("avx512f") else (32, 6)
 """Bytes of a vector register, and rows of a tile: twice as many sums fill the 32 registers of AVX-512, or 16."""
 LINE = 64
 """Bytes of a cache line."""
-DEPTH = 2048
-"""Bytes of a row of a band, the most: 14 of them are 28 KB, which leaves a part of the first-level cache to b and c."""
+DEPTH = max(1, first_level_cache() * 2 // 3 // HEIGHT // LINE) * LINE
+"""Bytes of a row of a band, the most: a third of the first-level cache is left to what passes through it of b and c."""
 STRIDE = DEPTH + LINE
 """Bytes from row to row of a band: not a power of two, since such rows compete for the same places in a cache."""
 BLOCK = second_level_cache() // 2
@@ -156,7 +156,7 @@ def matmul(a, b, c, m, n, k):
         c[:] = 0
     width = 2 * REGISTER // c.itemsize
     deepest = even_parts(k, DEPTH // c.itemsize)
-    widest = even_parts((n + width - 1) // width, max(1, BLOCK // (DEPTH // c.itemsize * 2 * REGISTER))) * width
+    widest = even_parts((n + width - 1) // width, max(1, BLOCK // (deepest * 2 * REGISTER))) * width
     block = aligned(deepest * widest, c.dtype)
     for j0 in range(0, n, widest):
         columns = min(widest, n - j0)
