@@ -1,20 +1,34 @@
 // vecadd: c = a + b for vectors of n elements.
 // Idea: `simd` tells the compiler that vectors may be the same, but never shifted: it need not check, and is as quick
-//   where c is a or b. Threads take stretches, since one core alone cannot fill the memory's bandwidth.
+//   where c is a or b. Threads take stretches by turns, side by side: one core alone cannot fill the memory's bandwidth.
 // Model: one directive shares the loop among threads and registers; short vectors are not worth waking threads for.
 // Memory: reads a and b once and writes c once, in order. An ordinary store reads the line that it is about to overwrite,
 //   a quarter of all traffic; the clause `nontemporal(c)` would ask for stores past the cache, but g++ 12 ignores it.
-// Edges: none; the threads' stretches are of almost equal length, and the compiler adds what fills no register.
-#include <cstdint>
+// Edges: the elements before the first whole cache line of c come first, so that no register is stored to two lines.
+#include <omp.h>
+
+#include "../../workspace.hpp"
+
+namespace {
+
+/// Elements before the first that begins a cache line.
+template <typename T>
+Size before_line(const T* c) {
+  constexpr std::uintptr_t line = 64;
+  return Size((line - reinterpret_cast<std::uintptr_t>(c) % line) % line / sizeof(T));
+}
+
+}  // namespace
 
 template <typename T>
 static void vecadd(const T* a, const T* b, T* c, std::int64_t n) {
-  constexpr std::int64_t few_to_share = 1 << 16;  // below, waking the threads takes longer than adding
-  if (n <= few_to_share) {
+  constexpr Size few_to_share = 1 << 16;  // below, waking the threads takes longer than adding
+  constexpr Size longest_stretch = 1 << 20;
+  const Size first = n > few_to_share ? before_line(c) : n;
 #pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
-  } else {
-#pragma omp parallel for simd schedule(static)
-    for (std::int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
-  }
+  for (Size i = 0; i < first; ++i) c[i] = a[i] + b[i];
+  if (first == n) return;
+  const Size stretch = least(parts(n, omp_get_max_threads()), longest_stretch);
+#pragma omp parallel for simd schedule(simd : static, stretch)
+  for (Size i = first; i < n; ++i) c[i] = a[i] + b[i];
 }
