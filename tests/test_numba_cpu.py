@@ -49,6 +49,18 @@ def test_stores_go_past_the_cache() -> None:
     assert "sfence" in assembly
 
 
+@pytest.mark.parametrize("columns", [31, 32, 33, 64])
+def test_tiles_of_any_height_write_no_row_behind_the_last(columns: int) -> None:
+    matmul = tuned("matmul")
+    for rows in range(1, 2 * matmul.HEIGHT + 2):
+        a, b = np.ones((rows, 3), np.float32), np.ones((3, columns), np.float32)
+        a.flags.writeable = b.flags.writeable = False  # as the backend passes them
+        memory = np.full((rows + matmul.HEIGHT, columns), -1, np.float32)
+        matmul.matmul(a, b, memory[:rows], rows, columns, 3)
+        assert (memory[:rows] == 3).all()
+        assert (memory[rows:] == -1).all()
+
+
 def test_sizes_of_caches_are_those_of_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def sizes(*found: tuple[str, str, str]) -> tuple[int, int, int]:
         for number, words in enumerate(found):
