@@ -134,6 +134,7 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
 }  // namespace
 
 PYBIND11_MODULE(MODULE_NAME, module) {
+  survive_forks();
   // A type of the module's own: the modules of other backends bind the same class under the same name.
   py::class_<Kernel>(module, "Kernel", py::module_local())
       .def_property_readonly("kernel", &Kernel::kernel)

@@ -10,6 +10,7 @@
 
 #if defined(_OPENMP)
 #include <omp.h>
+#include <pthread.h>
 #endif
 
 namespace {
@@ -31,6 +32,14 @@ class ThreadLimit {
   ThreadLimit(const ThreadLimit&) = delete;
   ThreadLimit& operator=(const ThreadLimit&) = delete;
 };
+
+/// A child that is forked has none of its parent's threads, but OpenMP's pool of them would wait for them for ever. So
+/// the pool of the thread that forks is given up before; the next parallel region makes a new one.
+inline void survive_forks() {
+#if defined(_OPENMP) && defined(__GNUC__) && __GNUC__ >= 9
+  pthread_atfork([] { omp_pause_resource_all(omp_pause_soft); }, nullptr, nullptr);
+#endif
+}
 
 /// Run a kernel on data of the caller, who holds the interpreter lock, and references that keep the data alive.
 /// Returns false, with Python's MemoryError set, where the kernel found no memory for its own use.

@@ -36,16 +36,15 @@ struct Workspace {
   /// Memory for so many elements, or null.
   template <typename T>
   T* hold(Size elements) {
-    constexpr Size page = Size(1) << 21;  // a large page, where the system has them: fewer to look up
-    if (memory == nullptr || bytes < elements * Size(sizeof(T))) {
-      free(memory);
-      bytes = (parts(elements * Size(sizeof(T)), page) + 1) * page;
-      memory = aligned_alloc(page, bytes);
-      if (memory == nullptr)
-        bytes = 0;
-      else
-        madvise(memory, bytes, MADV_HUGEPAGE);
-    }
+    constexpr Size small_page = Size(1) << 12, large_page = Size(1) << 21;
+    const Size wanted = elements * Size(sizeof(T));
+    if (memory != nullptr && wanted <= bytes) return static_cast<T*>(memory);
+    const Size page = wanted < large_page ? small_page : large_page;
+    free(memory);
+    bytes = (parts(wanted, page) + 1) * page;
+    memory = aligned_alloc(page, bytes);
+    if (memory == nullptr) bytes = 0;
+    if (memory != nullptr && page == large_page) madvise(memory, bytes, MADV_HUGEPAGE);  // fewer pages to look up
     return static_cast<T*>(memory);
   }
   ~Workspace() { free(memory); }

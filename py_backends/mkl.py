@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,28 +29,21 @@ class Device(_contract.HostDevice):
     def __init__(self, threads: int) -> None:
         self._mkl = _mkl.library()
         self._threads = threads
-        with self._limit():
-            granted = self._mkl.MKL_Get_Max_Threads()
-        self._limited = self._mkl.MKL_Get_Max_Threads() != threads  # else a launch need not say it
+        before = self._mkl.MKL_Set_Num_Threads_Local(threads)
+        granted = self._mkl.MKL_Get_Max_Threads()
+        self._mkl.MKL_Set_Num_Threads_Local(before)
         if granted != threads:
             self.note = f"MKL takes {granted} threads where {threads} are asked for"
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(), text.kernel)
+        limit, threads = self._mkl.MKL_Set_Num_Threads_Local, self._threads
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            kernel(*buffers, *sizes)
-
-        def launch_limited(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            with self._limit():
+            before = limit(threads)  # 0 where the calling thread had no limit
+            try:
                 kernel(*buffers, *sizes)
+            finally:
+                limit(before)
 
-        return launch_limited if self._limited else launch
-
-    @contextmanager
-    def _limit(self) -> Iterator[None]:
-        before = self._mkl.MKL_Set_Num_Threads_Local(self._threads)  # 0 where the calling thread had no limit
-        try:
-            yield
-        finally:
-            self._mkl.MKL_Set_Num_Threads_Local(before)
+        return launch

@@ -2,7 +2,7 @@
 
 How many threads a kernel runs on can be seen where they are made for it (OpenMP), where it can ask for their
 numbers (Numba), where a library is told and can be asked (BLAS), and where the device is cut to size (OpenCL
-and SYCL). The kernels of `python`, `cpp` and `avx` have one thread in any case.
+and SYCL). The kernels of `python` and `cpp` have one thread in any case.
 """
 
 from __future__ import annotations
@@ -59,11 +59,13 @@ def test_every_target_is_right_with_one_thread(backend: str, target: Target) -> 
         assert case.judge().reason is None
 
 
-@pytest.mark.openmp
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_openmp_makes_as_many_threads_as_it_is_told(threads: int) -> None:
+@pytest.mark.parametrize(
+    "backend", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("avx", "openmp")]
+)
+def test_openmp_makes_as_many_threads_as_it_is_told(backend: str, threads: int) -> None:
     """The pool is made at the first launch: the calling thread and the others."""
-    with vecadd_of("openmp", targets_of("openmp")[0], threads) as (runner, text, case):
+    with vecadd_of(backend, targets_of(backend)[0], threads) as (runner, text, case):
         worker = psutil.Process(runner._ready(text, case)._process.pid)
         before = worker.num_threads()
         runner.run(text, case)

@@ -35,6 +35,8 @@ constexpr Size most_depth = 8192 / sizeof(T);
 constexpr double few_to_pack = 128.0 * 128 * 128, few_to_share = 100.0 * 100 * 100;
 template <typename T>
 constexpr Size line = 64 / sizeof(T);  // of a cache
+/// Of the last-level cache that a thread's panels of b may take at most; where it is shared with others, none has more.
+constexpr Size most_bytes_of_b = Size(32) << 20;
 /// How long before its use a line is fetched from the second-level cache into the first, in multiply-adds.
 constexpr int ahead = 240;
 
@@ -255,16 +257,17 @@ thread_local Workspace workspace_of_a, workspace_of_b;
 
 /// One thread's part of c; false where there is no memory for panels.
 template <typename T, bool packed>
-bool multiply(const Product<T>& x, Range rows, Range columns) {
+bool multiply(const Product<T>& x, Range rows, Range columns, Size threads) {
   const Split passes(x.k, most_depth<T>);
   const Size depth_of_pass = parts(x.k, passes.count), bytes_of_pass = depth_of_pass * Size(sizeof(T));
   // A quarter of a cache, since c and the other operand pass through it too.
   const Split blocks(rows.size(), second_level_cache() / 4 / bytes_of_pass + 1);
-  const Size room = last_level_cache() / 4 / bytes_of_pass / Simd<T>::lanes * Simd<T>::lanes;
-  const Size columns_of_pass = least(columns.size(), room < 1024 ? 1024 : room);
+  const Size room = least(last_level_cache() / 4 / threads, most_bytes_of_b) / bytes_of_pass;
+  const Size columns_of_pass = least(columns.size(), (room < 1024 ? 1024 : room) / Simd<T>::lanes * Simd<T>::lanes);
   const Size width = packed ? parts(columns_of_pass, Simd<T>::lanes) : registers_of_tile;
   T* const panels_of_b = workspace_of_b.hold<T>(width * Simd<T>::lanes * depth_of_pass);
-  T* const panels_of_a = workspace_of_a.hold<T>(parts(rows.size(), blocks.count) * depth_of_pass + Simd<T>::lanes);
+  const Size elements_of_a = packed ? parts(rows.size(), blocks.count) * depth_of_pass + Simd<T>::lanes : 0;
+  T* const panels_of_a = workspace_of_a.hold<T>(elements_of_a);
   if (panels_of_a == nullptr || panels_of_b == nullptr) return false;
   for (Size j = columns.begin; j < columns.end; j += columns_of_pass) {
     const Range columns_now = {j, least(j + columns_of_pass, columns.end)};
@@ -280,6 +283,33 @@ bool multiply(const Product<T>& x, Range rows, Range columns) {
     }
   }
   return true;
+}
+
+/// c = a b for a vector b: rows of a times b, each in as many sums as it takes to keep adding while others are under way.
+template <typename T>
+void multiply_vector(const T* a, const T* b, T* c, Size m, Size k, Size threads) {
+  using V = Simd<T>;
+  constexpr Size sums = 8;
+#pragma omp parallel for schedule(static) if (threads > 1)
+  for (Size i = 0; i < m; ++i) {
+    const T* const row = a + i * k;
+    typename V::Register sum[sums];
+#pragma GCC unroll 8
+    for (Size s = 0; s < sums; ++s) sum[s] = V::broadcast(0);
+    Size p = 0;
+    for (; p + sums * V::lanes <= k; p += sums * V::lanes) {
+#pragma GCC unroll 8
+      for (Size s = 0; s < sums; ++s) {
+        sum[s] = V::multiply_add(V::load(row + p + s * V::lanes), V::load(b + p + s * V::lanes), sum[s]);
+      }
+    }
+    T lane[V::lanes], total = 0;
+    for (Size s = 1; s < sums; ++s) sum[0] = V::add(sum[0], sum[s]);
+    V::store(lane, sum[0]);
+    for (Size s = 0; s < V::lanes; ++s) total += lane[s];
+    for (; p < k; ++p) total += row[p] * b[p];
+    c[i] = total;
+  }
 }
 
 /// Into how many parts the columns of c are divided among threads, the rows into threads / that: every part packs its
@@ -308,9 +338,13 @@ static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n,
 #else
   const Size threads = 1;
 #endif
+  if (n == 1) {
+    multiply_vector(a, b, c, m, k, threads);
+    return true;
+  }
   const bool in_place = work / static_cast<double>(threads) <= few_to_pack || m <= few_rows || n <= few_columns;
   const auto multiply_part = in_place ? multiply<T, false> : multiply<T, true>;
-  if (threads == 1) return multiply_part(product, {0, m}, {0, n});
+  if (threads == 1) return multiply_part(product, {0, m}, {0, n}, threads);
   const Size across = parts_of_columns(threads, m, n), down = threads / across, registers = parts(n, lanes);
   bool enough_memory = true;
 #pragma omp parallel for schedule(static) reduction(&& : enough_memory)
@@ -318,7 +352,8 @@ static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n,
     const Size i = part / across, j = part % across;
     const Range rows = {m * i / down, m * (i + 1) / down};
     const Range columns = {registers * j / across * lanes, least(registers * (j + 1) / across * lanes, n)};
-    if (rows.size() > 0 && columns.size() > 0) enough_memory = multiply_part(product, rows, columns) && enough_memory;
+    if (rows.size() > 0 && columns.size() > 0)
+      enough_memory = multiply_part(product, rows, columns, threads) && enough_memory;
   }
   return enough_memory;
 }

@@ -1,4 +1,4 @@
-// Register tiles for matmul in portable C++: what cpp and openmp share. The texts that include this say in which order
+// Register tiles for matmul in portable C++: what cpp and openmp share; the directives for threads are openmp's. The texts that include this say in which order
 // the tiles of c are computed, and by whom.
 //
 // A tile is a local array whose loops have constant ends: the compiler unrolls the loop over rows and makes vector
@@ -125,11 +125,16 @@ void pack_panel(const T* b, Size stride, Size depth, Size columns, T* to) {
 
 /// The k x n matrix b by columns.
 template <typename T>
-const T* transpose(const T* b, Size k, Size n, T* to) {
+void transpose(const T* b, Size k, Size n, T* to) {
   for (Size p = 0; p < k; ++p) {
     for (Size j = 0; j < n; ++j) to[j * k + p] = b[p * n + j];
   }
-  return to;
+}
+
+/// Rows of b that a pass over few columns holds by columns: they stay in a quarter of the second-level cache.
+template <typename T>
+Size depth_of_columns(Size n) {
+  return second_level_cache() / 4 / (n * Size(sizeof(T)));
 }
 
 /// The inner product of two vectors, each lane a sum of its own until the end.
@@ -160,6 +165,54 @@ Size columns_of_block(Size depth) {
 
 thread_local Workspace workspace;
 
+/// Matrices that are read where they are: little would be read twice, or all stays in the caches whatever the order.
+template <typename T>
+bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, bool share) {
+  constexpr Size height = Tile<T>::height, width = Tile<T>::width;
+  const Size ragged = n / width * width;  // where the panel begins that has to be filled up
+  T* const panel = workspace.hold<T>(Band<T>::depth * width);
+  if (panel == nullptr) return false;
+  Size p0 = 0;
+  do {
+    const Size depth = least(Band<T>::depth, k - p0);
+    const Size block = m > height ? columns_of_block<T>(depth) : width;
+    if (ragged < n) pack_panel(b + p0 * n + ragged, n, depth, n - ragged, panel);
+#pragma omp parallel for collapse(2) schedule(static) if (share)
+    for (Size j0 = 0; j0 < n; j0 += block) {
+      for (Size i = 0; i < m; i += height) {
+        for (Size j = j0; j < least(j0 + block, n); j += width) {
+          const bool whole = j < ragged;
+          const Operands<T> in = {a + i * k + p0, k, whole ? b + p0 * n + j : panel, whole ? n : width};
+          multiply_rows<T, false>(least(height, m - i), in, depth, {c + i * n + j, n, least(width, n - j), p0 > 0});
+        }
+      }
+    }
+    p0 += depth;
+  } while (p0 < k);
+  return true;
+}
+
+/// Few columns leave a tile empty: here lanes run along p instead, and every element of c is a sum of its own.
+template <typename T>
+bool multiply_narrow(const T* a, const T* b, T* c, Size m, Size n, Size k, bool share) {
+  const Size most_depth = n == 1 ? k : least(k, depth_of_columns<T>(n));  // one column is in order as it is
+  T* const memory = workspace.hold<T>(n == 1 ? 0 : n * most_depth);
+  if (memory == nullptr) return false;
+  for (Size p0 = 0; p0 < k; p0 += most_depth) {
+    const Size depth = least(most_depth, k - p0);
+    const T* const columns = n == 1 ? b : memory;
+    if (n > 1) transpose(b + p0 * n, depth, n, memory);
+#pragma omp parallel for schedule(static) if (share)
+    for (Size i = 0; i < m; ++i) {
+      for (Size j = 0; j < n; ++j) {
+        const T sum = product(a + i * k + p0, columns + j * depth, depth);
+        c[i * n + j] = p0 > 0 ? c[i * n + j] + sum : sum;
+      }
+    }
+  }
+  return true;
+}
+
 /// How a product of these sizes is computed best.
 struct Plan {
   bool narrow;  ///< so few columns that lanes run along p
@@ -172,7 +225,7 @@ struct Plan {
     constexpr Size few_rows = 2 * Tile<T>::height, few_columns = Tile<T>::width, few_deep = 32;
     const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
     const bool pack = work > few_to_pack && m > few_rows && n > few_columns && k > few_deep;
-    return {n <= Tile<T>::width / 8, pack, work > few_to_share};
+    return {n <= Tile<T>::width / 8 && k > few_deep, pack, work > few_to_share};
   }
 };
 

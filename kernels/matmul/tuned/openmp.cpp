@@ -19,46 +19,6 @@ namespace {
 /// Columns of b that are packed at once: some megabytes of the last-level cache.
 constexpr Size most_columns = 4096;
 
-/// Matrices that are read where they are: little would be read twice, or all stays in the caches whatever the order.
-template <typename T>
-bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, bool share) {
-  constexpr Size height = Tile<T>::height, width = Tile<T>::width;
-  const Size ragged = n / width * width;  // where the panel begins that has to be filled up
-  T* const panel = workspace.hold<T>(Band<T>::depth * width);
-  if (panel == nullptr) return false;
-  Size p0 = 0;
-  do {
-    const Size depth = least(Band<T>::depth, k - p0);
-    const Size block = m > height ? columns_of_block<T>(depth) : width;
-    if (ragged < n) pack_panel(b + p0 * n + ragged, n, depth, n - ragged, panel);
-#pragma omp parallel for collapse(2) schedule(static) if (share)
-    for (Size j0 = 0; j0 < n; j0 += block) {
-      for (Size i = 0; i < m; i += height) {
-        for (Size j = j0; j < least(j0 + block, n); j += width) {
-          const bool whole = j < ragged;
-          const Operands<T> in = {a + i * k + p0, k, whole ? b + p0 * n + j : panel, whole ? n : width};
-          multiply_rows<T, false>(least(height, m - i), in, depth, {c + i * n + j, n, least(width, n - j), p0 > 0});
-        }
-      }
-    }
-    p0 += depth;
-  } while (p0 < k);
-  return true;
-}
-
-/// Few columns leave a tile empty: here lanes run along p instead, and every element of c is a sum of its own.
-template <typename T>
-bool multiply_narrow(const T* a, const T* b, T* c, Size m, Size n, Size k, bool share) {
-  T* const memory = workspace.hold<T>(n * k);
-  if (memory == nullptr) return false;
-  const T* const columns = n == 1 ? b : transpose(b, k, n, memory);
-#pragma omp parallel for schedule(static) if (share)
-  for (Size i = 0; i < m; ++i) {
-    for (Size j = 0; j < n; ++j) c[i * n + j] = product(a + i * k, columns + j * k, k);
-  }
-  return true;
-}
-
 }  // namespace
 
 template <typename T>

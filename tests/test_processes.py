@@ -1,0 +1,56 @@
+"""The Python functions in processes that fork, or that run short of memory: each in a process of its own."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from commands import run_python
+
+COMPILED = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("avx", "cpp", "openmp")]
+
+FORK = """
+    import os, signal, sys
+    import numpy as np
+    import py_backends as pb
+
+    a = np.ones((300, 300), np.float32)
+    pb.matmul(a, a, backend=sys.argv[1], threads=2)  # its threads are there when the process forks
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends a child that waits for threads it has not
+        os._exit(0 if (pb.matmul(a, a, backend=sys.argv[1], threads=2) == 300).all() else 1)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print((pb.matmul(a, a, backend=sys.argv[1], threads=2) == 300).all())
+"""
+
+MEMORY = """
+    import resource, sys
+    import numpy as np
+    import py_backends as pb
+
+    small, large = np.ones((200, 200), np.float32), np.ones((3000, 3000), np.float32)
+    c = np.empty_like(large)
+    pb.matmul(small, small, backend=sys.argv[1], threads=2)  # the threads are made while there is room
+    taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken, resource.RLIM_INFINITY))
+    try:
+        pb.matmul(large, large, backend=sys.argv[1], threads=2, out=c)
+    except MemoryError as error:
+        print(error)
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    print((pb.matmul(large, large, backend=sys.argv[1], threads=2, out=c) == 3000).all())
+"""
+
+
+@pytest.mark.parametrize("backend", COMPILED)
+def test_a_forked_child_computes_as_its_parent_does(backend: str) -> None:
+    run = run_python("-c", textwrap.dedent(FORK), backend)
+    assert (run.stdout.split(), run.stderr) == (["0", "True"], "")
+
+
+@pytest.mark.parametrize("backend", COMPILED)
+def test_a_kernel_without_memory_raises_and_works_again_when_there_is_some(backend: str) -> None:
+    run = run_python("-c", textwrap.dedent(MEMORY), backend)
+    said = "no memory for the workspace of kernels/matmul/tuned"
+    assert (run.stdout.splitlines(), run.stderr) == ([said, "True"], "")
