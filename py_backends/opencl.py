@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _contract, _device_names, _opencl_drivers
+from py_backends import _caches, _contract, _device_names, _opencl_drivers
 from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText, Launch, Target
 
 if TYPE_CHECKING:
@@ -187,7 +187,9 @@ class OpenClDevice(_contract.Device):
         kind = _TYPES[dtype.name]
         lanes = max(1, getattr(self._device, f"native_vector_width_{kind}"))
         vector = f"{kind}{lanes}" if lanes > 1 else kind
-        cache = self._device.global_mem_cache_size
+        # Intel's driver tells the size of a CPU's second level.
+        on_cpu = self._device.type & self._cl.device_type.CPU
+        cache = _caches.last_level_cache() if on_cpu else self._device.global_mem_cache_size
         options = [f"-DT={kind}", f"-DV={vector}", f"-DCACHE_BYTES={cache}L", f"-D{self._form}=1"]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", self._cl.CompilerWarning)  # Intel's compiler tells how it went

@@ -7,19 +7,17 @@ device can reach it, on USM device memory elsewhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _contract, _device_names, _sycl
+from py_backends import _caches, _contract, _device_names, _sycl
 from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch, Target
 
 if TYPE_CHECKING:
     import dpctl
 
 _INSTALL = 'pip install "py-backends[sycl]"'
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _NO_SPIRV = "its driver does not take SPIR-V, to which SYCL source is compiled at run time"
 _NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
 
@@ -68,15 +66,9 @@ class SyclDevice(_sycl.Device):
     def _facts(self, dtype: np.dtype[Any]) -> list[str]:
         """What texts may know of the device: elements of one of its vectors, and bytes of its last-level cache."""
         lanes = getattr(self._device, f"native_vector_width_{_sycl.TYPES[dtype.name]}")
-        return [f"LANES={max(1, lanes)}", f"CACHE={_last_level_cache(self._device)}"]
-
-
-def _last_level_cache(device: dpctl.SyclDevice) -> int:
-    """In bytes. Of a CPU, drivers tell the size of the second level, and Linux that of all."""
-    told: int = device.global_mem_cache_size
-    sizes = [path.read_text().strip() for path in _CACHES.glob("index*/size")] if device.is_cpu else []
-    units = {"K": 2**10, "M": 2**20}
-    return max([told, *(int(size[:-1]) * units[size[-1]] for size in sizes if size[-1] in units)])
+        # Drivers of CPUs tell the size of the second level.
+        cache = _caches.last_level_cache() if self._device.is_cpu else self._device.global_mem_cache_size
+        return [f"LANES={max(1, lanes)}", f"CACHE={cache}"]
 
 
 def _target(name: str, device: dpctl.SyclDevice) -> Target:
