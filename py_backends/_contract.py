@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import math
 import operator
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -54,6 +55,15 @@ class WrongRequest(ValueError):
 
 class KernelFault(RuntimeError):
     """A kernel did what its device forbids, such as reading past an array: the device may be of no more use."""
+
+
+MOST_IDLE_SCRATCH = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 64
+"""Bytes of scratch memory that a thread keeps however little it needs: to take it anew costs more than to hold it."""
+
+
+def scratch_serves(kept: int, wanted: int) -> bool:
+    """Whether scratch memory of `kept` bytes is to be used where so many are wanted: it suffices, and wastes little."""
+    return wanted <= kept <= max(4 * wanted, MOST_IDLE_SCRATCH)
 
 
 MOST_THREADS = 2**12

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 TYPES = {"float32": "float", "float64": "double"}
 _CACHE_LINE = 64
 """Alignment of a device's memory in bytes: no vector of 64 bytes lies in two lines."""
-_LITTLE = 2**24
-"""Bytes of scratch memory that a thread keeps in any case; more than this only while it needs a quarter of it."""
 _OPTIONS = ("-fno-sycl-id-queries-fit-in-int",)  # there may be more than 2^31 work items
 
 
@@ -97,7 +95,7 @@ class Device(_contract.Device):
     def scratch(self, size: int) -> Buffer:
         """The calling thread's memory between kernels: of that many bytes at least, and kept for its next launch."""
         kept: Memory | None = getattr(self._of_thread, "scratch", None)
-        if kept is None or not size <= kept.size <= max(4 * size, _LITTLE):
+        if kept is None or not _contract.scratch_serves(kept.size, size):
             self.wait()  # an earlier launch may still use what is about to be given up
             self._of_thread.scratch = None
             kept = self._of_thread.scratch = self._memory_of_its_own(size)

@@ -26,8 +26,6 @@ _PAUSE = 5e-5
 _TYPES = {"float32": "float", "float64": "double"}
 _CACHE_LINE = 128
 """Bytes at a multiple of which the longest vector is aligned, and a cache line begins."""
-_LITTLE = 2**24
-"""Bytes of scratch memory that a thread keeps in any case; more than this only while it needs a quarter of it."""
 
 
 class Backend(_contract.Backend):
@@ -154,7 +152,7 @@ class OpenClDevice(_contract.Device):
     def _scratch(self, size: int) -> cl.Buffer:
         """The calling thread's memory between kernels: of that many bytes at least, and kept for its next launch."""
         kept: cl.Buffer | None = getattr(self._of_thread, "scratch", None)
-        if kept is None or not size <= kept.size <= max(4 * size, _LITTLE):
+        if kept is None or not _contract.scratch_serves(kept.size, size):
             self._of_thread.scratch = None
             if kept is not None:
                 self.release(kept)

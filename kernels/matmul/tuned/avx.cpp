@@ -178,7 +178,7 @@ void pack_a(const T* a, Size stride, Size rows, Size depth, T* to) {
 template <typename T>
 void pack_b(const T* b, Size stride, Size depth, Size columns, T* to) {
   using V = Simd<T>;
-  constexpr Size rows_ahead = 16;
+  constexpr Size rows_ahead = 8;  // more than a set of the cache holds, if rows are a power of two apart, is in vain
   const Size whole = columns / V::lanes * V::lanes;
   for (Size p = 0; p < depth; ++p, b += stride) {
     for (Size j = 0; j < whole; j += V::lanes, to += V::lanes) {

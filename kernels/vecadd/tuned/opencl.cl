@@ -1,7 +1,7 @@
 // vecadd: c = a + b for vectors of n elements.
 // Model: on a CPU, a work item adds a stretch in full vectors, and stores past the cache: an ordinary store reads the
 //   line that it is about to overwrite, a quarter of all traffic here. On a GPU, an item adds four neighbours.
-// Work items on a CPU: ceil(n / 16384), in groups of 1
+// Work items on a CPU: ceil(n / 65536), in groups of 1
 // Work items on a GPU: ceil(n / 4), in groups of 256
 // Memory: where the vectors exceed the device's cache, c is streamed to memory; else it stays in the cache, in which
 //   its reader will want it.
@@ -10,7 +10,7 @@
 #if CPU
 
 /// Elements of one work item: some pages, so that neighbours rarely share one.
-enum { stretch = 16384, lanes = sizeof(V) / sizeof(T) };
+enum { stretch = 65536, lanes = sizeof(V) / sizeof(T) };
 
 /// A vector that lies anywhere. (vload and vstore would do, but are calls in PoCL.)
 typedef struct __attribute__((packed)) {
