@@ -339,6 +339,12 @@ class Device(ABC):
 
     note: str | None = None
     """What a reader of its rows should know, for instance that it cannot obey `threads`."""
+    on_cpu: bool = True
+    """Whether it computes on this machine's CPU, so that the CPU's ceilings are its own."""
+    obeys_threads: bool = True
+    """Whether it keeps to `threads`; a GPU has none to keep to."""
+    profiled: bool = False
+    """Set before the first launch where `event_seconds` will be asked; queues that record times may cost a little."""
 
     @abstractmethod
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
@@ -355,6 +361,13 @@ class Device(ABC):
     @abstractmethod
     def wait(self) -> None:
         """Return when all launches of the calling thread have ended; raise what went wrong in them."""
+
+    def event_seconds(self) -> float | None:
+        """Seconds that the calling thread's last launch took on the device, by the device's own events.
+
+        Asked after `wait`, of a `profiled` device. None where it has no events.
+        """
+        return None
 
     @abstractmethod
     def download(self, buffer: Buffer, array: Array) -> None:

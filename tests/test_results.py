@@ -159,12 +159,14 @@ class TestViews:
         assert len(lines) == len(comparison.rows)
         for line, row in zip(lines, comparison.rows, strict=True):
             figures = dict(leaves(row))
-            assert line.pop("shape") == "x".join(str(size) for size in row["shape"].values())
+            for shape in "shape", "requested":
+                assert line.pop(shape) == "x".join(str(size) for size in (row[shape] or {}).values())
             for column, text in line.items():
                 value = figures.pop(column, None)
                 assert text == ("" if value is None else str(value)), column
+            shapes = {f"{shape}.{name}" for shape in ("shape", "requested") for name in row["shape"]}
             left = {column for column, value in figures.items() if value is not None}
-            assert left <= {f"shape.{name}" for name in row["shape"]} | {"seconds.end_to_end.minimum",
+            assert left <= shapes | {"seconds.end_to_end.minimum",
                                                                          "seconds.end_to_end.samples"}  # fmt: skip
 
     def test_markdown_holds_every_row(self, comparison: Comparison) -> None:
@@ -248,6 +250,8 @@ class TestJsonOfObjects:
             "download": None,
             "kernel": kernel,
             "end_to_end": None,
+            "first_launch": None,
+            "clock": None,
         }
 
     @pytest.mark.parametrize("figure", [float("nan"), float("inf"), -float("inf")])

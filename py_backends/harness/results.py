@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from py_backends._contract import WrongRequest
+
 SCHEMA_VERSION = 1
 FAILURES = frozenset({"mismatch", "error", "crashed", "timeout", "impossible"})
 """The statuses that make a comparison exit with 1."""
@@ -37,13 +39,20 @@ class Duration:
 
 @dataclass(frozen=True)
 class Seconds:
-    """The phases of a row, in seconds; None where a phase was not measured."""
+    """The phases of a row, in seconds; None where a phase was not measured.
+
+    kernel: from launch until it has ended: by the device's events where it has them, else by the clock.
+    clock: by the clock around launch and wait, where `kernel` is by events.
+    first_launch: the very first one in its process, compilation and all, at a small shape.
+    """
 
     prepare: float | None = None
     upload: float | None = None
     download: float | None = None
     kernel: Duration | None = None
     end_to_end: Duration | None = None
+    first_launch: float | None = None
+    clock: Duration | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,11 @@ class Rate:
 class Speedup:
     """How many times as fast as the baseline, from ratios taken inside rounds; above 1 is faster.
 
+    low, high: a 95% interval of the median of the ratios; None with too few rounds.
     same_shape: False where the row ran at another shape than the baseline, so that rates are compared.
+    verdict: `same`, `faster`, `slower` or `unclear`, by the band of the run's control; None where there is none.
+    rounds: how many ratios there are.
+    converged: whether the interval became narrow enough for a verdict.
     """
 
     baseline: str
@@ -66,11 +79,68 @@ class Speedup:
     low: float | None
     high: float | None
     same_shape: bool
+    verdict: str | None = None
+    rounds: int = 0
+    converged: bool = False
+
+
+@dataclass(frozen=True)
+class Control:
+    """The baseline against two more copies of itself, at one kernel, dtype and shape.
+
+    band: how far apart two equal things may seem in this run: from 1 / (1 + band) to 1 + band.
+    first: the copy that sets the band.
+    second: the copy that is judged by it, as every row is.
+    """
+
+    kernel: str
+    dtype: str
+    shape: dict[str, int]
+    band: float
+    first: Speedup
+    second: Speedup
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How many rounds were taken, and how many of them were dropped for which sign of interference."""
+
+    taken: int
+    kept: int
+    dropped: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What a device can do at most, measured in the rounds of this run (`harness.ceilings` says how).
+
+    device: `cpu`, or what the GPU calls itself.
+    kind: `multiply_adds`, `streamed_additions` (non-temporal stores) or `stored_additions`.
+    threads: None where it is not a CPU's.
+    working_set_bytes: of additions, what all their vectors take together; None of multiply-adds.
+    rate: in `unit`, `gflops` or `gbytes_per_second`; `low` and `high` bound the median at 95%.
+    """
+
+    device: str
+    kind: str
+    dtype: str
+    instruction_set: str | None
+    threads: int | None
+    working_set_bytes: int | None
+    unit: str
+    rate: float
+    low: float | None
+    high: float | None
 
 
 @dataclass
 class Row:
-    """One (kernel, backend, target, variant, dtype, shape) of a comparison."""
+    """One (kernel, backend, target, variant, dtype, shape) of a comparison.
+
+    percent_of_ceiling: its rate in per cent of what the roofline allows at its arithmetic intensity.
+    requested: the shape that was asked for, where it ran at a smaller one.
+    finished: False where an interruption kept it from its end; `--resume` runs it.
+    """
 
     kernel: str
     backend: str
@@ -87,6 +157,9 @@ class Row:
     seconds: Seconds | None = None
     rate: Rate | None = None
     versus: Speedup | None = None
+    percent_of_ceiling: float | None = None
+    requested: dict[str, int] | None = None
+    finished: bool = True
 
 
 @dataclass
@@ -98,6 +171,9 @@ class Report:
     machine: dict[str, Any]
     settings: dict[str, Any]
     rows: list[Row] = field(default_factory=list)
+    control: list[Control] = field(default_factory=list)
+    ceilings: list[Ceiling] = field(default_factory=list)
+    rounds: Rounds | None = None
     seconds_taken: float | None = None
     interrupted: bool = False
 
@@ -112,6 +188,28 @@ class Report:
     def to_json(self) -> str:
         """The results as strict JSON: null stands for what there is not, never NaN or Infinity."""
         return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self)}, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Report:
+        """The results in a file that `to_json` wrote, fields of later versions left out.
+
+        Raises WrongRequest, with one clear line, where the file cannot be read or is no such thing.
+        """
+        # Imported here: who only writes results needs no such library.
+        from cattrs import ClassValidationError, Converter
+
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            version = content["schema_version"]
+            if version != SCHEMA_VERSION:
+                raise WrongRequest(f"{path} has the schema version {version}, and {SCHEMA_VERSION} is known here")
+            return Converter().structure(content, cls)
+        except OSError as error:
+            raise WrongRequest(f"{path} cannot be read: {error.strerror or error}") from error
+        except (ValueError, KeyError, TypeError, ClassValidationError) as error:
+            if isinstance(error, WrongRequest):
+                raise
+            raise WrongRequest(f"{path} holds no results of a comparison: write one with compare --json") from error
 
     def by_kernel(self) -> Iterator[tuple[str, list[Row]]]:
         """Each kernel with its rows, in the order in which kernels first appear."""

@@ -12,14 +12,17 @@ from py_backends.harness.results import Report, Row, write_whole
 from py_backends.report import layout, units
 
 _COLUMNS = (
-    "kernel", "backend", "target", "variant", "dtype", "shape", "status", "reason", "fix", "note", "device",
+    "kernel", "backend", "target", "variant", "dtype", "shape", "requested", "status", "finished",
+    "reason", "fix", "note", "device",
     "check.passed", "check.rule", "check.error_over_bound",
     "seconds.prepare", "seconds.upload", "seconds.download",
     "seconds.kernel.median", "seconds.kernel.low", "seconds.kernel.high", "seconds.kernel.minimum",
     "seconds.kernel.samples", "seconds.end_to_end.median", "seconds.end_to_end.low", "seconds.end_to_end.high",
-    "seconds.end_to_end.minimum", "seconds.end_to_end.samples",
-    "rate.gflops", "rate.gbytes_per_second",
-    "versus.baseline", "versus.speedup", "versus.low", "versus.high", "versus.same_shape",
+    "seconds.end_to_end.minimum", "seconds.end_to_end.samples", "seconds.first_launch",
+    "seconds.clock.median", "seconds.clock.low", "seconds.clock.high", "seconds.clock.minimum", "seconds.clock.samples",
+    "rate.gflops", "rate.gbytes_per_second", "percent_of_ceiling",
+    "versus.baseline", "versus.speedup", "versus.low", "versus.high", "versus.same_shape", "versus.verdict",
+    "versus.rounds", "versus.converged",
 )  # fmt: skip
 """The columns of CSV: where a figure stands in the JSON of a row."""
 
@@ -67,8 +70,9 @@ def markdown_text(report: Report) -> str:
 
 
 def _field(row: Row, column: str) -> Any:
-    if column == "shape":
-        return units.shape(row.shape.values()).replace(" ", "")
+    if column in ("shape", "requested"):
+        sizes: dict[str, int] = getattr(row, column) or {}
+        return units.shape(sizes.values()).replace(" ", "")
     value: Any = row
     for name in column.split("."):
         value = getattr(value, name, None)  # of None too: what there is not has no parts

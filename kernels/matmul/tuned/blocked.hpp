@@ -24,18 +24,18 @@ constexpr Size bytes_of_register = 16, height_of_tile = 6;  // the same; 16 byte
 /// The tile of c that stays in registers: as many sums as there are registers, less those for a and b.
 template <typename T>
 struct Tile {
-  static constexpr Size height = height_of_tile, width = 2 * bytes_of_register / Size(sizeof(T));
+  static constexpr Size height = height_of_tile, registers = 2, lanes = bytes_of_register / Size(sizeof(T));
+  static constexpr Size width = registers * lanes;
 };
 
 /// A band is the rows of a that make a tile of c, over the depth of one pass. Its copy is to stay in the first-level
-/// cache, of 32 KiB or more, while b passes by: this is its longest row, in cache lines.
-constexpr Size bytes_of_line = 64, lines_of_band = 28 * 1024 / height_of_tile / bytes_of_line;
+/// cache, of 32 KiB or more, while b passes by: this is its longest row, in cache lines. They are an odd number, since
+/// rows a power of two apart share few places in a cache.
+constexpr Size bytes_of_line = 64, lines_of_band = 28 * 1024 / height_of_tile / bytes_of_line | 1;
 
 template <typename T>
 struct Band {
-  static constexpr Size depth = lines_of_band * bytes_of_line / Size(sizeof(T));
-  /// From one row to the next: an odd number of lines, since rows a power of two apart share few places in a cache.
-  static constexpr Size stride = (lines_of_band | 1) * bytes_of_line / Size(sizeof(T));
+  static constexpr Size depth = lines_of_band * bytes_of_line / Size(sizeof(T)), stride = depth;
 
   alignas(bytes_of_line) T rows[height_of_tile * stride];
 };
@@ -57,11 +57,11 @@ struct Result {
   bool add;
 };
 
-/// c = a b, or c += a b, for `height` rows and the columns of a tile, all of which b has.
-template <typename T, bool packed, int height>
+/// c = a b, or c += a b, for `height` rows and the columns of so many registers, all of which b has.
+template <typename T, bool packed, int height, int registers>
 void multiply_tile(Operands<T> in, Size depth, Result<T> out) {
-  constexpr int width = Tile<T>::width;
-  if (packed) in.a_stride = Band<T>::stride, in.b_stride = width;  // constants, for the compiler
+  constexpr int width = registers * Tile<T>::lanes;
+  if (packed) in.a_stride = Band<T>::stride, in.b_stride = Tile<T>::width;  // constants, for the compiler
   T sum[height][width];
 #pragma GCC unroll 16
   for (int i = 0; i < height; ++i) {
@@ -91,10 +91,13 @@ void multiply_tile(Operands<T> in, Size depth, Result<T> out) {
   }
 }
 
-/// The tile for a number of rows that is known only now.
+/// The tile for a number of rows that is known only now. Where one register of columns is enough, it is as narrow.
 template <typename T, bool packed, int height = Tile<T>::height>
 void multiply_rows(Size rows, Operands<T> in, Size depth, Result<T> out) {
-  if (rows == height) return multiply_tile<T, packed, height>(in, depth, out);
+  if (rows == height) {
+    if (out.columns <= Tile<T>::lanes) return multiply_tile<T, packed, height, 1>(in, depth, out);
+    return multiply_tile<T, packed, height, Tile<T>::registers>(in, depth, out);
+  }
   if constexpr (height > 1) multiply_rows<T, packed, height - 1>(rows, in, depth, out);
 }
 
@@ -118,7 +121,8 @@ void pack_panel(const T* b, Size stride, Size depth, Size columns, T* to) {
     if (columns == width) {
       copy(b, width, to);
     } else {
-      for (Size j = 0; j < width; ++j) to[j] = j < columns ? b[j] : T(0);
+      for (Size j = 0; j < columns; ++j) to[j] = b[j];
+      for (Size j = columns; j < width; ++j) to[j] = 0;
     }
   }
 }
