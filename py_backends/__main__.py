@@ -90,6 +90,7 @@ def compare(options: argparse.Namespace) -> int:
             threads=options.threads,
             seed=options.seed,
             **({} if options.budget is None else {"budget": options.budget}),
+            cache=options.cache,
             progress=progress,
             command=options.line,
         )
@@ -131,6 +132,20 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
+def diff(options: argparse.Namespace) -> int:
+    """Compare two result files row by row."""
+    from py_backends.harness.diff import diff as compared
+    from py_backends.harness.results import Report
+    from py_backends.report import table
+    from py_backends.report.diff import print_difference
+
+    with _usage_errors():
+        difference = compared(Report.read(options.old), Report.read(options.new))
+    with table.output() as out:
+        print_difference(difference, out)
+    return int(options.fail_on == "slower" and difference.is_worse())
+
+
 def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, all_variants: bool) -> list[KernelText]:
     """The texts to show: of each backend the preferred variant, those named, or all."""
     from py_backends import _discovery
@@ -162,6 +177,7 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
         "compare": _compare_parser(commands),
         "doctor": _doctor_parser(commands),
         "show": _show_parser(commands),
+        "diff": _diff_parser(commands),
     }
     return parser, made
 
@@ -192,6 +208,9 @@ def _compare_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     parser.add_argument("--threads", type=_threads, metavar="N", help="of every CPU backend (default: all)")
     parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="of the inputs (default: 1)")
     parser.add_argument("--budget", type=_budget, metavar="SECONDS", help="for the whole comparison (default: 40)")
+    parser.add_argument(
+        "--cache", choices=("hot", "cold"), default="hot", help="cold: flush caches before every launch (default: hot)"
+    )
     for name in ("json", "csv", "markdown"):
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write the results as {name} too")
     return parser
@@ -223,6 +242,26 @@ def _show_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     for name, default in ("backend", "all"), ("variant", "tuned, else lecture"):
         text = f"names, separated by commas, or all (default: {default})"
         parser.add_argument(f"--{name}", type=_list, metavar="NAMES", help=text)
+    return parser
+
+
+def _diff_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
+    parser = commands.add_parser(
+        "diff",
+        help="two result files, row by row: what became faster or slower, what came and went",
+        description="Compares two runs row by row, by their speed-ups over the baseline: times of two runs drift.",
+        epilog="example: py-backends diff old.json new.json --fail-on slower",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=diff)
+    parser.add_argument("old", type=Path, metavar="OLD", help="written by compare --json")
+    parser.add_argument("new", type=Path, metavar="NEW", help="written by a later one")
+    parser.add_argument(
+        "--fail-on",
+        choices=["slower"],
+        metavar="slower",
+        help="end with 1 where a row is slower, or was right and timed and is not any more",
+    )
     return parser
 
 

@@ -21,11 +21,14 @@ _COPIES = 6
 
 
 class Bench:
-    """Holds workers and shared memory; leaving it ends the ones and frees the other."""
+    """Holds workers and shared memory; leaving it ends the ones and frees the other.
 
-    def __init__(self, threads: int, seed: int) -> None:
-        self._threads, self._seed = threads, seed
-        self._runners: dict[tuple[str, str], Runner] = {}
+    cold: whether samples begin with empty caches.
+    """
+
+    def __init__(self, threads: int, seed: int, *, cold: bool = False) -> None:
+        self._threads, self._seed, self._cold = threads, seed, cold
+        self._runners: dict[tuple[str, str, int], Runner] = {}
         self._cases: dict[tuple[str, Sizes, str, bool], Case] = {}
         self._lock = Lock()
 
@@ -38,9 +41,14 @@ class Bench:
         for case in self._cases.values():
             case.close()
 
-    def runner(self, backend: str, target: Target) -> Runner:
-        """The way to a (backend, target); its worker starts when it is first needed."""
-        return self._runners.setdefault((backend, target.name), Runner(backend, target, self._threads))
+    def runner(self, backend: str, target: Target, copy: int = 0) -> Runner:
+        """The way to a (backend, target), or to one more copy of it; its worker starts when it is first needed."""
+        runner = Runner(backend, target, self._threads, cold=self._cold)
+        return self._runners.setdefault((backend, target.name, copy), runner)
+
+    def processes(self) -> list[int]:
+        """The numbers of the workers' processes."""
+        return [pid for runner in self._runners.values() if (pid := runner.process) is not None]
 
     def case(self, problem: Problem, sizes: Sizes, dtype: np.dtype[Any], *, checked: bool = True) -> Case:
         """The one case of these sizes; MemoryError, with a sentence, where this machine has too little.

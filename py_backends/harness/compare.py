@@ -13,21 +13,25 @@ from time import monotonic
 from typing import Any, Protocol
 
 import py_backends
+from py_backends import _discovery
 from py_backends._contract import MOST_THREADS, WrongRequest, whole_number
 from py_backends.harness import doctor, machine
 from py_backends.harness.bench import Bench, Sizes, check_memory
 from py_backends.harness.case import Case
+from py_backends.harness.pairing import COPIES, Group, add_controls, groups
 from py_backends.harness.plan import PlannedRow, Request, named, plan
-from py_backends.harness.results import Report, Seconds
-from py_backends.harness.rounds import MOST_ROUNDS, TimedRow, run_rounds
+from py_backends.harness.results import Report, Rounds, Seconds
+from py_backends.harness.rounds import TimedRow, run_rounds
 from py_backends.harness.runner import Prepared
-from py_backends.harness.sizing import affordable, estimate, fair_cap, in_words
+from py_backends.harness.sizing import affordable, estimate, fair_cap, growing, in_words
 from py_backends.harness.summary import add_note, summarise
+from py_backends.harness.watch import Watch
 from py_backends.harness.workers import WorkerFailed
 
 DEFAULT_BUDGET = 40.0
-_RUNS_IF_TIMED, _RUNS_IF_CHECKED = 14, 2
-"""Runs for which a row must have time: checks, settling, and rounds enough for an interval; or one check."""
+CACHES = HOT, COLD = "hot", "cold"
+_RUNS_IF_TIMED, _RUNS_IF_CHECKED = 24, 2
+"""Runs for which a row must have time: checks, settling, and some 20 rounds; or one check."""
 _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
 """No run that only serves an estimate may take longer than this part of a row's even share of the budget, or
 these seconds: below that, what a busy machine adds to a small shape would pass for the time of a large one."""
@@ -57,6 +61,7 @@ def compare(
     threads: int | None = None,
     seed: int = 1,
     budget: float = DEFAULT_BUDGET,
+    cache: str = HOT,
     progress: Progress | None = None,
     command: str | None = None,
 ) -> Report:
@@ -69,6 +74,7 @@ def compare(
     threads: for every backend that runs on the CPU; all logical CPUs where None.
     seed: of the generator that draws the inputs.
     budget: seconds for the whole; a row that would take more than its share runs at a smaller shape.
+    cache: `hot`, with the data where earlier launches left it, or `cold`, with caches flushed before every launch.
     progress: is told what runs.
     command: the command line, for the record.
 
@@ -80,9 +86,11 @@ def compare(
     seed = whole_number("seed", seed, 0, _LARGEST_SEED)
     if not 0 < budget < math.inf:
         raise WrongRequest(f"budget must be a number of seconds above 0, not {budget!r}")
-    settings = {"seed": seed, "threads": threads, "budget_seconds": budget, "command": command}
+    if cache not in CACHES:
+        raise WrongRequest(f"cache must be {' or '.join(CACHES)}, not {cache!r}")
+    settings = {"seed": seed, "threads": threads, "budget_seconds": budget, "cache": cache, "command": command}
     busy = machine.busy_cpus()
-    with Bench(threads, seed) as bench, ThreadPoolExecutor(1) as background:
+    with Bench(threads, seed, cold=cache == COLD) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(lambda: machine.describe() | {"busy_cpus": busy})
         comparison = Comparison(bench, budget, random.Random(seed), progress or _Silence())
         try:
@@ -102,6 +110,8 @@ class Comparison:
         self._created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         self._rows: list[PlannedRow] = []
         self._timed: list[TimedRow] = []
+        self._groups: list[Group] = []
+        self._rounds: Rounds | None = None
         self._interrupted = False
         self._one_at_a_time = Lock()
 
@@ -112,6 +122,7 @@ class Comparison:
         waiting = [row for row in self._rows if row.text is not None]
         estimates = self._estimate(waiting)
         self._check_and_settle(self._shorten(estimates))
+        self._add_controls()
         self._time()
         self._check_what_timing_left()
 
@@ -127,13 +138,17 @@ class Comparison:
 
     def report(self, settings: dict[str, Any], described: Future[dict[str, Any]]) -> Report:
         """The results so far."""
-        summarise([row for row in self._timed if row.planned.row.status == "ok"])
+        for group in self._groups:
+            group.keep_right()
+        control = summarise(self._groups)
         return Report(
             created=self._created,
             package_version=py_backends.__version__,
             machine=described.result(),
             settings=settings,
             rows=[planned.row for planned in self._rows],
+            control=control,
+            rounds=self._rounds,
             seconds_taken=monotonic() - self._begin,
             interrupted=self._interrupted,
         )
@@ -146,7 +161,7 @@ class Comparison:
 
         def of_one_worker(group: list[PlannedRow]) -> None:
             for planned in group:
-                self._progress.update(len(estimates), len(rows), f"preparing {_title(planned)}")
+                self._progress.update(len(estimates), len(rows), f"preparing {planned.title}")
                 try:
                     estimates.append((planned, self._estimate_row(planned, limit)))
                 except (WorkerFailed, MemoryError) as failed:
@@ -162,8 +177,9 @@ class Comparison:
         assert text is not None  # only rows with a text are waiting
         check_memory(planned.problem, planned.requested, dtype)
         runner = self._bench.runner(planned.row.backend, planned.target)
-        prepared: Prepared = runner.prepare(text, dtype)
-        planned.row.seconds = Seconds(prepare=prepared.seconds)
+        smallest = next(growing(planned.problem, planned.requested))
+        prepared: Prepared = runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
+        planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
         if prepared.note:
             add_note(planned.row, prepared.note)
 
@@ -171,7 +187,7 @@ class Comparison:
             case = self._bench.case(planned.problem, sizes, dtype, checked=False)
             with self._one_at_a_time:  # backends that share the cores would both seem slow
                 # The first run of a shape also brings its pages in, and either may meet a neighbour.
-                return min(runner.sample(text, case, warm_up=0, repetitions=0).end_to_end for _ in range(2))
+                return min(runner.whole_call(text, case) for _ in range(2))
 
         return estimate(planned.problem, planned.requested, seconds_at, limit)
 
@@ -180,7 +196,7 @@ class Comparison:
 
         Returns the rows to run. Either way the row says so.
         """
-        runs = [_RUNS_IF_CHECKED if row.target.emulated else _RUNS_IF_TIMED for row, _ in estimates]
+        runs = [_runs(planned) for planned, _ in estimates]
         costs = [count * seconds for count, (_, seconds) in zip(runs, estimates, strict=True)]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         cap = fair_cap(costs, self._deadline - monotonic())
@@ -204,7 +220,7 @@ class Comparison:
         self._bench.keep_only(list(cases.values()))
         checked = [row for row in rows if id(row) in cases]
         for number, planned in enumerate(checked):
-            self._progress.update(number, len(checked), f"checking {_title(planned)}")
+            self._progress.update(number, len(checked), f"checking {planned.title}")
             timed = TimedRow(planned, self._bench.runner(planned.row.backend, planned.target), cases[id(planned)])
             try:
                 timed.check()
@@ -221,24 +237,43 @@ class Comparison:
             _fail(planned, failed)
             return None
 
+    def _add_controls(self) -> None:
+        self._groups = groups(self._timed)
+        for number, group in enumerate(self._groups):
+            self._progress.update(number, len(self._groups), "starting controls")
+            add_controls(group, self._bench)
+
     def _time(self) -> None:
         def progress(number: int, row: TimedRow) -> None:
-            done = max(number / MOST_ROUNDS, (monotonic() - begin) / max(1e-9, self._deadline - begin))
-            self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {_title(row.planned)}")
+            done = (monotonic() - begin) / max(1e-9, self._deadline - begin)
+            self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
 
         begin = monotonic()
-        run_rounds(self._timed, self._deadline, self._order, progress)
+        watch = Watch(self._groups, self._bench.processes)
+        try:
+            sampled = [row for group in self._groups for row in group.sampled]
+            run_rounds(sampled, self._deadline, self._order, progress, watcher=watch)
+        finally:
+            self._rounds = watch.finish()
 
     def _check_what_timing_left(self) -> None:
         """One more timed sample of each row, on an output of NaN, judged like the first run."""
         for number, timed in enumerate(self._timed):
-            self._progress.update(number, len(self._timed), f"checking again {_title(timed.planned)}")
+            self._progress.update(number, len(self._timed), f"checking again {timed.title}")
             try:
                 if timed.failed:
                     raise timed.failed
                 timed.check_timed()
             except WorkerFailed as failed:
                 _fail(timed.planned, failed)
+
+
+def _runs(planned: PlannedRow) -> int:
+    """For how many runs there must be time, a baseline's controls included."""
+    if planned.target.emulated:
+        return _RUNS_IF_CHECKED
+    copies = COPIES if _discovery.backend(planned.row.backend).baseline else 0
+    return _RUNS_IF_TIMED * (1 + copies)
 
 
 def _fail(planned: PlannedRow, failed: WorkerFailed | MemoryError) -> None:
@@ -252,8 +287,3 @@ def _fail(planned: PlannedRow, failed: WorkerFailed | MemoryError) -> None:
 
 def _worker_key(planned: PlannedRow) -> tuple[str, str]:
     return planned.row.backend, planned.row.target
-
-
-def _title(planned: PlannedRow) -> str:
-    row = planned.row
-    return f"{row.kernel} {row.dtype} {row.backend} {row.target}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,42 +15,65 @@ from py_backends.harness.workers import Worker, WorkerFailed
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of a row, in seconds; `kernel` is one launch until it has ended."""
+    """One sample of a row, in seconds.
+
+    kernel: one launch until it has ended: by the device's events where it has them, else by the clock.
+    clock: the same by the clock around launch and wait, where `kernel` is by events.
+    drain: by how much the last download took longer than that after a single launch: 0 where waiting waits.
+    """
 
     upload: float
     kernel: float
     download: float
     end_to_end: float
     drain: float
-    """By how much the last download took longer than that after a single launch: 0 where waiting waits."""
+    clock: float | None = None
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What it took to prepare a kernel, in seconds, and what its rows should say."""
+    """What it took to prepare a kernel, and what to know of the device that it is for.
+
+    seconds: of compiling it, or looking it up.
+    note: what its rows should say.
+    on_cpu, obeys_threads: as of the `Device`.
+    first_launch: seconds from the request to compile until the first launch in its process had ended, at a small shape.
+    """
 
     seconds: float
     note: str | None
+    on_cpu: bool = True
+    obeys_threads: bool = True
+    first_launch: float | None = None
 
 
 class Runner:
-    """The way to a (backend, target): opens it, loads cases and prepares kernels when they are needed."""
+    """The way to a (backend, target): opens it, loads cases and prepares kernels when they are needed.
 
-    def __init__(self, backend: str, target: Target, threads: int) -> None:
-        self.backend, self.target, self._threads = backend, target, threads
+    cold: whether samples begin with empty caches.
+    """
+
+    def __init__(self, backend: str, target: Target, threads: int, *, cold: bool = False) -> None:
+        self.backend, self.target, self._threads, self._cold = backend, target, threads, cold
         self._worker: Worker | None = None
         self._loaded: set[int] = set()
         self._prepared: dict[tuple[str, str, str], Prepared] = {}
         self._cannot_open: WorkerFailed | None = None
 
-    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
-        """Compile a kernel, once; WorkerFailed where that fails."""
-        key = (text.kernel, text.variant, dtype.name)
-        worker = self._open()
-        if key not in self._prepared:
-            answer = self._ask(worker, "prepare", kernel=text.kernel, variant=text.variant, dtype=dtype.name)
-            self._prepared[key] = Prepared(answer["seconds"], answer["note"])
-        return self._prepared[key]
+    def prepare(self, text: KernelText, case: Case) -> Prepared:
+        """Compile a kernel and launch it for the first time, on a small case, once; WorkerFailed where that fails."""
+        prepared = self._compile(text, case.dtype)
+        if prepared.first_launch is None:
+            worker = self._ready(text, case)
+            launched: float = self._ask(worker, "first_launch", **self._arguments(text, case))["seconds"]
+            prepared = replace(prepared, first_launch=prepared.seconds + launched)
+            self._prepared[_key(text, case.dtype)] = prepared
+        return prepared
+
+    @property
+    def process(self) -> int | None:
+        """The number of the worker's process; None where there is none."""
+        return self._worker.process if self._worker else None
 
     def run(self, text: KernelText, case: Case) -> float:
         """One checked run that leaves its result in the case's output; the kernel's seconds."""
@@ -58,19 +81,22 @@ class Runner:
         seconds: float = self._ask(worker, "run", **self._arguments(text, case))["seconds"]
         return seconds
 
+    def whole_call(self, text: KernelText, case: Case) -> float:
+        """Seconds of one call from upload to release, with the caches as they are: for estimates."""
+        return self._sample(text, case, warm_up=0, repetitions=0, poisoned=False, cold=False).end_to_end
+
     def sample(self, text: KernelText, case: Case, warm_up: int, repetitions: int, *, poisoned: bool = False) -> Sample:
-        """One timed sample, which leaves its last result in the case's output; see `Session.sample`."""
+        """One timed sample, which leaves its last result in the case's output; see `Session.sample`.
+
+        A cold one is a single launch, whatever `warm_up` and `repetitions` say: each would need a flush of its own.
+        """
+        if self._cold:
+            warm_up = repetitions = 0
+        return self._sample(text, case, warm_up=warm_up, repetitions=repetitions, poisoned=poisoned, cold=self._cold)
+
+    def _sample(self, text: KernelText, case: Case, **how: Any) -> Sample:
         worker = self._ready(text, case)
-        return Sample(
-            **self._ask(
-                worker,
-                "sample",
-                warm_up=warm_up,
-                repetitions=repetitions,
-                poisoned=poisoned,
-                **self._arguments(text, case),
-            )
-        )
+        return Sample(**self._ask(worker, "sample", **how, **self._arguments(text, case)))
 
     def unload(self, case: Case) -> None:
         """Let the worker give a case's memory back."""
@@ -98,8 +124,15 @@ class Runner:
                 raise
         return self._worker
 
+    def _compile(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
+        worker, key = self._open(), _key(text, dtype)
+        if key not in self._prepared:
+            answer = self._ask(worker, "prepare", kernel=text.kernel, variant=text.variant, dtype=dtype.name)
+            self._prepared[key] = Prepared(**answer)
+        return self._prepared[key]
+
     def _ready(self, text: KernelText, case: Case) -> Worker:
-        self.prepare(text, case.dtype)
+        self._compile(text, case.dtype)
         worker = self._open()
         if id(case) not in self._loaded:
             self._ask(
@@ -131,3 +164,7 @@ class Runner:
         self._worker = None
         self._loaded.clear()
         self._prepared.clear()
+
+
+def _key(text: KernelText, dtype: np.dtype[Any]) -> tuple[str, str, str]:
+    return text.kernel, text.variant, dtype.name

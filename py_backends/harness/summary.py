@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from py_backends import _discovery
-from py_backends.harness.results import Rate, Row, Seconds, Speedup
+from py_backends.harness.pairing import Group
+from py_backends.harness.results import Control, Rate, Row, Seconds, Speedup
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.statistics import duration, median
+from py_backends.harness.verdicts import SAME, Ratio, resamples_for, verdicts
 
 
-def summarise(timed: Sequence[TimedRow]) -> None:
-    """Fill in seconds and rate of each row that was sampled, and how it compares with its baseline."""
-    for row in timed:
+def summarise(groups: Sequence[Group]) -> list[Control]:
+    """Fill in seconds and rate of each row that was sampled, and how it compares with its baseline; the controls."""
+    for row in (row for group in groups for row in group.rows):
         if row.samples:
             _figures(row)
-    for row in timed:
-        baseline = _baseline(row, timed)
-        if row.samples and baseline is not None:
-            row.planned.row.versus = _speedup(row, baseline)
+    return _judge(groups)
 
 
 def _figures(timed: TimedRow) -> None:
     row, problem, sizes = timed.planned.row, timed.planned.problem, timed.case.sizes
     samples = list(timed.samples.values())
     kernel = duration([sample.kernel for sample in samples])
+    clocks = [sample.clock for sample in samples if sample.clock is not None]
     row.seconds = Seconds(
         prepare=row.seconds.prepare if row.seconds else None,
+        first_launch=row.seconds.first_launch if row.seconds else None,
         upload=median([sample.upload for sample in samples]).value,
         download=median([sample.download for sample in samples]).value,
         kernel=kernel,
         end_to_end=duration([sample.end_to_end for sample in samples]),
+        clock=duration(clocks) if clocks else None,
     )
     if kernel.low is None:
         add_note(row, f"{kernel.samples} of the 6 samples that an interval needs")
@@ -40,24 +41,52 @@ def _figures(timed: TimedRow) -> None:
     )
 
 
-def _baseline(row: TimedRow, timed: Sequence[TimedRow]) -> TimedRow | None:
-    for other in timed:
-        same_group = other.planned.group == row.planned.group
-        if same_group and other.samples and _discovery.backend(other.planned.row.backend).baseline:
-            return other
-    return None
+def _judge(groups: Sequence[Group]) -> list[Control]:
+    """Say of every row how it compares with its baseline; the controls by which that was judged."""
+    compared = [(group, row) for group in groups for row in group.compared()]
+    resamples = resamples_for(len(compared))
+    ratios = [(group, row, found) for group, row in compared if (found := group.ratio(row, resamples))]
+    said = verdicts([found for *_, found in ratios], [group.band() for group, *_ in ratios])
+    for group in groups:
+        if group.baseline and group.baseline.samples:
+            group.baseline.planned.row.versus = _itself(group.baseline)
+    controls = []
+    for (group, row, found), verdict in zip(ratios, said, strict=True):
+        speedup = _speedup(group, row, found, verdict)
+        if row in group.controls:
+            controls.append(_control(group, speedup))
+            continue
+        row.planned.row.versus = speedup
+        if group.band() is not None and not speedup.converged:
+            add_note(row.planned.row, "its interval is wider than a sure verdict needs: a longer --budget narrows it")
+    return controls
 
 
-def _speedup(row: TimedRow, baseline: TimedRow) -> Speedup | None:
-    """Ratios of kernel times round by round; of rates where the two ran at different shapes."""
-    problem = row.planned.problem
-    work = problem.work(row.case.sizes) / problem.work(baseline.case.sizes)
-    rounds = row.samples.keys() & baseline.samples.keys()
-    if not rounds:
-        return None
-    middle = median([baseline.samples[n].kernel / row.samples[n].kernel * work for n in rounds])
-    same_shape = row.case.sizes == baseline.case.sizes
-    return Speedup(baseline.planned.row.backend, middle.value, middle.low, middle.high, same_shape)
+def _speedup(group: Group, row: TimedRow, found: Ratio, verdict: str) -> Speedup:
+    assert group.baseline is not None  # nothing is compared without
+    band = group.band()
+    return Speedup(
+        baseline=group.baseline.planned.row.backend,
+        speedup=found.median,
+        low=found.low,
+        high=found.high,
+        same_shape=row.case.sizes == group.baseline.case.sizes,
+        verdict=verdict,
+        rounds=found.rounds,
+        converged=band is not None and found.converged(band),
+    )
+
+
+def _itself(baseline: TimedRow) -> Speedup:
+    return Speedup(baseline.planned.row.backend, 1.0, 1.0, 1.0, True, SAME, len(baseline.samples), True)
+
+
+def _control(group: Group, second: Speedup) -> Control:
+    first, band = group.controls[0], group.band()
+    found = group.ratio(first, resamples_for(1))
+    assert found is not None  # it was sampled whenever the second was
+    row = first.planned.row
+    return Control(row.kernel, row.dtype, row.shape, band, _speedup(group, first, found, SAME), second)
 
 
 def add_note(row: Row, note: str) -> None:

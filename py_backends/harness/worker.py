@@ -11,15 +11,17 @@ import ctypes
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from py_backends import _discovery
-from py_backends._contract import Array, BackendUnavailable, Device, KernelFault, KernelText, Launch
+from py_backends._contract import BackendUnavailable, Device, KernelFault, KernelText, Launch
 from py_backends.harness.channel import Channel
+from py_backends.harness.flush import flush
 from py_backends.harness.memory import SharedArray
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
@@ -43,6 +45,7 @@ class Session:
         """Open the target on which everything else runs."""
         self._backend = backend
         self._device = _discovery.backend(backend).open(target, threads)
+        self._device.profiled = True
         return {}
 
     def load(
@@ -64,11 +67,23 @@ class Session:
         return {}
 
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
-        """Compile a kernel; seconds it took."""
+        """Compile a kernel; the seconds that it took, and what to know of the device."""
         text: KernelText = _discovery.kernel_texts(kernel, self._backend)[variant]
         begin = perf_counter()
         self._launches[kernel, variant, dtype] = self._device.prepare(text, np.dtype(dtype))
-        return {"seconds": perf_counter() - begin, "note": self._device.note}
+        seconds, device = perf_counter() - begin, self._device
+        return {
+            "seconds": seconds,
+            "note": device.note,
+            "on_cpu": device.on_cpu,
+            "obeys_threads": device.obeys_threads,
+        }
+
+    def first_launch(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
+        """Launch a kernel on a case, its data being there; the seconds until it has ended."""
+        launch = self._launches[kernel, variant, dtype]
+        (launched,) = self._launches_on(self._cases[case], launch, 1)
+        return {"seconds": launched.clock}
 
     def run(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
         """One checked run: guard zones and the output's NaN travel to the device and back.
@@ -80,12 +95,12 @@ class Session:
         output = loaded.arrays[-1].whole
         buffers = [device.upload(shared.whole) for shared in loaded.arrays]
         try:
-            seconds = _timed_launch(device, launch, buffers, loaded.sizes)
+            launched = _timed_launch(device, launch, buffers, loaded.sizes)
             device.download(buffers[-1], output)
         finally:
             for buffer in buffers:
                 device.release(buffer)
-        return {"seconds": seconds}
+        return {"seconds": launched.clock}
 
     def sample(
         self,
@@ -97,6 +112,7 @@ class Session:
         warm_up: int,
         repetitions: int,
         poisoned: bool,
+        cold: bool,
     ) -> dict[str, Any]:
         """One sample: a whole call in its phases, then `repetitions` launches on the same buffers.
 
@@ -104,7 +120,8 @@ class Session:
         just been woken are those of its neighbours. The kernel's time is the median of the repetitions,
         or where there are none that of the launch inside the whole call. What the last launch left is
         downloaded to the case's output. `poisoned` uploads what stands there before, NaN: the memory that
-        a device allocates may be the one that holds an earlier result.
+        a device allocates may be the one that holds an earlier result. `cold` flushes the caches before the
+        whole call, and again between its upload and its launch, out of all figures.
 
         `drain` is how much longer the download after the repetitions took than the one after a single
         launch: a wait that does not wait leaves its work to be done there.
@@ -112,19 +129,24 @@ class Session:
         loaded, device = self._cases[case], self._device
         launch = self._launches[kernel, variant, dtype]
         *inputs, output = [shared.content for shared in loaded.arrays]
-        self._warm_up(launch, inputs, output, loaded.sizes, warm_up)
+        self._launches_on(loaded, launch, warm_up)
 
+        if cold:
+            flush(device)
         begin = perf_counter()
         buffers = [device.upload(array) for array in inputs]
         buffers.append(device.upload(output) if poisoned else device.allocate(output))
         uploaded = perf_counter()
-        seconds = _timed_launch(device, launch, buffers, loaded.sizes)
+        if cold:
+            flush(device)
+        launching = perf_counter()
+        launches = [_timed_launch(device, launch, buffers, loaded.sizes)]
         computed = perf_counter()
         device.download(buffers[-1], output)
         downloaded = perf_counter()
         drain = 0.0
         if repetitions:
-            seconds = median(_timed_launch(device, launch, buffers, loaded.sizes) for _ in range(repetitions))
+            launches = [_timed_launch(device, launch, buffers, loaded.sizes) for _ in range(repetitions)]
             repeated = perf_counter()
             device.download(buffers[-1], output)
             drain = (perf_counter() - repeated) - (downloaded - computed)
@@ -134,21 +156,23 @@ class Session:
         released = perf_counter()
         return {
             "upload": uploaded - begin,
-            "kernel": seconds,
             "download": downloaded - computed,
-            "end_to_end": downloaded - begin + released - releasing,
+            "end_to_end": uploaded - begin + downloaded - launching + released - releasing,
             "drain": drain,
+            **_medians(launches),
         }
 
-    def _warm_up(self, launch: Launch, inputs: list[Array], output: Array, sizes: list[int], count: int) -> None:
+    def _launches_on(self, loaded: LoadedCase, launch: Launch, count: int) -> list[Launched]:
+        """So many launches on a case, whose results nobody looks at."""
         if not count:
-            return
+            return []
         device = self._device
+        *inputs, output = [shared.content for shared in loaded.arrays]
         buffers = [device.upload(array) for array in inputs] + [device.allocate(output)]
-        for _ in range(count):
-            _timed_launch(device, launch, buffers, sizes)
+        launches = [_timed_launch(device, launch, buffers, loaded.sizes) for _ in range(count)]
         for buffer in buffers:
             device.release(buffer)
+        return launches
 
 
 class LoadedCase:
@@ -158,11 +182,25 @@ class LoadedCase:
         self.arrays, self.sizes = arrays, sizes
 
 
-def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: list[int]) -> float:
+class Launched(NamedTuple):
+    """The seconds of one launch: by the clock, until the wait for it ended, and by the device's events."""
+
+    clock: float
+    events: float | None
+
+
+def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: list[int]) -> Launched:
     begin = perf_counter()
     launch(buffers, sizes)
     device.wait()
-    return perf_counter() - begin
+    return Launched(perf_counter() - begin, device.event_seconds())
+
+
+def _medians(launches: Sequence[Launched]) -> dict[str, float | None]:
+    """Of one launch: `kernel`, by events where there are any, and then `clock`."""
+    clock = median(launched.clock for launched in launches)
+    events = [launched.events for launched in launches if launched.events is not None]
+    return {"kernel": median(events), "clock": clock} if events else {"kernel": clock, "clock": None}
 
 
 def _answer(session: object, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
