@@ -1,0 +1,96 @@
+"""What results say of the machine: its state when a run begins and ends, and the versions of what computes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from conftest import found
+
+from py_backends._contract import Target
+from py_backends.harness import machine
+
+SET_BY_PEOPLE = [
+    "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY", "KMP_BLOCKTIME", "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "DPCPP_CPU_NUM_CUS", "CL_CONFIG_CPU_FORCE_MAX_WG_SIZE",
+    "POCL_MAX_PTHREAD_COUNT", "CUDA_VISIBLE_DEVICES",
+]  # fmt: skip
+
+
+def test_the_state_is_strict_json_of_every_field() -> None:
+    state = machine.state(machine.state())
+    assert json.loads(json.dumps(state, allow_nan=False)) == state
+    assert set(state) == {
+        "load", "steal", "pressure", "governor", "megahertz", "temperatures", "pinned_to", "thread_settings",
+    }  # fmt: skip
+    assert len(state["load"]) == 3
+    assert set(state["steal"]) == {"since_boot", "since_begin", "seconds"}
+
+
+def times(steal: float, user: float) -> SimpleNamespace:
+    return SimpleNamespace(user=user, nice=1, system=2, idle=3, iowait=4, irq=5, softirq=5, steal=steal, guest=user)
+
+
+def test_steal_is_a_share_of_all_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "cpu_times", lambda: times(steal=10, user=70))
+    begin = machine.state()
+    assert (begin["steal"]["since_boot"], begin["steal"]["since_begin"]) == (0.1, None)
+    monkeypatch.setattr(psutil, "cpu_times", lambda: times(steal=12, user=168))
+    end = machine.state(begin)
+    assert (end["steal"]["since_boot"], end["steal"]["since_begin"]) == (0.06, 0.02)
+
+
+def test_what_cannot_be_read_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(psutil, "cpu_freq", refuse)
+    monkeypatch.setattr(psutil, "sensors_temperatures", dict)
+    monkeypatch.setattr(machine, "_FREQUENCIES", tmp_path)
+    state = machine.state()
+    assert (state["megahertz"], state["temperatures"], state["governor"]) == (None, None, None)
+
+
+def test_sensors_and_governor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "scaling_governor").write_text("powersave\n")
+    cores = [SimpleNamespace(current=41.0), SimpleNamespace(current=57.5), SimpleNamespace(current=None)]
+    monkeypatch.setattr(machine, "_FREQUENCIES", tmp_path)
+    monkeypatch.setattr(psutil, "sensors_temperatures", lambda: {"coretemp": cores, "broken": cores[2:]})
+    state = machine.state()
+    assert (state["governor"], state["temperatures"]) == ("powersave", {"coretemp": 57.5})
+
+
+def test_thread_settings_are_those_that_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in filter(machine.is_thread_setting, list(os.environ)):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOMP_NUM_THREADS", "1")
+    assert machine.state()["thread_settings"] == {}
+    for name in SET_BY_PEOPLE:
+        monkeypatch.setenv(name, "2")
+    assert machine.state()["thread_settings"] == dict.fromkeys(sorted(SET_BY_PEOPLE), "2")
+
+
+def test_pinning_is_said_where_not_all_cpus_are_ours() -> None:
+    usable = os.sched_getaffinity(0)
+    one = min(usable)
+    os.sched_setaffinity(0, {one})
+    try:
+        pinned_to = machine.state()["pinned_to"]
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert pinned_to == ([one] if (os.cpu_count() or 1) > 1 else None)
+
+
+def test_versions_are_doctors() -> None:
+    targets = [("cuda", Target.missing("nvidia", "no driver")), ("avx", Target("sse", version="GNU 12.2.0"))]
+    assert machine.versions(targets) == {"avx sse": "GNU 12.2.0"}
+    assert machine.versions(found())["python cpu"].startswith("CPython ")
+
+
+@pytest.mark.numba_cpu
+def test_the_compiler_of_numba_is_among_the_packages() -> None:
+    assert machine.describe()["packages"]["llvmlite"]
