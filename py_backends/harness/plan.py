@@ -85,6 +85,11 @@ class PlannedRow:
         return np.dtype(self.row.dtype)
 
     @property
+    def title(self) -> str:
+        """What runs, in a few words."""
+        return f"{self.row.kernel} {self.row.dtype} {self.row.backend} {self.row.target}"
+
+    @property
     def group(self) -> tuple[str, str, Sizes]:
         """Rows of one group were asked for the same thing and are compared with one another."""
         return self.row.kernel, self.row.dtype, self.requested

@@ -88,7 +88,8 @@ class Speedup:
 class Control:
     """The baseline against two more copies of itself, at one kernel, dtype and shape.
 
-    band: how far apart two equal things may seem in this run: from 1 / (1 + band) to 1 + band.
+    band: how far apart two equal things may seem in this run: from 1 / (1 + band) to 1 + band; None with too few
+        rounds.
     first: the copy that sets the band.
     second: the copy that is judged by it, as every row is.
     """
@@ -96,18 +97,21 @@ class Control:
     kernel: str
     dtype: str
     shape: dict[str, int]
-    band: float
+    band: float | None
     first: Speedup
     second: Speedup
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """How many rounds were taken, and how many of them were dropped for which sign of interference."""
+    """How many rounds were taken, how many of them count, and how many were disturbed by which signal.
+
+    All count, and none was dropped, where too few were undisturbed.
+    """
 
     taken: int
     kept: int
-    dropped: dict[str, int]
+    disturbed: dict[str, int]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from py_backends.harness.plan import PlannedRow
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.workers import WorkerFailed
 
-MOST_ROUNDS = 30
+MOST_ROUNDS = 500
 SHORTEST_SAMPLE = 0.010
 """Seconds; shorter kernels are repeated within a sample, to stay well above the clock's grain."""
 _MOST_REPETITIONS, _FEW_REPETITIONS = 10_000, 20
@@ -40,7 +40,7 @@ S = TypeVar("S")
 R = TypeVar("R", bound="Sampled[Any]")
 
 
-@dataclass
+@dataclass(eq=False)
 class TimedRow:
     """A row that was found right and is to be timed: `samples` by the number of their round."""
 
@@ -83,6 +83,11 @@ class TimedRow:
         assert self.planned.text is not None  # rows without a text never get here
         return self.planned.text
 
+    @property
+    def title(self) -> str:
+        """What runs, in a few words."""
+        return self.planned.title
+
     def sample(self) -> Sample:
         """One timed sample as `settle` froze it."""
         return self.runner.sample(self._text, self.case, self.warm_up, self.repetitions)
@@ -106,7 +111,7 @@ class TimedRow:
     def _judge_times(self, samples: list[Sample]) -> bool:
         """Whether the work of a sample was done within its launches; else its row becomes impossible."""
         drained = median(sample.drain for sample in samples) if samples else 0.0
-        launched = self.repetitions * median(sample.kernel for sample in samples) if samples else 0.0
+        launched = self.repetitions * median(sample.clock or sample.kernel for sample in samples) if samples else 0.0
         if drained <= max(launched, _SHORTEST_DRAIN):
             return True
         row = self.planned.row
@@ -134,6 +139,16 @@ class Order(Protocol):
     def shuffle(self, rows: list[Any], /) -> None: ...
 
 
+class Watcher(Protocol):
+    """Sees rounds begin and end."""
+
+    def begin(self) -> None:
+        """A round begins."""
+
+    def end(self, number: int) -> bool:
+        """The round of this number has ended; whether there are enough."""
+
+
 def run_rounds(
     rows: Sequence[R],
     deadline: float,
@@ -141,8 +156,9 @@ def run_rounds(
     progress: Callable[[int, R], None],
     least: int = 1,
     most: int = MOST_ROUNDS,
+    watcher: Watcher | None = None,
 ) -> int:
-    """Sample all rows round by round until `deadline` (of the monotonic clock) or `most` rounds.
+    """Sample all rows round by round until `deadline` (of the monotonic clock), `most` rounds, or enough for `watcher`.
 
     A round that would not end in time is not begun, but there are always `least`. A row that fails is
     left out of what follows. Returns how many rounds there were.
@@ -154,6 +170,8 @@ def run_rounds(
         if not active or (number >= least and begin + longest > deadline):
             return number
         order.shuffle(active)
+        if watcher:
+            watcher.begin()
         for row in active:
             progress(number, row)
             try:
@@ -162,4 +180,6 @@ def run_rounds(
                 row.failed = failed
         active = [row for row in active if row.failed is None]
         longest = max(longest, monotonic() - begin)
+        if watcher and watcher.end(number):
+            return number + 1
     return most

@@ -58,7 +58,7 @@ def _judge(groups: Sequence[Group]) -> list[Control]:
             continue
         row.planned.row.versus = speedup
         if group.band() is not None and not speedup.converged:
-            add_note(row.planned.row, "its interval is wider than a sure verdict needs: a longer --budget narrows it")
+            add_note(row.planned.row, "its interval is wider than the band: a longer --budget narrows it")
     return controls
 
 

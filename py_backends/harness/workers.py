@@ -45,6 +45,11 @@ class Worker:
         self._stopped = False
         self._closed = False
 
+    @property
+    def process(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
     def ask(self, do: str, descriptors: Sequence[int] = (), **arguments: Any) -> dict[str, Any]:
         """Have the worker do something; WorkerFailed where it failed, died or did not answer."""
         try:

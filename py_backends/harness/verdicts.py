@@ -1,0 +1,111 @@
+"""Verdicts: is one kernel faster than another, or are they the same as far as this run can tell?
+
+A run tells it from ratios, one a round, of two samples that were taken close to each other. All is computed with
+their logarithms, so that twice as fast and half as fast lie equally far from the same.
+
+The *band* is how far apart two equal things may seem: what the rounds of the baseline against a copy of itself
+say, in this very run. A verdict needs the median's interval to lie on one side of an edge of the band, at 95%
+for all rows of the run together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from py_backends.harness.statistics import holm
+
+LEAST_ROUNDS = 6
+"""Of fewer samples not even the least and the greatest bound a median at 95%."""
+NARROWEST_BAND = 0.01
+"""Below this nobody cares, and code that lies elsewhere in memory makes as much of a difference."""
+SAME, FASTER, SLOWER, UNCLEAR = "same", "faster", "slower", "unclear"
+_LEVEL = 0.05
+RESAMPLES_TO_STOP = 999
+"""Enough to see how wide an interval is."""
+_RESAMPLES = 9999
+_RESAMPLES_FOR_EACH_ROW = 80
+"""With so many for each row judged, Holm's smallest level of 0.05 / rows is twice the smallest p-value there can be."""
+_DEVIATIONS_FOR_95 = 1.96
+_MEDIAN_OF_DEVIATIONS = 0.6745
+"""The median distance of normal samples from their centre, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The median of a row's ratios, with its 95% interval; above 1 is faster than the baseline.
+
+    low, high: None with fewer than `LEAST_ROUNDS` rounds.
+    medians: logarithms of the medians of the resampled rounds.
+    """
+
+    median: float
+    low: float | None
+    high: float | None
+    rounds: int
+    medians: NDArray[np.float64]
+
+    def converged(self, band: float) -> bool:
+        """Whether the interval is narrow enough for a verdict: half its width is under half the band."""
+        if self.low is None or self.high is None:
+            return False
+        return math.log(self.high / self.low) / 2 < math.log1p(band) / 2
+
+
+def ratio(ratios: Sequence[float], resamples: int) -> Ratio:
+    """Summarise ratios, one a round, by the percentile bootstrap over rounds.
+
+    Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13. The resampling is seeded: the same
+    ratios always give the same interval.
+    """
+    logarithms = np.log(ratios)
+    median = math.exp(float(np.median(logarithms)))
+    if len(ratios) < LEAST_ROUNDS:
+        return Ratio(median, None, None, len(ratios), logarithms)
+    # Imported here: it takes most of a second, which `--help` need not pay.
+    from scipy.stats import bootstrap
+
+    found = bootstrap(
+        (logarithms,), np.median, n_resamples=resamples, method="percentile", rng=np.random.default_rng(0)
+    )
+    low, high = (math.exp(float(edge)) for edge in found.confidence_interval)
+    return Ratio(median, low, high, len(ratios), found.bootstrap_distribution)
+
+
+def band(ratios: Sequence[float]) -> float | None:
+    """The band that a control's ratios set: about 95% of its rounds lie between 1 / (1 + band) and 1 + band.
+
+    By the median distance from 1, which few outliers do not move, as of a normal distribution. None with too few.
+    """
+    if len(ratios) < LEAST_ROUNDS:
+        return None
+    distance = float(np.median(np.abs(np.log(ratios))))
+    return max(NARROWEST_BAND, math.expm1(_DEVIATIONS_FOR_95 / _MEDIAN_OF_DEVIATIONS * distance))
+
+
+def resamples_for(rows: int) -> int:
+    """Resamples with which the smallest p-value suffices for so many rows."""
+    return max(_RESAMPLES, _RESAMPLES_FOR_EACH_ROW * rows)
+
+
+def verdicts(ratios: Sequence[Ratio], bands: Sequence[float | None]) -> list[str]:
+    """A verdict for each ratio by its band, all of them right together at 95% (Holm's correction)."""
+    claims = [_claim(each, band) for each, band in zip(ratios, bands, strict=True)]
+    adjusted = holm([p_value for _, p_value in claims])
+    return [claim if p_value <= _LEVEL else UNCLEAR for (claim, _), p_value in zip(claims, adjusted, strict=True)]
+
+
+def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:
+    """What may be said of a ratio at best, and its p-value: twice the share of medians that speak against it."""
+    if band is None or ratio.low is None:
+        return UNCLEAR, 1.0
+    edge = math.log1p(band)
+    above, below = float(np.sum(ratio.medians > edge)), float(np.sum(ratio.medians < -edge))
+    count = len(ratio.medians)
+    against = {SAME: max(above, below), FASTER: count - above, SLOWER: count - below}
+    claim = min(against, key=against.__getitem__)
+    return claim, min(1.0, 2 * (against[claim] + 1) / (count + 1))

@@ -1,0 +1,69 @@
+"""Watches the rounds while they are taken: which of them were disturbed, and when there are enough."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from py_backends.harness.interference import Interference
+from py_backends.harness.pairing import Group
+from py_backends.harness.results import Rounds
+from py_backends.harness.rounds import TimedRow
+from py_backends.harness.runner import Sample
+from py_backends.harness.statistics import duration
+from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP
+
+_LEAST_ROUNDS_TO_STOP = 20
+"""With fewer, the band itself is known to no better than a third."""
+
+
+class Watch:
+    """Sets the samples of disturbed rounds aside, and tells when every interval is narrow enough for a verdict."""
+
+    def __init__(self, groups: Sequence[Group], pids: Callable[[], list[int]]) -> None:
+        """`pids` tells the workers' processes, which are no interference."""
+        self._groups = groups
+        self._rows = [row for group in groups for row in group.sampled]
+        self._interference = Interference(pids)
+        self._disturbed: dict[int, list[str]] = {}
+        self._aside: list[tuple[TimedRow, int, Sample]] = []
+        self._taken = 0
+
+    def begin(self) -> None:
+        """A round begins."""
+        self._interference.begin()
+
+    def end(self, number: int) -> bool:
+        """A round has ended; whether there are enough."""
+        self._taken = number + 1
+        if seen := self._interference.end():
+            self._disturbed[number] = seen
+            self._aside += [(row, number, row.samples.pop(number)) for row in self._rows if number in row.samples]
+        if self._undisturbed < _LEAST_ROUNDS_TO_STOP:
+            return False
+        return all(_converged(group, row) for group in self._groups for row in group.sampled)
+
+    def finish(self) -> Rounds:
+        """What the rounds were. Where too few were undisturbed for an interval, all of them count after all."""
+        signals = Counter(signal for seen in self._disturbed.values() for signal in seen)
+        if self._undisturbed >= LEAST_ROUNDS:
+            return Rounds(self._taken, self._undisturbed, dict(signals))
+        for row, number, sample in self._aside:
+            row.samples[number] = sample
+        return Rounds(self._taken, self._taken, dict(signals))
+
+    @property
+    def _undisturbed(self) -> int:
+        return self._taken - len(self._disturbed)
+
+
+def _converged(group: Group, row: TimedRow) -> bool:
+    """Whether a row needs no more rounds: for its ratio or, where nothing is compared, for its time."""
+    if row.failed or row is group.baseline:
+        return True
+    band = group.band()
+    if band is not None:
+        compared = group.ratio(row, RESAMPLES_TO_STOP)
+        return compared is not None and compared.converged(band)
+    time = duration([sample.kernel for sample in row.samples.values()])
+    return time.low is not None and time.high is not None and time.high <= time.low * (1 + NARROWEST_BAND)
