@@ -1,0 +1,180 @@
+"""Prints what distinguishes two runs, on a terminal or as plain text into a pipe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from py_backends.harness.diff import Change, Difference, Pair, Setting, asked
+from py_backends.harness.results import Row
+from py_backends.report import units
+from py_backends.report.layout import Remark
+from py_backends.report.table import print_parts, print_remarks
+
+_VERDICTS = {"slower": "red", "faster": "green", "unclear": "yellow", "same": None}
+"""In the order in which a reader wants to see them, with their colours."""
+_HEADER = ("backend", "target", "variant", "kernel", "speed-up", "change", "", "verdict")
+_NOT_JUDGED = {
+    "speedup": "",
+    "rate": "* by rate alone, ",
+    "time": "* by time alone, which drifts with the machine: ",
+    None: "not comparable: ",
+}
+"""How a row that is not judged was compared, ahead of the reason."""
+_DROPPED = (4, 6, 3, 2, 1)
+"""The columns that a narrow terminal loses, in this order: all but the backend, the change and the verdict."""
+_RIGHT = frozenset({3, 4, 5, 6})
+_INDENT, _GAP = 2, 2
+
+
+def print_difference(difference: Difference, out: Console) -> None:
+    """What differs around the runs; a table a kernel, dtype and shape; what came and went; one sentence."""
+    old, new = difference.old, difference.new
+    runs = [f"old: {old.created}, py-backends {old.package_version}", f"new: {new.created}, {new.package_version}"]
+    print_parts([Text("py-backends diff", style="bold"), *map(Text, runs)], out)
+    if difference.one_run:
+        out.print(Text("Both files hold one and the same run."))
+    if difference.other_cpu:
+        out.print(Text("The CPU is another: what is slower below is no regression of the code.", style="yellow"))
+    print_remarks("Settings that differ", list(_settings(difference.settings)), out)
+    for group in _groups(difference.pairs):
+        out.print()
+        _print_group(group, out)
+    print_remarks("Status changed", [_changed_status(p) for p in difference.pairs if p.status_changed], out)
+    print_remarks("Only in the new run", [_alone(row) for row in difference.came], out)
+    print_remarks("Only in the old run", [_alone(row) for row in difference.went], out)
+    text = summary(difference)
+    out.print()
+    out.print(Text(text, style="bold red" if difference.is_worse() else "bold"))
+
+
+def summary(difference: Difference) -> str:
+    """A sentence on the rows in both runs, and one on what was lost."""
+    pairs = difference.pairs
+    counts = Counter(pair.verdict or "not timed in both" for pair in pairs)
+    parts = [f"{counts[verdict]} {verdict}" for verdict in (*_VERDICTS, "not timed in both") if counts[verdict]]
+    text = f"{_rows(len(pairs))} in both runs: {', '.join(parts)}."
+    lost = sum(pair.lost for pair in pairs) + len(difference.vanished)
+    return f"{text} {_rows(lost)} lost." if lost else text
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def _settings(settings: Sequence[Setting]) -> Iterator[Remark]:
+    """A line a setting, all its parts in it."""
+    for name in dict.fromkeys(setting.name for setting in settings):
+        said = [
+            f"{part} {old or 'not there'} → {new or 'not there'}".strip()
+            for other, part, old, new in settings
+            if other == name
+        ]
+        yield Remark(name, ", ".join(said))
+
+
+def _groups(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+    """The pairs with a verdict, by kernel, dtype and the shape that was asked for."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        if pair.verdict is not None:
+            groups.setdefault(_place(pair.new), []).append(pair)
+    yield from groups.values()
+
+
+def _place(row: Row) -> str:
+    return f"{row.kernel}  {row.dtype}  {units.shape(asked(row).values())}"
+
+
+def _print_group(group: Sequence[Pair], out: Console) -> None:
+    band = max((pair.band for pair in group if pair.band is not None), default=None)
+    meaning = f"same: within {100 * band:.1f}%" if band is not None else ""
+    print_parts([Text(_place(group[0].new), style="bold"), Text(meaning, style="dim")], out)
+    order = list(_VERDICTS)
+    ordered = sorted(group, key=lambda pair: (pair.reason is not None, order.index(pair.verdict or "")))
+    out.print(Padding(_table(ordered, out.width), (0, 0, 0, _INDENT)))
+    for footnote in _footnotes(ordered):
+        out.print(Padding(Text(footnote, style="dim"), (0, 0, 0, _INDENT)))
+
+
+def _table(pairs: Sequence[Pair], width: int) -> Table:
+    rows = [_cells(pair) for pair in pairs]
+    table = Table(box=None, header_style="dim", padding=(0, _GAP, 0, 0), pad_edge=False)
+    kept = _columns_that_fit([_HEADER, *rows], width)
+    for column in kept:
+        table.add_column(_HEADER[column], justify="right" if column in _RIGHT else "left", no_wrap=True)
+    for pair, cells in zip(pairs, rows, strict=True):
+        style = _VERDICTS[pair.verdict or "unclear"]
+        table.add_row(*(cells[column] for column in kept[:-1]), Text(cells[-1], style=style or ""))
+    return table
+
+
+def _columns_that_fit(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    kept = list(range(len(widths)))
+    for column in _DROPPED:
+        if _INDENT + sum(widths[c] + _GAP for c in kept) - _GAP <= width:
+            break
+        kept.remove(column)
+    return kept
+
+
+def _cells(pair: Pair) -> tuple[str, ...]:
+    old, new, change = pair.old, pair.new, pair.change
+    return (
+        new.backend,
+        new.target,
+        new.variant,
+        _before_and_now(_time(old), _time(new)),
+        _before_and_now(_speedup(old), _speedup(new)),
+        _ratio(change) if change else "",
+        units.spread(change.ratio, change.low, change.high) if change else "",
+        pair.verdict or "",
+    )
+
+
+def _before_and_now(old: str, new: str) -> str:
+    return f"{old} → {new}" if old and new else ""
+
+
+def _time(row: Row) -> str:
+    return units.duration(row.seconds.kernel.median) if row.seconds and row.seconds.kernel else ""
+
+
+def _speedup(row: Row) -> str:
+    return units.figure(row.versus.speedup) if row.versus else ""
+
+
+def _ratio(change: Change) -> str:
+    """Three significant digits on both sides of 1, and a star where no speed-ups at one shape were compared."""
+    digits = f"{change.ratio:.3f}" if 0.0995 <= change.ratio < 0.9995 else units.figure(change.ratio)
+    return digits if change.kind == "speedup" else f"*{digits}"
+
+
+def _footnotes(pairs: Sequence[Pair]) -> list[str]:
+    """For each reason not to judge, the rows that it holds for."""
+    names: dict[str, list[str]] = {}
+    for pair in pairs:
+        if pair.reason:
+            how = _NOT_JUDGED[pair.change.kind if pair.change else None]
+            names.setdefault(how + pair.reason, []).append(f"{pair.new.backend} {pair.new.target}")
+    return [f"{reason}: {', '.join(rows)}" for reason, rows in names.items()]
+
+
+def _changed_status(pair: Pair) -> Remark:
+    text = f"{pair.old.status} → {pair.new.status}"
+    return Remark(_subject(pair.new), f"{text}: {pair.new.reason}" if pair.new.reason else text, pair.new.fix)
+
+
+def _alone(row: Row) -> Remark:
+    return Remark(_subject(row), f"{row.status}: {row.reason}" if row.reason else row.status)
+
+
+def _subject(row: Row) -> str:
+    return f"{row.backend} {row.target} {row.variant} ({_place(row)})"

@@ -1,0 +1,454 @@
+"""Two runs compared: verdicts, what came and went, settings, exit codes; on made-up reports, and on a real run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import Finished, run_command, run_in_terminal
+
+from py_backends._contract import WrongRequest
+from py_backends.harness.diff import BETWEEN_RUNS, Difference, Pair, diff
+from py_backends.harness.results import Control, Duration, Report, Row, Seconds, Speedup
+
+SHAPE = {"m": 64, "n": 64, "k": 64}
+SMALLER = {"m": 31, "n": 31, "k": 31}
+MACHINE = {"cpu": "a CPU", "isa": ["sse2", "avx2"], "logical_cpus": 2, "packages": {"numpy": "2.3"}, "busy_cpus": 0.1}
+SETTINGS = {"seed": 1, "threads": 2, "cache": "hot", "budget_seconds": 40.0, "command": "py-backends compare"}
+EXACT = 0.001
+"""Half of a narrow interval, of the figure."""
+
+
+def speedup_of(figure: float, half_width: float | None = EXACT, same_shape: bool = True) -> Speedup:
+    if half_width is None:
+        return Speedup("numpy", figure, None, None, same_shape)
+    return Speedup("numpy", figure, figure / (1 + half_width), figure * (1 + half_width), same_shape)
+
+
+def seconds_of(figure: float) -> Seconds:
+    return Seconds(kernel=Duration(figure, figure * 0.99, figure * 1.01, figure * 0.9, 30))
+
+
+def row_of(backend: str, figure: float | None = None, half_width: float | None = EXACT, **others: Any) -> Row:
+    """An `ok` row, so many times as fast as the baseline, unless it says otherwise."""
+    made = Row("matmul", backend, "cpu", "tuned", "float32", SHAPE, "ok", seconds=seconds_of(0.001))
+    if figure is not None:
+        made.versus = speedup_of(figure, half_width)
+    return replace(made, **others)
+
+
+def control_of(band: float, **others: Any) -> Control:
+    return replace(Control("matmul", "float32", SHAPE, band, speedup_of(1.0), speedup_of(1.0)), **others)
+
+
+def report_of(*rows: Row, control: Sequence[Control] = (), **settings: Any) -> Report:
+    return Report("2026-01-01", "0.1.0", MACHINE, SETTINGS | settings, list(rows), list(control))
+
+
+def compared(old: Row, new: Row) -> Pair:
+    """Two runs of one row."""
+    (pair,) = diff(report_of(old), report_of(new)).pairs
+    return pair
+
+
+def verdicts(difference: Difference) -> dict[str, str | None]:
+    return {pair.new.backend: pair.verdict for pair in difference.pairs}
+
+
+class TestVerdict:
+    @pytest.mark.parametrize(
+        ("old", "new", "verdict"),
+        [
+            (2.0, 2.0, "same"),
+            (2.0, 2.0 * 1.04, "same"),
+            (2.0, 2.0 / 1.04, "same"),
+            (2.0, 2.0 * 1.06, "faster"),
+            (2.0, 2.0 / 1.06, "slower"),
+            (0.02, 0.01, "slower"),
+            (0.01, 0.02, "faster"),
+            (2.0, 2.0 * 1.0501, "unclear"),
+            (2.0, 2.0 * 1.0499, "unclear"),
+            (2.0, 2.0 / 1.0501, "unclear"),
+        ],
+    )
+    def test_is_by_the_band(self, old: float, new: float, verdict: str) -> None:
+        assert BETWEEN_RUNS == 0.05, "the figures above are for this band"
+        pair = compared(row_of("openmp", old), row_of("openmp", new))
+        assert pair.verdict == verdict
+        assert pair.reason is None
+        assert pair.change is not None
+        assert pair.change.kind == "speedup"
+        assert pair.change.ratio == pytest.approx(new / old)
+
+    @pytest.mark.parametrize(("half_width", "verdict"), [(0.02, "slower"), (0.05, "unclear")])
+    def test_needs_narrow_intervals_in_both_runs(self, half_width: float, verdict: str) -> None:
+        exact, wide = row_of("openmp", 1.0, EXACT), row_of("openmp", 1.0, half_width)
+        slower = 1 / 1.10
+        assert compared(exact, row_of("openmp", slower, half_width)).verdict == verdict
+        assert compared(wide, row_of("openmp", slower, EXACT)).verdict == verdict
+
+    def test_interval_is_that_of_a_ratio_of_independent_estimates(self) -> None:
+        """Against a simulation: half-widths of 3% and 4% make one of 5%, in logarithms."""
+        change = compared(row_of("openmp", 2.0, math.expm1(0.03)), row_of("openmp", 3.0, math.expm1(0.04))).change
+        assert change is not None
+        generator = np.random.default_rng(5)
+        old, new = (generator.normal(0, half / 1.96, 200_000) for half in (0.03, 0.04))
+        low, high = 1.5 * np.exp(np.quantile(new - old, (0.025, 0.975)))
+        assert change.low == pytest.approx(low, rel=0.002)
+        assert change.high == pytest.approx(high, rel=0.002)
+
+    @pytest.mark.parametrize("old_band", [0.01, 0.2])
+    @pytest.mark.parametrize("new_band", [0.01, 0.2])
+    def test_takes_the_wider_control_of_both_runs(self, old_band: float, new_band: float) -> None:
+        old = report_of(row_of("openmp", 1.0), control=[control_of(old_band)])
+        new = report_of(row_of("openmp", 0.9), control=[control_of(new_band)])
+        (pair,) = diff(old, new).pairs
+        assert pair.band == max(old_band, new_band, BETWEEN_RUNS)
+        assert pair.verdict == ("same" if 0.2 in {old_band, new_band} else "slower")
+
+    @pytest.mark.parametrize(
+        "other", [{"kernel": "vecadd"}, {"dtype": "float64"}, {"shape": {"m": 64, "n": 64, "k": 65}}]
+    )
+    def test_takes_the_control_of_its_own_kernel_dtype_and_shape(self, other: dict[str, Any]) -> None:
+        run = report_of(row_of("openmp", 1.0), control=[control_of(0.2, **other)])
+        assert diff(run, run).pairs[0].band == BETWEEN_RUNS
+
+    def test_holds_for_all_rows_together(self) -> None:
+        """A row that one by one would be slower is unclear among many (Holm)."""
+        slowed = 1 / 1.10  # 1.96 standard errors of it, and a bit more, are what lies between it and the band
+        half_width = math.expm1((math.log(1.10) - math.log1p(BETWEEN_RUNS)) / math.sqrt(2) * 0.9)
+        old, new = row_of("avx", 1.0, half_width), row_of("avx", slowed, half_width)
+        assert compared(old, new).verdict == "slower"
+        others = [row_of("openmp", 1.0, 0.05, target=f"device-{number}") for number in range(10)]
+        difference = diff(report_of(old, *others), report_of(new, *others))
+        assert verdicts(difference)["avx"] == "unclear"
+
+    def test_of_runs_of_one_thing_is_rarely_false(self) -> None:
+        """Of runs whose rows differ by chance alone, hardly any has a row that is not `same` or `unclear`."""
+        generator, false = np.random.default_rng(8), 0
+        for _ in range(200):
+            old, new = (
+                report_of(*(row_of(f"b{i}", math.exp(generator.normal(0, 0.02)), 0.04) for i in range(12)))
+                for _ in range(2)
+            )
+            false += diff(old, new).is_worse()
+        assert false <= 2
+
+
+class TestNotJudged:
+    """There is a figure where there can be one; the verdict is `unclear`, and the reason says why."""
+
+    def test_the_baseline_itself(self) -> None:
+        old = row_of("numpy", 1.0, seconds=seconds_of(0.002))
+        pair = compared(old, row_of("numpy", 1.0, seconds=seconds_of(0.001)))
+        assert (pair.verdict, pair.reason) == ("unclear", "the baseline itself")
+        assert pair.change is not None
+        assert (pair.change.kind, pair.change.ratio) == ("time", pytest.approx(2.0))
+
+    @pytest.mark.parametrize(
+        ("old", "new", "which"), [(1.0, None, "the new run"), (None, 1.0, "the old run"), (None, None, "either run")]
+    )
+    def test_without_a_baseline(self, old: float | None, new: float | None, which: str) -> None:
+        pair = compared(row_of("avx", old), row_of("avx", new, seconds=seconds_of(0.002)))
+        assert (pair.verdict, pair.reason) == ("unclear", f"no baseline ran in {which}")
+        assert pair.change is not None
+        assert (pair.change.kind, pair.change.ratio) == ("time", pytest.approx(0.5))
+
+    def test_with_another_baseline(self) -> None:
+        pair = compared(row_of("avx", 1.0), row_of("avx", versus=replace(speedup_of(0.5), baseline="python")))
+        assert (pair.verdict, pair.reason) == ("unclear", "the baseline was numpy and is python")
+
+    def test_with_too_few_rounds(self) -> None:
+        pair = compared(row_of("avx", 1.0), row_of("avx", 0.5, half_width=None))
+        assert (pair.verdict, pair.reason) == ("unclear", "too few rounds for an interval in the new run")
+        assert pair.change is not None
+        assert (pair.change.ratio, pair.change.low, pair.change.high) == (0.5, None, None)
+
+    def test_at_another_shape(self) -> None:
+        shortened = row_of("avx", shape=SMALLER, requested=SHAPE, versus=speedup_of(0.5, same_shape=False))
+        pair = compared(row_of("avx", 1.0), shortened)
+        assert (pair.verdict, pair.reason) == ("unclear", "at 31 x 31 x 31, before at 64 x 64 x 64")
+        assert pair.change is not None
+        assert (pair.change.kind, pair.change.ratio) == ("rate", 0.5)
+
+    def test_at_another_shape_without_a_baseline(self) -> None:
+        pair = compared(row_of("avx"), row_of("avx", shape=SMALLER, requested=SHAPE))
+        assert (pair.verdict, pair.change) == ("unclear", None)
+
+    def test_with_its_baseline_at_another_shape(self) -> None:
+        def run(baseline_shape: dict[str, int]) -> Report:
+            baseline = row_of("numpy", 1.0, shape=baseline_shape, requested=SHAPE)
+            return report_of(baseline, row_of("avx", versus=speedup_of(1.0, same_shape=False)))
+
+        pairs = diff(run(SMALLER), run({"m": 15, "n": 15, "k": 15})).pairs
+        assert pairs[1].reason == "its baseline ran at another shape"
+        assert diff(run(SMALLER), run(SMALLER)).pairs[1].verdict == "same"
+
+    @pytest.mark.parametrize("figure", [0.0, math.nan, math.inf, -1.0])
+    def test_what_is_no_figure(self, figure: float) -> None:
+        odd = replace(speedup_of(1.0), speedup=figure)
+        for old, new in (odd, speedup_of(1.0)), (speedup_of(1.0), odd):
+            pair = compared(row_of("avx", versus=old), row_of("avx", versus=new))
+            assert (pair.verdict, pair.change) == ("unclear", None)
+
+    def test_does_not_count_among_those_that_are_corrected(self) -> None:
+        many = [row_of("python", None, target=f"device-{number}") for number in range(1000)]
+        old, new = row_of("avx", 1.0, 0.02), row_of("avx", 0.9, 0.02)
+        difference = diff(report_of(old, *many), report_of(new, *many))
+        assert verdicts(difference)["avx"] == "slower"
+
+
+class TestRows:
+    def test_are_matched_by_all_that_names_them(self) -> None:
+        row = row_of("avx", 1.0)
+        others = [
+            replace(row, **{name: value})
+            for name, value in {
+                "kernel": "vecadd",
+                "backend": "cpp",
+                "target": "sse",
+                "variant": "lecture",
+                "dtype": "float64",
+                "shape": SMALLER,
+            }.items()
+        ]
+        difference = diff(report_of(row, *others), report_of(row))
+        assert difference.went == others
+        assert difference.came == []
+        assert [pair.new for pair in difference.pairs] == [row]
+        difference = diff(report_of(row), report_of(*others, row))
+        assert difference.came == others
+        assert difference.went == []
+
+    def test_are_matched_by_the_shape_that_was_asked_for(self) -> None:
+        shortened = row_of("avx", shape=SMALLER, requested=SHAPE)
+        asked_for_less = row_of("avx", 1.0, shape=SMALLER)
+        difference = diff(report_of(shortened, asked_for_less), report_of(row_of("avx", 1.0)))
+        assert difference.went == [asked_for_less]
+        assert [pair.old for pair in difference.pairs] == [shortened]
+
+    def test_of_one_name_are_matched_by_their_order(self) -> None:
+        old = report_of(row_of("avx", 1.0), row_of("avx", 2.0), row_of("avx", 3.0))
+        difference = diff(old, report_of(row_of("avx", 1.0), row_of("avx", 1.0)))
+        assert [pair.verdict for pair in difference.pairs] == ["same", "slower"]
+        assert difference.went == [old.rows[2]]
+
+    def test_that_none_shares_are_refused(self) -> None:
+        for old, new in (report_of(row_of("avx")), report_of(row_of("cpp"))), (report_of(), report_of()):
+            with pytest.raises(WrongRequest, match="no row in common"):
+                diff(old, new)
+
+    @pytest.mark.parametrize(
+        ("old", "new", "lost"),
+        [
+            *(("ok", status, True) for status in ("mismatch", "error", "crashed", "timeout", "impossible")),
+            ("ok", "skipped", True),
+            ("ok", "unavailable", True),
+            ("emulated", "mismatch", True),
+            ("emulated", "skipped", False),
+            ("emulated", "emulated", False),
+            ("mismatch", "mismatch", False),
+            ("mismatch", "crashed", False),
+            ("unavailable", "ok", False),
+            ("mismatch", "ok", False),
+        ],
+    )
+    def test_that_changed_their_status(self, old: str, new: str, lost: bool) -> None:
+        difference = diff(report_of(row_of("avx", status=old)), report_of(row_of("avx", status=new)))
+        (pair,) = difference.pairs
+        assert (pair.status_changed, pair.lost, pair.verdict) == (old != new, lost, None)
+        assert difference.is_worse() is lost
+
+    @pytest.mark.parametrize(("status", "worse"), [("emulated", True), ("unavailable", True), ("ok", False)])
+    def test_whose_device_is_gone(self, status: str, worse: bool) -> None:
+        stays, gone = row_of("numpy", 1.0), row_of("cuda", 9.0, target="nvidia-h200")
+        instead = row_of("cuda", target="emulated", status=status)
+        difference = diff(report_of(stays, gone), report_of(stays, instead))
+        assert (difference.went, difference.came) == ([gone], [instead])
+        assert difference.is_worse() is worse
+        assert not diff(report_of(stays, gone), report_of(stays)).is_worse(), "nobody asked for it"
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("of_machine", "of_settings", "differ"),
+        [
+            ({}, {}, []),
+            ({"busy_cpus": 2.0, "load": 3}, {"budget_seconds": 5.0, "command": None}, []),
+            ({"cpu": "another"}, {}, [("cpu", "", "a CPU", "another")]),
+            ({"isa": ["sse2"]}, {}, [("isa", "avx2", "there", None)]),
+            ({"isa": ["sse2", "avx2", "fma"]}, {}, [("isa", "fma", None, "there")]),
+            ({"packages": {"numpy": "2.4"}}, {}, [("packages", "numpy", "2.3", "2.4")]),
+            ({"packages": {}}, {}, [("packages", "numpy", "2.3", None)]),
+            ({"os": "Linux 7"}, {"threads": 1}, [("threads", "", "2", "1"), ("os", "", None, "Linux 7")]),
+            ({}, {"cache": "cold"}, [("cache", "", "hot", "cold")]),
+            ({}, {"something_later": 1}, [("something_later", "", None, "1")]),
+        ],
+        ids=str,
+    )
+    def test_that_differ(
+        self, of_machine: dict[str, Any], of_settings: dict[str, Any], differ: list[tuple[str, str, Any, Any]]
+    ) -> None:
+        old, new = report_of(row_of("avx", 1.0)), report_of(row_of("avx", 1.0), **of_settings)
+        new.machine = MACHINE | of_machine
+        difference = diff(old, new)
+        assert difference.settings == differ
+        assert difference.other_cpu == ("cpu" in of_machine)
+
+    def test_of_another_version(self) -> None:
+        old = report_of(row_of("avx", 1.0))
+        assert diff(old, replace(old, package_version="0.2")).settings == [("py-backends", "", "0.1.0", "0.2")]
+
+
+class TestCommand:
+    """Through the command line, with files."""
+
+    def run(self, folder: Path, old: Report | str, new: Report | str, *options: str) -> Finished:
+        paths = folder / "old.json", folder / "new.json"
+        for path, content in zip(paths, (old, new), strict=True):
+            path.write_text(content if isinstance(content, str) else content.to_json())
+        return run_command("diff", *paths, *options)
+
+    def test_a_run_against_itself_shows_no_change(self, tmp_path: Path) -> None:
+        run = report_of(row_of("numpy", 1.0), row_of("avx", 2.0), row_of("cuda", status="emulated", reason="no GPU"))
+        shown = self.run(tmp_path, run, run, "--fail-on", "slower")
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert "Both files hold one and the same run." in shown.stdout
+        assert columns(shown, "avx")[-3:] == ["1.00", "±0.1%", "same"]
+        assert "* by time alone, which drifts with the machine: the baseline itself: numpy cpu" in shown.stdout
+        assert shown.stdout.endswith("3 rows in both runs: 1 unclear, 1 same, 1 not timed in both.\n")
+        for heading in ("Settings", "Status", "Only"):
+            assert heading not in shown.stdout
+
+    @pytest.mark.parametrize(
+        ("new", "code"),
+        [
+            (row_of("avx", 2.0), 0),
+            (row_of("avx", 3.0), 0),
+            (row_of("avx", 1.0, half_width=None), 0),
+            (row_of("avx", 1.0), 1),
+            (row_of("avx", status="mismatch", reason="1 element is wrong"), 1),
+        ],
+        ids=["same", "faster", "unclear", "slower", "mismatch"],
+    )
+    def test_fails_on_slower_where_it_is_told_to(self, tmp_path: Path, new: Row, code: int) -> None:
+        runs = report_of(row_of("avx", 2.0)), report_of(new)
+        assert self.run(tmp_path, *runs).returncode == 0
+        assert self.run(tmp_path, *runs, "--fail-on", "slower").returncode == code
+
+    def test_shows_all_that_differs(self, tmp_path: Path) -> None:
+        old = report_of(row_of("openmp", 2.0), row_of("avx", 2.0), row_of("cpp", 0.5), row_of("sycl", 1.0))
+        new = report_of(
+            row_of("openmp", 1.5, seconds=seconds_of(0.002)),
+            row_of("avx", status="crashed", reason="SIGSEGV"),
+            row_of("sycl", 1.2),
+            row_of("mkl", 3.0),
+            threads=1,
+        )
+        new.machine = MACHINE | {"cpu": "another", "packages": {"numpy": "2.4", "numba": "1.0"}}
+        shown = self.run(tmp_path, old, new)
+        lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+        for line in (
+            "The CPU is another: what is slower below is no regression of the code.",
+            "threads 2 → 1",
+            "cpu a CPU → another",
+            "packages numpy 2.3 → 2.4, numba not there → 1.0",
+            "matmul float32 64 x 64 x 64 same: within 5.0%",
+            "openmp cpu tuned 1.00 ms → 2.00 ms 2.00 → 1.50 0.750 ±0.1% slower",
+            "sycl cpu tuned 1.00 ms → 1.00 ms 1.00 → 1.20 1.20 ±0.1% faster",
+            "avx cpu tuned (matmul float32 64 x 64 x 64) ok → crashed: SIGSEGV",
+            "mkl cpu tuned (matmul float32 64 x 64 x 64) ok",
+            "cpp cpu tuned (matmul float32 64 x 64 x 64) ok",
+            "3 rows in both runs: 1 slower, 1 faster, 1 not timed in both. 1 row lost.",
+        ):
+            assert line in lines
+        for heading, backend in ("Only in the new run", "mkl"), ("Only in the old run", "cpp"), ("Status changed", "avx"):
+            assert lines[lines.index(heading) + 1].startswith(f"{backend} cpu tuned (matmul")
+        assert max(map(len, shown.stdout.splitlines())) <= 120
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (None, "No such file"),
+            ("", "holds no results"),
+            ("{", "holds no results"),
+            ("[1, 2]", "holds no results"),
+            ("{}", "holds no results"),
+            ('{"schema_version": 1, "rows": 3}', "holds no results"),
+            ('{"schema_version": 2}', "schema version 2, and 1 is known"),
+            ("\0\ud800", "holds no results"),
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("broken", ["old.json", "new.json"])
+    def test_a_broken_file_is_one_line(self, tmp_path: Path, content: str | None, words: str, broken: str) -> None:
+        for name in ("old.json", "new.json"):
+            (tmp_path / name).write_text(report_of(row_of("avx", 2.0)).to_json())
+        if content is None:
+            (tmp_path / broken).unlink()
+        else:
+            (tmp_path / broken).write_bytes(content.encode(errors="surrogatepass"))
+        assert_refused(run_command("diff", tmp_path / "old.json", tmp_path / "new.json"), words, broken)
+
+    def test_wrong_usage_is_one_line(self, tmp_path: Path) -> None:
+        path = tmp_path / "run.json"
+        path.write_text(report_of(row_of("avx", 2.0)).to_json())
+        assert_refused(run_command("diff"), "OLD")
+        assert_refused(run_command("diff", path), "NEW")
+        assert_refused(run_command("diff", path, path, path), "unknown arguments")
+        assert_refused(run_command("diff", path, path, "--fail-on", "faster"), "slower")
+        assert_refused(run_command("diff", path, tmp_path), "Is a directory")
+        assert_refused(self.run(tmp_path, report_of(row_of("avx")), report_of(row_of("cpp"))), "no row in common")
+
+    def test_reads_what_an_earlier_version_wrote(self, tmp_path: Path) -> None:
+        """Results without what was added since: controls, verdicts, the shape that was asked for."""
+        written = json.loads(report_of(row_of("avx", 2.0)).to_json())
+        for name in ("control", "ceilings", "rounds"):
+            del written[name]
+        for name in ("requested", "finished", "percent_of_ceiling"):
+            del written["rows"][0][name]
+        for name in ("verdict", "rounds", "converged"):
+            del written["rows"][0]["versus"][name]
+        shown = self.run(tmp_path, json.dumps(written), report_of(row_of("avx", 1.0)))
+        assert columns(shown, "avx")[-1] == "slower"
+
+    @pytest.mark.parametrize("width", [200, 80, 50, 30])
+    def test_a_narrow_terminal_keeps_backend_change_and_verdict(self, tmp_path: Path, width: int) -> None:
+        for name, figure in ("old", 2.0), ("new", 1.0):
+            (tmp_path / name).write_text(report_of(row_of("numba_cpu", figure, target="a-target")).to_json())
+        code, printed = run_in_terminal("diff", str(tmp_path / "old"), str(tmp_path / "new"), columns=width)
+        assert code == 0
+        (line,) = [line for line in printed.splitlines() if "numba_cpu" in line]
+        assert "0.500" in line
+        assert "slower" in line
+        assert ("a-target" in line) == (width >= 50)
+
+    @pytest.mark.numpy
+    def test_a_real_run_against_itself(self, tmp_path: Path) -> None:
+        path = tmp_path / "run.json"
+        options = ("--kernel", "vecadd", "--shape", "vecadd=5003", "--backend", "numpy,cpp", "--budget", "2")
+        assert run_command("compare", *options, "--json", path).returncode == 0
+        shown = run_command("diff", path, path, "--fail-on", "slower")
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert columns(shown, "cpp")[-1] in {"same", "unclear"}
+        assert columns(shown, "cpp")[8] == "1.00"
+
+
+def columns(shown: Finished, backend: str) -> list[str]:
+    """The words of a row of the table; an arrow between two figures is none of them."""
+    (line,) = [line for line in shown.stdout.splitlines() if line.startswith(f"  {backend} ") and "→" in line]
+    return line.replace("→", "").split()
+
+
+def assert_refused(run: Finished, *words: str) -> None:
+    assert (run.returncode, run.stdout) == (2, "")
+    (line,) = run.stderr.splitlines()
+    assert line.startswith("py-backends diff: error: ")
+    for word in words:
+        assert word in line
