@@ -8,6 +8,7 @@ request is `{"do": method, ...arguments}`, each answer the method's result, or `
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
 import traceback
@@ -226,7 +227,7 @@ def _in_one_line(text: str) -> str:
 
 
 def _die_with_parent() -> None:
-    """Ask Linux to end this process when the harness ends, be it by SIGKILL."""
+    """Ask Linux to end this process when the one that started it ends, be it by SIGKILL."""
     set_parent_death_signal = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
@@ -237,10 +238,14 @@ def serve(session: object) -> None:
     A method takes the descriptors that came along and the request's arguments by name, and returns a JSON object.
     """
     _die_with_parent()
-    channel = Channel.from_descriptor(int(sys.argv[1]))
+    os.register_at_fork(after_in_child=_die_with_parent)  # what a kernel or driver forks must not outlive us
+    channel, served_by = Channel.from_descriptor(int(sys.argv[1])), os.getpid()
     while (received := channel.receive()) is not None:
         request, descriptors = received
-        channel.send(_answer(session, request, descriptors))
+        answer = _answer(session, request, descriptors)
+        if os.getpid() != served_by:  # a kernel forked, and its child came back from it too
+            os._exit(0)
+        channel.send(answer)
 
 
 if __name__ == "__main__":

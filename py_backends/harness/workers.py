@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import py_backends
@@ -21,6 +24,8 @@ ANSWER_WITHIN = 120.0
 """Seconds after which a worker that has not answered is taken for hung."""
 _ENDS_WITHIN = 10.0
 """Seconds that a worker may take to end once it has closed its end of the channel."""
+_LOOKS_EVERY = 1.0
+"""Seconds after which it is asked whether a silent worker still lives."""
 
 
 class WorkerFailed(Exception):
@@ -32,16 +37,19 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    """A worker process. Between requests it is stopped, so that no pool of its spins on a core."""
+    """A worker process. Between requests it is stopped, and what it forked too, so that no pool spins on a core."""
 
     _STATUS_OF_FAILURE = {"unavailable": "unavailable", "memory": "skipped", "error": "error", "fault": "crashed"}
 
     def __init__(self, environment: Mapping[str, str] | None = None, module: str = MODULE) -> None:
         """Start `module`, which serves requests (`worker.serve`), with additional variables."""
         self._channel, theirs = Channel.pair()
-        self._log = os.memfd_create("py-backends-worker-log")
-        self._process = _starter.submit(_start, module, theirs.fileno(), self._log, environment or {}).result()
+        self._log = _Log()
+        self._process = _starter.submit(
+            _start, module, theirs.fileno(), self._log.theirs.fileno(), environment or {}
+        ).result()
         theirs.close()
+        self._log.theirs.close()
         self._stopped = False
         self._closed = False
 
@@ -55,62 +63,124 @@ class Worker:
         try:
             self._continue()
             self._channel.send({"do": do, **arguments}, descriptors)
-            received = self._channel.receive(ANSWER_WITHIN)
+        except ConnectionError:
+            raise WorkerFailed("crashed", self._with_log(self._how_it_ended(f"before '{do}'"))) from None
+        try:
+            received = self._receive()
         except TimeoutError:
             self.close()
             reason = f"no answer to '{do}' within {ANSWER_WITHIN:g} s"
             raise WorkerFailed("timeout", self._with_log(reason)) from None
-        except ConnectionError:
-            received = None
         if received is None:
-            raise WorkerFailed("crashed", self._with_log(self._how_it_ended(do)))
-        answer, _ = received
+            raise WorkerFailed("crashed", self._with_log(self._how_it_ended(f"during '{do}'")))
         self._stop()
-        if "failed" in answer:
-            status = self._STATUS_OF_FAILURE[answer["failed"]]
-            raise WorkerFailed(status, answer["reason"], answer.get("fix"))
-        return answer
+        if "failed" in received:
+            status = self._STATUS_OF_FAILURE[received["failed"]]
+            raise WorkerFailed(status, received["reason"], received.get("fix"))
+        return received
+
+    def kill(self) -> None:
+        """End the process and what it forked. Whoever waits for an answer meanwhile learns that it has crashed."""
+        with contextlib.suppress(ProcessLookupError):  # it may have ended by itself, and its group with it
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End the process and whatever it started."""
+        """End the process and what it forked, and give back what led to it."""
         if self._closed:
             return
         self._closed = True
-        with contextlib.suppress(ProcessLookupError):  # it may have ended by itself, and its group with it
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self.kill()
         self._process.wait()
         self._channel.close()
+        self._log.close()
 
-    def __del__(self) -> None:
-        os.close(self._log)
+    def _receive(self) -> dict[str, Any] | None:
+        """The answer; None where the worker has ended without one. What it writes meanwhile is read.
+
+        A worker that has ended is noticed too where a child that it forked keeps its end of the channel open.
+        """
+        deadline = monotonic() + ANSWER_WITHIN
+        poll = select.poll()  # and not select: descriptors above 1023 are fine with it
+        for end in (self._channel, self._log):
+            poll.register(end.fileno(), select.POLLIN)
+        while (left := deadline - monotonic()) > 0:
+            ready = dict(poll.poll(1000 * min(left, _LOOKS_EVERY)))
+            if self._log.fileno() in ready and not self._log.read():
+                poll.unregister(self._log.fileno())  # it has closed its end, and would be ready for ever
+            if self._channel.fileno() in ready:
+                received = self._channel.receive()
+                return received[0] if received else None
+            if self._process.poll() is not None:
+                return None
+        raise TimeoutError
 
     def _stop(self) -> None:
-        self._process.send_signal(signal.SIGSTOP)
+        self._signal_all(signal.SIGSTOP)
         self._stopped = True
 
     def _continue(self) -> None:
         if self._stopped:
-            self._process.send_signal(signal.SIGCONT)
+            self._signal_all(signal.SIGCONT)
             self._stopped = False
 
-    def _how_it_ended(self, do: str) -> str:
+    def _signal_all(self, number: signal.Signals) -> None:
+        """Send a signal to the worker and what it forked."""
+        if self._process.poll() is None:  # else its number may be another's by now
+            os.killpg(self._process.pid, number)
+
+    def _how_it_ended(self, when: str) -> str:
         try:
             code = self._process.wait(_ENDS_WITHIN)
         except subprocess.TimeoutExpired:  # a thread that it left behind keeps it
-            return f"the worker hung up during '{do}' and did not end"
+            return f"the worker hung up {when} and did not end"
         finally:
             self.close()
         if code >= 0:
-            return f"the worker exited with code {code} during '{do}'"
+            return f"the worker exited with code {code} {when}"
         name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
         memory = " (out of memory?)" if -code == signal.SIGKILL else ""
-        return f"the worker was ended by {name}{memory} during '{do}'"
+        return f"the worker was ended by {name}{memory} {when}"
 
     def _with_log(self, reason: str) -> str:
-        size = os.fstat(self._log).st_size
-        tail = os.pread(self._log, 1000, max(0, size - 1000)).decode(errors="replace")
-        lines = [line.strip() for line in tail.splitlines() if line.strip()][-3:]
+        lines = self._log.last_lines()
         return f"{reason}; it last wrote: {' / '.join(lines)}" if lines else reason
+
+
+class _Log:
+    """What a worker writes to its standard output and error: however much, its end is kept.
+
+    A pipe, which is read while an answer is awaited. A worker never waits for long to write, since at all other times
+    it is stopped.
+    """
+
+    _KEPT, _PIPEFUL = 4096, 1 << 20
+    _LONGEST_LINE, _MOST_LINES = 500, 3
+
+    def __init__(self) -> None:
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        self._ours, self.theirs = FileIO(ours), FileIO(theirs, "w")
+        self._end = b""
+
+    def fileno(self) -> int:
+        return self._ours.fileno()
+
+    def read(self) -> bool:
+        """Take in some of what there is; False where there is nothing."""
+        some = self._ours.read(self._PIPEFUL)
+        if some:
+            self._end = (self._end + some)[-self._KEPT :]
+        return bool(some)
+
+    def last_lines(self) -> list[str]:
+        """The last lines that say something."""
+        lines = [line.strip() for line in self._end.decode(errors="replace").splitlines()]
+        return [line[-self._LONGEST_LINE :] for line in lines if line][-self._MOST_LINES :]
+
+    def close(self) -> None:
+        """Take in what is left in the pipe, and let go of it."""
+        self.read()
+        self._ours.close()
 
 
 _starter = ThreadPoolExecutor(1, "py-backends-worker-starter")
