@@ -19,7 +19,14 @@ from py_backends.harness.results import Control, Duration, Report, Row, Seconds,
 
 SHAPE = {"m": 64, "n": 64, "k": 64}
 SMALLER = {"m": 31, "n": 31, "k": 31}
-MACHINE = {"cpu": "a CPU", "isa": ["sse2", "avx2"], "logical_cpus": 2, "packages": {"numpy": "2.3"}, "busy_cpus": 0.1}
+MACHINE = {
+    "cpu": "a CPU",
+    "isa": ["sse2", "avx2"],
+    "logical_cpus": 2,
+    "packages": {"numpy": "2.3"},
+    "versions": {"opencl pocl": "3.0"},
+    "busy_cpus": 0.1,
+}
 SETTINGS = {"seed": 1, "threads": 2, "cache": "hot", "budget_seconds": 40.0, "command": "py-backends compare"}
 EXACT = 0.001
 """Half of a narrow interval, of the figure."""
@@ -286,6 +293,8 @@ class TestSettings:
             ({"isa": ["sse2", "avx2", "fma"]}, {}, [("isa", "fma", None, "there")]),
             ({"packages": {"numpy": "2.4"}}, {}, [("packages", "numpy", "2.3", "2.4")]),
             ({"packages": {}}, {}, [("packages", "numpy", "2.3", None)]),
+            ({"versions": {"opencl pocl": "3.1"}}, {}, [("versions", "opencl pocl", "3.0", "3.1")]),
+            ({"versions": {"sycl pocl": "3.1"}}, {}, []),
             ({"os": "Linux 7"}, {"threads": 1}, [("threads", "", "2", "1"), ("os", "", None, "Linux 7")]),
             ({}, {"cache": "cold"}, [("cache", "", "hot", "cold")]),
             ({}, {"something_later": 1}, [("something_later", "", None, "1")]),
@@ -368,7 +377,8 @@ class TestCommand:
             "3 rows in both runs: 1 slower, 1 faster, 1 not timed in both. 1 row lost.",
         ):
             assert line in lines
-        for heading, backend in ("Only in the new run", "mkl"), ("Only in the old run", "cpp"), ("Status changed", "avx"):
+        listed = {"Only in the new run": "mkl", "Only in the old run": "cpp", "Status changed": "avx"}
+        for heading, backend in listed.items():
             assert lines[lines.index(heading) + 1].startswith(f"{backend} cpu tuned (matmul")
         assert max(map(len, shown.stdout.splitlines())) <= 120
 

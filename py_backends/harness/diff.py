@@ -34,6 +34,8 @@ _SETTINGS_ASIDE = frozenset({"budget_seconds", "command"})
 """Settings that decide how long was measured and how it was asked for, and not what."""
 _MACHINE = ("cpu", "isa", "logical_cpus", "os", "python", "packages", "versions")
 """What of the machine belongs to its set-up. The rest, its load for instance, is another at every run."""
+_OF_WHAT_WAS_ASKED_FOR = frozenset({"versions"})
+"""What has parts for the backends alone that were asked for: those that came or went are seen by their rows."""
 
 
 class Setting(NamedTuple):
@@ -331,7 +333,8 @@ def _settings(old: Report, new: Report) -> Iterator[Setting]:
     before, after = _set_up(old), _set_up(new)
     for name, part in after | before:
         values = before.get((name, part)), after.get((name, part))
-        if values[0] != values[1]:
+        not_asked_for = name in _OF_WHAT_WAS_ASKED_FOR and None in values
+        if values[0] != values[1] and not not_asked_for:
             yield Setting(name, part, *values)
 
 
