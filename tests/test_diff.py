@@ -295,6 +295,12 @@ class TestSettings:
             ({"packages": {}}, {}, [("packages", "numpy", "2.3", None)]),
             ({"versions": {"opencl pocl": "3.1"}}, {}, [("versions", "opencl pocl", "3.0", "3.1")]),
             ({"versions": {"sycl pocl": "3.1"}}, {}, []),
+            ({"state": {"begin": {"load": [9.0], "governor": "powersave"}}}, {}, [("governor", "", None, "powersave")]),
+            (
+                {"state": {"begin": {"thread_settings": {"OMP_NUM_THREADS": "1"}}}},
+                {},
+                [("thread_settings", "OMP_NUM_THREADS", None, "1")],
+            ),
             ({"os": "Linux 7"}, {"threads": 1}, [("threads", "", "2", "1"), ("os", "", None, "Linux 7")]),
             ({}, {"cache": "cold"}, [("cache", "", "hot", "cold")]),
             ({}, {"something_later": 1}, [("something_later", "", None, "1")]),

@@ -34,6 +34,8 @@ _SETTINGS_ASIDE = frozenset({"budget_seconds", "command"})
 """Settings that decide how long was measured and how it was asked for, and not what."""
 _MACHINE = ("cpu", "isa", "logical_cpus", "os", "python", "packages", "versions")
 """What of the machine belongs to its set-up. The rest, its load for instance, is another at every run."""
+_STATE = ("governor", "pinned_to", "thread_settings")
+"""What of the machine's state when the run began somebody has set."""
 _OF_WHAT_WAS_ASKED_FOR = frozenset({"versions"})
 """What has parts for the backends alone that were asked for: those that came or went are seen by their rows."""
 
@@ -341,8 +343,15 @@ def _settings(old: Report, new: Report) -> Iterator[Setting]:
 def _set_up(report: Report) -> dict[tuple[str, str], str]:
     """Settings and machine as pairs of a name and, of lists and mappings, a part of it."""
     machine = {name: report.machine[name] for name in _MACHINE if name in report.machine}
+    begin = _mapping(_mapping(report.machine.get("state")).get("begin"))
+    state = {name: begin[name] for name in _STATE if name in begin}
     settings = {name: value for name, value in report.settings.items() if name not in _SETTINGS_ASIDE}
-    return dict(_flat({**settings, **machine, "py-backends": report.package_version}))
+    return dict(_flat({**settings, **machine, **state, "py-backends": report.package_version}))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """It, or an empty one: earlier versions wrote no state, and others may write anything."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _flat(values: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
