@@ -6,7 +6,6 @@ call of a tenth of a microsecond.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from time import perf_counter
@@ -98,10 +97,10 @@ class Memory(Way):
     """The memory ceiling: what vecadd of the case's size takes with non-temporal stores."""
 
     def __init__(self, problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], threads: int) -> None:
-        from py_backends.harness.ceilings import StreamedAdditions
+        from py_backends.harness.ceilings import STREAMED, Bandwidth
 
         self._bytes = problem.bytes(sizes, dtype)
-        self._ceiling = StreamedAdditions(dtype, math.prod(sizes), threads)
+        self._ceiling = Bandwidth(STREAMED, dtype, threads, self._bytes)
 
     def seconds(self, repetitions: int) -> float:
         return self._bytes / self._ceiling.bytes_per_second(repetitions)

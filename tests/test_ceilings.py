@@ -28,15 +28,36 @@ def kernels(name):
 
 
 @pytest.mark.parametrize("name", ["vecadd_streamed", "vecadd_stored"])
-@pytest.mark.parametrize("elements", [0, 1, 15, 16, 17, 1000, 100_003])
+@pytest.mark.parametrize("elements", [0, 1, 15, 16, 17, 63, 64, 65, 1000, 100_003])
 @pytest.mark.parametrize("offset", [0, 1])
-def test_additions_are_right_at_any_length_and_alignment(name: str, elements: int, offset: int) -> None:
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_additions_are_right_at_any_length_and_alignment(
+    name: str, elements: int, offset: int, repetitions: int
+) -> None:
     for kernel in kernels(name):
         a, b = np.random.default_rng(1).standard_normal((2, elements + offset)).astype(kernel.dtype)
         c = np.full(elements + offset + 1, np.nan, kernel.dtype)
-        kernel([a[offset:], b[offset:], c[offset:-1]], [elements], 2)
+        kernel([a[offset:], b[offset:], c[offset:-1]], [elements, repetitions], 2)
         assert np.array_equal(c[offset:-1], a[offset:] + b[offset:])
         assert np.isnan(c[-1])
+
+
+@pytest.mark.parametrize("name", ["vecadd_streamed", "vecadd_stored"])
+def test_no_repetition_adds_nothing(name: str) -> None:
+    for kernel in kernels(name):
+        c = np.full(100, np.nan, kernel.dtype)
+        kernel([np.ones_like(c), np.ones_like(c), c], [100, 0], 2)
+        assert np.isnan(c).all()
+
+
+@pytest.mark.parametrize("elements", [0, 1, 127, 128, 129, 100_003])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_reading_reads_every_element_in_every_repetition(elements: int, threads: int) -> None:
+    for kernel in kernels("read"):
+        a = np.random.default_rng(1).integers(0, 9, elements).astype(kernel.dtype)
+        sums = np.full(threads, np.nan, kernel.dtype)
+        kernel([a, sums], [elements, 3], threads)
+        assert sums.sum() == 3 * a.sum()
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -48,10 +69,51 @@ def test_every_thread_multiplies_and_adds(threads: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_rates_are_those_of_the_instruction_set_and_threads(dtype: np.dtype) -> None:
+def test_every_instruction_set_has_a_peak(dtype: np.dtype) -> None:
     for instruction_set in ceilings.instruction_sets():
-        assert ceilings.MultiplyAdds(dtype, 1, instruction_set).flops_per_second(seconds=0.001) > 0
-    for streamed in True, False:
-        additions = ceilings.StreamedAdditions(dtype, 1000, 2, streamed=streamed)
-        assert additions.bytes == 3 * 1000 * dtype.itemsize
-        assert additions.bytes_per_second(2) > 0
+        multiply_adds = ceilings.MultiplyAdds(dtype, 1, instruction_set)
+        assert multiply_adds.flops_per_second(seconds=0.001) > 0
+        assert multiply_adds.sample() > 0
+
+
+@pytest.mark.parametrize("kind", [ceilings.STREAMED, ceilings.STORED, ceilings.READS])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("working_set", [0, 24_000, 5 * 2**24])
+def test_every_working_set_has_a_bandwidth(kind: str, dtype: np.dtype, working_set: int) -> None:
+    bandwidth = ceilings.Bandwidth(kind, dtype, 2, working_set)
+    assert bandwidth.bytes == pytest.approx(working_set, abs=3 * dtype.itemsize)
+    assert bandwidth.bytes_per_second(2) > 0
+    assert bandwidth.sample() > 0
+
+
+def test_vectors_of_a_block_lie_apart() -> None:
+    block = ceilings.Block(3 * 10_000)
+    for dtype in DTYPES:
+        a, b, c = block.vectors(ceilings.STORED, dtype, 10_000 // dtype.itemsize)
+        assert not np.shares_memory(a, b)
+        assert not np.shares_memory(a, c)
+        assert (a == a[0]).all()
+        assert (b == a[0]).all()
+        assert all(vector.ctypes.data % 64 == 0 for vector in (a, b, c))
+        assert np.isfinite(a[0] + a[0])
+    (a,) = block.vectors(ceilings.READS, np.dtype("float32"), 7500)
+    assert a.size == 7500
+
+
+@pytest.mark.parametrize("elements", [1, 16, 2**22 + 5, 2**24 + 1])
+def test_parts_of_a_working_set_follow_one_another(elements: int) -> None:
+    parts = ceilings._windows(elements, 12)
+    assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
+    assert parts[-1].stop == elements
+    assert len(parts) == max(1, elements * 12 // 2**24)
+
+
+def test_a_sample_of_a_vast_working_set_goes_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ceilings, "_REVISITED", 2**20)
+    monkeypatch.setattr(ceilings, "_PART_BYTES", 2**17)
+    bandwidth = ceilings.Bandwidth(ceilings.STORED, np.dtype("float32"), 2, 12 * 2**17)
+    taken = []
+    monkeypatch.setattr(bandwidth, "_run", lambda window, _: taken.append(window) or 1.0)
+    for _ in range(3):
+        bandwidth.sample()
+    assert taken == (bandwidth._windows * 2)[:24]

@@ -1,4 +1,7 @@
-// What the two memory ceilings share: c = a + b in one stretch a thread.
+// What the ceilings of memory share: each thread goes over one stretch of the vectors, as often as asked for.
+//
+// The repetitions lie within the parallel region, so that what threads cost to start and to join is paid once: vectors
+// that fit a cache would be added in less time than that.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +14,25 @@
 
 namespace {
 
+/// Elements of a cache line: no two threads write to the same one of a vector that begins with a line.
+template <typename T>
+constexpr std::int64_t line = 64 / sizeof(T);
+
+/// Registers that a loop handles in one turn: enough for additions in the first-level cache to wait for nothing.
+constexpr std::int64_t unrolled = 4;
+
+/// After this the compiler knows nothing of what stands in memory: it must read, add and write anew.
+inline void forget_memory() { asm volatile("" ::: "memory"); }
+
+template <typename T, bool streamed>
+void put(T* to, typename Simd<T>::Register x) {
+  if constexpr (streamed) {
+    Simd<T>::stream(to, x);
+  } else {
+    Simd<T>::store(to, x);
+  }
+}
+
 /// The elements from `begin` to before `end`.
 template <typename T, bool streamed>
 void add_stretch(const T* a, const T* b, T* c, std::int64_t begin, std::int64_t end) {
@@ -19,20 +41,19 @@ void add_stretch(const T* a, const T* b, T* c, std::int64_t begin, std::int64_t 
   if (streamed) {
     for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % (V::lanes * sizeof(T)) != 0; ++i) c[i] = a[i] + b[i];
   }
-  for (; i + V::lanes <= end; i += V::lanes) {
-    const auto sum = V::add(V::load(a + i), V::load(b + i));
-    if (streamed) {
-      V::stream(c + i, sum);
-    } else {
-      V::store(c + i, sum);
+  for (; i + unrolled * V::lanes <= end; i += unrolled * V::lanes) {
+#pragma GCC unroll 4
+    for (std::int64_t at = i; at < i + unrolled * V::lanes; at += V::lanes) {
+      put<T, streamed>(c + at, V::add(V::load(a + at), V::load(b + at)));
     }
   }
+  for (; i + V::lanes <= end; i += V::lanes) put<T, streamed>(c + i, V::add(V::load(a + i), V::load(b + i)));
   for (; i < end; ++i) c[i] = a[i] + b[i];
-  if (streamed) _mm_sfence();  // streamed stores are seen by others only after this
 }
 
-template <typename T, bool streamed>
-void add_in_stretches(const T* a, const T* b, T* c, std::int64_t n) {
+/// Every thread calls `work` with its number and the elements that are its own, from `begin` to before `end`.
+template <typename T, typename Work>
+void in_stretches(std::int64_t n, Work work) {
 #pragma omp parallel
   {
 #if defined(_OPENMP)
@@ -40,8 +61,21 @@ void add_in_stretches(const T* a, const T* b, T* c, std::int64_t n) {
 #else
     const std::int64_t threads = 1, thread = 0;
 #endif
-    add_stretch<T, streamed>(a, b, c, n / threads * thread, thread == threads - 1 ? n : n / threads * (thread + 1));
+    const std::int64_t lines = (n + line<T> - 1) / line<T>;
+    const std::int64_t begin = lines * thread / threads * line<T>, end = lines * (thread + 1) / threads * line<T>;
+    work(thread, begin, end < n ? end : n);
   }
+}
+
+template <typename T, bool streamed>
+void add_in_stretches(const T* a, const T* b, T* c, std::int64_t n, std::int64_t repetitions) {
+  in_stretches<T>(n, [=](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t repetition = 0; repetition < repetitions; ++repetition) {
+      add_stretch<T, streamed>(a, b, c, begin, end);
+      forget_memory();
+    }
+    if (streamed) _mm_sfence();  // streamed stores are seen by others only after this
+  });
 }
 
 }  // namespace

@@ -1,17 +1,22 @@
-"""What the machine can do at most, measured: multiply-adds in registers, and additions that stream through memory.
+"""What the machine can do at most, measured: multiply-adds in registers, and bytes to and from memory and its caches.
 
 The arithmetic ceiling, in FLOP/s, is 2 x multiply-adds / seconds, counted in single elements: chains of fused
-multiply-adds that read and write registers alone. The memory ceiling, in bytes a second, is that of vecadd over
-vectors far beyond the caches: 3 x elements x bytes of one / seconds, 12 bytes an element in float32 and 24 in float64.
-With ordinary stores the hardware moves a fourth vector, since it reads what it is about to overwrite; it is not
-counted.
+multiply-adds that read and write registers alone.
+
+The ceilings of memory, in bytes a second, belong to a working set: the bytes of all vectors together, which are gone
+over again and again, so that they come from the nearest cache that holds them. Two are those of vecadd, which is
+3 x elements x bytes of one / seconds. With ordinary stores (`stored_additions`) the hardware moves a fourth vector,
+since it reads what it is about to overwrite; it is not counted. Non-temporal ones (`streamed_additions`) go past the
+caches: the better way to memory, and a poor one where a cache holds everything. The third, `reads`, only reads.
 
 Everything runs in the calling process, on threads of OpenMP: ask from a process in which no other pool spins.
 """
 
 from __future__ import annotations
 
+import math
 from functools import cache
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -20,13 +25,31 @@ import numpy as np
 from py_backends import _compiled
 from py_backends._contract import Array
 
+STREAMED, STORED, READS = "streamed_additions", "stored_additions", "reads"
+"""The kinds of bandwidth."""
+_KERNELS = {STREAMED: "vecadd_streamed", STORED: "vecadd_stored", READS: "read"}
+
 _STEP = 192
 """Multiply-adds of one step of all chains: 12 chains of 16 elements, or more steps where registers hold fewer."""
 _FACTOR, _ADDEND = 0.5, 1.0
 """Every chain tends to 2, so that no number grows, and none becomes subnormal."""
-_SETTLES_WITHIN = 0.1
+_SETTLES_WITHIN = 0.03
 """Seconds of work after which clocks have come to where wide instructions keep them."""
 _FIRST_COUNT = 2**20 // _STEP * _STEP
+
+_PARTS = 8
+"""A sample is the best of so many parts: what disturbs one of them is no property of the machine."""
+_PART_SECONDS = 0.001
+"""Of one part, in which starting and joining threads takes a few microseconds."""
+_PART_BYTES = 2**24
+"""Of one part of a larger working set: about as long, since memory moves some ten bytes a nanosecond."""
+_REVISITED = 2**28
+"""Bytes of the largest working set that a sample goes over in whole, and once more before. Of a larger one a sample
+takes the parts that come next, which no cache holds any more."""
+_PAGE = 4096
+_STAGGER = 1408
+"""Bytes by which vectors lie apart beyond whole pages: where the addresses of a load and a store before it agree in
+their last 12 bits, x86 takes them for the same, and the load waits."""
 
 
 def instruction_sets() -> list[str]:
@@ -38,24 +61,29 @@ class MultiplyAdds:
     """The arithmetic ceiling of one dtype, instruction set (the best one where None) and number of threads."""
 
     def __init__(self, dtype: np.dtype[Any], threads: int, instruction_set: str | None = None) -> None:
-        self._kernel = _kernel("multiply_add", dtype, instruction_set or instruction_sets()[0])
+        self._kernel = _kernel("multiply_add", dtype, instruction_set)
         self._threads = threads
         self._constants = np.array([_FACTOR, _ADDEND], dtype)
         self._sums = np.empty(threads, dtype)
-        self._count = _FIRST_COUNT
-        self._settle()
+        self._per_second = self._settle()
 
     def flops_per_second(self, seconds: float = 0.02) -> float:
         """The rate of one run of about `seconds`, all threads together."""
-        taken = self._run(self._count)
-        wanted = max(1, int(self._count * seconds / taken / _STEP)) * _STEP
-        self._count = min(wanted, 8 * self._count)
-        return 2 * self._threads * self._count / self._run(self._count)
+        count = max(1, int(seconds * self._per_second / _STEP)) * _STEP
+        self._per_second = count / self._run(count)
+        return 2 * self._threads * self._per_second
 
-    def _settle(self) -> None:
+    def sample(self) -> float:
+        """The rate of the best of several short runs."""
+        self.flops_per_second(_PART_SECONDS)  # who was stopped finds clocks and caches as others left them
+        return max(self.flops_per_second(_PART_SECONDS) for _ in range(_PARTS))
+
+    def _settle(self) -> float:
+        """Multiply-adds a second of one thread, at the clock that stays."""
         begin = perf_counter()
         while perf_counter() - begin < _SETTLES_WITHIN:
-            self._run(self._count)
+            taken = self._run(_FIRST_COUNT)
+        return _FIRST_COUNT / taken
 
     def _run(self, count: int) -> float:
         begin = perf_counter()
@@ -63,33 +91,102 @@ class MultiplyAdds:
         return perf_counter() - begin
 
 
-class StreamedAdditions:
-    """The memory ceiling: c = a + b for vectors of `elements` elements, which this holds.
+class Block:
+    """Memory from which every working set of up to `size` bytes takes its vectors: inputs of 1, and outputs."""
 
-    streamed: with non-temporal stores, which go past the caches; else with ordinary ones.
+    def __init__(self, size: int) -> None:
+        self._inputs = _whole_pages(size + 2 * _PAGE)
+        self._output = _whole_pages(size // 3 + 2 * _PAGE)
+        self._inputs.view(np.float32)[:] = 1  # as float64 an ordinary number, too
+        self._output[:] = 0  # brings the pages in
+
+    def vectors(self, kind: str, dtype: np.dtype[Any], elements: int) -> list[Array]:
+        """a, b and c for additions; a alone for reads."""
+        length = elements * dtype.itemsize
+        if kind == READS:
+            return [self._inputs[:length].view(dtype)]
+        second = -(-length // _PAGE) * _PAGE + _STAGGER
+        return [
+            self._inputs[:length].view(dtype),
+            self._inputs[second : second + length].view(dtype),
+            self._output[2 * _STAGGER : 2 * _STAGGER + length].view(dtype),
+        ]
+
+
+class Bandwidth:
+    """A ceiling of memory: `kind`, for a working set of about `working_set` bytes (whole elements, at least one).
+
+    bytes: those of all its vectors, and of one pass.
     """
 
     def __init__(
         self,
+        kind: str,
         dtype: np.dtype[Any],
-        elements: int,
         threads: int,
+        working_set: int,
+        block: Block | None = None,
         instruction_set: str | None = None,
-        *,
-        streamed: bool = True,
     ) -> None:
-        name = "vecadd_streamed" if streamed else "vecadd_stored"
-        self._kernel = _kernel(name, dtype, instruction_set or instruction_sets()[0])
+        self._kernel = _kernel(_KERNELS[kind], dtype, instruction_set)
         self._threads = threads
-        self._arrays: list[Array] = [np.full(elements, value, dtype) for value in (1, 2, 0)]
-        self.bytes = sum(array.nbytes for array in self._arrays)
+        vectors = 1 if kind == READS else 3
+        self._bytes_of_one: int = vectors * dtype.itemsize
+        elements = max(1, round(working_set / self._bytes_of_one))
+        self.bytes = elements * self._bytes_of_one
+        self._vectors = (block or Block(self.bytes)).vectors(kind, dtype, elements)
+        self._sums = [np.empty(threads, dtype)] if kind == READS else []
+        self._windows = _windows(elements, self._bytes_of_one)
+        self._next = 0
+        self._per_second = self.bytes_per_second()
 
     def bytes_per_second(self, repetitions: int = 1) -> float:
-        """The rate of `repetitions` runs in a row, all threads together."""
+        """The rate of `repetitions` passes in a row, all threads together."""
+        return repetitions * self.bytes / self._run(slice(None), repetitions)
+
+    def sample(self) -> float:
+        """The rate of the best of several parts, where caches hold what they would after many passes."""
+        repetitions, parts = 1, max(_PARTS, len(self._windows))
+        if self.bytes > _REVISITED:
+            parts = _PARTS
+        else:
+            self.bytes_per_second()  # who was stopped finds the caches full of others' data
+        if len(self._windows) == 1:
+            repetitions = math.ceil(_PART_SECONDS * self._per_second / self.bytes)
+        rates = [self._part(repetitions) for _ in range(parts)]
+        self._per_second = max(rates)
+        return self._per_second
+
+    def _part(self, repetitions: int) -> float:
+        """The rate over the next part."""
+        window = self._windows[self._next]
+        self._next = (self._next + 1) % len(self._windows)
+        elements = window.stop - window.start
+        moved = repetitions * self._bytes_of_one * elements
+        return moved / self._run(window, repetitions)
+
+    def _run(self, window: slice, repetitions: int) -> float:
+        arrays = [vector[window] for vector in self._vectors]
+        elements = arrays[0].size
         begin = perf_counter()
-        for _ in range(repetitions):
-            self._kernel(self._arrays, [self._arrays[0].size], self._threads)
-        return repetitions * self.bytes / (perf_counter() - begin)
+        self._kernel([*arrays, *self._sums], [elements, repetitions], self._threads)
+        return perf_counter() - begin
+
+
+def _windows(elements: int, bytes_of_one: int) -> list[slice]:
+    """The working set in parts that follow one another."""
+    count = max(1, elements * bytes_of_one // _PART_BYTES)
+    lines = -(-elements // 16)
+    edges = [min(elements, lines * part // count * 16) for part in range(count + 1)]
+    return [slice(begin, end) for begin, end in pairwise(edges)]
+
+
+def _whole_pages(size: int) -> Array:
+    """`size` bytes, rounded up to pages, that begin with a page."""
+    size = -(-size // _PAGE) * _PAGE
+    memory = np.empty(size + _PAGE, np.uint8)
+    begin = -memory.ctypes.data % _PAGE
+    return memory[begin : begin + size]
 
 
 @cache
@@ -98,5 +195,5 @@ def _kernels() -> dict[tuple[str, str, str], Any]:
     return {(kernel.kernel, kernel.dtype, kernel.instruction_set): kernel for kernel in compiled}
 
 
-def _kernel(name: str, dtype: np.dtype[Any], instruction_set: str) -> Any:
-    return _kernels()[name, dtype.name, instruction_set]
+def _kernel(name: str, dtype: np.dtype[Any], instruction_set: str | None) -> Any:
+    return _kernels()[name, dtype.name, instruction_set or instruction_sets()[0]]

@@ -1,0 +1,303 @@
+"""How near each row comes to what this machine can do at most, by the roofline.
+
+A run that computes f operations on b bytes cannot take less than max(f / peak, b / bandwidth): the roofline of
+S. Williams, A. Waterman and D. Patterson (Communications of the ACM 52(4), 2009), which they draw as rates over
+arithmetic intensity, f / b. The peak is that of multiply-adds in the row's dtype. The bandwidth is that of the row's
+own working set, all its bytes, which caches may hold: a row that is timed hot finds them there.
+
+Ceilings are sampled in the rounds, as the rows are, so that a machine that slows down slows both:
+
+    with roofline.ceilings(timed, threads) as ceilings:
+        run_rounds([*timed, *ceilings], ...)
+        report.ceilings = roofline.judge(timed, ceilings)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from py_backends import _caches
+from py_backends._contract import BackendUnavailable
+from py_backends.harness import machine
+from py_backends.harness.ceilings import READS, STORED, STREAMED, instruction_sets
+from py_backends.harness.results import Ceiling
+from py_backends.harness.rounds import TimedRow
+from py_backends.harness.statistics import median
+from py_backends.harness.workers import Worker, WorkerFailed
+
+MULTIPLY_ADDS = "multiply_adds"
+MARGIN = 0.15
+"""How far above the roofline a figure may lie before it is taken for a bug in the timing."""
+LARGEST_WORKING_SET = 2**30
+"""Bytes over which no ceiling goes. A row with more has the ceiling of this many: far beyond most caches, and never
+less than its own, since more bytes are never nearer."""
+_OUT_OF_CACHE = 2**28
+_PART_OF_FREE_MEMORY = 8
+"""No working set is larger than this part of what is free."""
+_SHORTEST = 1e-9
+"""Seconds that stand for a time of 0, which a clock or a device's events may tell of a short kernel."""
+_RECORD = 6
+"""Samples of what is measured for the record only; fewer have no interval."""
+_ADDITIONS_WRITE = 1 / 3
+"""Of the bytes of an addition; a row that writes a smaller part may come nearer to the rate of reading alone."""
+
+
+@dataclass(eq=False)
+class TimedCeiling:
+    """A ceiling to be sampled in rounds: FLOP/s or bytes a second, by the number of their round."""
+
+    kind: str
+    dtype: str
+    instruction_set: str
+    threads: int
+    working_set: int | None
+    worker: CeilingWorker
+    samples: dict[int, float] = field(default_factory=dict)
+    failed: WorkerFailed | None = None
+    record: list[float] = field(default_factory=list)
+    """Samples taken outside of the rounds."""
+
+    @property
+    def title(self) -> str:
+        """What is measured, in a few words."""
+        return f"ceiling {self.dtype} {self.kind.replace('_', ' ')}"
+
+    def sample(self) -> float:
+        """One sample; WorkerFailed where that fails."""
+        return self.worker.sample(self)
+
+    def summary(self) -> Ceiling:
+        """For the results, from the samples of the rounds, or where there are none from those of the record."""
+        unit = "gflops" if self.working_set is None else "gbytes_per_second"
+        middle = median([rate / 1e9 for rate in self.samples.values() or self.record])
+        return Ceiling(
+            device="cpu",
+            kind=self.kind,
+            dtype=self.dtype,
+            instruction_set=self.instruction_set,
+            threads=self.threads,
+            working_set_bytes=self.working_set,
+            unit=unit,
+            rate=middle.value,
+            low=middle.low,
+            high=middle.high,
+        )
+
+
+class CeilingWorker:
+    """The worker that measures ceilings; it starts when it is first needed, and anew after it has failed."""
+
+    def __init__(self) -> None:
+        self.largest = 0
+        """Bytes of the largest working set that will be asked for."""
+        self._worker: Worker | None = None
+
+    def sample(self, ceiling: TimedCeiling) -> float:
+        """One sample of a ceiling; WorkerFailed where that fails."""
+        try:
+            if self._worker is None:
+                self._worker = Worker(module="py_backends.harness.ceiling_worker")
+                self._worker.ask("open", largest=self.largest)
+            answer = self._worker.ask(
+                "sample",
+                kind=ceiling.kind,
+                dtype=ceiling.dtype,
+                threads=ceiling.threads,
+                instruction_set=ceiling.instruction_set,
+                working_set=ceiling.working_set,
+            )
+        except WorkerFailed:
+            self.close()
+            raise
+        rate: float = answer["rate"]
+        return rate
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker:
+            self._worker.close()
+        self._worker = None
+
+
+@dataclass(frozen=True)
+class Roof:
+    """The ceilings of one row: the seconds that its kernel takes at least.
+
+    more: how many times as many CPUs it may use as the ceilings did.
+    """
+
+    flops: int
+    bytes: int
+    peak: TimedCeiling
+    bandwidths: tuple[TimedCeiling, ...]
+    more: float = 1.0
+
+    @property
+    def ceilings(self) -> tuple[TimedCeiling, ...]:
+        """All of them."""
+        return self.peak, *self.bandwidths
+
+    def seconds(self, number: int) -> float | None:
+        """By what the ceilings were in a round; None where one was not sampled."""
+        if any(number not in each.samples for each in self.ceilings):
+            return None
+        return self._seconds(self.peak.samples[number], max(each.samples[number] for each in self.bandwidths))
+
+    def fewest_seconds(self) -> float:
+        """By the best that the ceilings ever were."""
+        return self._seconds(_best(self.peak), max(_best(each) for each in self.bandwidths))
+
+    def _seconds(self, flops_per_second: float, bytes_per_second: float) -> float:
+        return max(self.flops / flops_per_second, self.bytes / bytes_per_second) / self.more
+
+
+def _best(ceiling: TimedCeiling) -> float:
+    return max([*ceiling.samples.values(), *ceiling.record])
+
+
+class Ceilings:
+    """The ceilings that a set of rows needs, to be sampled together with them; leaving it ends their worker.
+
+    reason: why there are none, as a sentence without full stop, and `fix` what would bring them; else None.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.reason: str | None = None
+        self.fix: str | None = None
+        self._cpus = machine.cpus()
+        self._threads = min(threads, self._cpus)
+        self._most = min(LARGEST_WORKING_SET, machine.free_memory() // _PART_OF_FREE_MEMORY)
+        self._least = self._threads * _caches.first_level_cache() // 2
+        self._worker = CeilingWorker()
+        self._all: dict[tuple[str, str, str, int | None], TimedCeiling] = {}
+        self._roofs: dict[TimedRow, Roof] = {}
+
+    def __iter__(self) -> Iterator[TimedCeiling]:
+        """Those that rounds sample."""
+        return iter({id(each): each for roof in self._roofs.values() for each in roof.ceilings}.values())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker."""
+        self._worker.close()
+
+    def roof(self, row: TimedRow) -> Roof | None:
+        """The ceilings of a row; None for one that has none."""
+        return self._roofs.get(row)
+
+    def add(self, row: TimedRow) -> None:
+        """Find the ceilings of a row, unless it computes nothing, or elsewhere than on this machine's CPU."""
+        text, problem, sizes, dtype = row.planned.text, row.planned.problem, row.case.sizes, row.planned.dtype
+        assert text is not None  # rows without a text are not timed
+        prepared = row.runner.prepare(text, row.case)
+        if not prepared.on_cpu or 0 in sizes:
+            return
+        best, moved = instruction_sets()[0], problem.bytes(sizes, dtype)
+        written = math.prod(problem.shapes(sizes)[-1]) * dtype.itemsize
+        kinds = [STREAMED, STORED] if written >= _ADDITIONS_WRITE * moved else [STREAMED, STORED, READS]
+        working_set = self._measured_at(moved)
+        self._roofs[row] = Roof(
+            flops=problem.flops(sizes),
+            bytes=moved,
+            peak=self._ceiling(MULTIPLY_ADDS, dtype.name, best, None),
+            bandwidths=tuple(self._ceiling(kind, dtype.name, best, working_set) for kind in kinds),
+            more=1.0 if prepared.obeys_threads else self._cpus / self._threads,
+        )
+
+    def take_record(self) -> None:
+        """Sample, outside of the rounds, what no row needs but a reader of the results.
+
+        That is every instruction set, and memory in and out of the caches, in each dtype that is there. What rounds
+        will sample is warmed up.
+        """
+        in_rounds = list(self)
+        for dtype in dict.fromkeys(each.dtype for each in in_rounds):
+            best, *others = instruction_sets()
+            for name in others:
+                self._ceiling(MULTIPLY_ADDS, dtype, name, None)
+            for working_set in self._least, self._measured_at(max(_OUT_OF_CACHE, self._worker.largest)):
+                for kind in STREAMED, STORED:
+                    self._ceiling(kind, dtype, best, working_set)
+        for each in self._all.values():
+            try:
+                each.record = [each.sample() for _ in range(1 if each in in_rounds else _RECORD)]
+            except WorkerFailed as failed:
+                each.failed = failed
+        if failures := [each.failed for each in self._all.values() if each.failed]:
+            self.reason, self.fix = failures[0].reason, failures[0].fix
+
+    def summary(self) -> list[Ceiling]:
+        """All that were sampled, for the results."""
+        return [each.summary() for each in self._all.values() if each.samples or each.record]
+
+    def _measured_at(self, working_set: int) -> int:
+        """The bytes at which a working set's bandwidth is measured.
+
+        Within the first level of the caches the size makes no difference to the hardware, and of a few bytes only a
+        loop's overhead would be seen.
+        """
+        return max(self._least, min(working_set, self._most))
+
+    def _ceiling(self, kind: str, dtype: str, instruction_set: str, working_set: int | None) -> TimedCeiling:
+        """The one of this kind."""
+        self._worker.largest = max(self._worker.largest, working_set or 0)
+        made = TimedCeiling(kind, dtype, instruction_set, self._threads, working_set, self._worker)
+        return self._all.setdefault((kind, dtype, instruction_set, working_set), made)
+
+
+def ceilings(timed: Sequence[TimedRow], threads: int) -> Ceilings:
+    """The ceilings of rows that are to be timed with so many threads, first samples taken; iterate to sample them.
+
+    Without the compiled part that measures them there are none, and `reason` says why.
+    """
+    made = Ceilings(threads)
+    try:
+        for row in timed:
+            with contextlib.suppress(WorkerFailed):  # a row whose worker has died says so itself
+                made.add(row)
+        made.take_record()
+    except BackendUnavailable as missing:
+        made.reason, made.fix = missing.reason, missing.fix
+    return made
+
+
+def judge(timed: Sequence[TimedRow], ceilings: Ceilings) -> list[Ceiling]:
+    """Fill in `percent_of_ceiling` of the rows that are right and were timed, and find those that are impossible.
+
+    To be called when the rounds are over and rows were checked again. Returns all ceilings, for the results.
+    """
+    for row in timed:
+        roof = ceilings.roof(row)
+        if roof and row.planned.row.status == "ok":
+            _judge(row, roof)
+    return ceilings.summary()
+
+
+def _judge(timed: TimedRow, roof: Roof) -> None:
+    """Compare a row with its roof, round by round."""
+    row = timed.planned.row
+    kernel = {number: max(sample.kernel, _SHORTEST) for number, sample in timed.samples.items()}
+    fewest = {number: roof.seconds(number) for number in kernel}
+    ratios = [seconds / kernel[number] for number, seconds in fewest.items() if seconds is not None]
+    if not ratios:
+        return
+    ratio = median(ratios)
+    row.percent_of_ceiling = 100 * ratio.value
+    surely = min(ratios) if ratio.low is None else ratio.low
+    usual, possible = median(list(kernel.values())).value, roof.fewest_seconds()
+    # A ceiling that was disturbed in every other round must not condemn a row: the best that it ever was counts too.
+    if min(surely, possible / usual) > 1 + MARGIN:
+        row.status = "impossible"
+        row.reason = (
+            f"its kernel seems to take {usual:.3g} s, and this machine needs {possible:.3g} s at least "
+            f"for {roof.flops:,} operations on {roof.bytes:,} bytes"
+        )
