@@ -13,6 +13,7 @@ import pytest
 from commands import CLONE
 
 import py_backends as pb
+from py_backends.harness.results import Rounds
 from py_backends.report.files import markdown_text
 
 QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
@@ -45,12 +46,22 @@ def test_wrong_requests_are_refused_in_one_line(arguments: dict[str, Any], words
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(("busy", "said"), [(0.1, False), (1.3, True)])
-def test_a_machine_that_others_use_is_said_to_be_so(busy: float, said: bool) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "said"),
+    [
+        (Rounds(40, 40, {}), ""),
+        (Rounds(40, 37, {"steal": 1, "others": 2}), "3 of 40 rounds dropped: 1 while the host took CPUs away, 2 while"),
+        (Rounds(40, 40, {"others": 38}), "Of 40 rounds too few were undisturbed, so all of them count: 38 while other"),
+    ],
+)
+def test_a_machine_that_others_use_is_said_to_be_so(rounds: Rounds, said: str) -> None:
     report = pb.compare(**QUICK, shapes={"vecadd": [(33,)]})
     assert report.machine["busy_cpus"] >= 0
-    report.machine["busy_cpus"] = busy
-    assert (f"other work kept {busy} of" in markdown_text(report)) is said
+    assert report.machine["state"]["end"]["steal"]["since_begin"] is not None
+    report.rounds = rounds
+    text = markdown_text(report)
+    assert said in text
+    assert ("while" in text) is bool(said)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -6,7 +6,7 @@ import datetime
 import math
 import random
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from threading import Lock
 from time import monotonic
@@ -89,15 +89,15 @@ def compare(
     if cache not in CACHES:
         raise WrongRequest(f"cache must be {' or '.join(CACHES)}, not {cache!r}")
     settings = {"seed": seed, "threads": threads, "budget_seconds": budget, "cache": cache, "command": command}
-    busy = machine.busy_cpus()
+    state = machine.state() | {"busy_cpus": machine.busy_cpus()}
     with Bench(threads, seed, cold=cache == COLD) as bench, ThreadPoolExecutor(1) as background:
-        described = background.submit(lambda: machine.describe() | {"busy_cpus": busy})
+        described = background.submit(machine.describe)
         comparison = Comparison(bench, budget, random.Random(seed), progress or _Silence())
         try:
             comparison.run(request)
         except KeyboardInterrupt:
             comparison.interrupt()
-        return comparison.report(settings, described)
+        return comparison.report(settings, {**described.result(), **comparison.machine(state)})
 
 
 class Comparison:
@@ -108,6 +108,7 @@ class Comparison:
         self._begin = monotonic()
         self._deadline = self._begin + budget
         self._created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        self._found: list[doctor.BackendTarget] = []
         self._rows: list[PlannedRow] = []
         self._timed: list[TimedRow] = []
         self._groups: list[Group] = []
@@ -118,7 +119,8 @@ class Comparison:
     def run(self, request: Request) -> None:
         """All of it. What is finished when an exception interrupts it stays."""
         self._progress.update(0, 1, "looking for backends")
-        self._rows = plan(request, doctor.probe(request.chosen_backends()))
+        self._found = doctor.probe(request.chosen_backends())
+        self._rows = plan(request, self._found)
         waiting = [row for row in self._rows if row.text is not None]
         estimates = self._estimate(waiting)
         self._check_and_settle(self._shorten(estimates))
@@ -136,7 +138,16 @@ class Comparison:
             if not timed.checked_again:
                 add_note(timed.planned.row, "interrupted before it was checked again")
 
-    def report(self, settings: dict[str, Any], described: Future[dict[str, Any]]) -> Report:
+    def machine(self, state: dict[str, Any]) -> dict[str, Any]:
+        """What of the machine's description belongs to this run: its state when that began, and what ran on it."""
+        since = machine.state(state)
+        return {
+            "busy_cpus": state.pop("busy_cpus"),
+            "state": {"begin": state, "end": since},
+            "versions": machine.versions(self._found),
+        }
+
+    def report(self, settings: dict[str, Any], machine: dict[str, Any]) -> Report:
         """The results so far."""
         for group in self._groups:
             group.keep_right()
@@ -144,7 +155,7 @@ class Comparison:
         return Report(
             created=self._created,
             package_version=py_backends.__version__,
-            machine=described.result(),
+            machine=machine,
             settings=settings,
             rows=[planned.row for planned in self._rows],
             control=control,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from py_backends import _discovery
-from py_backends.harness.results import FAILURES, RAN, Duration, Report, Row
+from py_backends.harness.results import FAILURES, RAN, Control, Duration, Report, Row
 from py_backends.report import units
 
 _NOT_RUN = frozenset({"unavailable", "skipped"})
@@ -28,8 +28,8 @@ class Line:
     wrong: bool
 
 
-_BUSY = 0.25
-"""CPUs that others use, from which on times are said to be disturbed."""
+_SIGNALS = {"steal": "while the host took CPUs away", "others": "while other processes used CPUs"}
+"""The signals of interference in words."""
 
 
 @dataclass
@@ -69,7 +69,11 @@ def heading(report: Report) -> list[str]:
 
 def sections(report: Report) -> list[Section]:
     """A section for each kernel, dtype and requested shape, in the order of the rows; none without a row to show."""
-    return [_section(group) for group in _groups(report.rows) if any(row.status not in _NOT_RUN for row in group)]
+    return [
+        _section(group, report.control)
+        for group in _groups(report.rows)
+        if any(row.status not in _NOT_RUN for row in group)
+    ]
 
 
 def not_run(report: Report) -> list[Remark]:
@@ -79,14 +83,16 @@ def not_run(report: Report) -> list[Remark]:
 
 
 def disturbance(report: Report) -> str | None:
-    """A warning where others used the machine when the comparison began; None where it had it to itself."""
-    busy = report.machine.get("busy_cpus") or 0.0
-    if busy < _BUSY:
+    """Which rounds were disturbed, and what became of them; None where the comparison had the machine to itself."""
+    rounds = report.rounds
+    if rounds is None or not rounds.disturbed:
         return None
-    cpus = report.machine.get("logical_cpus")
+    disturbed = ", ".join(f"{count} {_SIGNALS.get(signal, signal)}" for signal, count in rounds.disturbed.items())
+    if dropped := rounds.taken - rounds.kept:
+        return f"{dropped} of {_count(rounds.taken, 'round')} dropped: {disturbed}."
     return (
-        f"When this began, other work kept {busy:.1f} of {cpus} CPUs busy: times are worse than they are alone, "
-        "those of backends with several threads most of all."
+        f"Of {_count(rounds.taken, 'round')} too few were undisturbed, so all of them count: {disturbed}. Times are "
+        "worse than they are alone, those of backends with several threads most of all."
     )
 
 
@@ -135,7 +141,7 @@ class _Timed(NamedTuple):
     rate: float
 
 
-def _section(group: Sequence[Row]) -> Section:
+def _section(group: Sequence[Row], controls: Iterable[Control]) -> Section:
     problem = _discovery.problem(group[0].kernel)
     # Rows ran at the shape that was asked for, or at a smaller one.
     requested = max((row.shape for row in group), key=lambda shape: math.prod(shape.values()))
@@ -143,16 +149,42 @@ def _section(group: Sequence[Row]) -> Section:
     made = Section(
         f"{group[0].kernel}  {group[0].dtype}  {units.shape(requested.values())}",
         _RULES.get(problem.rule, problem.rule),
-        (*_HEADER, units.RATES[problem.rate], f"vs {baseline}" if baseline else "", "end to end", "error/bound"),
+        (
+            *_HEADER,
+            units.RATES[problem.rate],
+            "of ceiling" if any(row.percent_of_ceiling is not None for row in group) else "",
+            f"vs {baseline}" if baseline else "",
+            "end to end",
+            "error/bound",
+        ),
     )
     # By rate, which at one shape is by time; a size of 0 leaves no work to rate, only time.
     in_order = sorted(_timed(group, problem.rate), key=lambda timed: (-timed.rate, timed.kernel.median))
     made.timed = [_cells(timed, baseline) for timed in in_order]
     made.footnotes = _footnotes([timed.row for timed in in_order if timed.row.shape != requested])
+    made.footnotes += [_in_words(control) for control in controls if any(_is_for(control, row) for row in group)]
     with_time = {id(timed.row) for timed in in_order}
     others = [row for row in group if row.status not in _NOT_RUN and id(row) not in with_time]
     made.lines = [_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)]
     return made
+
+
+def _is_for(control: Control, row: Row) -> bool:
+    return row.versus is not None and (row.backend, row.kernel, row.dtype, row.shape) == (
+        control.second.baseline,
+        control.kernel,
+        control.dtype,
+        control.shape,
+    )
+
+
+def _in_words(control: Control) -> str:
+    """What the run can tell apart, and how a copy of the baseline fared by that."""
+    name = control.second.baseline
+    if control.band is None:
+        return f"too few rounds to say how far {name} lies from itself"
+    copy = units.ratio(control.second.speedup, control.second.verdict)
+    return f"{name} against itself lies within ±{100 * control.band:.1f}%: that is 'same'. One more copy of it: {copy}"
 
 
 def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:
@@ -181,6 +213,7 @@ def _cells(timed: _Timed, baseline: str | None) -> tuple[str, ...]:
         units.duration(kernel.median),
         units.spread(kernel.median, kernel.low, kernel.high),
         units.figure(rate),
+        "" if row.percent_of_ceiling is None else f"{row.percent_of_ceiling:.0f}%",
         _versus(row, baseline),
         units.duration(whole.median) if whole else "",
         _error(row),
@@ -192,7 +225,7 @@ def _versus(row: Row, baseline: str | None) -> str:
         return "1"
     if row.versus is None:
         return ""
-    ratio = units.ratio(row.versus.speedup, row.versus.low, row.versus.high)
+    ratio = units.ratio(row.versus.speedup, row.versus.verdict)
     return f"*{ratio}" if _other_shape(row) else ratio
 
 

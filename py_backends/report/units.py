@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_SAME = 0.05
-"""How far from 1 an interval may reach and be called the same; one that holds 1 and reaches further says nothing."""
 RATES = {"gflops": "GFLOP/s", "gbytes_per_second": "GB/s"}
 """The unit of each rate of the results."""
 
@@ -39,15 +37,13 @@ def spread(median: float, low: float | None, high: float | None) -> str:
     return f"±{percent:.0f}%" if percent >= 9.95 else f"±{percent:.1f}%"
 
 
-def ratio(speedup: float, low: float | None, high: float | None) -> str:
-    """A speed-up in words: "1.21x faster", "3.30x slower"; "same" and "unclear" where its interval holds 1."""
-    if low is not None and high is not None and low <= 1 <= high:
-        return "same" if low >= 1 - _SAME and high <= 1 + _SAME else "unclear"
-    if not speedup > 0:
-        return ""
-    if figure(speedup) == "1.00":
-        return "same"
-    return f"{figure(speedup)}x faster" if speedup >= 1 else f"{figure(1 / speedup)}x slower"
+def ratio(speedup: float, verdict: str | None) -> str:
+    """A speed-up and its verdict in words: "1.21x faster", "3.30x slower", "same", "unclear, 0.98x"."""
+    if verdict == "same" or not speedup > 0:
+        return verdict or ""
+    if verdict in (None, "unclear"):
+        return f"unclear, {figure(speedup)}x"
+    return f"{figure(max(speedup, 1 / speedup))}x {verdict}"
 
 
 def shape(sizes: Iterable[int]) -> str:
