@@ -31,17 +31,11 @@ DEATHS = {
     "raises_when_prepared": ("error", "RuntimeError: the compiler says no"),
     "raises": ("error", "ArithmeticError: as expected"),
     "writes_to_its_input": ("crashed", "SIGSEGV"),
-    "dies_of_sigkill": ("crashed", "SIGKILL (out of memory?)"),
-    "aborts": ("crashed", "SIGABRT during 'first_launch'; it last wrote: free(): invalid pointer"),
-    "exits": ("crashed", "exited with code 3"),
-    "hangs": ("timeout", "no answer to 'first_launch' within 3 s"),
     "waits_not_on_its_queue": ("impossible", "its wait does not wait: 20 launches seemed to take"),
     "gone_when_opened": ("unavailable", "it went away"),
     "dies_when_probed": ("unavailable", "SIGSEGV"),
-    "runs_out_of_memory": ("skipped", "the device has 0 bytes"),
+    "lacks_memory": ("skipped", "the device has 0 bytes"),
 }
-HARMLESS = ["talks"]
-
 CHANGED_OPERATORS = {
     "vecadd/lecture/opencl.cl": ("if (i < n)", "if (i <= n)"),
     "vecadd/lecture/sycl.cpp": ("if (i < n)", "if (i > n)"),
@@ -71,7 +65,7 @@ sys.exit(main())
 def scratch_clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the clone with a backend for every fault."""
     clone = copy_clone(tmp_path_factory.mktemp("clone"))
-    for fault in [*MISMATCHES, *DEATHS, *HARMLESS, "swaps_its_operands", "breaks_its_device"]:
+    for fault in [*MISMATCHES, *DEATHS, "swaps_its_operands", "breaks_its_device"]:
         shutil.copy(CLONE / "tests" / "wrong_backends.py", clone / "py_backends" / f"{fault}.py")
         for kernel in ("vecadd", "matmul"):
             lecture = clone / "kernels" / kernel / "lecture"
@@ -161,11 +155,6 @@ def test_a_broken_device_breaks_no_other_row(scratch_clone: Path) -> None:
     assert code == 1
     assert [(row["kernel"], row["status"]) for row in rows] == [("matmul", "error"), ("vecadd", "ok")]
     assert rows[0]["reason"] == "RuntimeError: an illegal address / was reached"
-
-
-def test_what_a_driver_prints_does_no_harm(scratch_clone: Path) -> None:
-    code, rows = compare(scratch_clone, "talks")
-    assert (code, rows_by_backend(rows)["talks"]["status"]) == (0, "ok")
 
 
 def test_one_changed_operator_is_seen_and_changes_no_other_row(tmp_path: Path) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,8 @@ from py_backends import _contract
 from py_backends._contract import Array, BackendUnavailable, Buffer, HostDevice, KernelText, Launch, Target
 
 FAULT = Path(__file__).stem
+if FAULT == "dies_when_imported":
+    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 class Backend(_contract.Backend):
@@ -34,6 +39,8 @@ class Backend(_contract.Backend):
     def open(self, target: str, threads: int) -> _contract.Device:
         if FAULT == "gone_when_opened":
             raise BackendUnavailable("it went away", "plug it in again")
+        if FAULT == "dies_when_opened":
+            os.kill(os.getpid(), signal.SIGBUS)
         return WrongQueue() if FAULT in QUEUE_FAULTS else Wrong()
 
 
@@ -135,25 +142,110 @@ def spoil(calls: int, text: KernelText, inputs: list[Array], output: Array, whol
     elif FAULT == "is_wrong_when_repeated" and calls > 3:
         flat[0] += 1
     else:
-        end()
+        end(calls)
 
 
-def end() -> None:
-    """The faults that end or stop a process."""
-    if FAULT == "writes_to_its_input":
-        ctypes.memset(0, 0, 1)
-    elif FAULT == "dies_of_sigkill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif FAULT == "aborts":
-        print("free(): invalid pointer", file=sys.stderr, flush=True)
-        os.abort()
-    elif FAULT == "exits":
-        os._exit(3)
-    elif FAULT == "hangs":
+def end(calls: int) -> None:
+    """The faults that end or stop a process, or leave something behind: at once, or in the middle of the rounds."""
+    if FAULT.endswith(IN_A_ROUND):
+        time.sleep(0.012)  # a kernel that takes so long is launched once a sample, and not thousands of times
+        if calls < CALLS_BEFORE_THE_END:
+            return
+    ENDINGS.get(FAULT.removesuffix(IN_A_ROUND), lambda: None)()
+
+
+IN_A_ROUND = "_in_a_round"
+CALLS_BEFORE_THE_END = 40
+"""More than estimates, checks and settling take, and fewer than the rounds that follow."""
+
+
+def dies_of(number: signal.Signals) -> Callable[[], None]:
+    return lambda: os.kill(os.getpid(), number)
+
+
+def raises(error: BaseException) -> Callable[[], None]:
+    def ending() -> None:
+        raise error
+
+    return ending
+
+
+def aborts() -> None:
+    print("free(): invalid pointer", file=sys.stderr, flush=True)
+    os.abort()
+
+
+def runs_out_of_memory() -> None:
+    """As on a machine that has no more."""
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + 2**24, resource.RLIM_INFINITY))
+    np.ones(2**28)
+
+
+def floods() -> None:
+    """Far more than a pipe holds, in one line that does not end."""
+    for _ in range(8):
+        os.write(1, b"x" * 2**18)
+        os.write(2, b"y" * 2**18)
+
+
+def floods_and_dies() -> None:
+    floods()
+    os.write(2, b"\nthe end is near\n")
+    os.abort()
+
+
+@cache
+def fork_a_sleeper() -> None:
+    """Once: a child that keeps all that its parent had open, and sleeps for an hour."""
+    if os.fork() == 0:
         time.sleep(3600)
-    elif FAULT == "raises":
-        raise ArithmeticError("as expected")
-    elif FAULT == "runs_out_of_memory":
-        raise MemoryError("the device has 0 bytes")
-    elif FAULT == "talks":
-        print("hello from a driver", flush=True)
+        os._exit(0)
+
+
+def forks_and_dies() -> None:
+    fork_a_sleeper()
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def killed_while_stopped() -> None:
+    """Somebody outside kills the worker while it waits for its turn."""
+    subprocess.Popen(
+        [sys.executable, "-c", KILL_WHEN_STOPPED, str(os.getpid())],
+        start_new_session=True,  # else it would be stopped along
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+KILL_WHEN_STOPPED = """
+import os, signal, sys
+from pathlib import Path
+
+worker = int(sys.argv[1])
+while Path(f"/proc/{worker}/stat").read_text().rpartition(") ")[2][0] != "T":
+    pass
+os.kill(worker, signal.SIGKILL)
+"""
+
+ENDINGS: dict[str, Callable[[], Any]] = {
+    "writes_to_its_input": lambda: ctypes.memset(0, 0, 1),
+    "dies_of_sigsegv": dies_of(signal.SIGSEGV),
+    "dies_of_sigill": dies_of(signal.SIGILL),
+    "dies_of_sigkill": dies_of(signal.SIGKILL),
+    "aborts": aborts,
+    "exits": lambda: os._exit(3),
+    "exits_as_scripts_do": lambda: sys.exit(4),
+    "hangs": lambda: time.sleep(3600),
+    "raises": raises(ArithmeticError("as expected")),
+    "lacks_memory": raises(MemoryError("the device has 0 bytes")),
+    "runs_out_of_memory": runs_out_of_memory,
+    "talks": lambda: print("hello from a driver", flush=True),
+    "floods": floods,
+    "floods_and_dies": floods_and_dies,
+    "forks_and_dies": forks_and_dies,
+    "leaves_children": fork_a_sleeper,
+    "comes_back_twice": cache(os.fork),
+    "killed_while_stopped": killed_while_stopped,
+}
