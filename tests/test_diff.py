@@ -280,6 +280,8 @@ class TestRows:
         assert (difference.went, difference.came) == ([gone], [instead])
         assert difference.is_worse() is worse
         assert not diff(report_of(stays, gone), report_of(stays)).is_worse(), "nobody asked for it"
+        was_wrong = replace(gone, status="mismatch")
+        assert not diff(report_of(stays, was_wrong), report_of(stays, instead)).is_worse(), "nothing is lost"
 
 
 class TestSettings:
