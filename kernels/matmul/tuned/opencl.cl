@@ -1,10 +1,10 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: on a CPU, a work item multiplies panels that an earlier kernel has packed, and keeps a tile of c in vector
 //   registers. On a GPU, a group keeps blocks of a and b in local memory, and each of its items a tile of c.
-// Work items of pack on a CPU: ceil(n / 128) + ceil(m / 96) x ceil(k / 256), in groups of 1 x 1
-// Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 96), in groups of 1 x 1
+// Work items of pack on a CPU: ceil(n / 128) + ceil(m / 48) x ceil(k / 256), in groups of 1 x 1
+// Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 48), in groups of 1 x 1
 // Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
-// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 96) * 96 * k elements
+// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 48) * 48 * k elements
 // Memory: on a CPU, panels of b are as wide as the tile and panels of a as high, so that both are read in order. On a
 //   GPU, every element of a block is read from global memory once a group.
 // Edges: panels and blocks are filled up with zeros, so that a ragged tile is computed like any other; only the part of
@@ -15,15 +15,19 @@
 #define FOUR_OF(type) type##4
 #define FOUR(type) FOUR_OF(type)
 
-/// Columns and rows of c of one work item: whole tiles of every width and height below.
-enum { block_columns = 128, block_rows = 96 };
-/// Rows of b, or columns of a, that one work item packs.
+/// Columns and rows of c of one work item at most: whole tiles of every width and height below. Tiles are shared out
+/// evenly, and to many work items, since a thread that gets one more lets the others wait.
+enum { block_columns = 128, block_rows = 48 };
+/// Rows of b, or columns of a, that one work item packs at most.
 enum { packed_depth = 256 };
 /// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves.
 enum { most_depth = 512 };
 /// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12.
 /// More would fit, but compilers load some elements of a ahead, and spill for it.
 enum { lanes = sizeof(V) / sizeof(T), registers = sizeof(V) >= 64 ? 2 : 1, columns = registers * lanes, rows = 12 };
+
+/// Where one of several equal parts of `whole` begins, which is cut between units only.
+long begin_of(long part, long parts, long whole, long unit) { return (whole + unit - 1) / unit * part / parts * unit; }
 
 /// Vectors that lie anywhere. (vload and vstore would do, but are calls in PoCL.)
 typedef struct __attribute__((packed)) {
@@ -38,11 +42,11 @@ global T* panels_of_a(global T* scratch, long n, long k) {
   return scratch + (n + block_columns - 1) / block_columns * block_columns * k;
 }
 
-/// Rows p0 to p1 of a block of b, as panels stored by rows; columns that b has not are zeros.
-void pack_b(global const T* b, global T* to, long j0, long p0, long p1, long n, long k) {
+/// Rows p0 to p1 of columns j0 to j1 of b, as panels stored by rows; columns that b has not are zeros.
+void pack_b(global const T* b, global T* to, long j0, long j1, long p0, long p1, long n, long k) {
   for (long p = p0; p < p1; ++p) {
-    global T* panel = to + p * columns;
-    for (long j = j0; j < j0 + block_columns; j += columns, panel += columns * k) {
+    global T* panel = to + j0 * k + p * columns;
+    for (long j = j0; j < j1; j += columns, panel += columns * k) {
       if (j + columns <= n) {
         for (int s = 0; s < registers; ++s) ((global V*)panel)[s] = ((global const Loose*)(b + p * n + j))[s].v;
       } else {
@@ -62,9 +66,10 @@ void turn(global const T* a, global T* to, long k) {
   ((global LooseFour*)(to + 3 * rows))->v = (FOUR(T))(x.s3, y.s3, z.s3, w.s3);
 }
 
-/// Columns p0 to p1 of a block of a, as panels stored by columns; rows that a has not are zeros.
-void pack_a(global const T* a, global T* to, long i0, long p0, long p1, long m, long k) {
-  for (long i = i0; i < i0 + block_rows; i += rows, to += rows * k) {
+/// Columns p0 to p1 of rows i0 to i1 of a, as panels stored by columns; rows that a has not are zeros.
+void pack_a(global const T* a, global T* to, long i0, long i1, long p0, long p1, long m, long k) {
+  to += i0 * k;
+  for (long i = i0; i < i1; i += rows, to += rows * k) {
     long p = p0;
     for (; i + rows <= m && p + 4 <= p1; p += 4) {
       for (int r = 0; r < rows; r += 4) turn(a + (i + r) * k + p, to + p * rows + r, k);
@@ -77,13 +82,17 @@ void pack_a(global const T* a, global T* to, long i0, long p0, long p1, long m, 
 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* a, global const T* b, global T* c,
                                                                 global T* scratch, long m, long n, long k) {
-  const long blocks_of_b = (n + block_columns - 1) / block_columns, block = get_global_id(0);
-  const long p0 = get_global_id(1) * packed_depth, p1 = min(k, p0 + packed_depth);
-  const long j0 = block * block_columns, i0 = (block - blocks_of_b) * block_rows;
-  if (block < blocks_of_b)
-    pack_b(b, scratch + j0 * k, j0, p0, p1, n, k);
-  else if (i0 < m)
-    pack_a(a, panels_of_a(scratch, n, k) + i0 * k, i0, p0, p1, m, k);
+  const long blocks_of_b = (n + block_columns - 1) / block_columns, blocks_of_a = get_global_size(0) - blocks_of_b;
+  const long x = get_global_id(0), y = get_global_id(1), depths = get_global_size(1);
+  const long p0 = begin_of(y, depths, k, 1), p1 = begin_of(y + 1, depths, k, 1);
+  if (x < blocks_of_b) {
+    const long j0 = begin_of(x, blocks_of_b, n, columns), j1 = begin_of(x + 1, blocks_of_b, n, columns);
+    pack_b(b, scratch, j0, j1, p0, p1, n, k);
+  } else {
+    const long part = x - blocks_of_b;
+    const long i0 = begin_of(part, blocks_of_a, m, rows), i1 = begin_of(part + 1, blocks_of_a, m, rows);
+    pack_a(a, panels_of_a(scratch, n, k), i0, i1, p0, p1, m, k);
+  }
 }
 
 /// How far ahead of its use, in steps of p, a panel is fetched from the second-level cache into the first.
@@ -136,12 +145,14 @@ void write_tile(const V* part, global T* c, long n, long height, long width, boo
 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void multiply(global const T* a, global const T* b, global T* c,
                                                                     global T* scratch, long m, long n, long k) {
-  const long j0 = get_global_id(0) * block_columns, i0 = get_global_id(1) * block_rows;
+  const long x = get_global_id(0), y = get_global_id(1);
+  const long j0 = begin_of(x, get_global_size(0), n, columns), j1 = begin_of(x + 1, get_global_size(0), n, columns);
+  const long i0 = begin_of(y, get_global_size(1), m, rows), i1 = begin_of(y + 1, get_global_size(1), m, rows);
   global const T* const packed_a = panels_of_a(scratch, n, k);
   for (long p = 0; p == 0 || p < k; p += most_depth) {
     const long depth = min(k - p, (long)most_depth);
-    for (long i = i0; i < min(m, i0 + block_rows); i += rows) {
-      for (long j = j0; j < min(n, j0 + block_columns); j += columns) {
+    for (long i = i0; i < i1; i += rows) {
+      for (long j = j0; j < j1; j += columns) {
         V part[rows * registers];
         multiply_tile(packed_a + i * k + p * rows, scratch + j * k + p * columns, depth, part);
         write_tile(part, c + i * n + j, n, m - i, n - j, p > 0);
