@@ -22,8 +22,9 @@ BETWEEN_RUNS = 0.05
 """How far apart two runs of one and the same thing may lie, beyond what their intervals tell.
 
 A process keeps for its whole life the pages and addresses that its memory and its code happened to get, and some
-kernels are a few per cent faster on some than on others. Rounds inside one run cannot see that: they all share
-it. So the band of a change, from 1 / (1 + band) to 1 + band, is never narrower than this.
+kernels are a few per cent faster on some than on others. A machine may also run at other clocks than an hour ago,
+which kernels with wide vectors feel more than those with narrow ones. Rounds inside one run cannot see that: they
+all share it. So the band of a change, from 1 / (1 + band) to 1 + band, is never narrower than this.
 """
 LEVEL = 0.05
 """The chance that any verdict `same`, `faster` or `slower` in the whole is false."""
