@@ -1,5 +1,5 @@
 // The SYCL calls that dpctl has no Python function for: compiling SYCL source at run time, launching a kernel
-// over more than 2^31 work items, and a wait that raises what went wrong.
+// over more than 2^31 work items, a wait that raises what went wrong, and the device's own times.
 //
 // Only host code: any C++17 compiler builds it. The device code is compiled by the SYCL runtime itself. dpctl's
 // objects come in by their public addressof_ref(), since the casters of its dpctl4pybind11.hpp abort on a machine
@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -39,13 +40,16 @@ bool can_compile(const py::object& dpctl_device) {
   return std::find(extensions.begin(), extensions.end(), "cl_khr_il_program") != extensions.end();
 }
 
-/// A queue that runs its commands in order; `wait` raises the errors of its kernels.
-py::object in_order_queue(const py::object& dpctl_context, const py::object& dpctl_device) {
+/// A queue that runs its commands in order, and keeps their times if `profiled`; `wait` raises the errors of its
+/// kernels.
+py::object in_order_queue(const py::object& dpctl_context, const py::object& dpctl_device, bool profiled) {
   const auto raise_first = [](sycl::exception_list errors) {
     if (errors.size() != 0) std::rethrow_exception(*errors.begin());
   };
-  sycl::queue queue(behind<sycl::context>(dpctl_context), behind<sycl::device>(dpctl_device), raise_first,
-                    sycl::property::queue::in_order());
+  using namespace sycl::property::queue;
+  const auto properties =
+      profiled ? sycl::property_list{in_order(), enable_profiling()} : sycl::property_list{in_order()};
+  sycl::queue queue(behind<sycl::context>(dpctl_context), behind<sycl::device>(dpctl_device), raise_first, properties);
   const auto dpctl_queue = py::module_::import("dpctl").attr("SyclQueue");
   return dpctl_queue(py::capsule(&queue, "SyclQueueRef"));  // which copies it
 }
@@ -78,13 +82,14 @@ sycl::nd_range<dimensions> range(const std::vector<std::size_t>& groups, const s
 }
 
 /// Starts a kernel on device memory (addresses) and sizes. Groups are counted slowest dimension first, as in SYCL.
-void launch(const py::object& dpctl_queue, const sycl::kernel& kernel, const std::vector<std::uintptr_t>& addresses,
-            const std::vector<std::int64_t>& sizes, const std::vector<std::size_t>& groups,
-            const std::vector<std::size_t>& group) {
+/// Returns its event where the queue keeps times.
+std::optional<sycl::event> launch(const py::object& dpctl_queue, const sycl::kernel& kernel,
+                                  const std::vector<std::uintptr_t>& addresses, const std::vector<std::int64_t>& sizes,
+                                  const std::vector<std::size_t>& groups, const std::vector<std::size_t>& group) {
   if (group.size() != groups.size()) throw std::invalid_argument("groups and group differ in dimensions");
   auto& queue = behind<sycl::queue>(dpctl_queue);
   const py::gil_scoped_release unlocked;
-  queue.submit([&](sycl::handler& handler) {
+  sycl::event event = queue.submit([&](sycl::handler& handler) {
     int at = 0;
     for (const std::uintptr_t address : addresses) handler.set_arg(at++, reinterpret_cast<void*>(address));
     for (const std::int64_t size : sizes) handler.set_arg(at++, size);
@@ -95,6 +100,15 @@ void launch(const py::object& dpctl_queue, const sycl::kernel& kernel, const std
       default: throw std::invalid_argument("a kernel has 1, 2 or 3 dimensions");
     }
   });
+  if (!queue.has_property<sycl::property::queue::enable_profiling>()) return std::nullopt;
+  return event;
+}
+
+/// Seconds on the device from the start of one command to the end of another, both of which have ended.
+double seconds(const sycl::event& first, const sycl::event& last) {
+  using namespace sycl::info::event_profiling;
+  const auto start = first.get_profiling_info<command_start>(), end = last.get_profiling_info<command_end>();
+  return 1e-9 * static_cast<double>(end - start);  // from nanoseconds
 }
 
 /// Returns when all that the queue was given has ended; raises the first error among it. A CPU's runtime may
@@ -113,11 +127,13 @@ void wait(const py::object& dpctl_queue, bool aside) {
 PYBIND11_MODULE(sycl_compiler, module) {
   // libsycl comes with dpctl: its Python package has to be imported before this module.
   py::class_<sycl::kernel>(module, "Kernel", py::module_local());
+  py::class_<sycl::event>(module, "Event", py::module_local());
   module.def("can_compile", &can_compile, py::arg("device"));
-  module.def("in_order_queue", &in_order_queue, py::arg("context"), py::arg("device"));
+  module.def("in_order_queue", &in_order_queue, py::arg("context"), py::arg("device"), py::arg("profiled"));
   module.def("compile", &compile, py::arg("queue"), py::arg("prelude"), py::arg("file"), py::arg("text"),
              py::arg("names"), py::arg("options"));
   module.def("launch", &launch, py::arg("queue"), py::arg("kernel"), py::arg("addresses"), py::arg("sizes"),
              py::arg("groups"), py::arg("group"));
   module.def("wait", &wait, py::arg("queue"), py::arg("aside"));
+  module.def("seconds", &seconds, py::arg("first"), py::arg("last"));
 }

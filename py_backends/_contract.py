@@ -344,7 +344,7 @@ class Device(ABC):
     obeys_threads: bool = True
     """Whether it keeps to `threads`; a GPU has none to keep to."""
     profiled: bool = False
-    """Set before the first launch where `event_seconds` will be asked; queues that record times may cost a little."""
+    """Set before anything is prepared where `event_seconds` will be asked: queues that keep times may cost a little."""
 
     @abstractmethod
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
@@ -365,7 +365,8 @@ class Device(ABC):
     def event_seconds(self) -> float | None:
         """Seconds that the calling thread's last launch took on the device, by the device's own events.
 
-        Asked after `wait`, of a `profiled` device. None where it has no events.
+        From the start of its first command to the end of its last. Asked after `wait`, of a `profiled` device. None
+        where it has no events.
         """
         return None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from py_backends import _contract, _nvidia_driver
-from py_backends._contract import Array, BackendUnavailable, Buffer, KernelFault, Target
+from py_backends._contract import Array, BackendUnavailable, Buffer, KernelFault, Launch, Target
 
 if TYPE_CHECKING:
     import cupy
@@ -46,11 +48,35 @@ class Memory:
 class Gpu(_contract.Device):
     """One NVIDIA GPU. Buffers are `Memory`. Kernels run on the calling thread's current stream of CuPy."""
 
+    on_cpu = False
+
     def __init__(self, number: int) -> None:
         import cupy
 
         self._cupy = cupy
         self._gpu = cupy.cuda.Device(number)
+        self._of_thread = threading.local()
+
+    def recorded(self, launch: Launch) -> Launch:
+        """The launch between two events where it will be asked for its time, else as it is."""
+        if not self.profiled:
+            return launch
+
+        def between_events(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            with self._gpu:
+                begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+                begin.record()
+                launch(buffers, sizes)
+                end.record()
+            self._of_thread.events = begin, end
+
+        return between_events
+
+    def event_seconds(self) -> float | None:
+        if not self.profiled:
+            return None
+        milliseconds: float = self._cupy.cuda.get_elapsed_time(*self._of_thread.events)
+        return milliseconds / 1000
 
     def upload(self, array: Array) -> Buffer:
         memory = self.allocate(array)

@@ -38,8 +38,11 @@ class Memory:
     """What it belongs to: the caller's array where the device computes in place; None once it has been released."""
 
 
-Start = Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]], None]
-"""Starts a kernel on buffers and sizes, with so many groups, and items in a group: the fastest dimension first."""
+Event = Any
+"""The extension module's; None where times are not kept."""
+Start = Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]], Event]
+"""Starts a kernel on buffers and sizes, with so many groups, and items in a group: the fastest dimension first.
+Returns its event, where the device is profiled."""
 
 
 class Device(_contract.Device):
@@ -60,6 +63,7 @@ class Device(_contract.Device):
         self._aside = device.is_cpu and threads == 1
         if device.is_cpu and threads < device.max_compute_units:
             self._device = self._part(device, threads)
+        self.on_cpu = device.is_cpu
         self._in_place = device.is_cpu and device.has_aspect_usm_system_allocations
         self._context = dpctl.SyclContext(self._device)
         self._of_thread = threading.local()
@@ -84,11 +88,13 @@ class Device(_contract.Device):
         return [self._start(kernel) for kernel in kernels]
 
     def _start(self, kernel: Any) -> Start:
-        def start(buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]) -> None:
+        def start(
+            buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
+        ) -> Event:
             assert all(buffer.owner is not None for buffer in buffers), "memory that has been released"
             addresses = [buffer.address for buffer in buffers]
             # The last dimension of SYCL is the fastest.
-            self._compiler.launch(self._queue, kernel, addresses, sizes, groups[::-1], group[::-1])
+            return self._compiler.launch(self._queue, kernel, addresses, sizes, groups[::-1], group[::-1])
 
         return start
 
@@ -114,6 +120,11 @@ class Device(_contract.Device):
 
     def wait(self) -> None:
         self._compiler.wait(self._queue, self._aside)
+
+    def seconds(self, first: Event, last: Event) -> float:
+        """From the start of one kernel to the end of another, on the device; both have ended."""
+        taken: float = self._compiler.seconds(first, last)
+        return taken
 
     def download(self, buffer: Buffer, array: Array) -> None:
         if buffer.owner is array:
@@ -141,7 +152,7 @@ class Device(_contract.Device):
         """The calling thread's queue, so that a wait is for its own commands and errors."""
         queue = getattr(self._of_thread, "queue", None)
         if queue is None:
-            queue = self._of_thread.queue = self._compiler.in_order_queue(self._context, self._device)
+            queue = self._of_thread.queue = self._compiler.in_order_queue(self._context, self._device, self.profiled)
         return queue
 
     def _part(self, device: dpctl.SyclDevice, threads: int) -> dpctl.SyclDevice:
@@ -152,6 +163,7 @@ class Device(_contract.Device):
             return device.create_sub_devices(partition=[threads])[0]
         except dpctl.SyclSubDeviceCreationError:
             self.note = f"its driver cannot use {threads} of its {device.max_compute_units} threads: all run"
+            self.obeys_threads = False
             return device
 
 

@@ -39,7 +39,7 @@ class Gpu(_cupy.Gpu):
             with self._gpu, _full_precision():
                 kernel(*arrays, *sizes)
 
-        return launch
+        return self.recorded(launch)
 
 
 @contextmanager

@@ -56,7 +56,7 @@ class Gpu(_cupy.Gpu):
             with self._gpu:
                 kernel(grid, work_items.group, arguments)
 
-        return launch
+        return self.recorded(launch)
 
 
 class Emulation(_sycl.Device):

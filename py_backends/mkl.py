@@ -34,6 +34,7 @@ class Device(_contract.HostDevice):
         self._mkl.MKL_Set_Num_Threads_Local(before)
         if granted != threads:
             self.note = f"MKL takes {granted} threads where {threads} are asked for"
+            self.obeys_threads = granted < threads
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(), text.kernel)

@@ -54,11 +54,14 @@ class Backend(_contract.Backend):
 class Gpu(_contract.Device):
     """One GPU. Each thread of the caller has a stream of its own, CUDA's per-thread default stream."""
 
+    on_cpu = False
+
     def __init__(self, ordinal: int) -> None:
         self._cuda = cuda = _cuda()
         self._context = cuda.gpus[ordinal]
         with self._context:
             self._stream = cuda.per_thread_default_stream()
+        self._of_thread = threading.local()
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel, work_items = getattr(text.load(), text.kernel), text.work_items
@@ -76,7 +79,28 @@ class Gpu(_contract.Device):
             with self._context:
                 configured(tuple(map(min, groups, _MOST_GROUPS)))(*buffers, *sizes)
 
-        return launch
+        return self._recorded(launch) if self.profiled else launch
+
+    def _recorded(self, launch: Launch) -> Launch:
+        """The launch between two events."""
+
+        def between_events(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            with self._context:
+                begin, end = self._cuda.event(), self._cuda.event()
+                begin.record(self._stream)
+                launch(buffers, sizes)
+                end.record(self._stream)
+            self._of_thread.events = begin, end
+
+        return between_events
+
+    def event_seconds(self) -> float | None:
+        if not self.profiled:
+            return None
+        begin, end = self._of_thread.events
+        with self._context:
+            milliseconds: float = begin.elapsed_time(end)
+        return milliseconds / 1000
 
     def upload(self, array: Array) -> Buffer:
         with self._context:

@@ -38,8 +38,10 @@ class Device(_contract.HostDevice):
                 granted = max(pool.num_threads for pool in _blas_pools())
             if granted != threads:
                 self.note = f"NumPy's BLAS takes {granted} threads where {threads} are asked for"
+                self.obeys_threads = granted < threads
         elif not _blas_pools() and threads < (os.cpu_count() or 1):
             self.note = "NumPy's BLAS cannot be told how many threads to take"
+            self.obeys_threads = False
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(), text.kernel)

@@ -59,7 +59,7 @@ class OpenClDevice(_contract.Device):
         self._device = device
         # Intel's runtime computes on one thread of its own at least, and on the one that waits.
         self._aside = threads == 1 and _device_names.slug(_facts(device)) == _device_names.INTEL_CPU
-        self._in_place = bool(device.type & cl.device_type.CPU)
+        self.on_cpu = self._in_place = bool(device.type & cl.device_type.CPU)
         self._form = form or ("CPU" if self._in_place else "GPU")
         if self._in_place and threads < device.max_compute_units:
             self._device = self._part(device, threads)
@@ -77,11 +77,13 @@ class OpenClDevice(_contract.Device):
             elements = stages.scratch_elements(named)
             scratch = [] if elements is None else [self._scratch(elements * dtype.itemsize)]
             arguments = [*buffers, *scratch, *map(np.int64, sizes)]
+            events = []
             for kernel, (_, work_items) in zip(kernels.of_thread, stages.kernels, strict=True):
                 groups = work_items.groups(named)
                 items = tuple(count * width for count, width in zip(groups, work_items.group, strict=True))
                 kernel.set_args(*arguments)
-                self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, work_items.group)
+                events.append(self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, work_items.group))
+            self._of_thread.events = events
             # Else Intel's runtime begins only with the wait, and at times on the waiting thread alone.
             self._queue.flush()
 
@@ -109,6 +111,13 @@ class OpenClDevice(_contract.Device):
             while done.command_execution_status > self._cl.command_execution_status.COMPLETE:
                 time.sleep(_PAUSE)
         queue.finish()
+
+    def event_seconds(self) -> float | None:
+        if not self.profiled:
+            return None
+        events: list[cl.Event] = self._of_thread.events
+        nanoseconds: int = events[-1].profile.end - events[0].profile.start
+        return nanoseconds / 1e9
 
     def download(self, buffer: Buffer, array: Array) -> None:
         if not array.size:
@@ -164,7 +173,8 @@ class OpenClDevice(_contract.Device):
         """The calling thread's queue: commands run in order, and `finish` waits for this thread's alone."""
         queue = getattr(self._of_thread, "queue", None)
         if queue is None:
-            queue = self._of_thread.queue = self._cl.CommandQueue(self._context, self._device)
+            recording = self._cl.command_queue_properties.PROFILING_ENABLE if self.profiled else 0
+            queue = self._of_thread.queue = self._cl.CommandQueue(self._context, self._device, properties=recording)
         return queue
 
     def _part(self, device: cl.Device, threads: int) -> cl.Device:
@@ -174,6 +184,7 @@ class OpenClDevice(_contract.Device):
             return device.create_sub_devices(partition)[0]
         except self._cl.Error:
             self.note = f"its driver cannot use {threads} of its {device.max_compute_units} threads: all run"
+            self.obeys_threads = False
             return device
 
     def _program(self, text: KernelText, dtype: np.dtype[Any]) -> cl.Program:

@@ -58,10 +58,18 @@ class SyclDevice(_sycl.Device):
             named = text.named_sizes(sizes)
             elements = stages.scratch_elements(named)
             scratch = [] if elements is None else [self.scratch(elements * dtype.itemsize)]
-            for start, (_, work_items) in zip(starts, stages.kernels, strict=True):
+            self._of_thread.events = [
                 start([*buffers, *scratch], sizes, work_items.groups(named), work_items.group)
+                for start, (_, work_items) in zip(starts, stages.kernels, strict=True)
+            ]
 
         return launch
+
+    def event_seconds(self) -> float | None:
+        if not self.profiled:
+            return None
+        events = self._of_thread.events
+        return self.seconds(events[0], events[-1])
 
     def _facts(self, dtype: np.dtype[Any]) -> list[str]:
         """What texts may know of the device: elements of one of its vectors, and bytes of its last-level cache."""

@@ -7,11 +7,17 @@ from dpctl import SyclContext, SyclDevice, SyclQueue
 class Kernel:
     """A kernel compiled for the devices of one context; it has no state, and may be launched by all threads."""
 
+class Event:
+    """A kernel that was started, with its times on the device once it has ended."""
+
 def can_compile(device: SyclDevice) -> bool:
     """Whether the device's driver takes kernels that the SYCL runtime compiles from source."""
 
-def in_order_queue(context: SyclContext, device: SyclDevice) -> SyclQueue:
-    """A queue that runs its commands in order; `wait` raises the errors of its kernels."""
+def in_order_queue(context: SyclContext, device: SyclDevice, profiled: bool) -> SyclQueue:
+    """A queue that runs its commands in order, and keeps their times if `profiled`.
+
+    `wait` raises the errors of its kernels.
+    """
 
 def compile(
     queue: SyclQueue, prelude: str, file: str, text: str, names: Sequence[str], options: Sequence[str]
@@ -29,11 +35,11 @@ def launch(
     sizes: Sequence[int],
     groups: Sequence[int],
     group: Sequence[int],
-) -> None:
+) -> Event | None:
     """Start a kernel on device memory (addresses) and sizes, signed 64-bit integers.
 
     `groups` and `group` (items of one group) name the slowest dimension first, as SYCL does, and may
-    cover more than 2^31 work items. Raises RuntimeError. The interpreter lock is free meanwhile.
+    cover more than 2^31 work items. Returns its event where the queue keeps times. Raises RuntimeError. The interpreter lock is free meanwhile.
     """
 
 def wait(queue: SyclQueue, aside: bool) -> None:
@@ -41,3 +47,6 @@ def wait(queue: SyclQueue, aside: bool) -> None:
 
     A CPU's runtime may compute on the waiting thread too; not so with `aside`. The interpreter lock is free meanwhile.
     """
+
+def seconds(first: Event, last: Event) -> float:
+    """Seconds on the device from the start of one kernel to the end of another, both of which have ended."""
