@@ -2,8 +2,9 @@
 // Idea: a tile of c stays in vector registers while a column of a and a row of b are multiplied into it. (Goto and van
 //   de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008.)
 // Model: intrinsics name the registers and what is fetched ahead; each thread computes a part of c by itself.
-// Memory: a and b are first packed into panels that the tile reads in order: b into the last-level cache, a in blocks
-//   that stay in the second. Small and thin matrices are read where they are.
+// Memory: a and b are packed into panels that the tile reads in order: a in blocks that stay in the second-level cache,
+//   b into the last; the first tile to need a panel of b reads b in place and packs it on the way, which hides the cost
+//   behind its arithmetic. Small and thin matrices are read where they are.
 // Edges: rows and registers are shared out evenly among tiles, so that none is much smaller than another; only the
 //   last register of a row of c may be ragged, and is loaded and stored in part.
 #include <cstdint>
@@ -60,6 +61,9 @@ struct Product {
   Size m, n, k;
 };
 
+/// Where a tile reads a and b: both in place, both in panels, or a in a panel and b in place, to write its panel.
+enum class Tile { in_place, packed, packing_b };
+
 /// What a tile reads. Row r of a begins at a + r * a_row, and its elements are a_column apart.
 template <typename T>
 struct Operands {
@@ -69,6 +73,7 @@ struct Operands {
   Size b_row;
   const T* next;  ///< what a later tile will read, to be fetched into the second-level cache
   Size next_step;
+  T* panel_of_b;  ///< what a tile that packs b writes
 };
 
 template <typename T, _mm_hint where = _MM_HINT_T0>
@@ -77,10 +82,11 @@ void prefetch(const T* address) {
 }
 
 /// c = a b, or c += a b where `add`, for a tile whose last register has `ragged` columns.
-template <typename T, bool packed, int rows, int registers>
+template <typename T, Tile kind, int rows, int registers>
 void multiply_tile(Size depth, Operands<T> in, T* c, Size stride, Size ragged, bool add) {
   using V = Simd<T>;
   constexpr Size steps_ahead = ahead / (rows * registers);
+  constexpr bool packed = kind != Tile::in_place, packs_b = kind == Tile::packing_b;
   if (packed) in.a_row = 1, in.a_column = rows;  // constants, for the compiler
   typename V::Register sum[rows][registers];
 #pragma GCC unroll 16
@@ -98,6 +104,7 @@ void multiply_tile(Size depth, Operands<T> in, T* c, Size stride, Size ragged, b
 #pragma GCC unroll 4
     for (int s = 0; s < registers; ++s) {
       row[s] = V::load(in.b + s * V::lanes);
+      if (packs_b) V::store(in.panel_of_b + s * V::lanes, row[s]);
       if (s * V::lanes % line<T> == 0) prefetch(in.b + steps_ahead * in.b_row + s * V::lanes);
     }
 #pragma GCC unroll 16
@@ -108,6 +115,7 @@ void multiply_tile(Size depth, Operands<T> in, T* c, Size stride, Size ragged, b
     }
     in.a += in.a_column;
     in.b += in.b_row;
+    if (packs_b) in.panel_of_b += registers * V::lanes;
     in.next += in.next_step;
   }
 #pragma GCC unroll 16
@@ -127,15 +135,15 @@ template <typename T>
 using MultiplyTile = void (*)(Size depth, Operands<T> in, T* c, Size stride, Size ragged, bool add);
 
 /// The tile of a size that is known only now.
-template <typename T, bool packed, int most_rows = rows_of_tile, int most_registers = registers_of_tile>
+template <typename T, Tile kind, int most_rows = rows_of_tile, int most_registers = registers_of_tile>
 MultiplyTile<T> tile_of(Size rows, Size registers) {
   if constexpr (most_registers > 1) {
-    if (registers < most_registers) return tile_of<T, packed, most_rows, most_registers - 1>(rows, registers);
+    if (registers < most_registers) return tile_of<T, kind, most_rows, most_registers - 1>(rows, registers);
   }
   if constexpr (most_rows > 1) {
-    if (rows < most_rows) return tile_of<T, packed, most_rows - 1, most_registers>(rows, registers);
+    if (rows < most_rows) return tile_of<T, kind, most_rows - 1, most_registers>(rows, registers);
   }
-  return multiply_tile<T, packed, most_rows, most_registers>;
+  return multiply_tile<T, kind, most_rows, most_registers>;
 }
 
 /// A square of as many registers as each has lanes: to interleave its halves turns the places of its elements, counted
@@ -204,38 +212,45 @@ struct Panels {
   Size columns_of(Size panel) const { return least(width(panel), columns.size() - begin(panel)); }
 };
 
-/// Packs the panels of b; where b is read in place, only the last one, if it has to be filled up.
+/// Packs the last panel of b if it has to be filled up to whole registers. Tiles pack the others or read them in place.
 template <typename T, bool packed>
-void pack_panels(const Product<T>& x, Range columns, Range depth, T* to) {
+void pack_ragged_panel(const Product<T>& x, Range columns, Range depth, T* panels_of_b) {
   const Panels<T> panels(columns);
-  for (Size panel = packed ? 0 : panels.count() - 1; panel < panels.count(); ++panel) {
-    if (!packed && panels.columns_of(panel) == panels.width(panel)) continue;
-    const T* const b = x.b + depth.begin * x.n + columns.begin + panels.begin(panel);
-    pack_b(b, x.n, depth.size(), panels.columns_of(panel), packed ? to + panels.begin(panel) * depth.size() : to);
-  }
+  const Size last = panels.count() - 1;
+  if (panels.columns_of(last) == panels.width(last)) return;
+  const T* const b = x.b + depth.begin * x.n + columns.begin + panels.begin(last);
+  T* const to = panels_of_b + (packed ? panels.begin(last) * depth.size() : 0);
+  pack_b(b, x.n, depth.size(), panels.columns_of(last), to);
 }
 
-/// Some rows of a, which `a` holds packed, times the panels of b.
+/// Some rows of a, which `a` holds packed, times the panels of b; the `first` rows pack b.
 template <typename T, bool packed>
-void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth, const T* a, const T* panels_of_b) {
+void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth, const T* a, T* panels_of_b,
+                     bool first) {
+  constexpr Tile kind = packed ? Tile::packed : Tile::in_place;
   const Split tiles(rows.size(), rows_of_tile);
   const Panels<T> panels(columns);
   for (Size panel = 0; panel < panels.count(); ++panel) {
     const Size width = panels.width(panel), registers = panels.registers.of(panel);
     const Size j = columns.begin + panels.begin(panel), ragged = panels.columns_of(panel) - width + Simd<T>::lanes;
-    Operands<T> in = {a, x.k, 1, x.b + depth.begin * x.n + j, x.n, a, 0};
-    if (packed) {
-      in.b = panels_of_b + panels.begin(panel) * depth.size(), in.b_row = width;
-      in.next = in.b + width * depth.size(), in.next_step = parts(width, tiles.count);
-    } else if (ragged < Simd<T>::lanes) {
-      in.b = panels_of_b, in.b_row = width;
-    }
-    const auto higher = tile_of<T, packed>(least(tiles.size + 1, rows_of_tile), registers);
-    const auto lower = tile_of<T, packed>(tiles.size, registers);
+    const T* const b = x.b + depth.begin * x.n + j;
+    T* const panel_of_b = panels_of_b + (packed ? panels.begin(panel) * depth.size() : 0);
+    Operands<T> in = {a, x.k, 1, b, x.n, a, 0, panel_of_b};
+    if (packed || ragged < Simd<T>::lanes) in.b = panel_of_b, in.b_row = width;
+    // While b is packed, that is the memory of the next panel: to fetch it serves the writing as well.
+    if (packed) in.next = in.b + width * depth.size(), in.next_step = parts(width, tiles.count);
+    const auto higher = tile_of<T, kind>(least(tiles.size + 1, rows_of_tile), registers);
+    const auto lower = tile_of<T, kind>(tiles.size, registers);
     for (Size tile = 0; tile < tiles.count; ++tile) {
       T* const c = x.c + (rows.begin + tiles.begin(tile)) * x.n + j;
       in.a = a + tiles.begin(tile) * (packed ? depth.size() : x.k);
-      (tile < tiles.larger ? higher : lower)(depth.size(), in, c, x.n, ragged, depth.begin > 0);
+      if (packed && first && tile == 0 && ragged == Simd<T>::lanes) {
+        Operands<T> from = in;
+        from.b = b, from.b_row = x.n;
+        tile_of<T, Tile::packing_b>(tiles.of(0), registers)(depth.size(), from, c, x.n, ragged, depth.begin > 0);
+      } else {
+        (tile < tiles.larger ? higher : lower)(depth.size(), in, c, x.n, ragged, depth.begin > 0);
+      }
       in.next += depth.size() * in.next_step;
     }
   }
@@ -273,12 +288,12 @@ bool multiply(const Product<T>& x, Range rows, Range columns, Size threads) {
     const Range columns_now = {j, least(j + columns_of_pass, columns.end)};
     for (Size pass = 0; pass < passes.count; ++pass) {
       const Range depth = {passes.begin(pass), passes.begin(pass) + passes.of(pass)};
-      pack_panels<T, packed>(x, columns_now, depth, panels_of_b);
+      pack_ragged_panel<T, packed>(x, columns_now, depth, panels_of_b);
       for (Size block = 0; block < blocks.count; ++block) {
         const Size first = rows.begin + blocks.begin(block);
         const Range rows_now = {first, first + blocks.of(block)};
         const T* const a = pack_rows<T, packed>(x, rows_now, depth, panels_of_a);
-        multiply_panels<T, packed>(x, rows_now, columns_now, depth, a, panels_of_b);
+        multiply_panels<T, packed>(x, rows_now, columns_now, depth, a, panels_of_b, block == 0);
       }
     }
   }
