@@ -16,7 +16,7 @@ namespace syclexp = sycl::ext::oneapi::experimental;
 using sycl::ext::oneapi::this_work_item::get_nd_item;
 using Size = std::int64_t;
 
-/// Columns and rows of c of one work item on a CPU: whole tiles, whatever the tile.
+/// Columns and rows of c of one work item on a CPU at most: whole tiles, whatever the tile.
 constexpr Size block_columns = 128, block_rows = 84;
 /// Rows of b, or columns of a, that one work item packs.
 constexpr Size packed_depth = 256;
@@ -151,17 +151,24 @@ void multiply_tile(const T* a, const T* b, T* c, Size depth, Size stride, Size h
   }
 }
 
+/// Columns of each of so many blocks: whole panels, as many in one as in the next, so that no thread waits for another.
+template <typename T>
+Size block_width(Size n, Size blocks) {
+  return round_up((n + blocks - 1) / blocks, Tile<T>::columns);
+}
+
 /// One block of c: in each pass, every panel of b stays at hand while the panels of a go by.
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
 void multiply(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = get_nd_item<2>();
-  const Size i0 = item.get_global_id(1) * block_rows, j0 = item.get_global_id(0) * block_columns;
+  const Size i0 = item.get_global_id(1) * block_rows;
+  const Size width = block_width<T>(n, item.get_global_range(0)), j0 = item.get_global_id(0) * width;
   const Panels<T> panels(scratch, n, k);
   for (Size p = 0; p == 0 || p < k; p += most_depth) {
     const Size depth = sycl::min(k - p, most_depth);
-    for (Size j = j0; j < sycl::min(n, j0 + block_columns); j += Tile<T>::columns) {
+    for (Size j = j0; j < sycl::min(n, j0 + width); j += Tile<T>::columns) {
       const T* const panel_of_b = panels.b + j * panels.b_column + p * Tile<T>::columns;
       for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += Tile<T>::rows) {
         const T* const panel_of_a = panels.a + i * panels.a_row + p * Tile<T>::rows;
