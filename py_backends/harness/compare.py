@@ -15,12 +15,13 @@ from typing import Any, Protocol
 import py_backends
 from py_backends import _discovery
 from py_backends._contract import MOST_THREADS, WrongRequest, whole_number
-from py_backends.harness import doctor, machine
+from py_backends.harness import doctor, interruption, machine, roofline
 from py_backends.harness.bench import Bench, Sizes, check_memory
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import COPIES, Group, add_controls, groups
 from py_backends.harness.plan import PlannedRow, Request, named, plan
 from py_backends.harness.results import Report, Rounds, Seconds
+from py_backends.harness.roofline import Ceilings, TimedCeiling
 from py_backends.harness.rounds import TimedRow, run_rounds
 from py_backends.harness.runner import Prepared
 from py_backends.harness.sizing import affordable, estimate, fair_cap, growing, in_words
@@ -92,19 +93,21 @@ def compare(
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
     with Bench(threads, seed, cold=cache == COLD) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(machine.describe)
-        comparison = Comparison(bench, budget, random.Random(seed), progress or _Silence())
+        comparison = Comparison(bench, threads, budget, random.Random(seed), progress or _Silence())
         try:
             comparison.run(request)
         except KeyboardInterrupt:
             comparison.interrupt()
+        interruption.hold_off()
         return comparison.report(settings, {**described.result(), **comparison.machine(state)})
 
 
 class Comparison:
     """One run of `compare`. A row without a text, or with a reason, is done with."""
 
-    def __init__(self, bench: Bench, budget: float, order: random.Random, progress: Progress) -> None:
-        self._bench, self._budget, self._order, self._progress = bench, budget, order, progress
+    def __init__(self, bench: Bench, threads: int, budget: float, order: random.Random, progress: Progress) -> None:
+        self._bench, self._threads, self._budget = bench, threads, budget
+        self._order, self._progress = order, progress
         self._begin = monotonic()
         self._deadline = self._begin + budget
         self._created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -112,6 +115,7 @@ class Comparison:
         self._rows: list[PlannedRow] = []
         self._timed: list[TimedRow] = []
         self._groups: list[Group] = []
+        self._ceilings: Ceilings | None = None
         self._rounds: Rounds | None = None
         self._interrupted = False
         self._one_at_a_time = Lock()
@@ -125,18 +129,23 @@ class Comparison:
         estimates = self._estimate(waiting)
         self._check_and_settle(self._shorten(estimates))
         self._add_controls()
-        self._time()
-        self._check_what_timing_left()
+        self._progress.update(0, 1, "measuring what the machine can do")
+        with roofline.ceilings(self._timed, self._threads) as self._ceilings:
+            self._time(self._ceilings)
+            self._check_what_timing_left()
 
     def interrupt(self) -> None:
         """Say of the rows that are not finished why they are not."""
         self._interrupted = True
         for planned in self._rows:
             if planned.row.status == "skipped" and planned.row.reason is None:
-                planned.row.reason = "interrupted before its turn"
-        for timed in self._timed:
-            if not timed.checked_again:
-                add_note(timed.planned.row, "interrupted before it was checked again")
+                planned.row.reason, planned.row.finished = "interrupted before its turn", False
+        timed = {id(each.planned): each for each in self._timed}
+        for planned in self._rows:
+            at = timed.get(id(planned))
+            if planned.row.status == "ok" and not (at and at.checked_again):
+                planned.row.finished = False
+                add_note(planned.row, f"interrupted before it was {'checked again' if at else 'timed'}")
 
     def machine(self, state: dict[str, Any]) -> dict[str, Any]:
         """What of the machine's description belongs to this run: its state when that began, and what ran on it."""
@@ -149,6 +158,7 @@ class Comparison:
 
     def report(self, settings: dict[str, Any], machine: dict[str, Any]) -> Report:
         """The results so far."""
+        ceilings = roofline.judge(self._timed, self._ceilings) if self._ceilings else []
         for group in self._groups:
             group.keep_right()
         control = summarise(self._groups)
@@ -159,6 +169,8 @@ class Comparison:
             settings=settings,
             rows=[planned.row for planned in self._rows],
             control=control,
+            ceilings=ceilings,
+            without_ceilings=self._ceilings.why_none if self._ceilings else None,
             rounds=self._rounds,
             seconds_taken=monotonic() - self._begin,
             interrupted=self._interrupted,
@@ -176,10 +188,17 @@ class Comparison:
                 try:
                     estimates.append((planned, self._estimate_row(planned, limit)))
                 except (WorkerFailed, MemoryError) as failed:
+                    if self._interrupted:
+                        return
                     _fail(planned, failed)
 
         with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
-            list(pool.map(of_one_worker, by_runner))
+            try:
+                list(pool.map(of_one_worker, by_runner))
+            except KeyboardInterrupt:
+                self._interrupted = True
+                self._bench.kill()  # nobody is to wait for what was begun
+                raise
         order = {id(planned): index for index, planned in enumerate(rows)}
         return sorted(estimates, key=lambda estimate: order[id(estimate[0])])
 
@@ -221,7 +240,7 @@ class Comparison:
                 continue
             affordable_rows.append(planned)
             if sizes != planned.requested:
-                planned.row.shape = named(planned.problem, sizes)
+                planned.row.requested, planned.row.shape = planned.row.shape, named(planned.problem, sizes)
                 add_note(planned.row, f"shortened from {wanted}, where one run would take {in_words(seconds)}")
         return affordable_rows
 
@@ -254,16 +273,16 @@ class Comparison:
             self._progress.update(number, len(self._groups), "starting controls")
             add_controls(group, self._bench)
 
-    def _time(self) -> None:
-        def progress(number: int, row: TimedRow) -> None:
+    def _time(self, ceilings: Ceilings) -> None:
+        def progress(number: int, row: TimedRow | TimedCeiling) -> None:
             done = (monotonic() - begin) / max(1e-9, self._deadline - begin)
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
 
         begin = monotonic()
-        watch = Watch(self._groups, self._bench.processes)
+        watch = Watch(self._groups, lambda: [*self._bench.processes(), *ceilings.processes])
         try:
             sampled = [row for group in self._groups for row in group.sampled]
-            run_rounds(sampled, self._deadline, self._order, progress, watcher=watch)
+            run_rounds([*sampled, *ceilings], self._deadline, self._order, progress, watcher=watch)
         finally:
             self._rounds = watch.finish()
 

@@ -177,6 +177,8 @@ class Report:
     rows: list[Row] = field(default_factory=list)
     control: list[Control] = field(default_factory=list)
     ceilings: list[Ceiling] = field(default_factory=list)
+    without_ceilings: str | None = None
+    """Why some or all could not be measured."""
     rounds: Rounds | None = None
     seconds_taken: float | None = None
     interrupted: bool = False

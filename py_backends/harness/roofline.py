@@ -96,6 +96,11 @@ class CeilingWorker:
         """Bytes of the largest working set that will be asked for."""
         self._worker: Worker | None = None
 
+    @property
+    def process(self) -> int | None:
+        """The number of its process; None where there is none."""
+        return self._worker.process if self._worker else None
+
     def sample(self, ceiling: TimedCeiling) -> float:
         """One sample of a ceiling; WorkerFailed where that fails."""
         try:
@@ -190,6 +195,16 @@ class Ceilings:
         """End the worker."""
         self._worker.close()
 
+    @property
+    def processes(self) -> list[int]:
+        """The number of their worker's process, where there is one."""
+        return [] if self._worker.process is None else [self._worker.process]
+
+    @property
+    def why_none(self) -> str | None:
+        """Why some or all of them could not be measured, and what would change that; None where nothing was missing."""
+        return "; ".join(filter(None, (self.reason, self.fix))) or None
+
     def roof(self, row: TimedRow) -> Roof | None:
         """The ceilings of a row; None for one that has none."""
         return self._roofs.get(row)
@@ -267,6 +282,9 @@ def ceilings(timed: Sequence[TimedRow], threads: int) -> Ceilings:
         made.take_record()
     except BackendUnavailable as missing:
         made.reason, made.fix = missing.reason, missing.fix
+    except BaseException:  # Ctrl-C, for instance: its worker must not outlive it
+        made.close()
+        raise
     return made
 
 

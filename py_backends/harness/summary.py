@@ -57,8 +57,6 @@ def _judge(groups: Sequence[Group]) -> list[Control]:
             controls.append(_control(group, speedup))
             continue
         row.planned.row.versus = speedup
-        if group.band() is not None and not speedup.converged:
-            add_note(row.planned.row, "its interval is wider than the band: a longer --budget narrows it")
     return controls
 
 

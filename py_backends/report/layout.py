@@ -97,9 +97,12 @@ def disturbance(report: Report) -> str | None:
 
 
 def notes(report: Report) -> list[Remark]:
-    """What the rows that ran have to say, once for each backend, target and note."""
+    """What the rows that ran have to say, once for each backend, target and note; and why there are no ceilings."""
     rows = [row for row in report.rows if row.status not in _NOT_RUN and row.note]
-    return _remarks(report, ((row, row.note or "", None) for row in rows))
+    remarks = _remarks(report, ((row, row.note or "", None) for row in rows))
+    if report.without_ceilings:
+        remarks.append(Remark("ceilings", f"not all were measured: {report.without_ceilings}"))
+    return remarks
 
 
 def verdict(report: Report) -> tuple[str, bool]:
@@ -162,11 +165,18 @@ def _section(group: Sequence[Row], controls: Iterable[Control]) -> Section:
     in_order = sorted(_timed(group, problem.rate), key=lambda timed: (-timed.rate, timed.kernel.median))
     made.timed = [_cells(timed, baseline) for timed in in_order]
     made.footnotes = _footnotes([timed.row for timed in in_order if timed.row.shape != requested])
+    made.footnotes += _not_converged([timed.row for timed in in_order])
     made.footnotes += [_in_words(control) for control in controls if any(_is_for(control, row) for row in group)]
     with_time = {id(timed.row) for timed in in_order}
     others = [row for row in group if row.status not in _NOT_RUN and id(row) not in with_time]
     made.lines = [_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)]
     return made
+
+
+def _not_converged(rows: Iterable[Row]) -> Iterator[str]:
+    names = [f"{row.backend} {row.target}" for row in rows if row.versus and not row.versus.converged]
+    if names:
+        yield f"with more rounds (a longer --budget) these would be known better: {', '.join(dict.fromkeys(names))}"
 
 
 def _is_for(control: Control, row: Row) -> bool:

@@ -1,0 +1,104 @@
+"""Verdicts: right about made-up machines whose truth is known, and never surer than the rounds allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, Ratio, band, ratio, resamples_for, verdicts
+
+ROUNDS, NOISE = 25, 0.02
+
+
+def noisy(generator: np.random.Generator, truth: float, rounds: int = ROUNDS) -> list[float]:
+    """Ratios as a shared machine gives them: about `truth`, with long tails on both sides."""
+    return [truth * math.exp(NOISE * deviation) for deviation in generator.standard_t(3, rounds)]
+
+
+def judged(all_ratios: Sequence[Sequence[float]], width: float | None) -> list[str]:
+    resamples = resamples_for(len(all_ratios))
+    return verdicts([ratio(ratios, resamples) for ratios in all_ratios], [width] * len(all_ratios))
+
+
+class TestBand:
+    def test_holds_about_95_percent_of_normal_ratios(self) -> None:
+        logarithms = np.random.default_rng(1).normal(0, 0.03, 10_000)
+        assert np.mean(np.abs(logarithms) <= math.log1p(band(np.exp(logarithms)) or 0)) == pytest.approx(0.95, abs=0.01)
+
+    def test_few_outliers_do_not_widen_it(self) -> None:
+        quiet = [1.02, 0.98] * 10
+        assert band([*quiet, 3.0, 0.2]) == pytest.approx(band(quiet), rel=0.05)
+
+    def test_a_copy_that_is_always_slower_widens_it(self) -> None:
+        assert (band([0.9] * ROUNDS) or 0) > 0.1
+
+    def test_is_never_narrower_than_what_somebody_cares_for(self) -> None:
+        assert band([1.0001] * ROUNDS) == NARROWEST_BAND
+
+    def test_too_few_rounds_make_none(self) -> None:
+        assert band([1.0] * (LEAST_ROUNDS - 1)) is None
+
+
+class TestRatio:
+    def test_the_interval_holds_the_truth_about_as_often_as_it_says(self) -> None:
+        generator = np.random.default_rng(2)
+        found = [ratio(noisy(generator, 1.3), 999) for _ in range(300)]
+        held = np.mean([(each.low or 0) <= 1.3 <= (each.high or 0) for each in found])
+        assert 0.90 <= held <= 0.99
+
+    def test_the_same_ratios_have_the_same_interval(self) -> None:
+        ratios = noisy(np.random.default_rng(3), 1.0)
+        first, second = ratio(ratios, 999), ratio(ratios, 999)
+        assert (first.median, first.low, first.high) == (second.median, second.low, second.high)
+
+    def test_faster_and_slower_are_treated_alike(self) -> None:
+        ratios = noisy(np.random.default_rng(4), 1.1)
+        found, inverse = ratio(ratios, 9999), ratio([1 / each for each in ratios], 9999)
+        assert found.median == pytest.approx(1 / inverse.median)
+        assert found.low == pytest.approx(1 / (inverse.high or 0), rel=0.01)
+
+    def test_too_few_rounds_have_no_interval(self) -> None:
+        found = ratio([1.0] * (LEAST_ROUNDS - 1), 999)
+        assert (found.median, found.low, found.high) == (1.0, None, None)
+        assert not found.converged(0.5)
+
+    @pytest.mark.parametrize(("half_width", "enough"), [(0.009, True), (0.011, False)])
+    def test_is_narrow_enough_at_half_the_band(self, half_width: float, enough: bool) -> None:
+        found = Ratio(2.0, 2 * math.exp(-half_width), 2 * math.exp(half_width), 9, np.zeros(9))
+        assert found.converged(math.expm1(0.02)) is enough
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize(("truth", "said"), [(1.0, "same"), (1.2, "faster"), (0.8, "slower")])
+    def test_say_what_is_so(self, truth: float, said: str) -> None:
+        generator = np.random.default_rng(5)
+        assert judged([noisy(generator, truth) for _ in range(20)], band(noisy(generator, 1.0))) == [said] * 20
+
+    def test_at_the_edge_of_the_band_nothing_is_clear(self) -> None:
+        generator = np.random.default_rng(6)
+        said = judged([noisy(generator, 1.05) for _ in range(200)], 0.05)
+        assert said.count("unclear") >= 195
+
+    def test_equal_things_are_hardly_ever_told_apart(self) -> None:
+        generator = np.random.default_rng(7)
+        for _ in range(50):
+            said = judged([noisy(generator, 1.0) for _ in range(10)], band(noisy(generator, 1.0)))
+            assert "faster" not in said
+            assert "slower" not in said
+
+    def test_what_is_sure_of_one_row_is_not_of_many(self) -> None:
+        # 19 of 25 rounds lie outside of the band, which one row alone shows by chance in one run of a hundred.
+        ratios = [1.06] * 19 + [1.04] * 6
+        assert judged([ratios], 0.05) == ["faster"]
+        assert judged([ratios] + [[1.049, 1.051] * 12] * 40, 0.05)[0] == "unclear"
+
+    def test_many_rows_that_are_clear_stay_clear(self) -> None:
+        rows = 1000
+        assert judged([[1.2] * ROUNDS] * rows, 0.05) == ["faster"] * rows
+
+    def test_without_a_band_or_rounds_nothing_is_said(self) -> None:
+        assert judged([[2.0] * ROUNDS], None) == ["unclear"]
+        assert judged([[2.0] * (LEAST_ROUNDS - 1)], 0.01) == ["unclear"]
