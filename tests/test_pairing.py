@@ -1,0 +1,182 @@
+"""Rounds on a made-up machine: which rows are paired, what a disturbed round does, and when there are enough."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from py_backends import _discovery
+from py_backends._contract import Target
+from py_backends.harness import watch as watching
+from py_backends.harness.case import Case
+from py_backends.harness.pairing import Group, groups
+from py_backends.harness.plan import PlannedRow
+from py_backends.harness.results import Row
+from py_backends.harness.rounds import TimedRow
+from py_backends.harness.runner import Runner, Sample
+from py_backends.harness.summary import summarise
+from py_backends.harness.watch import Watch
+from py_backends.harness.workers import WorkerFailed
+
+N = 1000
+
+
+@dataclass
+class Sizes:
+    """As much of a case as a figure needs."""
+
+    sizes: tuple[int, ...]
+
+
+def timed(backend: str = "numpy", size: int = N, requested: int = N) -> TimedRow:
+    """A row of vecadd that was found right."""
+    row = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": size}, "ok")
+    planned = PlannedRow(row, _discovery.problem("vecadd"), (requested,), Target("cpu"), None)
+    return TimedRow(planned, cast(Runner, None), cast(Case, Sizes((size,))))
+
+
+def sampled(row: TimedRow, seconds: float, noise: float = 0.01, rounds: int = 30) -> TimedRow:
+    """With samples of so many rounds, of lengths about `seconds`."""
+    generator = np.random.default_rng(hash((row.planned.row.backend, seconds)) % 2**32)
+    for number in range(rounds):
+        kernel = seconds * math.exp(noise * generator.standard_normal())
+        row.samples[number] = Sample(upload=0.0, kernel=kernel, download=0.0, end_to_end=kernel, drain=0.0)
+    return row
+
+
+def group_of(*rows: TimedRow, controls: tuple[float, float] = (1.001, 0.999)) -> Group:
+    """A baseline of one second with controls, and these rows."""
+    baseline = sampled(timed(), 1.0)
+    return Group([baseline, *rows], baseline, [sampled(timed(), seconds) for seconds in controls])
+
+
+class TestPairs:
+    def test_rows_are_grouped_by_what_was_asked_for(self) -> None:
+        rows = [timed(requested=5), timed("avx", size=3, requested=5), timed("avx"), timed()]
+        found = groups(rows)
+        assert [{id(row) for row in group.rows} for group in found] == [
+            {id(rows[0]), id(rows[1])},
+            {id(rows[2]), id(rows[3])},
+        ]
+        assert [group.baseline for group in found] == [rows[0], rows[3]]
+
+    def test_without_its_baseline_nothing_is_compared(self) -> None:
+        alone = sampled(timed("avx"), 0.5)
+        assert summarise(groups([alone])) == []
+        assert alone.planned.row.versus is None
+        assert alone.planned.row.seconds is not None
+
+    def test_rows_and_the_second_control_are_judged_by_the_first(self) -> None:
+        quick, alike = sampled(timed("avx"), 0.5), sampled(timed("openmp"), 1.0005)
+        (control,) = summarise([group_of(quick, alike)])
+        assert (control.kernel, control.dtype, control.shape) == ("vecadd", "float32", {"n": N})
+        assert control.band is not None
+        assert 0.01 <= control.band < 0.06
+        assert (control.second.baseline, control.second.verdict, control.second.rounds) == ("numpy", "same", 30)
+        versus = [row.planned.row.versus for row in (quick, alike)]
+        assert [each and each.verdict for each in versus] == ["faster", "same"]
+        assert versus[0] is not None
+        assert versus[0].speedup == pytest.approx(2, rel=0.02)
+        assert versus[0].converged
+
+    def test_a_second_control_that_is_another_thing_is_seen(self) -> None:
+        (control,) = summarise([group_of(controls=(1.0, 1.5))])
+        assert control.second.verdict == "slower"
+
+    def test_rows_at_another_shape_are_compared_by_rate(self) -> None:
+        small = sampled(timed("python", size=N // 10), 1.0)
+        summarise([group_of(small)])
+        versus = small.planned.row.versus
+        assert versus is not None
+        assert versus.speedup == pytest.approx(0.1, rel=0.02)
+        assert not versus.same_shape
+
+    def test_of_a_failed_control_there_is_no_band(self) -> None:
+        quick = sampled(timed("avx"), 0.5)
+        group = group_of(quick)
+        group.controls[0].failed = WorkerFailed("crashed", "it died")
+        summarise([group])
+        assert quick.planned.row.versus is not None
+        assert quick.planned.row.versus.verdict == "unclear"
+
+    def test_what_went_wrong_since_is_left_out(self) -> None:
+        wrong, right = sampled(timed("avx"), 0.5), sampled(timed("openmp"), 0.5)
+        group = group_of(wrong, right)
+        wrong.planned.row.status = "mismatch"
+        group.keep_right()
+        summarise([group])
+        assert wrong.planned.row.versus is None
+        assert right.planned.row.versus is not None
+
+
+class MadeUpInterference:
+    """Says of each round what it is told to."""
+
+    def __init__(self, seen: Any) -> None:
+        self._seen = iter(seen)
+
+    def begin(self) -> None:
+        pass
+
+    def end(self) -> list[str]:
+        return cast(list[str], next(self._seen))
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, group: Group, seen: Any) -> Watch:
+    monkeypatch.setattr(watching, "Interference", lambda _: MadeUpInterference(seen))
+    return Watch([group], list)
+
+
+def run(watch: Watch, rounds: int) -> int:
+    """Have rounds end one after the other; how many there were when it had enough."""
+    for number in range(rounds):
+        watch.begin()
+        if watch.end(number):
+            return number + 1
+    return rounds
+
+
+class TestWatch:
+    def test_ends_when_every_interval_is_narrow(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5)), itertools.repeat([]))
+        assert run(watcher, 30) == 20
+        assert (watcher.finish().taken, watcher.finish().kept) == (20, 20)
+
+    def test_goes_on_while_one_is_wide(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5, noise=0.3)), itertools.repeat([]))
+        assert run(watcher, 30) == 30
+
+    def test_does_not_wait_for_rows_that_failed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        row = sampled(timed("avx"), 0.5, rounds=3)
+        row.failed = WorkerFailed("crashed", "it died")
+        assert run(watch(monkeypatch, group_of(row), itertools.repeat([])), 30) == 20
+
+    def test_without_a_baseline_the_time_itself_has_to_be_narrow(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for noise, rounds in (0.001, 20), (0.3, 30):
+            (group,) = groups([sampled(timed("avx"), 0.5, noise)])
+            assert run(watch(monkeypatch, group, itertools.repeat([])), 30) == rounds
+
+    def test_disturbed_rounds_are_dropped_whole_and_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        group = group_of(sampled(timed("avx"), 0.5, noise=0.3))
+        watcher = watch(monkeypatch, group, [["steal"], *[[]] * 20, ["others"], ["others", "steal"], *[[]] * 7])
+        run(watcher, 30)
+        rounds = watcher.finish()
+        assert (rounds.taken, rounds.kept, rounds.disturbed) == (30, 27, {"steal": 2, "others": 2})
+        assert all(set(row.samples) == {*range(30)} - {0, 21, 22} for row in group.sampled)
+
+    def test_disturbed_rounds_are_not_among_those_that_suffice(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5)), [*[["others"]] * 5, *[[]] * 25])
+        assert run(watcher, 30) == 25
+
+    def test_where_all_are_disturbed_all_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        group = group_of(sampled(timed("avx"), 0.5))
+        watcher = watch(monkeypatch, group, [*[["others"]] * 25, *[[]] * 5])
+        assert run(watcher, 30) == 30
+        rounds = watcher.finish()
+        assert (rounds.taken, rounds.kept, rounds.disturbed) == (30, 30, {"others": 25})
+        assert all(len(row.samples) == 30 for row in group.sampled)
