@@ -79,10 +79,12 @@ class Gpu(_contract.Device):
             with self._context:
                 configured(tuple(map(min, groups, _MOST_GROUPS)))(*buffers, *sizes)
 
-        return self._recorded(launch) if self.profiled else launch
+        return self.recorded(launch)
 
-    def _recorded(self, launch: Launch) -> Launch:
-        """The launch between two events."""
+    def recorded(self, launch: Launch) -> Launch:
+        """The launch between two events where it will be asked for its time, else as it is."""
+        if not self.profiled:
+            return launch
 
         def between_events(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             with self._context:

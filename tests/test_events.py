@@ -1,0 +1,381 @@
+"""Times by the devices' own events, flushed caches and first launches: that each means what it says."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+import pytest
+from commands import run_command
+from conftest import targets_of
+
+import py_backends as pb
+from py_backends import _caches, _contract, _discovery, numba_cuda
+from py_backends import cuda as cuda_backend
+from py_backends._contract import Array, Buffer, Device, KernelText, Target
+from py_backends.harness import flush as flushing
+from py_backends.harness import worker
+from py_backends.harness.case import Case
+from py_backends.harness.results import Report
+from py_backends.harness.runner import Runner, Sample
+
+FLOAT32 = np.dtype(np.float32)
+SEVERAL_MILLISECONDS = (768, 768, 768)
+
+
+def devices_with_events() -> Iterator[object]:
+    for backend in ("opencl", "sycl"):
+        for target in targets_of(backend):
+            if target.available:
+                mark = getattr(pytest.mark, backend)
+                yield pytest.param((backend, target), id=f"{backend}-{target.name}", marks=mark)
+
+
+@dataclass
+class OnDevice:
+    """A kernel on an opened device, with its buffers."""
+
+    device: Device
+    launch: _contract.Launch
+    buffers: list[Buffer]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, backend: str, target: Target, text: KernelText, sizes: tuple[int, ...], *, profiled: bool) -> OnDevice:
+        device = _discovery.backend(backend).open(target.name, 2)
+        device.profiled = profiled
+        arrays = [np.ones(int(np.prod(shape)), FLOAT32) for shape in text.problem.shapes(sizes)]
+        return cls(device, device.prepare(text, FLOAT32), [device.upload(array) for array in arrays], sizes)
+
+    def run(self) -> tuple[float, float | None]:
+        """Seconds by the clock, and by events."""
+        begin = perf_counter()
+        self.launch(self.buffers, self.sizes)
+        self.device.wait()
+        return perf_counter() - begin, self.device.event_seconds()
+
+
+@pytest.mark.parametrize("where", list(devices_with_events()))
+@pytest.mark.parametrize("variant", ["lecture", "tuned"])
+def test_events_agree_with_the_clock(where: tuple[str, Target], variant: str) -> None:
+    """They lie inside it; and a kernel of milliseconds, several stages or one, is most of what the clock sees."""
+    text = _discovery.kernel_texts("matmul", where[0])[variant]
+    kernel = OnDevice.of(*where, text, SEVERAL_MILLISECONDS, profiled=True)
+    kernel.run()
+    times = [kernel.run() for _ in range(7)]
+    assert all(events is not None and 0 < events <= clock for clock, events in times)
+    assert max((events or 0) / clock for clock, events in times) > 0.3
+
+
+@pytest.mark.parametrize("where", list(devices_with_events()))
+def test_events_span_all_kernels_of_a_launch(where: tuple[str, Target]) -> None:
+    """The time of a launch is longer than that of its last kernel alone, which begins when the others have ended."""
+    text = _discovery.kernel_texts("matmul", where[0])["tuned"]
+    if len(text.stages("CPU").kernels) < 2:
+        pytest.skip("the text has one kernel")
+    kernel = OnDevice.of(*where, text, SEVERAL_MILLISECONDS, profiled=True)
+    _, whole = kernel.run()
+    kept: Any = kernel.device
+    events = kept._of_thread.events
+    assert len(events) == len(text.stages("CPU").kernels)
+    kept._of_thread.events = events[-1:]
+    last = kernel.device.event_seconds()
+    kept._of_thread.events = events[:1]
+    first = kernel.device.event_seconds()
+    assert whole is not None
+    assert last is not None
+    assert first is not None
+    assert whole >= first + last
+
+
+@pytest.mark.parametrize("where", list(devices_with_events()))
+def test_a_device_that_was_not_told_to_keeps_no_times(where: tuple[str, Target]) -> None:
+    text = _discovery.kernel_texts("vecadd", where[0])["lecture"]
+    assert OnDevice.of(*where, text, (1000,), profiled=False).run()[1] is None
+
+
+def test_devices_without_events_are_timed_by_the_clock() -> None:
+    text = _discovery.kernel_texts("vecadd", "numpy")["lecture"]
+    kernel = OnDevice.of("numpy", targets_of("numpy")[0], text, (1000,), profiled=True)
+    assert kernel.run()[1] is None
+    assert worker._medians([worker.Launched(2.0, None)] * 3) == {"kernel": 2.0, "clock": None}
+
+
+def test_both_medians_are_over_the_same_launches() -> None:
+    launches = [worker.Launched(clock, events) for clock, events in ((3.0, 1.0), (5.0, 4.0), (9.0, 2.0))]
+    assert worker._medians(launches) == {"kernel": 2.0, "clock": 5.0}
+
+
+@dataclass
+class FakeCuda:
+    """What CuPy and numba.cuda do, as far as events go: every call, and a clock that ticks with each."""
+
+    calls: list[str] = field(default_factory=list)
+
+    def event(self) -> Any:
+        event = SimpleNamespace(at=0.0)
+
+        def record(*_: object) -> None:
+            self.calls.append("record")
+            event.at = float(len(self.calls))
+
+        event.record = record
+        event.elapsed_time = lambda end: end.at - event.at
+        return event
+
+    def launch(self, buffers: Any, sizes: Any) -> None:
+        self.calls.append("launch")
+
+
+class Anything:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing to leave."""
+
+
+def fake_gpu(kind: str, cuda: FakeCuda, *, profiled: bool) -> tuple[Any, Any]:
+    """A GPU of a backend without its library, and its launch."""
+    gpu: Any
+    if kind == "cupy":
+        gpu = object.__new__(cuda_backend.Gpu)
+        events = SimpleNamespace(Event=cuda.event, get_elapsed_time=lambda begin, end: end.at - begin.at)
+        gpu._cupy, gpu._gpu = SimpleNamespace(cuda=events), Anything()
+    else:
+        gpu = object.__new__(numba_cuda.Gpu)
+        gpu._cuda, gpu._context, gpu._stream = SimpleNamespace(event=cuda.event), Anything(), object()
+    gpu._of_thread, gpu.profiled = threading.local(), profiled
+    return gpu, gpu.recorded(cuda.launch)
+
+
+@pytest.mark.parametrize("kind", ["cupy", "numba"])
+class TestOfGpus:
+    """There may be no GPU at hand: the calls, on a stand-in."""
+
+    def test_events_stand_around_the_launch(self, kind: str) -> None:
+        cuda = FakeCuda()
+        gpu, launch = fake_gpu(kind, cuda, profiled=True)
+        launch([], [])
+        assert cuda.calls == ["record", "launch", "record"]
+        assert gpu.event_seconds() == 0.002, "milliseconds, of which two ticks passed"
+
+    def test_a_launch_that_nobody_times_is_left_as_it_is(self, kind: str) -> None:
+        cuda = FakeCuda()
+        gpu, launch = fake_gpu(kind, cuda, profiled=False)
+        launch([], [])
+        assert cuda.calls == ["launch"]
+        assert gpu.event_seconds() is None
+
+    def test_a_gpu_is_not_the_cpu(self, kind: str) -> None:
+        gpu, _ = fake_gpu(kind, FakeCuda(), profiled=False)
+        assert (gpu.on_cpu, gpu.obeys_threads) == (False, True)
+
+
+@pytest.mark.opencl
+def test_a_device_that_uses_all_threads_does_not_obey(monkeypatch: pytest.MonkeyPatch) -> None:
+    from py_backends import opencl
+
+    found = next(device for name, device in opencl._devices().items() if name in {"intel-cpu", "pocl"})
+    device = opencl.OpenClDevice(found, found.max_compute_units)
+    assert (device.on_cpu, device.obeys_threads) == (True, True)
+    monkeypatch.setattr(device._cl, "device_partition_property", SimpleNamespace(BY_COUNTS=-1))
+    device._part(found, 1)
+    assert not device.obeys_threads
+    assert device.note
+
+
+@dataclass
+class FakeDevice:
+    """Remembers what was uploaded to it."""
+
+    on_cpu: bool
+    uploaded: list[int] = field(default_factory=list)
+
+    def upload(self, array: Array) -> Array:
+        self.uploaded.append(array.nbytes)
+        return array
+
+    def release(self, buffer: Buffer) -> None:
+        self.uploaded.append(-buffer.nbytes)
+
+
+class TestFlush:
+    @pytest.mark.parametrize(
+        ("last", "second", "cpus", "written"),
+        [
+            (2**23, 2**18, 2, 2**24),
+            (2**40, 2**20, 2, flushing.MOST_BYTES),
+            (2**20, 2**20, 4, 4 * 2**21),
+        ],
+        ids=["twice the last level", "up to a limit", "twice what each CPU has for itself"],
+    )
+    def test_writes_enough(
+        self, monkeypatch: pytest.MonkeyPatch, last: int, second: int, cpus: int, written: int
+    ) -> None:
+        parts: list[tuple[int, int]] = []
+        monkeypatch.setattr(_caches, "last_level_cache", lambda: last)
+        monkeypatch.setattr(_caches, "second_level_cache", lambda: second)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
+        monkeypatch.setattr(flushing, "_overwrite", lambda memory, cpu: parts.append((memory.nbytes, cpu)))
+        assert flushing.flush(as_device(FakeDevice(on_cpu=True))) == written
+        assert sorted(parts, key=lambda part: part[1]) == [(written // cpus, cpu) for cpu in range(cpus)]
+
+    def test_writes_every_line_on_the_cpu_that_it_is_told(self) -> None:
+        memory = np.zeros((1000, 64 // 8), np.uint64)
+        seen: list[set[int]] = []
+
+        def overwrite() -> None:
+            flushing._overwrite(memory, cpu)
+            seen.append(os.sched_getaffinity(0))
+
+        before = os.sched_getaffinity(0)
+        cpu = max(before)
+        thread = threading.Thread(target=overwrite)
+        thread.start()
+        thread.join()
+        assert (memory.max(axis=1) > 0).all()
+        assert seen == [{cpu}]
+        assert os.sched_getaffinity(0) == before, "the caller's stays as it was"
+
+    def test_other_devices_are_written_to_as_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(flushing, "MOST_BYTES", 2**20)
+        host, gpu = FakeDevice(on_cpu=True), FakeDevice(on_cpu=False)
+        written = flushing.flush(as_device(host))
+        assert flushing.flush(as_device(gpu)) == 2 * written
+        assert (host.uploaded, gpu.uploaded) == ([], [written, -written])
+
+
+def as_device(fake: Any) -> Device:
+    device: Device = fake
+    return device
+
+
+class Recorder(_contract.HostDevice):
+    """NumPy's device, which writes down when it launches."""
+
+    def __init__(self, log: list[str]) -> None:
+        self._log = log
+        self._device = _discovery.backend("numpy").open("cpu", 1)
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> _contract.Launch:
+        launch = self._device.prepare(text, dtype)
+
+        def logged(buffers: Any, sizes: Any) -> None:
+            self._log.append("launch")
+            launch(buffers, sizes)
+
+        return logged
+
+    def upload(self, array: Array) -> Buffer:
+        self._log.append("upload")
+        return array
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_cold_sample_flushes_before_its_one_launch(monkeypatch: pytest.MonkeyPatch, cold: bool) -> None:
+    log: list[str] = []
+    session, case = session_on(Recorder(log))
+    monkeypatch.setattr(worker, "flush", lambda _: log.append("flush"))
+    hot = {"warm_up": 0 if cold else 2, "repetitions": 0 if cold else 3}
+    session.sample([], 0, "vecadd", "lecture", "float32", **hot, poisoned=False, cold=cold)
+    expected = ["flush", "upload", "upload", "flush", "launch"] if cold else ["upload"] * 2 + ["launch"] * 2
+    assert log[: len(expected)] == expected
+    assert log.count("launch") == (1 if cold else 2 + 1 + 3)
+    case.close()
+
+
+def test_flushing_is_in_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that moves by a day for each flush, and else not at all."""
+    now = [0.0]
+    session, case = session_on(Recorder([]))
+    monkeypatch.setattr(worker, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(worker, "flush", lambda _: now.__setitem__(0, now[0] + 86_400))
+    figures = session.sample([], 0, "vecadd", "lecture", "float32", warm_up=0, repetitions=0, poisoned=False, cold=True)
+    assert now[0] == 2 * 86_400
+    assert {name: value for name, value in figures.items() if value} == {}
+    case.close()
+
+
+def session_on(device: Device) -> tuple[worker.Session, Case]:
+    """What a worker holds, in this process, with a case number 0 of vecadd."""
+    case = Case(_discovery.problem("vecadd"), (1000,), FLOAT32, seed=1)
+    session = worker.Session()
+    session._device, session._backend = device, "numpy"
+    session.prepare([], "vecadd", "lecture", "float32")
+    session.load(case.descriptors, 0, list(case.sizes), case.elements, case.guard, "float32")
+    return session, case
+
+
+def test_a_runner_of_cold_samples_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+    times: dict[str, Any] = {
+        "upload": 0.0,
+        "kernel": 1.0,
+        "download": 0.0,
+        "end_to_end": 1.0,
+        "drain": 0.0,
+        "clock": None,
+    }
+
+    def ask(*_: object, **arguments: Any) -> dict[str, Any]:
+        asked.append(arguments)
+        return times
+
+    monkeypatch.setattr(Runner, "_ask", ask)
+    monkeypatch.setattr(Runner, "_ready", lambda *_: None)
+    case = Case(_discovery.problem("vecadd"), (10,), FLOAT32, seed=1)
+    text = _discovery.kernel_texts("vecadd", "numpy")["lecture"]
+    for cold in (True, False):
+        sample = Runner("numpy", Target("cpu"), 1, cold=cold).sample(text, case, warm_up=3, repetitions=7)
+        assert sample == Sample(**times)
+    assert [(each["cold"], each["warm_up"], each["repetitions"]) for each in asked] == [(True, 0, 0), (False, 3, 7)]
+    case.close()
+
+
+@pytest.mark.parametrize(
+    "backend", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("numpy", "sycl")]
+)
+def test_the_first_launch_has_the_compilation_in_it(runner: Callable[[str, Target], Runner], backend: str) -> None:
+    text = _discovery.kernel_texts("vecadd", backend)["lecture"]
+    case = Case(text.problem, (4096,), FLOAT32, seed=1)
+    target = next(target for target in targets_of(backend) if target.available)
+    prepared = runner(backend, target).prepare(text, case)
+    assert prepared.first_launch is not None
+    assert prepared.first_launch >= prepared.seconds > 0
+    assert runner(backend, target).prepare(text, case) is prepared, "there is one first launch"
+    case.close()
+
+
+@pytest.mark.opencl
+def test_cold_and_by_events_through_the_command_line(tmp_path: Path) -> None:
+    results = tmp_path / "results.json"
+    run = run_command(
+        *("compare", "--cache", "cold", "--kernel", "vecadd", "--backend", "numpy,opencl", "--shape", "vecadd=1009"),
+        *("--budget", "3", "--json", results),
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    report = Report.read(results)
+    assert report.settings["cache"] == "cold"
+    by_events = {row.backend: row.seconds.clock is not None for row in report.rows if row.seconds}
+    assert by_events == {"numpy": False, "opencl": True}
+    for row in report.rows:
+        assert row.seconds is not None
+        assert row.seconds.first_launch is not None
+        assert row.seconds.prepare is not None
+        assert row.seconds.first_launch >= row.seconds.prepare
+
+
+def test_an_unknown_state_of_the_caches_is_refused() -> None:
+    run = run_command("compare", "--cache", "warm")
+    assert run.returncode == 2
+    assert "'hot', 'cold'" in run.stderr
+    with pytest.raises(ValueError, match="cache must be hot or cold, not 'warm'"):
+        pb.compare(cache="warm")
