@@ -34,6 +34,8 @@ class Backend(_contract.Backend):
     def targets(self) -> list[Target]:
         if FAULT == "dies_when_probed":
             os.kill(os.getpid(), signal.SIGSEGV)
+        if FAULT == "hangs_when_probed":
+            time.sleep(3600)
         return [Target("cpu", device="a wrong one")]
 
     def open(self, target: str, threads: int) -> _contract.Device:
@@ -44,7 +46,12 @@ class Backend(_contract.Backend):
         return WrongQueue() if FAULT in QUEUE_FAULTS else Wrong()
 
 
-QUEUE_FAULTS = {"waits_not_on_its_queue", "finds_old_results_in_its_memory", "breaks_its_device"}
+QUEUE_FAULTS = {
+    "waits_not_on_its_queue",
+    "finds_old_results_in_its_memory",
+    "breaks_its_device",
+    "computes_while_nobody_looks",
+}
 
 
 class WrongQueue(_contract.Device):
@@ -66,7 +73,9 @@ class WrongQueue(_contract.Device):
             if FAULT == "breaks_its_device" and (text.kernel == "matmul" or self._launches > 1000):
                 self._launches = 1000
                 raise RuntimeError("an illegal address\nwas reached")
-            if FAULT != "finds_old_results_in_its_memory" or self._launches < 20:
+            if FAULT == "computes_while_nobody_looks":  # but when its result is fetched, however often it was launched
+                self._compute = lambda: run(buffers, sizes)
+            elif FAULT != "finds_old_results_in_its_memory" or self._launches < 20:
                 self._last = self._queue.submit(run, buffers, sizes)
 
         return launch
@@ -81,10 +90,12 @@ class WrongQueue(_contract.Device):
         return self._free.pop(fitting[-1]) if fitting else np.empty_like(array)
 
     def wait(self) -> None:
-        if FAULT != "waits_not_on_its_queue":
+        if FAULT not in ("waits_not_on_its_queue", "computes_while_nobody_looks"):
             self._last.result()
 
     def download(self, buffer: Buffer, array: Array) -> None:
+        if FAULT == "computes_while_nobody_looks":
+            self._last = self._queue.submit(self._compute)
         self._last.result()
         array[...] = buffer
 

@@ -14,7 +14,6 @@ Everything runs in the calling process, on threads of OpenMP: ask from a process
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from itertools import pairwise
 from time import perf_counter
@@ -41,11 +40,13 @@ _PARTS = 8
 """A sample is the best of so many parts: what disturbs one of them is no property of the machine."""
 _PART_SECONDS = 0.001
 """Of one part, in which starting and joining threads takes a few microseconds."""
+_WARM_UP = 0.003
+"""Seconds of passes that come before and do not count: who was stopped finds the caches full of others' data."""
 _PART_BYTES = 2**24
 """Of one part of a larger working set: about as long, since memory moves some ten bytes a nanosecond."""
 _REVISITED = 2**28
-"""Bytes of the largest working set that a sample goes over in whole, and once more before. Of a larger one a sample
-takes the parts that come next, which no cache holds any more."""
+"""Bytes of the largest working set that a sample goes over in whole, after a pass that warms the caches. Of a larger
+one it takes the parts that come next, which few caches still hold."""
 _PAGE = 4096
 _STAGGER = 1408
 """Bytes by which vectors lie apart beyond whole pages: where the addresses of a load and a store before it agree in
@@ -131,7 +132,7 @@ class Bandwidth:
         self._kernel = _kernel(_KERNELS[kind], dtype, instruction_set)
         self._threads = threads
         vectors = 1 if kind == READS else 3
-        self._bytes_of_one: int = vectors * dtype.itemsize
+        self._bytes_of_one = vectors * dtype.itemsize
         elements = max(1, round(working_set / self._bytes_of_one))
         self.bytes = elements * self._bytes_of_one
         self._vectors = (block or Block(self.bytes)).vectors(kind, dtype, elements)
@@ -146,24 +147,29 @@ class Bandwidth:
 
     def sample(self) -> float:
         """The rate of the best of several parts, where caches hold what they would after many passes."""
-        repetitions, parts = 1, max(_PARTS, len(self._windows))
         if self.bytes > _REVISITED:
-            parts = _PARTS
+            rates = [self._part() for _ in range(_PARTS)]
         else:
-            self.bytes_per_second()  # who was stopped finds the caches full of others' data
-        if len(self._windows) == 1:
-            repetitions = math.ceil(_PART_SECONDS * self._per_second / self.bytes)
-        rates = [self._part(repetitions) for _ in range(parts)]
+            self._passes(_WARM_UP)
+            rates = self._passes(_PARTS * _PART_SECONDS)
         self._per_second = max(rates)
         return self._per_second
 
-    def _part(self, repetitions: int) -> float:
-        """The rate over the next part."""
+    def _passes(self, seconds: float) -> list[float]:
+        """The rates of all parts of one pass, and of further passes until so many seconds are over."""
+        rates: list[float] = []
+        end = perf_counter() + seconds
+        while not rates or perf_counter() < end:
+            rates += [self._part() for _ in self._windows]
+        return rates
+
+    def _part(self) -> float:
+        """The rate over the next part, gone over again and again where it is small."""
         window = self._windows[self._next]
         self._next = (self._next + 1) % len(self._windows)
-        elements = window.stop - window.start
-        moved = repetitions * self._bytes_of_one * elements
-        return moved / self._run(window, repetitions)
+        moved = (window.stop - window.start) * self._bytes_of_one
+        repetitions = max(1, round(_PART_SECONDS * self._per_second / moved)) if len(self._windows) == 1 else 1
+        return float(repetitions * moved / self._run(window, repetitions))
 
     def _run(self, window: slice, repetitions: int) -> float:
         arrays = [vector[window] for vector in self._vectors]

@@ -1,0 +1,255 @@
+"""Percentages of ceilings, from made-up samples; and which ceilings rows need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from py_backends import _discovery
+from py_backends._contract import BackendUnavailable, KernelText
+from py_backends.harness import roofline
+from py_backends.harness.ceilings import READS, STORED, STREAMED
+from py_backends.harness.results import Row
+from py_backends.harness.roofline import MULTIPLY_ADDS, Ceilings, Roof, TimedCeiling, judge
+from py_backends.harness.rounds import TimedRow
+from py_backends.harness.runner import Prepared
+from py_backends.harness.workers import WorkerFailed
+
+ROUNDS = 8
+
+
+def timed(
+    kernel: str,
+    sizes: tuple[int, ...],
+    seconds: list[float] | float = 1.0,
+    dtype: str = "float32",
+    prepared: Prepared | WorkerFailed | None = None,
+) -> TimedRow:
+    """A row with these kernel times, as it is after its rounds."""
+
+    def prepare(*_: object) -> Prepared:
+        if isinstance(prepared, WorkerFailed):
+            raise prepared
+        return prepared or Prepared(0.0, None)
+
+    problem = _discovery.problem(kernel)
+    planned = SimpleNamespace(
+        row=Row(kernel, "one", "cpu", "tuned", dtype, {}, "ok"),
+        problem=problem,
+        text=KernelText(problem, "tuned", "one", Path()),
+        dtype=np.dtype(dtype),
+    )
+    times = [seconds] * ROUNDS if isinstance(seconds, float) else seconds
+    samples: dict[int, Any] = {number: SimpleNamespace(kernel=each) for number, each in enumerate(times)}
+    runner, case = SimpleNamespace(prepare=prepare), SimpleNamespace(sizes=sizes)
+    return TimedRow(planned, runner, case, samples=samples)  # type: ignore[arg-type]
+
+
+def ceiling(kind: str, rates: list[float] | float, working_set: int | None = None) -> TimedCeiling:
+    """A ceiling with these samples."""
+    made = TimedCeiling(kind, "float32", "avx2", 2, working_set, roofline.CeilingWorker())
+    made.samples.update(enumerate([rates] * ROUNDS if isinstance(rates, float) else rates))
+    return made
+
+
+def judged(row: TimedRow, flops: int, moved: int, *ceilings: TimedCeiling, more: float = 1.0) -> Row:
+    """The row, once judged by a roof of these ceilings, the peak first."""
+    peak, *bandwidths = ceilings
+    found = Ceilings(2)
+    found._roofs[row] = Roof(flops, moved, peak, tuple(bandwidths), more)
+    judge([row], found)
+    return row.planned.row
+
+
+PEAK, MEMORY = ceiling(MULTIPLY_ADDS, 100.0), ceiling(STORED, 10.0, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("flops", "moved", "percent"),
+    [
+        (50, 1, 50.0),  # 50 operations at 100 a second take half a second at least
+        (1, 8, 80.0),  # 8 bytes at 10 a second
+        (60, 6, 60.0),  # where the roof has its edge
+        (0, 7, 70.0),  # nothing is computed, and something moved
+    ],
+)
+def test_the_percentage_is_that_of_the_lower_roof(flops: int, moved: int, percent: float) -> None:
+    row = judged(timed("vecadd", (1,)), flops, moved, PEAK, MEMORY)
+    assert row.percent_of_ceiling == pytest.approx(percent)
+    assert (row.status, row.reason) == ("ok", None)
+
+
+def test_the_best_bandwidth_of_a_round_counts() -> None:
+    streamed = ceiling(STREAMED, 20.0, 10**6)
+    assert judged(timed("vecadd", (1,)), 1, 8, PEAK, MEMORY, streamed).percent_of_ceiling == pytest.approx(40)
+
+
+def test_what_slows_a_whole_round_cancels() -> None:
+    drift = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
+    slower = ceiling(MULTIPLY_ADDS, [100 / each for each in drift])
+    row = judged(timed("matmul", (1, 1, 1), [2 * each for each in drift]), 50, 1, slower, MEMORY)
+    assert row.percent_of_ceiling == pytest.approx(25)
+
+
+def test_rounds_that_only_one_of_them_has_do_not_count() -> None:
+    peak = ceiling(MULTIPLY_ADDS, [100.0, 100.0])
+    row = judged(timed("matmul", (1, 1, 1), [1.0, 1.0, 0.001]), 50, 1, peak, MEMORY)
+    assert row.percent_of_ceiling == pytest.approx(50)
+    nothing = judged(timed("matmul", (1, 1, 1)), 50, 1, ceiling(MULTIPLY_ADDS, []), MEMORY)
+    assert (nothing.percent_of_ceiling, nothing.status) == (None, "ok")
+
+
+def test_more_cpus_than_threads_have_a_higher_ceiling() -> None:
+    assert judged(timed("vecadd", (1,)), 50, 1, PEAK, MEMORY, more=4.0).percent_of_ceiling == pytest.approx(12.5)
+
+
+@pytest.mark.parametrize("rounds", [1, 5, ROUNDS])
+@pytest.mark.parametrize("kernel", [0.0, 1e-6, 0.4])
+def test_a_figure_above_the_ceiling_is_impossible(rounds: int, kernel: float) -> None:
+    row = judged(timed("matmul", (1, 1, 1), [kernel] * rounds), 50, 1, PEAK, MEMORY)
+    assert row.status == "impossible"
+    assert row.reason is not None
+    assert "this machine needs 0.5 s at least for 50 operations on 1 bytes" in row.reason
+
+
+def test_a_figure_within_the_margin_is_none() -> None:
+    just_below = 0.5 / (1 + roofline.MARGIN) * 1.001
+    row = judged(timed("matmul", (1, 1, 1), just_below), 50, 1, PEAK, MEMORY)
+    assert (row.status, round(row.percent_of_ceiling or 0)) == ("ok", round(100 * (1 + roofline.MARGIN)))
+
+
+def test_a_median_above_the_ceiling_must_be_sure() -> None:
+    uncertain = judged(timed("matmul", (1, 1, 1), [0.1] * 5 + [0.6] * 3), 50, 1, PEAK, MEMORY)
+    assert (uncertain.status, uncertain.percent_of_ceiling) == ("ok", pytest.approx(500))
+
+
+def test_a_ceiling_that_was_disturbed_condemns_no_row() -> None:
+    disturbed = ceiling(MULTIPLY_ADDS, [50.0] * (ROUNDS - 1) + [100.0])
+    row = judged(timed("matmul", (1, 1, 1), 0.55), 50, 1, disturbed, MEMORY)
+    assert (row.status, row.percent_of_ceiling) == ("ok", pytest.approx(100 / 0.55))
+
+
+def test_a_row_that_is_not_right_is_not_judged() -> None:
+    row = timed("matmul", (1, 1, 1), 1e-6)
+    row.planned.row.status = "mismatch"
+    assert (judged(row, 50, 1, PEAK, MEMORY).status, row.planned.row.percent_of_ceiling) == ("mismatch", None)
+
+
+class TestNeeded:
+    """Which ceilings a set of rows needs."""
+
+    @pytest.fixture(autouse=True)
+    def _one_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(roofline, "instruction_sets", lambda: ["avx2", "sse"])
+        monkeypatch.setattr(roofline._caches, "first_level_cache", lambda: 2**15)
+        monkeypatch.setattr(roofline.machine, "cpus", lambda: 4)
+        monkeypatch.setattr(roofline.machine, "free_memory", lambda: 2**40)
+        monkeypatch.setattr(roofline.CeilingWorker, "sample", lambda *_: 1e9)
+
+    def needed(self, *rows: TimedRow, threads: int = 2) -> set[tuple[str, str, int | None]]:
+        return {(each.kind, each.dtype, each.working_set) for each in roofline.ceilings(rows, threads)}
+
+    def test_one_peak_a_dtype_and_two_bandwidths_a_working_set(self) -> None:
+        rows = [timed("vecadd", (10**6,)), timed("vecadd", (10**6,)), timed("vecadd", (10**6,), dtype="float64")]
+        assert self.needed(*rows) == {
+            (MULTIPLY_ADDS, "float32", None),
+            (STREAMED, "float32", 12 * 10**6),
+            (STORED, "float32", 12 * 10**6),
+            (MULTIPLY_ADDS, "float64", None),
+            (STREAMED, "float64", 24 * 10**6),
+            (STORED, "float64", 24 * 10**6),
+        }
+
+    def test_small_working_sets_share_that_of_the_first_level_of_caches(self) -> None:
+        found = self.needed(timed("vecadd", (1,)), timed("vecadd", (1000,)))
+        assert {size for _, _, size in found} == {None, 2 * 2**14}
+
+    def test_vast_ones_have_a_limit(self) -> None:
+        found = self.needed(timed("vecadd", (2**29,)), timed("vecadd", (2**30,)))
+        assert {size for _, _, size in found} == {None, roofline.LARGEST_WORKING_SET}
+
+    def test_a_row_that_mostly_reads_may_come_near_to_what_reading_reaches(self) -> None:
+        assert READS in {kind for kind, _, _ in self.needed(timed("matmul", (1, 500, 500)))}
+        for sizes in (500, 500, 500), (500, 500, 1):
+            assert READS not in {kind for kind, _, _ in self.needed(timed("matmul", sizes))}
+
+    @pytest.mark.parametrize("sizes", [(0, 5, 5), (5, 5, 0)])
+    def test_a_row_without_work_has_none(self, sizes: tuple[int, ...]) -> None:
+        row = timed("matmul", sizes)
+        found = roofline.ceilings([row], 2)
+        assert list(found) == []
+        assert judge([row], found) == []
+        assert row.planned.row.percent_of_ceiling is None
+
+    def test_a_row_on_another_device_has_none(self) -> None:
+        assert self.needed(timed("vecadd", (9,), prepared=Prepared(0.0, None, on_cpu=False))) == set()
+
+    def test_a_row_whose_worker_died_has_none(self) -> None:
+        assert self.needed(timed("vecadd", (9,), prepared=WorkerFailed("crashed", "it went"))) == set()
+
+    def test_who_does_not_keep_to_threads_has_the_ceiling_of_all_cpus(self) -> None:
+        free, bound = timed("vecadd", (9,), prepared=Prepared(0.0, None, obeys_threads=False)), timed("vecadd", (9,))
+        found = roofline.ceilings([free, bound], 2)
+        assert [roof.more for row in (free, bound) if (roof := found.roof(row))] == [2.0, 1.0]
+
+    def test_more_threads_than_cpus_measure_nothing_better(self) -> None:
+        assert {each.threads for each in roofline.ceilings([timed("vecadd", (9,))], 64)} == {4}
+
+    def test_the_results_have_every_instruction_set_and_memory_in_and_out_of_caches(self) -> None:
+        row = timed("vecadd", (10**6,))
+        found = roofline.ceilings([row], 2)
+        for each in found:
+            each.samples[0] = 2e9
+        record = judge([row], found)
+        assert {each.instruction_set for each in record if each.kind == MULTIPLY_ADDS} == {"avx2", "sse"}
+        for kind in STREAMED, STORED:
+            assert sorted(each.working_set_bytes or 0 for each in record if each.kind == kind) == [
+                2 * 2**14,
+                12 * 10**6,
+                2**28,
+            ]
+        assert {each.unit for each in record} == {"gflops", "gbytes_per_second"}
+        in_rounds = {each.summary() for each in found}
+        assert {each.rate for each in in_rounds} == {2.0}
+        assert {(each.rate, each.low, each.high) for each in record if each not in in_rounds} == {(1.0, 1.0, 1.0)}
+
+    def test_without_what_is_compiled_there_are_none_and_a_sentence_says_why(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def missing() -> list[str]:
+            raise BackendUnavailable("its extension module has not been built", "make")
+
+        monkeypatch.setattr(roofline, "instruction_sets", missing)
+        row = timed("vecadd", (9,))
+        found = roofline.ceilings([row], 2)
+        assert (list(found), judge([row], found)) == ([], [])
+        assert found.why_none == "its extension module has not been built; make"
+        assert (row.planned.row.status, row.planned.row.percent_of_ceiling) == ("ok", None)
+
+    def test_a_worker_that_fails_leaves_rows_without_and_says_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fails(*_: object) -> float:
+            raise WorkerFailed("crashed", "the worker was ended by SIGILL")
+
+        monkeypatch.setattr(roofline.CeilingWorker, "sample", fails)
+        row = timed("vecadd", (9,))
+        found = roofline.ceilings([row], 2)
+        assert judge([row], found) == []
+        assert (found.why_none, row.planned.row.percent_of_ceiling) == ("the worker was ended by SIGILL", None)
+
+
+def test_the_worker_measures_every_kind() -> None:
+    try:
+        roofline.instruction_sets()
+    except BackendUnavailable as missing:
+        pytest.skip(missing.reason)
+    with roofline.ceilings([timed("vecadd", (1000,)), timed("matmul", (1, 99, 99))], 2) as found:
+        assert found.why_none is None
+        assert len(found.processes) == 1
+        for each in found:
+            each.samples[0] = each.sample()
+            assert each.samples[0] > 1e6
+    assert found.processes == []
