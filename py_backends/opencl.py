@@ -83,7 +83,8 @@ class OpenClDevice(_contract.Device):
                 items = tuple(count * width for count, width in zip(groups, work_items.group, strict=True))
                 kernel.set_args(*arguments)
                 events.append(self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, work_items.group))
-            self._of_thread.events = events
+            if self.profiled:  # an event keeps what its command has used
+                self._of_thread.events = events
             # Else Intel's runtime begins only with the wait, and at times on the waiting thread alone.
             self._queue.flush()
 

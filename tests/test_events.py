@@ -92,7 +92,7 @@ def test_events_span_all_kernels_of_a_launch(where: tuple[str, Target]) -> None:
     assert whole is not None
     assert last is not None
     assert first is not None
-    assert whole >= first + last
+    assert whole >= (first + last) * (1 - 1e-9)  # they may touch, and sums are rounded
 
 
 @pytest.mark.parametrize("where", list(devices_with_events()))
