@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import io
 import math
 import os
@@ -15,12 +16,13 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from py_backends import __version__
+from py_backends.harness.interruption import interruptible, let_go
 
 if TYPE_CHECKING:
     from py_backends._contract import KernelText
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _LARGEST_SIZE = 2**40
+_NOBODY_LOOKS = {errno.EPIPE: 1, errno.EIO: 130}
+"""Exit codes where the reader of a pipe, `head` for instance, has seen enough, and where the terminal was closed."""
 
 
 class UsageError(Exception):
@@ -56,13 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         commands[options.command].error(f"unknown arguments: {shlex.join(unknown)}")
     options.line = shlex.join(["py-backends", *arguments])
     try:
-        code: int = options.run(options)
-        sys.stdout.flush()
+        with interruptible():
+            code: int = options.run(options)
+            sys.stdout.flush()
     except UsageError as error:
         commands[options.command].error(str(error))
-    except BrokenPipeError:  # the reader of the pipe, `head` for instance, has seen enough
+    except OSError as error:
+        if error.errno not in _NOBODY_LOOKS:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return _NOBODY_LOOKS[error.errno]
     except KeyboardInterrupt:
         return 130
     return code
@@ -95,6 +102,7 @@ def compare(options: argparse.Namespace) -> int:
             command=options.line,
         )
     written = _write_results(report, options)
+    let_go()
     with table.output() as out:
         table.print_report(report, out)
     return report.exit_code() if written else report.exit_code() or 1
@@ -394,14 +402,19 @@ def _progress() -> Iterator[Progress | None]:
     from rich.progress import Progress as Bar
 
     columns = (BarColumn(24), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("", total=1.0)
 
-        class Shown:
-            def update(self, done: float, total: float, text: str) -> None:
-                bar.update(task, completed=done, total=total, description=text)
+    class Shown:
+        def update(self, done: float, total: float, text: str) -> None:
+            bar.update(task, completed=done, total=total, description=text)
 
+    bar.start()
+    try:
         yield Shown()
+    finally:
+        with suppress(OSError):  # where the terminal was closed, results are still to be written
+            bar.stop()
 
 
 if __name__ == "__main__":

@@ -5,20 +5,13 @@ All through the command line, on workers of backends that end on purpose (tests/
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
 import sys
-import time
-import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
-from commands import CLONE, LONGEST, copy_clone, environment
+from commands import CLONE, LONGEST, copy_clone
+from started import Ended, Started
 
 from py_backends.harness.results import FAILURES
 
@@ -58,91 +51,13 @@ from py_backends.__main__ import main
 workers.ANSWER_WITHIN = float(sys.argv.pop(1))
 sys.exit(main())
 """
-_MARK = "PY_BACKENDS_TEST_RUN"
 
 
-@dataclass
-class Run:
-    """A finished comparison, and what it had in use while it ran.
-
-    memory: its shared memory, as (device, inode) of every file in memory that a process of it held.
-    """
-
-    code: int
-    errors: str
-    seconds: float
-    results: Any
-    mark: str
-    processes: set[int] = field(default_factory=set)
-    memory: set[tuple[int, int]] = field(default_factory=set)
-
-    @property
-    def rows(self) -> dict[str, Any]:
-        return {row["backend"]: row for row in self.results["rows"]}
-
-
-def compare(clone: Path, *options: str) -> Run:
+def compare(clone: Path, *options: str) -> Ended:
     """Run `compare` in a clone to its end, watching its processes and their shared memory."""
-    path, mark = clone / "results.json", uuid.uuid4().hex
-    command = [sys.executable, "-c", WITH_PATIENCE, "3", "compare", *options, "--json", str(path)]
-    begin = time.monotonic()
-    run = Run(-1, "", 0.0, None, mark)
-    with subprocess.Popen(
-        command,
-        cwd=clone,
-        env=environment(**{_MARK: mark}),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        while process.poll() is None and time.monotonic() - begin < LONGEST:
-            look(run)
-            time.sleep(0.1)
-        process.kill()
-        run.errors = process.stderr.read() if process.stderr else ""
-    run.code, run.seconds = process.returncode, time.monotonic() - begin
-    run.results = json.loads(path.read_text())
-    return run
-
-
-def look(run: Run) -> None:
-    """Note which processes the run has, and what shared memory they hold."""
-    for process in of_run(run.mark):
-        run.processes.add(process.pid)
-        run.memory |= set(memory_of(process.pid))
-
-
-def of_run(mark: str) -> Iterator[psutil.Process]:
-    """Every process that was started by a run, whoever is its parent by now."""
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                yield process
-        except psutil.Error:  # it has ended, or is somebody else's
-            continue
-
-
-def memory_of(pid: int) -> Iterator[tuple[int, int]]:
-    """The harness's shared memory that a process holds open or has mapped."""
-    for folder in ("fd", "map_files"):
-        try:
-            for link in Path(f"/proc/{pid}/{folder}").iterdir():
-                if str(link.readlink()).startswith("/memfd:py-backends"):
-                    found = link.stat()
-                    yield found.st_dev, found.st_ino
-        except OSError:  # it has ended, or is somebody else's
-            continue
-
-
-def assert_nothing_is_left(run: Run) -> None:
-    """No process of a run, and of its memory nothing in any process of the system."""
-    deadline = time.monotonic() + 10  # who gets SIGKILL from the system ends soon, not at once
-    while (alive := list(of_run(run.mark))) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [(process.pid, process.cmdline()) for process in alive]
-    assert run.processes
-    assert run.memory, "it was never seen with any, which shows nothing"
-    assert not [pid for pid in psutil.pids() if run.memory & set(memory_of(pid))]
+    path = clone / "results.json"
+    run = Started([sys.executable, "-c", WITH_PATIENCE, "3", "compare", *options, "--json", str(path)], cwd=clone)
+    return run.end(path)
 
 
 @pytest.fixture(scope="module")
@@ -160,17 +75,17 @@ OPTIONS = ("--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "12", "--b
 
 
 @pytest.fixture(scope="module")
-def deadly(clone: Path) -> Run:
+def deadly(clone: Path) -> Ended:
     return compare(clone, *OPTIONS, ",".join([*SOUND, *DEATHS]))
 
 
 @pytest.fixture(scope="module")
-def harmless(clone: Path) -> Run:
+def harmless(clone: Path) -> Ended:
     return compare(clone, *OPTIONS, ",".join([*SOUND, *HARMLESS]))
 
 
 @pytest.mark.parametrize("fault", DEATHS)
-def test_the_row_says_how_its_worker_ended(deadly: Run, fault: str) -> None:
+def test_the_row_says_how_its_worker_ended(deadly: Ended, fault: str) -> None:
     row = deadly.rows[fault]
     status, words = DEATHS[fault]
     assert row["status"] == status
@@ -180,12 +95,12 @@ def test_the_row_says_how_its_worker_ended(deadly: Run, fault: str) -> None:
     assert status in FAILURES or fault in {"runs_out_of_memory", "dies_when_imported"}
 
 
-def test_the_run_goes_on_and_says_that_rows_failed(deadly: Run) -> None:
+def test_the_run_goes_on_and_says_that_rows_failed(deadly: Ended) -> None:
     assert (deadly.code, deadly.errors) == (1, "")
     assert deadly.seconds < LONGEST
 
 
-def test_endings_in_a_round_were_in_a_round(deadly: Run) -> None:
+def test_endings_in_a_round_were_in_a_round(deadly: Ended) -> None:
     """The others went on after them."""
     assert deadly.rows["numpy"]["seconds"]["kernel"]["samples"] > 10
 
@@ -202,7 +117,7 @@ def test_other_rows_stand(run: str, backend: str, request: pytest.FixtureRequest
 
 
 @pytest.mark.parametrize("backend", HARMLESS)
-def test_who_prints_and_forks_may_go_on(harmless: Run, backend: str) -> None:
+def test_who_prints_and_forks_may_go_on(harmless: Ended, backend: str) -> None:
     row = harmless.rows[backend]
     assert (row["status"], row["reason"]) == ("ok", None)
     assert harmless.code == 0
@@ -210,4 +125,4 @@ def test_who_prints_and_forks_may_go_on(harmless: Run, backend: str) -> None:
 
 @pytest.mark.parametrize("run", ["deadly", "harmless"])
 def test_no_process_and_no_memory_is_left(run: str, request: pytest.FixtureRequest) -> None:
-    assert_nothing_is_left(request.getfixturevalue(run))
+    request.getfixturevalue(run).assert_nothing_is_left()

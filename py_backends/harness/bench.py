@@ -31,6 +31,7 @@ class Bench:
         self._runners: dict[tuple[str, str, int], Runner] = {}
         self._cases: dict[tuple[str, Sizes, str, bool], Case] = {}
         self._lock = Lock()
+        self._killed = False
 
     def __enter__(self) -> Self:
         return self
@@ -43,8 +44,17 @@ class Bench:
 
     def runner(self, backend: str, target: Target, copy: int = 0) -> Runner:
         """The way to a (backend, target), or to one more copy of it; its worker starts when it is first needed."""
-        runner = Runner(backend, target, self._threads, cold=self._cold)
-        return self._runners.setdefault((backend, target.name, copy), runner)
+        new = Runner(backend, target, self._threads, cold=self._cold)
+        runner = self._runners.setdefault((backend, target.name, copy), new)
+        if self._killed:
+            runner.kill()
+        return runner
+
+    def kill(self) -> None:
+        """End all workers, in the middle of what they do; whoever waits for one gets WorkerFailed."""
+        self._killed = True
+        for runner in list(self._runners.values()):
+            runner.kill()
 
     def processes(self) -> list[int]:
         """The numbers of the workers' processes."""

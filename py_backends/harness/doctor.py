@@ -30,13 +30,20 @@ def probe(names: Sequence[str]) -> list[BackendTarget]:
 
     A driver that crashes or hangs while it is looked for is a target that is missing, with that reason.
     """
+    workers: list[Worker] = []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(_targets, names))
+        try:
+            found = list(pool.map(lambda name: _targets(name, workers), names))
+        except KeyboardInterrupt:
+            for worker in workers:
+                worker.kill()  # nobody is to wait for a driver that hangs
+            raise
     return [BackendTarget(name, target) for name, targets in zip(names, found, strict=True) for target in targets]
 
 
-def _targets(backend: str) -> list[Target]:
+def _targets(backend: str, workers: list[Worker]) -> list[Target]:
     worker = Worker()
+    workers.append(worker)
     try:
         answer = worker.ask("targets", backend=backend)
     except WorkerFailed as failed:

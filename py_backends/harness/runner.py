@@ -59,6 +59,7 @@ class Runner:
         self._loaded: set[int] = set()
         self._prepared: dict[tuple[str, str, str], Prepared] = {}
         self._cannot_open: WorkerFailed | None = None
+        self._killed = False
 
     def prepare(self, text: KernelText, case: Case) -> Prepared:
         """Compile a kernel and launch it for the first time, on a small case, once; WorkerFailed where that fails."""
@@ -104,6 +105,12 @@ class Runner:
             self._loaded.remove(id(case))
             with contextlib.suppress(WorkerFailed):  # a worker that died on it is started anew when needed
                 self._ask(self._worker, "unload", case=id(case))
+
+    def kill(self) -> None:
+        """End the worker, from another thread than the one that waits for it; there is no other after it."""
+        self._killed = True
+        if worker := self._worker:
+            worker.kill()
 
     def close(self) -> None:
         """End the worker."""
@@ -153,6 +160,8 @@ class Runner:
         return {"case": id(case), "kernel": text.kernel, "variant": text.variant, "dtype": case.dtype.name}
 
     def _ask(self, worker: Worker, do: str, **arguments: Any) -> dict[str, Any]:
+        if self._killed:
+            raise WorkerFailed("skipped", "interrupted")
         try:
             return worker.ask(do, **arguments)
         except WorkerFailed as failed:
