@@ -24,6 +24,7 @@ from py_backends.harness import flush as flushing
 from py_backends.harness import worker
 from py_backends.harness.case import Case
 from py_backends.harness.results import Report
+from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner, Sample
 
 FLOAT32 = np.dtype(np.float32)
@@ -106,6 +107,18 @@ def test_devices_without_events_are_timed_by_the_clock() -> None:
     kernel = OnDevice.of("numpy", targets_of("numpy")[0], text, (1000,), profiled=True)
     assert kernel.run()[1] is None
     assert worker._medians([worker.Launched(2.0, None)] * 3) == {"kernel": 2.0, "clock": None}
+
+
+def test_a_sample_is_as_long_as_the_host_takes_for_it() -> None:
+    """Launches that take a device next to nothing take the host its time: 10 ms of them are not 10,000."""
+    sample = Sample(upload=0.0, kernel=1e-7, download=0.0, end_to_end=1e-4, drain=0.0, clock=1e-4)
+    case = Case(_discovery.problem("vecadd"), (10,), FLOAT32, seed=1)
+    planned: Any = SimpleNamespace(text=_discovery.kernel_texts("vecadd", "opencl")["lecture"])
+    runner: Any = SimpleNamespace(sample=lambda *_: sample)
+    timed = TimedRow(planned, runner, case)
+    assert timed.settle()
+    assert timed.repetitions == 100
+    case.close()
 
 
 def test_both_medians_are_over_the_same_launches() -> None:

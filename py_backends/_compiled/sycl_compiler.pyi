@@ -39,7 +39,8 @@ def launch(
     """Start a kernel on device memory (addresses) and sizes, signed 64-bit integers.
 
     `groups` and `group` (items of one group) name the slowest dimension first, as SYCL does, and may
-    cover more than 2^31 work items. Returns its event where the queue keeps times. Raises RuntimeError. The interpreter lock is free meanwhile.
+    cover more than 2^31 work items. Returns its event where the queue keeps times. Raises RuntimeError.
+    The interpreter lock is free meanwhile.
     """
 
 def wait(queue: SyclQueue, aside: bool) -> None:

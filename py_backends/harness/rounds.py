@@ -95,9 +95,9 @@ class TimedRow:
     def settle(self) -> bool:
         """Warm up, and freeze how often a sample repeats the kernel; False where its times are impossible."""
         self.repetitions = 0
-        seconds = self.sample().kernel
+        seconds = self.sample().on_the_host
         if seconds < LONG:  # the first one may have brought in pages and code, or met a neighbour
-            seconds = min(seconds, self.sample().kernel, self.sample().kernel)
+            seconds = min(seconds, self.sample().on_the_host, self.sample().on_the_host)
         self.warm_up = warm_up(seconds)
         if seconds < SHORTEST_SAMPLE:
             wanted = min(_MOST_REPETITIONS, math.ceil(SHORTEST_SAMPLE / max(seconds, 1e-9)))
@@ -111,7 +111,7 @@ class TimedRow:
     def _judge_times(self, samples: list[Sample]) -> bool:
         """Whether the work of a sample was done within its launches; else its row becomes impossible."""
         drained = median(sample.drain for sample in samples) if samples else 0.0
-        launched = self.repetitions * median(sample.clock or sample.kernel for sample in samples) if samples else 0.0
+        launched = self.repetitions * median(sample.on_the_host for sample in samples) if samples else 0.0
         if drained <= max(launched, _SHORTEST_DRAIN):
             return True
         row = self.planned.row

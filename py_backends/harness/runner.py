@@ -29,6 +29,11 @@ class Sample:
     drain: float
     clock: float | None = None
 
+    @property
+    def on_the_host(self) -> float:
+        """What one launch and the wait for it take of the host's time, which is what repeating it costs."""
+        return self.kernel if self.clock is None else self.clock
+
 
 @dataclass(frozen=True)
 class Prepared:
