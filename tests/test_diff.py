@@ -455,7 +455,7 @@ class TestCommand:
         shown = run_command("diff", path, path, "--fail-on", "slower")
         assert (shown.returncode, shown.stderr) == (0, "")
         assert columns(shown, "cpp")[-1] in {"same", "unclear"}
-        assert columns(shown, "cpp")[8] == "1.00"
+        assert columns(shown, "cpp")[9] == "1.00"
 
 
 def columns(shown: Finished, backend: str) -> list[str]:

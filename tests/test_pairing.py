@@ -40,7 +40,7 @@ def timed(backend: str = "numpy", size: int = N, requested: int = N) -> TimedRow
     return TimedRow(planned, cast(Runner, None), cast(Case, Sizes((size,))))
 
 
-def sampled(row: TimedRow, seconds: float, noise: float = 0.01, rounds: int = 30) -> TimedRow:
+def sampled(row: TimedRow, seconds: float, noise: float = 0.01, rounds: int = 40) -> TimedRow:
     """With samples of so many rounds, of lengths about `seconds`."""
     generator = np.random.default_rng(hash((row.planned.row.backend, seconds)) % 2**32)
     for number in range(rounds):
@@ -77,7 +77,7 @@ class TestPairs:
         assert (control.kernel, control.dtype, control.shape) == ("vecadd", "float32", {"n": N})
         assert control.band is not None
         assert 0.01 <= control.band < 0.06
-        assert (control.second.baseline, control.second.verdict, control.second.rounds) == ("numpy", "same", 30)
+        assert (control.second.baseline, control.second.verdict, control.second.rounds) == ("numpy", "same", 40)
         versus = [row.planned.row.versus for row in (quick, alike)]
         assert [each and each.verdict for each in versus] == ["faster", "same"]
         assert versus[0] is not None
@@ -144,39 +144,39 @@ def run(watch: Watch, rounds: int) -> int:
 class TestWatch:
     def test_ends_when_every_interval_is_narrow(self, monkeypatch: pytest.MonkeyPatch) -> None:
         watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5)), itertools.repeat([]))
-        assert run(watcher, 30) == 20
-        assert (watcher.finish().taken, watcher.finish().kept) == (20, 20)
+        assert run(watcher, 40) == 30
+        assert (watcher.finish().taken, watcher.finish().kept) == (30, 30)
 
     def test_goes_on_while_one_is_wide(self, monkeypatch: pytest.MonkeyPatch) -> None:
         watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5, noise=0.3)), itertools.repeat([]))
-        assert run(watcher, 30) == 30
+        assert run(watcher, 40) == 40
 
     def test_does_not_wait_for_rows_that_failed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         row = sampled(timed("avx"), 0.5, rounds=3)
         row.failed = WorkerFailed("crashed", "it died")
-        assert run(watch(monkeypatch, group_of(row), itertools.repeat([])), 30) == 20
+        assert run(watch(monkeypatch, group_of(row), itertools.repeat([])), 40) == 30
 
     def test_without_a_baseline_the_time_itself_has_to_be_narrow(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for noise, rounds in (0.001, 20), (0.3, 30):
+        for noise, rounds in (0.001, 30), (0.3, 40):
             (group,) = groups([sampled(timed("avx"), 0.5, noise)])
-            assert run(watch(monkeypatch, group, itertools.repeat([])), 30) == rounds
+            assert run(watch(monkeypatch, group, itertools.repeat([])), 40) == rounds
 
     def test_disturbed_rounds_are_dropped_whole_and_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         group = group_of(sampled(timed("avx"), 0.5, noise=0.3))
-        watcher = watch(monkeypatch, group, [["steal"], *[[]] * 20, ["others"], ["others", "steal"], *[[]] * 7])
-        run(watcher, 30)
+        watcher = watch(monkeypatch, group, [["steal"], *[[]] * 20, ["others"], ["others", "steal"], *[[]] * 17])
+        run(watcher, 40)
         rounds = watcher.finish()
-        assert (rounds.taken, rounds.kept, rounds.disturbed) == (30, 27, {"steal": 2, "others": 2})
-        assert all(set(row.samples) == {*range(30)} - {0, 21, 22} for row in group.sampled)
+        assert (rounds.taken, rounds.kept, rounds.disturbed) == (40, 37, {"steal": 2, "others": 2})
+        assert all(set(row.samples) == {*range(40)} - {0, 21, 22} for row in group.sampled)
 
     def test_disturbed_rounds_are_not_among_those_that_suffice(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5)), [*[["others"]] * 5, *[[]] * 25])
-        assert run(watcher, 30) == 25
+        watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5)), [*[["others"]] * 5, *[[]] * 35])
+        assert run(watcher, 40) == 35
 
     def test_where_all_are_disturbed_all_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
         group = group_of(sampled(timed("avx"), 0.5))
-        watcher = watch(monkeypatch, group, [*[["others"]] * 25, *[[]] * 5])
-        assert run(watcher, 30) == 30
+        watcher = watch(monkeypatch, group, [*[["others"]] * 35, *[[]] * 5])
+        assert run(watcher, 40) == 40
         rounds = watcher.finish()
-        assert (rounds.taken, rounds.kept, rounds.disturbed) == (30, 30, {"others": 25})
-        assert all(len(row.samples) == 30 for row in group.sampled)
+        assert (rounds.taken, rounds.kept, rounds.disturbed) == (40, 40, {"others": 35})
+        assert all(len(row.samples) == 40 for row in group.sampled)

@@ -13,8 +13,8 @@ from py_backends.harness.runner import Sample
 from py_backends.harness.statistics import duration
 from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP
 
-_LEAST_ROUNDS_TO_STOP = 20
-"""With fewer, the band itself is known to no better than a third."""
+_LEAST_ROUNDS_TO_STOP = 30
+"""With fewer, the band itself is known to no better than a quarter."""
 
 
 class Watch:
