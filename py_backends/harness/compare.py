@@ -37,8 +37,8 @@ _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
 """No run that only serves an estimate may take longer than this part of a row's even share of the budget, or
 these seconds: below that, what a busy machine adds to a small shape would pass for the time of a large one."""
 _LARGEST_SEED = 2**63 - 1
-_LEAST_FOR_ROWS = 0.5
-"""Of the budget, for the rows themselves, even if preparing them took longer than the rest."""
+_LEAST_FOR_ROWS, _LEAST_FOR_ROUNDS = 0.5, 0.4
+"""Of the budget, for the rows themselves and for their rounds, even if what comes before took longer than the rest."""
 
 
 class Progress(Protocol):
@@ -279,6 +279,7 @@ class Comparison:
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
 
         begin = monotonic()
+        self._deadline = max(self._deadline, begin + _LEAST_FOR_ROUNDS * self._budget)
         watch = Watch(self._groups, lambda: [*self._bench.processes(), *ceilings.processes])
         try:
             sampled = [row for group in self._groups for row in group.sampled]
