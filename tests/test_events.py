@@ -114,7 +114,7 @@ def test_a_sample_is_as_long_as_the_host_takes_for_it() -> None:
     sample = Sample(upload=0.0, kernel=1e-7, download=0.0, end_to_end=1e-4, drain=0.0, clock=1e-4)
     case = Case(_discovery.problem("vecadd"), (10,), FLOAT32, seed=1)
     planned: Any = SimpleNamespace(text=_discovery.kernel_texts("vecadd", "opencl")["lecture"])
-    runner: Any = SimpleNamespace(sample=lambda *_: sample)
+    runner: Any = SimpleNamespace(cold=False, sample=lambda *_: sample)
     timed = TimedRow(planned, runner, case)
     assert timed.settle()
     assert timed.repetitions == 100
@@ -238,25 +238,30 @@ class TestFlush:
         monkeypatch.setattr(_caches, "second_level_cache", lambda: second)
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
         monkeypatch.setattr(flushing, "_overwrite", lambda memory, cpu: parts.append((memory.nbytes, cpu)))
+        monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
         assert flushing.flush(as_device(FakeDevice(on_cpu=True))) == written
         assert sorted(parts, key=lambda part: part[1]) == [(written // cpus, cpu) for cpu in range(cpus)]
 
-    def test_writes_every_line_on_the_cpu_that_it_is_told(self) -> None:
-        memory = np.zeros((1000, 64 // 8), np.uint64)
-        seen: list[set[int]] = []
+    def test_overwrites_every_line_on_each_cpu_and_ends_where_it_began(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        allowed = os.sched_getaffinity(0)
+        parts: list[tuple[bool, set[int]]] = []
+        overwrite = flushing._overwrite
 
-        def overwrite() -> None:
-            flushing._overwrite(memory, cpu)
-            seen.append(os.sched_getaffinity(0))
+        def watched(memory: Array, cpu: int) -> None:
+            memory[:] = 7
+            overwrite(memory, cpu)
+            parts.append((bool((memory.max(axis=1) == 8).all()), os.sched_getaffinity(0)))
 
-        before = os.sched_getaffinity(0)
-        cpu = max(before)
-        thread = threading.Thread(target=overwrite)
-        thread.start()
-        thread.join()
-        assert (memory.max(axis=1) > 0).all()
-        assert seen == [{cpu}]
-        assert os.sched_getaffinity(0) == before, "the caller's stays as it was"
+        monkeypatch.setattr(flushing, "MOST_BYTES", 2**20)
+        monkeypatch.setattr(flushing, "_overwrite", watched)
+        here = max(allowed)
+        monkeypatch.setattr(flushing, "_current_cpu", lambda: here)
+        flushing.flush(as_device(FakeDevice(on_cpu=True)))
+        assert parts == [(True, {cpu}) for cpu in [*sorted(allowed - {here}), here]]
+        assert os.sched_getaffinity(0) == allowed
+
+    def test_knows_on_which_cpu_it_runs(self) -> None:
+        assert flushing._current_cpu() in os.sched_getaffinity(0)
 
     def test_other_devices_are_written_to_as_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(flushing, "MOST_BYTES", 2**20)
@@ -271,8 +276,8 @@ def as_device(fake: Any) -> Device:
     return device
 
 
-class Recorder(_contract.HostDevice):
-    """NumPy's device, which writes down when it launches."""
+class Recorder(Device):
+    """NumPy, as a device that writes down what it does."""
 
     def __init__(self, log: list[str]) -> None:
         self._log = log
@@ -291,15 +296,34 @@ class Recorder(_contract.HostDevice):
         self._log.append("upload")
         return array
 
+    def allocate(self, array: Array) -> Buffer:
+        return array
 
-@pytest.mark.parametrize("cold", [False, True])
-def test_a_cold_sample_flushes_before_its_one_launch(monkeypatch: pytest.MonkeyPatch, cold: bool) -> None:
+    def wait(self) -> None:
+        """Nothing to wait for: a launch is done when it returns."""
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        """Nothing to move."""
+
+    def release(self, buffer: Buffer) -> None:
+        """Nothing to give back."""
+
+
+class HostRecorder(Recorder, _contract.HostDevice):
+    """The same, known to compute in the caller's memory."""
+
+
+@pytest.mark.parametrize(("cold", "again"), [(False, []), (True, []), (True, ["flush"])])
+def test_a_cold_sample_flushes_before_its_one_launch(
+    monkeypatch: pytest.MonkeyPatch, cold: bool, again: list[str]
+) -> None:
+    """And once more where an upload, which moves data, comes in between."""
     log: list[str] = []
-    session, case = session_on(Recorder(log))
+    session, case = session_on(Recorder(log) if again else HostRecorder(log))
     monkeypatch.setattr(worker, "flush", lambda _: log.append("flush"))
     hot = {"warm_up": 0 if cold else 2, "repetitions": 0 if cold else 3}
     session.sample([], 0, "vecadd", "lecture", "float32", **hot, poisoned=False, cold=cold)
-    expected = ["flush", "upload", "upload", "flush", "launch"] if cold else ["upload"] * 2 + ["launch"] * 2
+    expected = ["flush", "upload", "upload", *again, "launch"] if cold else ["upload"] * 2 + ["launch"] * 2
     assert log[: len(expected)] == expected
     assert log.count("launch") == (1 if cold else 2 + 1 + 3)
     case.close()
@@ -312,7 +336,7 @@ def test_flushing_is_in_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "perf_counter", lambda: now[0])
     monkeypatch.setattr(worker, "flush", lambda _: now.__setitem__(0, now[0] + 86_400))
     figures = session.sample([], 0, "vecadd", "lecture", "float32", warm_up=0, repetitions=0, poisoned=False, cold=True)
-    assert now[0] == 2 * 86_400
+    assert now[0] == 2 * 86_400, "before the sample, and after its upload"
     assert {name: value for name, value in figures.items() if value} == {}
     case.close()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -23,14 +23,20 @@ def flush(device: Device) -> int:
 
     Each CPU that this process may use does its part, so that the caches that only it has are overwritten too: it is
     given at least twice their size. Returns how many bytes were written in all.
+
+    The calling thread goes from CPU to CPU and ends where it began. With a thread on each, the system's scheduler finds
+    the caller on another CPU afterwards, often that of one of the kernel's threads, and a launch takes milliseconds.
     """
-    cpus = sorted(os.sched_getaffinity(0))
-    memory = np.empty((_lines_of_one_cpu(len(cpus)) * len(cpus), _WORDS), np.uint64)
+    allowed, here = os.sched_getaffinity(0), _current_cpu()
+    memory = np.empty((_lines_of_one_cpu(len(allowed)) * len(allowed), _WORDS), np.uint64)
     if not device.on_cpu:
         device.release(device.upload(memory.reshape(-1)))
-    # Threads of their own, which end here: the affinity and the pools of this one stay as they are.
-    with ThreadPoolExecutor(len(cpus)) as pool:
-        list(pool.map(_overwrite, np.array_split(memory, len(cpus)), cpus))
+    cpus = sorted(allowed, key=lambda cpu: (cpu == here, cpu))
+    try:
+        for part, cpu in zip(np.array_split(memory, len(cpus)), cpus, strict=True):
+            _overwrite(part, cpu)
+    finally:
+        os.sched_setaffinity(0, allowed)
     return memory.nbytes if device.on_cpu else 2 * memory.nbytes
 
 
@@ -40,10 +46,13 @@ def _lines_of_one_cpu(cpus: int) -> int:
 
 
 def _overwrite(memory: Array, cpu: int) -> None:
-    """Read and write each line, on that CPU; without the interpreter lock, as NumPy's functions do.
-
-    To fill the memory would not do: the system's way to do that may go past the caches.
-    """
+    """Read and write each line, on that CPU. To fill the memory would not do: that may go past the caches."""
     os.sched_setaffinity(0, {cpu})  # of the calling thread
     words = memory[:, 0]
     np.add(words, 1, out=words)
+
+
+def _current_cpu() -> int:
+    """On which CPU the calling thread runs just now."""
+    number: int = ctypes.CDLL(None).sched_getcpu()
+    return number

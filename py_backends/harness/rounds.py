@@ -96,6 +96,8 @@ class TimedRow:
         """Warm up, and freeze how often a sample repeats the kernel; False where its times are impossible."""
         self.repetitions = 0
         seconds = self.sample().on_the_host
+        if self.runner.cold:  # a sample is one launch
+            return True
         if seconds < LONG:  # the first one may have brought in pages and code, or met a neighbour
             seconds = min(seconds, self.sample().on_the_host, self.sample().on_the_host)
         self.warm_up = warm_up(seconds)

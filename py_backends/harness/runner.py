@@ -59,7 +59,7 @@ class Runner:
     """
 
     def __init__(self, backend: str, target: Target, threads: int, *, cold: bool = False) -> None:
-        self.backend, self.target, self._threads, self._cold = backend, target, threads, cold
+        self.backend, self.target, self._threads, self.cold = backend, target, threads, cold
         self._worker: Worker | None = None
         self._loaded: set[int] = set()
         self._prepared: dict[tuple[str, str, str], Prepared] = {}
@@ -96,9 +96,9 @@ class Runner:
 
         A cold one is a single launch, whatever `warm_up` and `repetitions` say: each would need a flush of its own.
         """
-        if self._cold:
+        if self.cold:
             warm_up = repetitions = 0
-        return self._sample(text, case, warm_up=warm_up, repetitions=repetitions, poisoned=poisoned, cold=self._cold)
+        return self._sample(text, case, warm_up=warm_up, repetitions=repetitions, poisoned=poisoned, cold=self.cold)
 
     def _sample(self, text: KernelText, case: Case, **how: Any) -> Sample:
         worker = self._ready(text, case)

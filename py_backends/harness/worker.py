@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from py_backends import _discovery
-from py_backends._contract import BackendUnavailable, Device, KernelFault, KernelText, Launch
+from py_backends._contract import BackendUnavailable, Device, HostDevice, KernelFault, KernelText, Launch
 from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
 from py_backends.harness.memory import SharedArray
@@ -122,7 +122,7 @@ class Session:
         or where there are none that of the launch inside the whole call. What the last launch left is
         downloaded to the case's output. `poisoned` uploads what stands there before, NaN: the memory that
         a device allocates may be the one that holds an earlier result. `cold` flushes the caches before the
-        whole call, and again between its upload and its launch, out of all figures.
+        whole call, and again between its upload, where that moves data, and its launch, out of all figures.
 
         `drain` is how much longer the download after the repetitions took than the one after a single
         launch: a wait that does not wait leaves its work to be done there.
@@ -138,7 +138,7 @@ class Session:
         buffers = [device.upload(array) for array in inputs]
         buffers.append(device.upload(output) if poisoned else device.allocate(output))
         uploaded = perf_counter()
-        if cold:
+        if cold and not isinstance(device, HostDevice):
             flush(device)
         launching = perf_counter()
         launches = [_timed_launch(device, launch, buffers, loaded.sizes)]
