@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _LARGEST_SIZE = 2**40
+_WITH_RESUME = {"--resume", "--budget", "--json", "--csv", "--markdown"}
 _NOBODY_LOOKS = {errno.EPIPE: 1, errno.EIO: 130}
 """Exit codes where the reader of a pipe, `head` for instance, has seen enough, and where the terminal was closed."""
 
@@ -76,36 +77,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Run the comparison, write its files and print its tables."""
+    """Run the comparison, or what is missing of one, write its files and print its tables."""
+    if options.resume:
+        _check_resume(options)
     paths = [path for path in (options.json, options.csv, options.markdown) if path]
     for path in paths:
         _check_writable(path)
     if len(set(paths)) < len(paths):
         raise UsageError("--json, --csv and --markdown name one file: name one for each")
-    from py_backends.harness.compare import compare as run
-    from py_backends.harness.plan import DTYPES
     from py_backends.report import table
 
     with _usage_errors(), _progress() as progress:
-        report = run(
-            kernels=_names(options.kernel),
-            backends=_names(options.backend),
-            targets=_names(options.target),
-            variants=options.variant,
-            dtypes=DTYPES if options.dtype == [_ALL] else options.dtype,
-            shapes=_shapes(options.shape),
-            threads=options.threads,
-            seed=options.seed,
-            **({} if options.budget is None else {"budget": options.budget}),
-            cache=options.cache,
-            progress=progress,
-            command=options.line,
-        )
+        report = _resumed(options, progress) if options.resume else _compared(options, progress)
     written = _write_results(report, options)
     let_go()
     with table.output() as out:
         table.print_report(report, out)
     return report.exit_code() if written else report.exit_code() or 1
+
+
+def _compared(options: argparse.Namespace, progress: Progress | None) -> Report:
+    from py_backends.harness.compare import compare as run
+    from py_backends.harness.plan import DTYPES
+
+    return run(
+        kernels=_names(options.kernel),
+        backends=_names(options.backend),
+        targets=_names(options.target),
+        variants=options.variant,
+        dtypes=DTYPES if options.dtype == [_ALL] else options.dtype,
+        shapes=_shapes(options.shape),
+        threads=options.threads,
+        seed=options.seed,
+        **({} if options.budget is None else {"budget": options.budget}),
+        cache=options.cache,
+        progress=progress,
+        command=options.line,
+    )
+
+
+def _resumed(options: argparse.Namespace, progress: Progress | None) -> Report:
+    from py_backends.harness.resume import resume
+
+    return resume(options.resume, options.budget, progress, options.line)
+
+
+def _check_resume(options: argparse.Namespace) -> None:
+    """The file says what was asked for; the results go into it, where no other is named."""
+    given = {word.partition("=")[0] for word in shlex.split(options.line) if word.startswith("--")}
+    if unfit := sorted(given - _WITH_RESUME):
+        raise UsageError(f"--resume takes what was asked for from {options.resume}: leave out {', '.join(unfit)}")
+    options.json = options.json or options.resume
 
 
 def doctor(options: argparse.Namespace) -> int:
@@ -221,6 +243,9 @@ def _compare_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     )
     for name in ("json", "csv", "markdown"):
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write the results as {name} too")
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="go on with what is missing in an interrupted run's --json FILE"
+    )
     return parser
 
 

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -36,10 +36,12 @@ STAGES = ["looking for backends", "preparing vecadd", "checking vecadd", "round 
 OPTIONS = ("compare", "--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "60")
 
 
-def started_until(stage: str, path: Path, backends: str = "numpy,python", cwd: Path = CLONE) -> Started:
-    """A comparison that has just come to a stage."""
-    command = [sys.executable, "-c", TELLING_ITS_STAGES, *OPTIONS, "--backend", backends, "--json", str(path)]
-    run = Started(command, cwd)
+def started_until(
+    stage: str, path: Path, backends: str = "numpy,python", cwd: Path = CLONE, options: Sequence[str] = ()
+) -> Started:
+    """A comparison, of these backends or with other options, that has just come to a stage."""
+    options = options or (*OPTIONS, "--backend", backends)
+    run = Started([sys.executable, "-c", TELLING_ITS_STAGES, *options, "--json", str(path)], cwd)
     assert run.process.stderr
     for line in run.process.stderr:
         if line.startswith(stage):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from itertools import groupby
 from threading import Lock
 from time import monotonic
@@ -89,13 +90,34 @@ def compare(
         raise WrongRequest(f"budget must be a number of seconds above 0, not {budget!r}")
     if cache not in CACHES:
         raise WrongRequest(f"cache must be {' or '.join(CACHES)}, not {cache!r}")
-    settings = {"seed": seed, "threads": threads, "budget_seconds": budget, "cache": cache, "command": command}
+    settings = {
+        "seed": seed,
+        "threads": threads,
+        "budget_seconds": budget,
+        "cache": cache,
+        "command": command,
+        "request": asdict(request),
+    }
+    return run(request, settings, progress)
+
+
+def run(
+    request: Request,
+    settings: dict[str, Any],
+    progress: Progress | None = None,
+    choose: Callable[[list[PlannedRow]], list[PlannedRow]] = list,
+) -> Report:
+    """The comparison that was asked for, under the `settings` of its results.
+
+    choose: takes the rows that are to run out of those that were planned. The others are `skipped`, without a reason.
+    """
+    threads, seed, budget = settings["threads"], settings["seed"], settings["budget_seconds"]
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
-    with Bench(threads, seed, cold=cache == COLD) as bench, ThreadPoolExecutor(1) as background:
+    with Bench(threads, seed, cold=settings["cache"] == COLD) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(machine.describe)
         comparison = Comparison(bench, threads, budget, random.Random(seed), progress or _Silence())
         try:
-            comparison.run(request)
+            comparison.run(request, choose)
         except KeyboardInterrupt:
             comparison.interrupt()
         interruption.hold_off()
@@ -120,12 +142,12 @@ class Comparison:
         self._interrupted = False
         self._one_at_a_time = Lock()
 
-    def run(self, request: Request) -> None:
+    def run(self, request: Request, choose: Callable[[list[PlannedRow]], list[PlannedRow]]) -> None:
         """All of it. What is finished when an exception interrupts it stays."""
         self._progress.update(0, 1, "looking for backends")
         self._found = doctor.probe(request.chosen_backends())
         self._rows = plan(request, self._found)
-        waiting = [row for row in self._rows if row.text is not None]
+        waiting = [row for row in choose(self._rows) if row.text is not None]
         estimates = self._estimate(waiting)
         self._check_and_settle(self._shorten(estimates))
         self._add_controls()

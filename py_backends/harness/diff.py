@@ -31,7 +31,7 @@ LEVEL = 0.05
 _DEVIATIONS = NormalDist().inv_cdf(1 - LEVEL / 2)
 """How many standard errors half a 95% interval is: 1.96."""
 
-_SETTINGS_ASIDE = frozenset({"budget_seconds", "command"})
+_SETTINGS_ASIDE = frozenset({"budget_seconds", "command", "request", "resumed"})
 """Settings that decide how long was measured and how it was asked for, and not what."""
 _MACHINE = ("cpu", "isa", "logical_cpus", "os", "python", "packages", "versions")
 """What of the machine belongs to its set-up. The rest, its load for instance, is another at every run."""
