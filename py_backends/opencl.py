@@ -9,6 +9,7 @@ import importlib
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -77,14 +78,14 @@ class OpenClDevice(_contract.Device):
             elements = stages.scratch_elements(named)
             scratch = [] if elements is None else [self._scratch(elements * dtype.itemsize)]
             arguments = [*buffers, *scratch, *map(np.int64, sizes)]
-            events = []
+            # Kept only where they will be asked: to give one back once its command runs costs a microsecond.
+            events: deque[cl.Event] = deque(maxlen=None if self.profiled else 0)
             for kernel, (_, work_items) in zip(kernels.of_thread, stages.kernels, strict=True):
                 groups = work_items.groups(named)
                 items = tuple(count * width for count, width in zip(groups, work_items.group, strict=True))
                 kernel.set_args(*arguments)
                 events.append(self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, work_items.group))
-            if self.profiled:  # an event keeps what its command has used
-                self._of_thread.events = events
+            self._of_thread.events = events
             # Else Intel's runtime begins only with the wait, and at times on the waiting thread alone.
             self._queue.flush()
 
@@ -116,7 +117,7 @@ class OpenClDevice(_contract.Device):
     def event_seconds(self) -> float | None:
         if not self.profiled:
             return None
-        events: list[cl.Event] = self._of_thread.events
+        events: deque[cl.Event] = self._of_thread.events
         nanoseconds: int = events[-1].profile.end - events[0].profile.start
         return nanoseconds / 1e9
 

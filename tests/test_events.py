@@ -84,7 +84,7 @@ def test_events_span_all_kernels_of_a_launch(where: tuple[str, Target]) -> None:
     kernel = OnDevice.of(*where, text, SEVERAL_MILLISECONDS, profiled=True)
     _, whole = kernel.run()
     kept: Any = kernel.device
-    events = kept._of_thread.events
+    events = list(kept._of_thread.events)
     assert len(events) == len(text.stages("CPU").kernels)
     kept._of_thread.events = events[-1:]
     last = kernel.device.event_seconds()
