@@ -78,7 +78,7 @@ class OpenClDevice(_contract.Device):
             elements = stages.scratch_elements(named)
             scratch = [] if elements is None else [self._scratch(elements * dtype.itemsize)]
             arguments = [*buffers, *scratch, *map(np.int64, sizes)]
-            # Kept only where they will be asked: to give one back once its command runs costs a microsecond.
+            # Kept only where they will be asked: an event keeps what its command has used.
             events: deque[cl.Event] = deque(maxlen=None if self.profiled else 0)
             for kernel, (_, work_items) in zip(kernels.of_thread, stages.kernels, strict=True):
                 groups = work_items.groups(named)
