@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import run_command
 from test_interruption import started_until
 
+from py_backends import _discovery
+from py_backends.harness.plan import Request
 from py_backends.harness.results import Rounds
 from py_backends.harness.resume import _sum
 
@@ -129,6 +132,16 @@ def test_what_is_no_such_file(tmp_path: Path) -> None:
     run = run_command("compare", "--resume", tmp_path / "none.json")
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert "cannot be read" in run.stderr
+
+
+def test_a_request_stands_in_the_results_as_it_was_made() -> None:
+    """In plain values, whatever it was made of."""
+    request = Request(("vecadd",), shapes={"vecadd": [(np.int64(9),), [10]]})
+    settings = json.loads(json.dumps(request.settings()))
+    again = Request(**{**settings, "shapes": {"vecadd": [tuple(sizes) for sizes in settings["shapes"]["vecadd"]]}})
+    problem = _discovery.problem("vecadd")
+    assert list(again.chosen_shapes(problem)) == list(request.chosen_shapes(problem)) == [(9,), (10,)]
+    assert (again.kernels, again.backends, list(again.dtypes)) == (["vecadd"], None, ["float32"])
 
 
 def test_rounds_of_both_count() -> None:

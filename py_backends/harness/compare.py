@@ -7,7 +7,6 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from itertools import groupby
 from threading import Lock
 from time import monotonic
@@ -96,7 +95,7 @@ def compare(
         "budget_seconds": budget,
         "cache": cache,
         "command": command,
-        "request": asdict(request),
+        "request": request.settings(),
     }
     return run(request, settings, progress)
 

@@ -58,6 +58,15 @@ class Request:
             for sizes in shapes:
                 _check_sizes(_discovery.problem(kernel), sizes)
 
+    def settings(self) -> dict[str, Any]:
+        """The request as it stands in the results, in values of JSON; `resume` makes the same of it again."""
+        names = {each: getattr(self, each) for each in ("kernels", "backends", "targets", "variants", "dtypes")}
+        shapes = {
+            kernel: [[operator.index(size) for size in sizes] for sizes in given]
+            for kernel, given in self.shapes.items()
+        }
+        return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
+
     def chosen_kernels(self) -> list[str]:
         """The kernels to run, in order of their names."""
         return list(self.kernels or _discovery.kernel_names())
