@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -15,6 +16,19 @@ from typing import Any
 import psutil
 from commands import CLONE, LONGEST, environment
 
+TELLING_ITS_STAGES = """
+import contextlib, sys
+import py_backends.__main__ as command_line
+
+class Telling:
+    def update(self, done, total, text):
+        print(text, file=sys.stderr, flush=True)
+
+command_line._progress = lambda: contextlib.nullcontext(Telling())
+sys.exit(command_line.main())
+"""
+"""Runs the command line, and writes to standard error what it is doing."""
+OPTIONS = ("compare", "--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "60")
 _MARK = "PY_BACKENDS_TEST_RUN"
 _LOOKS_EVERY = 0.05
 _ENDS_WITHIN = 10.0
@@ -88,6 +102,19 @@ class Ended:
         assert not [(process.pid, process.status(), process.cmdline()) for process in alive]
         assert self.memory or not had_memory, "it was never seen with any memory, which shows nothing"
         assert not [pid for pid in psutil.pids() if self.memory & set(_memory_of(pid))]
+
+
+def started_until(
+    stage: str, path: Path, backends: str = "numpy,python", cwd: Path = CLONE, options: Sequence[str] = ()
+) -> Started:
+    """A comparison, of these backends or with other options, that has just come to a stage."""
+    options = options or (*OPTIONS, "--backend", backends)
+    run = Started([sys.executable, "-c", TELLING_ITS_STAGES, *options, "--json", str(path)], cwd)
+    assert run.process.stderr
+    for line in run.process.stderr:
+        if line.startswith(stage):
+            return run
+    raise AssertionError(f"it ended with {run.process.wait()} before {stage!r}")
 
 
 def _of_run(mark: str) -> Iterator[psutil.Process]:

@@ -9,44 +9,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 from commands import CLONE, copy_clone
-from started import Ended, Started
+from started import OPTIONS, TELLING_ITS_STAGES, Ended, Started, started_until
 
 import py_backends as pb
 from py_backends.harness.interruption import SIGNALS, hold_off, interruptible, let_go
 
-TELLING_ITS_STAGES = """
-import contextlib, sys
-import py_backends.__main__ as command_line
-
-class Telling:
-    def update(self, done, total, text):
-        print(text, file=sys.stderr, flush=True)
-
-command_line._progress = lambda: contextlib.nullcontext(Telling())
-sys.exit(command_line.main())
-"""
-"""Runs the command line, and writes to standard error what it is doing."""
 STAGES = ["looking for backends", "preparing vecadd", "checking vecadd", "round 3", "checking again"]
-OPTIONS = ("compare", "--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "60")
-
-
-def started_until(
-    stage: str, path: Path, backends: str = "numpy,python", cwd: Path = CLONE, options: Sequence[str] = ()
-) -> Started:
-    """A comparison, of these backends or with other options, that has just come to a stage."""
-    options = options or (*OPTIONS, "--backend", backends)
-    run = Started([sys.executable, "-c", TELLING_ITS_STAGES, *options, "--json", str(path)], cwd)
-    assert run.process.stderr
-    for line in run.process.stderr:
-        if line.startswith(stage):
-            return run
-    raise AssertionError(f"it ended with {run.process.wait()} before {stage!r}")
 
 
 def send_until_it_ends(run: Started, number: signal.Signals) -> None:
@@ -77,6 +51,7 @@ def test_further_signals_lose_nothing(number: signal.Signals, stage: str, tmp_pa
     sender.start()
     ended = run.end(path)
     sender.join()
+    assert ended.code == 130
     assert "Traceback" not in ended.errors
     assert list(tmp_path.iterdir()) == [path], "nor is a temporary file left"
     assert_interrupted(ended, stage)
@@ -208,6 +183,13 @@ class TestHandlers:
                 signal.raise_signal(late)
             with pytest.raises(KeyboardInterrupt):
                 let_go()
+
+    @pytest.mark.parametrize("number", SIGNALS)
+    def test_once_interrupted_a_command_ends_undisturbed(self, number: signal.Signals) -> None:
+        with pytest.raises(KeyboardInterrupt), interruptible():
+            signal.raise_signal(number)
+        for late in SIGNALS:
+            signal.raise_signal(late)
 
     def test_one_that_comes_while_results_are_written_waits(self) -> None:
         with interruptible():

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command
-from test_interruption import started_until
+from started import started_until
 
 from py_backends import _discovery
 from py_backends.harness.plan import Request

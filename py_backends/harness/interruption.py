@@ -21,12 +21,13 @@ class _Scope:
     def __init__(self) -> None:
         self.held_off = False
         self.came_late = False
+        self.interrupted = False
 
     def handle(self, number: int, frame: object) -> None:
         if self.held_off:
             self.came_late = True
             return
-        self.held_off = True
+        self.held_off = self.interrupted = True
         raise KeyboardInterrupt
 
 
@@ -37,6 +38,8 @@ _scope: _Scope | None = None
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Within, the first signal interrupts; afterwards all signals do what they did before.
+
+    After an interruption they are ignored: the process is about to end, and is not to be disturbed in that.
 
     One that was ignored, as `nohup` and shells in the background have it, stays so. Outside of the main thread, which
     alone gets signals, this does nothing.
@@ -55,7 +58,7 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if scope.interrupted else handler)
         _scope = None
 
 
@@ -70,5 +73,5 @@ def let_go() -> None:
     if _scope:
         late, _scope.held_off, _scope.came_late = _scope.came_late, False, False
         if late:
-            _scope.held_off = True
+            _scope.held_off = _scope.interrupted = True
             raise KeyboardInterrupt
