@@ -104,6 +104,16 @@ class TestPairs:
         assert quick.planned.row.versus is not None
         assert quick.planned.row.versus.verdict == "unclear"
 
+    def test_of_a_control_that_never_came_to_a_sample_nothing_is_said(self) -> None:
+        """Its worker may die in the first round, or that round may be dropped; the others' figures stand."""
+        quick = sampled(timed("avx"), 0.5)
+        group = group_of(quick)
+        group.controls[0].failed = WorkerFailed("crashed", "it died")
+        group.controls[0].samples.clear()
+        assert summarise([group]) == []
+        assert quick.planned.row.versus is not None
+        assert quick.planned.row.versus.speedup == pytest.approx(2, rel=0.02)
+
     def test_what_went_wrong_since_is_left_out(self) -> None:
         wrong, right = sampled(timed("avx"), 0.5), sampled(timed("openmp"), 0.5)
         group = group_of(wrong, right)

@@ -62,8 +62,9 @@ class Group:
             self.baseline = None
 
     def compared(self) -> list[TimedRow]:
-        """All that is judged: every row but the baseline, and the second control."""
-        return [*(row for row in self.rows if row is not self.baseline), *self.controls[1:]]
+        """All that is judged: every row but the baseline, and the second control where the first was ever sampled."""
+        judged = [row for row in self.rows if row is not self.baseline]
+        return [*judged, *self.controls[1:]] if self.controls and self.controls[0].samples else judged
 
 
 def groups(timed: Sequence[TimedRow]) -> list[Group]:

@@ -82,7 +82,7 @@ def _itself(baseline: TimedRow) -> Speedup:
 def _control(group: Group, second: Speedup) -> Control:
     first, band = group.controls[0], group.band()
     found = group.ratio(first, resamples_for(1))
-    assert found is not None  # it was sampled whenever the second was
+    assert found is not None  # else the second is not among what is compared
     row = first.planned.row
     return Control(row.kernel, row.dtype, row.shape, band, _speedup(group, first, found, SAME), second)
 
