@@ -126,6 +126,12 @@ def test_both_medians_are_over_the_same_launches() -> None:
     assert worker._medians(launches) == {"kernel": 2.0, "clock": 5.0}
 
 
+@pytest.mark.parametrize("events", [0.0, -1e-6])
+def test_a_time_that_events_cannot_tell_is_a_nanosecond(events: float) -> None:
+    """Nothing can be divided by 0: a whole comparison would end over a row of an empty vector."""
+    assert worker._medians([worker.Launched(1e-5, events)] * 3) == {"kernel": 1e-9, "clock": 1e-5}
+
+
 @dataclass
 class FakeCuda:
     """What CuPy and numba.cuda do, as far as events go: every call, and a clock that ticks with each."""

@@ -42,8 +42,6 @@ less than its own, since more bytes are never nearer."""
 _OUT_OF_CACHE = 2**28
 _PART_OF_FREE_MEMORY = 8
 """No working set is larger than this part of what is free."""
-_SHORTEST = 1e-9
-"""Seconds that stand for a time of 0, which a clock or a device's events may tell of a short kernel."""
 _ON_CORES_OF_THEIR_OWN = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
 """Variables of OpenMP. A worker that is woken may find its threads on one CPU, where each waits for the other until the
 system moves one away: longer than a sample takes."""
@@ -310,7 +308,7 @@ def judge(timed: Sequence[TimedRow], ceilings: Ceilings) -> list[Ceiling]:
 def _judge(timed: TimedRow, roof: Roof) -> None:
     """Compare a row with its roof, round by round."""
     row = timed.planned.row
-    kernel = {number: max(sample.kernel, _SHORTEST) for number, sample in timed.samples.items()}
+    kernel = {number: sample.kernel for number, sample in timed.samples.items()}
     fewest = {number: roof.seconds(number) for number in kernel}
     ratios = [seconds / kernel[number] for number, seconds in fewest.items() if seconds is not None]
     if not ratios:

@@ -26,6 +26,9 @@ from py_backends.harness.flush import flush
 from py_backends.harness.memory import SharedArray
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
+_SHORTEST = 1e-9
+"""Seconds that stand for a time of 0 or less, which a device's events may tell of a short kernel: a speed-up and a rate
+need some."""
 
 
 class Session:
@@ -201,7 +204,7 @@ def _medians(launches: Sequence[Launched]) -> dict[str, float | None]:
     """Of one launch: `kernel`, by events where there are any, and then `clock`."""
     clock = median(launched.clock for launched in launches)
     events = [launched.events for launched in launches if launched.events is not None]
-    return {"kernel": median(events), "clock": clock} if events else {"kernel": clock, "clock": None}
+    return {"kernel": max(_SHORTEST, median(events)), "clock": clock} if events else {"kernel": clock, "clock": None}
 
 
 def _answer(session: object, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
