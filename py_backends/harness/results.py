@@ -69,7 +69,8 @@ class Speedup:
 
     low, high: a 95% interval of the median of the ratios; None with too few rounds.
     same_shape: False where the row ran at another shape than the baseline, so that rates are compared.
-    verdict: `same`, `faster`, `slower` or `unclear`, by the band of the run's control; None where there is none.
+    verdict: `same`, `faster`, `slower` or `unclear`, by the band of the run's control, and `unclear` without one; None
+        in results of an earlier version.
     rounds: how many ratios there are.
     converged: whether the interval became narrow enough for a verdict.
     """
