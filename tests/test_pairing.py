@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import zlib
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -42,7 +43,7 @@ def timed(backend: str = "numpy", size: int = N, requested: int = N) -> TimedRow
 
 def sampled(row: TimedRow, seconds: float, noise: float = 0.01, rounds: int = 40) -> TimedRow:
     """With samples of so many rounds, of lengths about `seconds`."""
-    generator = np.random.default_rng(hash((row.planned.row.backend, seconds)) % 2**32)
+    generator = np.random.default_rng(zlib.crc32(f"{row.planned.row.backend} {seconds}".encode()))
     for number in range(rounds):
         kernel = seconds * math.exp(noise * generator.standard_normal())
         row.samples[number] = Sample(upload=0.0, kernel=kernel, download=0.0, end_to_end=kernel, drain=0.0)

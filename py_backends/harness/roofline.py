@@ -42,9 +42,15 @@ less than its own, since more bytes are never nearer."""
 _OUT_OF_CACHE = 2**28
 _PART_OF_FREE_MEMORY = 8
 """No working set is larger than this part of what is free."""
-_ON_CORES_OF_THEIR_OWN = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
-"""Variables of OpenMP. A worker that is woken may find its threads on one CPU, where each waits for the other until the
-system moves one away: longer than a sample takes."""
+_ON_CORES_OF_THEIR_OWN = {
+    "OMP_PROC_BIND": "spread",
+    "OMP_PLACES": "cores",
+    "OMP_DYNAMIC": "false",
+    "OMP_THREAD_LIMIT": str(2**31 - 1),
+}
+"""Variables of OpenMP: as many threads as are asked for, whatever the user has set, each on a core of its own. A worker
+that is woken may find its threads on one CPU, where each waits for the other until the system moves one away: longer
+than a sample takes."""
 _RECORD = 6
 """Samples of what is measured for the record only; fewer have no interval."""
 _ADDITIONS_WRITE = 1 / 3
@@ -221,7 +227,7 @@ class Ceilings:
         prepared = row.runner.prepare(text, row.case)
         if not prepared.on_cpu or 0 in sizes:
             return
-        best, moved = instruction_sets()[0], problem.bytes(sizes, dtype)
+        best, moved = _best_instruction_set(), problem.bytes(sizes, dtype)
         written = math.prod(problem.shapes(sizes)[-1]) * dtype.itemsize
         kinds = [STREAMED, STORED] if written >= _ADDITIONS_WRITE * moved else [STREAMED, STORED, READS]
         working_set = self._measured_at(moved)
@@ -272,6 +278,14 @@ class Ceilings:
         self._worker.largest = max(self._worker.largest, working_set or 0)
         made = TimedCeiling(kind, dtype, instruction_set, self._threads, working_set, self._worker)
         return self._all.setdefault((kind, dtype, instruction_set, working_set), made)
+
+
+def _best_instruction_set() -> str:
+    """The widest that ceilings are compiled for; BackendUnavailable where the CPU has a wider one that they are not."""
+    best = instruction_sets()[0]
+    if best == "sse" and "avx" in machine.describe()["isa"]:
+        raise BackendUnavailable("this CPU has AVX without AVX2, and ceilings are measured in SSE, AVX2 or AVX-512")
+    return best
 
 
 def ceilings(timed: Sequence[TimedRow], threads: int) -> Ceilings:
