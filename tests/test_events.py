@@ -198,6 +198,29 @@ class TestOfGpus:
         assert (gpu.on_cpu, gpu.obeys_threads) == (False, True)
 
 
+def test_the_peak_and_the_bandwidth_of_a_gpu_follow_from_the_shortest_run() -> None:
+    """Which calls there are, and what is made of their times: between two events one tick of a microsecond passes."""
+    cuda, launched = FakeCuda(), []
+    gpu, _ = fake_gpu("cupy", cuda, profiled=False)
+    gpu._gpu.id, gpu._multiply_adds = 0, {}
+    gpu._cupy.cuda.Event = lambda: SimpleNamespace(record=cuda.event().record, synchronize=lambda: None)
+    gpu._cupy.cuda.get_elapsed_time = lambda *_: 2.0
+    properties = {"l2CacheSize": 2**25, "multiProcessorCount": 10}
+    gpu._cupy.cuda.runtime = SimpleNamespace(getDeviceProperties=lambda _: properties)
+    memory = SimpleNamespace(
+        nbytes=2**28, data=SimpleNamespace(copy_from_device_async=lambda *_: launched.append("copy"))
+    )
+    gpu._cupy.asarray = lambda array: array
+    gpu._cupy.empty = gpu._cupy.zeros = lambda *_: memory
+    gpu._cupy.empty_like = lambda _: memory
+    kernel = lambda grid, block, arguments: launched.append((grid, block, int(arguments[2])))  # noqa: E731
+    gpu._cupy.RawModule = lambda **_: SimpleNamespace(get_function=lambda _: kernel)
+    assert gpu.cache_bytes == 2**25
+    assert gpu.peak(FLOAT32) == 2 * 8 * launched[0][2] * 80 * 256 / 0.002
+    assert launched[0][:2] == ((80,), (256,))
+    assert gpu.bandwidth() == 2 * 2**28 / 0.002
+
+
 @pytest.mark.opencl
 def test_a_device_that_uses_all_threads_does_not_obey(monkeypatch: pytest.MonkeyPatch) -> None:
     from py_backends import opencl

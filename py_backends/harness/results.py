@@ -120,7 +120,8 @@ class Ceiling:
     """What a device can do at most, measured in the rounds of this run (`harness.ceilings` says how).
 
     device: `cpu`, or what the GPU calls itself.
-    kind: `multiply_adds`, `streamed_additions` (non-temporal stores) or `stored_additions`.
+    kind: `multiply_adds`, `streamed_additions` (non-temporal stores), `stored_additions` or `reads`; of a GPU
+        `multiply_adds` and `copies` within its memory.
     threads: None where it is not a CPU's.
     working_set_bytes: of additions, what all their vectors take together; None of multiply-adds.
     rate: in `unit`, `gflops` or `gbytes_per_second`; `low` and `high` bound the median at 95%.

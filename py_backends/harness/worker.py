@@ -81,6 +81,7 @@ class Session:
             "note": device.note,
             "on_cpu": device.on_cpu,
             "obeys_threads": device.obeys_threads,
+            "cache_bytes": device.cache_bytes,
         }
 
     def first_launch(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
@@ -88,6 +89,10 @@ class Session:
         launch = self._launches[kernel, variant, dtype]
         (launched,) = self._launches_on(self._cases[case], launch, 1)
         return {"seconds": launched.clock}
+
+    def ceiling(self, descriptors: list[int], dtype: str | None) -> dict[str, Any]:
+        """What the device can do at most: FLOP/s in a dtype, or where it is None bytes a second."""
+        return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}
 
     def run(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
         """One checked run: guard zones and the output's NaN travel to the device and back.
