@@ -76,6 +76,11 @@ class TestVerdicts:
         generator = np.random.default_rng(5)
         assert judged([noisy(generator, truth) for _ in range(20)], band(noisy(generator, 1.0))) == [said] * 20
 
+    def test_a_restless_machine_does_not_make_everything_the_same(self) -> None:
+        generator = np.random.default_rng(8)
+        for truth, said in (1.0, "same"), (1.15, "unclear"), (1.5, "faster"):
+            assert judged([noisy(generator, truth)], 0.22) == [said]
+
     def test_at_the_edge_of_the_band_nothing_is_clear(self) -> None:
         generator = np.random.default_rng(6)
         said = judged([noisy(generator, 1.05) for _ in range(200)], 0.05)

@@ -23,6 +23,8 @@ LEAST_ROUNDS = 6
 """Of fewer samples not even the least and the greatest bound a median at 95%."""
 NARROWEST_BAND = 0.01
 """Below this nobody cares, and code that lies elsewhere in memory makes as much of a difference."""
+WIDEST_SAME = 0.10
+"""However far apart a restless machine makes equal things seem: what may differ by more is not called the same."""
 SAME, FASTER, SLOWER, UNCLEAR = "same", "faster", "slower", "unclear"
 _LEVEL = 0.05
 RESAMPLES_TO_STOP = 999
@@ -106,14 +108,14 @@ def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:
         return UNCLEAR, 1.0
     from scipy.stats import binom
 
-    edge = math.log1p(band)
-    above, below = int(np.sum(ratio.logarithms > edge)), int(np.sum(ratio.logarithms < -edge))
-    if math.log(ratio.low) > edge:
-        claim, against = FASTER, ratio.rounds - above
-    elif math.log(ratio.high) < -edge:
-        claim, against = SLOWER, ratio.rounds - below
-    elif -edge < math.log(ratio.low) and math.log(ratio.high) < edge:
-        claim, against = SAME, max(above, below)
+    low, high = math.log(ratio.low), math.log(ratio.high)
+    edge, same = math.log1p(band), math.log1p(min(band, WIDEST_SAME))
+    if low > edge:
+        claim, against = FASTER, np.sum(ratio.logarithms <= edge)
+    elif high < -edge:
+        claim, against = SLOWER, np.sum(ratio.logarithms >= -edge)
+    elif -same < low and high < same:
+        claim, against = SAME, max(np.sum(ratio.logarithms > same), np.sum(ratio.logarithms < -same))
     else:
         return UNCLEAR, 1.0
     return claim, min(1.0, 2 * float(binom.cdf(against, ratio.rounds, 0.5)))

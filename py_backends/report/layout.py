@@ -209,7 +209,7 @@ def _in_words(control: Control) -> str:
     if control.band is None:
         return f"nothing says how far {name} lies from itself: too few rounds, or a copy of it failed"
     copy = units.ratio(control.second.speedup, control.second.verdict)
-    return f"{name} against itself lies within ±{100 * control.band:.1f}%: that is 'same'. One more copy of it: {copy}"
+    return f"{name} against itself lies within ±{100 * control.band:.1f}%; one more copy of it: {copy}"
 
 
 def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:
