@@ -237,7 +237,7 @@ def _compare_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     )
     parser.add_argument("--threads", type=_threads, metavar="N", help="of every CPU backend (default: all)")
     parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="of the inputs (default: 1)")
-    parser.add_argument("--budget", type=_budget, metavar="SECONDS", help="for the whole comparison (default: 40)")
+    parser.add_argument("--budget", type=_budget, metavar="SECONDS", help="for the whole comparison (default: 45)")
     parser.add_argument(
         "--cache", choices=("hot", "cold"), default="hot", help="cold: flush caches before every launch (default: hot)"
     )
