@@ -5,7 +5,7 @@
 #   instructions for a line. A short vector is added by the calling thread: to wake the others takes longer.
 # Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
 #   its reader will want it.
-# Edges: one element at a time until a stretch of c is at the begin of a line, and after its last full line.
+# Edges: one element at a time until a stretch of c is at the begin of a line, and after its last full turn.
 
 from typing import Any
 
@@ -17,7 +17,9 @@ from numba.extending import intrinsic
 from py_backends._caches import last_level_cache
 
 LINE = 64
-"""Bytes of a cache line; LLVM makes as many stores of it as it takes registers."""
+"""Bytes of a cache line."""
+TURN = 4 * LINE
+"""Bytes that the loop adds in one turn; LLVM makes as many stores of them as it takes registers."""
 SHORTEST, LONGEST = 1 << 14, 1 << 18
 """Elements of a stretch: some pages, so that neighbouring threads rarely share one; and so many that the wait for what
 was streamed, at the end of each, takes no time to speak of."""
@@ -28,15 +30,15 @@ X86 = "sse" in binding.get_host_cpu_features()
 
 
 @intrinsic
-def stream_line(typing, a, b, c, i):
-    """Write the sums of the LINE of elements from i on past the cache; c[i] is at the begin of a line."""
+def stream_turn(typing, a, b, c, i):
+    """Write the sums of the TURN of elements from i on past the cache; c[i] is at the begin of a line."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         element = context.get_value_type(signature.args[2].dtype)
         size = context.get_abi_sizeof(element)
-        line = ir.PointerType(ir.VectorType(element, LINE // size))
+        turn = ir.PointerType(ir.VectorType(element, TURN // size))
         arrays = (context.make_array(signature.args[x])(context, builder, arguments[x]).data for x in range(3))
-        to_a, to_b, to_c = (builder.bitcast(builder.gep(array, [arguments[3]]), line) for array in arrays)
+        to_a, to_b, to_c = (builder.bitcast(builder.gep(array, [arguments[3]]), turn) for array in arrays)
         sums = builder.fadd(builder.load(to_a, align=size), builder.load(to_b, align=size))
         store = builder.store(sums, to_c, align=LINE)
         store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
@@ -70,12 +72,12 @@ def add(a, b, c, begin, end):
 @njit(nogil=True)
 def add_streamed(a, b, c, begin, end):
     """The same, past the cache."""
-    lanes = LINE // c.itemsize
+    step = TURN // c.itemsize
     first = min(end, begin + -(c.ctypes.data + begin * c.itemsize) % LINE // c.itemsize)
-    last = first + (end - first) // lanes * lanes
+    last = first + (end - first) // step * step
     add(a, b, c, begin, first)
-    for i in range(first, last, lanes):
-        stream_line(a, b, c, i)
+    for i in range(first, last, step):
+        stream_turn(a, b, c, i)
     add(a, b, c, last, end)
     finish_streaming()
 

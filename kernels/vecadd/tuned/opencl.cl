@@ -33,6 +33,7 @@ long add(global const T* a, global const T* b, global T* c, long begin, long end
 /// The same, past the cache, to c that is aligned.
 long add_streamed(global const T* a, global const T* b, global T* c, long begin, long end) {
   long i = begin;
+#pragma unroll 4
   for (; i + lanes <= end; i += lanes) {
     const V sum = ((global const Loose*)(a + i))->v + ((global const Loose*)(b + i))->v;
     __builtin_nontemporal_store(sum, (global V*)(c + i));

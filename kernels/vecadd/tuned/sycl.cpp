@@ -31,6 +31,7 @@ void add(const T* a, const T* b, T* c, Size begin, Size end) {
   if (streamed) {
     for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % sizeof(Vector<T>) != 0; ++i) c[i] = a[i] + b[i];
   }
+#pragma unroll 4
   for (; i + lanes <= end; i += lanes) {
     const Vector<T> sum = *reinterpret_cast<const Loose<T>*>(a + i) + *reinterpret_cast<const Loose<T>*>(b + i);
     if (streamed) {
