@@ -146,6 +146,8 @@ class Comparison:
         self._progress.update(0, 1, "looking for backends")
         self._found = doctor.probe(request.chosen_backends())
         self._rows = plan(request, self._found)
+        for planned in self._rows:
+            planned.row.threads = planned.row.threads or self._threads
         waiting = [row for row in choose(self._rows) if row.text is not None]
         estimates = self._estimate(waiting)
         self._check_and_settle(self._shorten(estimates))
@@ -227,7 +229,7 @@ class Comparison:
         text, dtype = planned.text, planned.dtype
         assert text is not None  # only rows with a text are waiting
         check_memory(planned.problem, planned.requested, dtype)
-        runner = self._bench.runner(planned.row.backend, planned.target)
+        runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads)
         smallest = next(growing(planned.problem, planned.requested))
         prepared: Prepared = runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
         planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
@@ -272,7 +274,8 @@ class Comparison:
         checked = [row for row in rows if id(row) in cases]
         for number, planned in enumerate(checked):
             self._progress.update(number, len(checked), f"checking {planned.title}")
-            timed = TimedRow(planned, self._bench.runner(planned.row.backend, planned.target), cases[id(planned)])
+            runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads)
+            timed = TimedRow(planned, runner, cases[id(planned)])
             try:
                 timed.check()
                 if planned.row.status == "ok" and timed.settle():
@@ -337,5 +340,5 @@ def _fail(planned: PlannedRow, failed: WorkerFailed | MemoryError) -> None:
         row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
 
 
-def _worker_key(planned: PlannedRow) -> tuple[str, str]:
-    return planned.row.backend, planned.row.target
+def _worker_key(planned: PlannedRow) -> tuple[str, str, int]:
+    return planned.row.backend, planned.row.target, planned.row.threads or 0

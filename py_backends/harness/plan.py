@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,10 @@ class Request:
     variants: Sequence[str] | None = None
     dtypes: Sequence[str] = ("float32",)
     shapes: Mapping[str, Sequence[Sizes]] = field(default_factory=dict)
+    threads: Sequence[int | None] = (None,)
+    """Numbers of threads, each of which makes rows of its own; None stands for that of the whole comparison."""
+    wanted: Callable[[Row], bool] = lambda _: True
+    """Of the rows that all this makes, those that are to be planned."""
 
     def __post_init__(self) -> None:
         for names in ("kernels", "backends", "targets", "variants", "dtypes"):
@@ -108,27 +112,34 @@ def plan(request: Request, found: Sequence[BackendTarget]) -> list[PlannedRow]:
     """All rows for the targets that were found; WrongRequest where a named target is nowhere among them."""
     for name in request.targets or ():
         _discovery.known(name, sorted({target.name for _, target in found}), "target")
-    return [
+    rows = (
         planned
         for kernel in request.chosen_kernels()
         for sizes in request.chosen_shapes(_discovery.problem(kernel))
         for dtype in request.dtypes
         for backend, target in found
         if not request.targets or target.name in request.targets
-        for planned in _rows(_discovery.problem(kernel), sizes, dtype, backend, target, request.variants)
-    ]
+        for threads in request.threads
+        for planned in _rows(_discovery.problem(kernel), sizes, dtype, backend, target, request.variants, threads)
+    )
+    return [planned for planned in rows if request.wanted(planned.row)]
 
 
 def _rows(
-    problem: Problem, sizes: Sizes, dtype: str, backend: str, target: Target, variants: Sequence[str] | None
+    problem: Problem,
+    sizes: Sizes,
+    dtype: str,
+    backend: str,
+    target: Target,
+    variants: Sequence[str] | None,
+    threads: int | None,
 ) -> Iterator[PlannedRow]:
     texts = _discovery.kernel_texts(problem.name, backend)
     if variants and ALL in variants:
         variants = list(texts)
     for variant in variants or [next(iter(texts), "lecture")]:
-        row = Row(
-            problem.name, backend, target.name, variant, dtype, named(problem, sizes), "skipped", device=target.device
-        )
+        row = Row(problem.name, backend, target.name, variant, dtype, named(problem, sizes), "skipped")
+        row.device, row.threads = target.device, threads
         text = texts.get(variant)
         if not target.available:
             row.status, row.reason, row.fix = "unavailable", target.reason, target.fix

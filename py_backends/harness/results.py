@@ -53,6 +53,7 @@ class Seconds:
     end_to_end: Duration | None = None
     first_launch: float | None = None
     clock: Duration | None = None
+    release: float | None = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,9 @@ class Row:
     percent_of_ceiling: its rate in per cent of what the roofline allows at its arithmetic intensity.
     requested: the shape that was asked for, where it ran at a smaller one.
     finished: False where an interruption kept it from its end; `--resume` runs it.
+    threads: that it was asked to run on, where it runs on the CPU.
+    kernel_seconds: every sample of its kernel, by the number of its round; None for a round that was dropped. Rows
+        of one run are paired by it.
     """
 
     kernel: str
@@ -164,6 +168,8 @@ class Row:
     percent_of_ceiling: float | None = None
     requested: dict[str, int] | None = None
     finished: bool = True
+    threads: int | None = None
+    kernel_seconds: list[float | None] = field(default_factory=list)
 
 
 @dataclass

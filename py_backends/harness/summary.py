@@ -29,16 +29,23 @@ def _figures(timed: TimedRow) -> None:
         first_launch=row.seconds.first_launch if row.seconds else None,
         upload=median([sample.upload for sample in samples]).value,
         download=median([sample.download for sample in samples]).value,
+        release=median([sample.release for sample in samples]).value,
         kernel=kernel,
         end_to_end=duration([sample.end_to_end for sample in samples]),
         clock=duration(clocks) if clocks else None,
     )
+    row.kernel_seconds = _by_round(timed)
     if kernel.low is None:
         add_note(row, f"{kernel.samples} of the 6 samples that an interval needs")
     row.rate = Rate(
         gflops=problem.flops(sizes) / kernel.median / 1e9,
         gbytes_per_second=problem.bytes(sizes, timed.planned.dtype) / kernel.median / 1e9,
     )
+
+
+def _by_round(timed: TimedRow) -> list[float | None]:
+    last = max(timed.samples)
+    return [timed.samples[number].kernel if number in timed.samples else None for number in range(last + 1)]
 
 
 def _judge(groups: Sequence[Group]) -> list[Control]:
