@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py_backends._contract import WrongRequest
 
@@ -17,7 +17,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 """Colours that people with any colour vision tell apart: M. Okabe and K. Ito, Color Universal Design (2008)."""
 _MARKERS = "osD^vPX"
 _DOTS_PER_INCH = 150
-_SETTINGS = {
+_SETTINGS: Any = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
