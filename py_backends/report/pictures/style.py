@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 """Colours that people with any colour vision tell apart: M. Okabe and K. Ito, Color Universal Design (2008)."""
 _MARKERS = "osD^vPX"
 _DOTS_PER_INCH = 150
+_SAID_OF_SVG = ("Creator", "Date", "Format", "Type")
+"""What matplotlib writes into an SVG file about the file, and what a page has no use for."""
 _SETTINGS: Any = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -51,6 +54,12 @@ def marks(names: Iterable[str]) -> dict[str, Mark]:
 
 def new(width: float = 8.0, height: float = 5.0) -> tuple[Figure, Axes]:
     """An empty picture of so many inches, with one pair of axes."""
+    figure, panels = grid(width, height, 1, 1)
+    return figure, panels[0][0]
+
+
+def grid(width: float, height: float, rows: int, columns: int, **layout: Any) -> tuple[Figure, list[list[Axes]]]:
+    """An empty picture with rows of axes; `layout` goes to matplotlib's `Figure.subplots`."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -58,7 +67,7 @@ def new(width: float = 8.0, height: float = 5.0) -> tuple[Figure, Axes]:
         raise WrongRequest(f'pictures need matplotlib ({error}): pip install "py-backends[pictures]"') from error
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=(width, height), layout="constrained")
-        return figure, figure.add_subplot()
+        return figure, figure.subplots(rows, columns, squeeze=False, **layout).tolist()
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -69,11 +78,20 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def svg(figure: Figure) -> str:
-    """A picture as the text of an SVG element, to stand in a page."""
+def svg(figure: Figure, name: str = "") -> str:
+    """A picture as the text of an SVG element, to stand in a page.
+
+    What is black takes the colour of the text around it, and what is white that of the page, its CSS variable
+    `--page`: so it can be read on dark pages too. `name` begins every id in it, so that no two pictures of one page
+    have one in common.
+    """
     import matplotlib as mpl
 
     text = io.StringIO()
     with mpl.rc_context(_SETTINGS):
-        figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
-    return text.getvalue().partition("<svg")[2].join(("<svg", ""))
+        figure.savefig(text, format="svg", metadata=dict.fromkeys(_SAID_OF_SVG), transparent=True)
+    element = text.getvalue().partition("<svg")[2]
+    element = element.replace("#000000", "currentColor").replace("#ffffff", "var(--page, #ffffff)")
+    if name:
+        element = re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{name}-", element)
+    return f'<svg fill="currentColor"{element}'
