@@ -139,10 +139,12 @@ class Comparison:
         self._ceilings: Ceilings | None = None
         self._rounds: Rounds | None = None
         self._interrupted = False
+        self._obeying = False
         self._one_at_a_time = Lock()
 
     def run(self, request: Request, choose: Callable[[list[PlannedRow]], list[PlannedRow]]) -> None:
         """All of it. What is finished when an exception interrupts it stays."""
+        self._obeying = request.obeying
         self._progress.update(0, 1, "looking for backends")
         self._found = doctor.probe(request.chosen_backends())
         self._rows = plan(request, self._found)
@@ -150,7 +152,7 @@ class Comparison:
             planned.row.threads = planned.row.threads or self._threads
         waiting = [row for row in choose(self._rows) if row.text is not None]
         estimates = self._estimate(waiting)
-        self._check_and_settle(self._shorten(estimates))
+        self._check_and_settle(self._shorten(estimates, request.shorten))
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
         with roofline.ceilings(self._timed, self._threads) as self._ceilings:
@@ -232,6 +234,9 @@ class Comparison:
         runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads)
         smallest = next(growing(planned.problem, planned.requested))
         prepared: Prepared = runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
+        if self._obeying and not (prepared.on_cpu and prepared.obeys_threads):
+            reason = "it does not run on the CPU, whose threads are counted" if not prepared.on_cpu else prepared.note
+            raise WorkerFailed("skipped", reason or "it does not obey a number of threads")
         planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
         if prepared.note:
             add_note(planned.row, prepared.note)
@@ -244,10 +249,10 @@ class Comparison:
 
         return estimate(planned.problem, planned.requested, seconds_at, limit)
 
-    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]]) -> list[PlannedRow]:
+    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], allowed: bool) -> list[PlannedRow]:
         """Give rows that would take more than their share of the time a smaller shape; skip what has no time at all.
 
-        Returns the rows to run. Either way the row says so.
+        Returns the rows to run. Either way the row says so. Where it is not `allowed`, all those rows are skipped.
         """
         runs = [_runs(planned) for planned, _ in estimates]
         costs = [count * seconds for count, (_, seconds) in zip(runs, estimates, strict=True)]
@@ -259,6 +264,10 @@ class Comparison:
             sizes = affordable(planned.problem, planned.requested, seconds, cap / count)
             if sizes is None:
                 planned.row.reason = f"even a small part of {wanted} takes longer than the budget leaves for it"
+                planned.row.fix = "give a longer --budget"
+                continue
+            if sizes != planned.requested and not allowed:
+                planned.row.reason = f"one run of {wanted} would take {in_words(seconds)}, too long for the budget"
                 planned.row.fix = "give a longer --budget"
                 continue
             affordable_rows.append(planned)

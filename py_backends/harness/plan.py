@@ -37,6 +37,10 @@ class Request:
     """Numbers of threads, each of which makes rows of its own; None stands for that of the whole comparison."""
     wanted: Callable[[Row], bool] = lambda _: True
     """Of the rows that all this makes, those that are to be planned."""
+    shorten: bool = True
+    """Whether a row that takes too long for the budget runs at a smaller shape; else it is skipped."""
+    obeying: bool = False
+    """Whether a row is skipped that does not run on as many of this machine's CPUs as it is asked to."""
 
     def __post_init__(self) -> None:
         for names in ("kernels", "backends", "targets", "variants", "dtypes"):

@@ -148,6 +148,7 @@ class Row:
     threads: that it was asked to run on, where it runs on the CPU.
     kernel_seconds: every sample of its kernel, by the number of its round; None for a round that was dropped. Rows
         of one run are paired by it.
+    end_to_end_seconds: the same of whole calls, from upload to release.
     """
 
     kernel: str
@@ -170,6 +171,7 @@ class Row:
     finished: bool = True
     threads: int | None = None
     kernel_seconds: list[float | None] = field(default_factory=list)
+    end_to_end_seconds: list[float | None] = field(default_factory=list)
 
 
 @dataclass

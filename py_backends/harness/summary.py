@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from py_backends.harness.pairing import Group
 from py_backends.harness.results import Control, Rate, Row, Seconds, Speedup
@@ -34,7 +34,8 @@ def _figures(timed: TimedRow) -> None:
         end_to_end=duration([sample.end_to_end for sample in samples]),
         clock=duration(clocks) if clocks else None,
     )
-    row.kernel_seconds = _by_round(timed)
+    row.kernel_seconds = _by_round({number: sample.kernel for number, sample in timed.samples.items()})
+    row.end_to_end_seconds = _by_round({number: sample.end_to_end for number, sample in timed.samples.items()})
     if kernel.low is None:
         add_note(row, f"{kernel.samples} of the 6 samples that an interval needs")
     row.rate = Rate(
@@ -43,9 +44,8 @@ def _figures(timed: TimedRow) -> None:
     )
 
 
-def _by_round(timed: TimedRow) -> list[float | None]:
-    last = max(timed.samples)
-    return [timed.samples[number].kernel if number in timed.samples else None for number in range(last + 1)]
+def _by_round(samples: Mapping[int, float]) -> list[float | None]:
+    return [samples.get(number) for number in range(max(samples) + 1)]
 
 
 def _judge(groups: Sequence[Group]) -> list[Control]:
