@@ -21,7 +21,7 @@ from py_backends import _discovery
 from py_backends.harness.case import Case
 from py_backends.harness.check import judge
 
-COMMANDS = ["compare", "diff", "doctor", "show"]
+COMMANDS = ["compare", "diff", "doctor", "show", "timeline"]
 QUICK = ("--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "1")
 COLOURS = "\x1b["
 
@@ -107,7 +107,7 @@ class TestWrongUsage:
         ("arguments", "words"),
         [
             (["compar"], "unknown command 'compar': did you mean 'compare'?"),
-            ([], "name a command: compare, doctor, show, diff"),
+            ([], "name a command: compare, doctor, show, diff, "),
         ],
     )
     def test_of_the_whole(self, arguments: list[str], words: str) -> None:

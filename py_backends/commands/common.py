@@ -9,11 +9,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from py_backends.harness.compare import Progress
+    from py_backends.harness.results import Report
 
 ALL = "all"
 _LARGEST_SIZE = 2**40
@@ -175,6 +179,36 @@ def check_writable(path: Path) -> None:
             pass
     except OSError as error:
         raise UsageError(f"{path.parent} cannot be written to ({error.strerror}): name a file elsewhere") from error
+
+
+def check_files(options: argparse.Namespace, *kinds: str) -> None:
+    """Before anything runs: can the files be written that these options name, and is each of them another?"""
+    paths = [path for kind in kinds if (path := getattr(options, kind))]
+    for path in paths:
+        check_writable(path)
+    if len(set(paths)) < len(paths):
+        given = [f"--{kind}" for kind in kinds]
+        raise UsageError(f"{', '.join(given[:-1])} and {given[-1]} name one file: name one for each")
+
+
+def write_view(report: Report, draw: Callable[[Report], Figure], options: argparse.Namespace) -> bool:
+    """Write the results and their picture to --json, --png and --svg; one line on standard error where that fails.
+
+    Where there is nothing to draw, the line says what is missing.
+    """
+    from py_backends.report.files import write_json
+    from py_backends.report.pictures import style
+
+    done = [written(options.json, partial(write_json, report))] if options.json else []
+    pictures = [path for path in (options.png, options.svg) if path]
+    if pictures:
+        try:
+            figure = draw(report)
+        except style.NothingToDraw as nothing:
+            sys.stderr.write(f"py-backends: no picture: {nothing}\n")
+            return False
+        done += [written(path, partial(style.save, figure)) for path in pictures]
+    return all(done)
 
 
 def written(path: Path, write: Callable[[Path], None]) -> bool:
