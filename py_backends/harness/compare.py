@@ -83,21 +83,33 @@ def compare(
     has, with `interrupted` set.
     """
     request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), shapes or {})
-    threads = machine.cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS)
-    seed = whole_number("seed", seed, 0, _LARGEST_SEED)
+    return run(request, checked_settings(request, threads, seed, budget, cache, command), progress)
+
+
+def checked_settings(
+    request: Request,
+    threads: int | None = None,
+    seed: int = 1,
+    budget: float = DEFAULT_BUDGET,
+    cache: str = HOT,
+    command: str | None = None,
+) -> dict[str, Any]:
+    """The settings of a comparison as they stand in its results; WrongRequest for one that is impossible.
+
+    The parameters are those of `compare`.
+    """
     if not 0 < budget < math.inf:
         raise WrongRequest(f"budget must be a number of seconds above 0, not {budget!r}")
     if cache not in CACHES:
         raise WrongRequest(f"cache must be {' or '.join(CACHES)}, not {cache!r}")
-    settings = {
-        "seed": seed,
-        "threads": threads,
+    return {
+        "seed": whole_number("seed", seed, 0, _LARGEST_SEED),
+        "threads": machine.cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS),
         "budget_seconds": budget,
         "cache": cache,
         "command": command,
         "request": request.settings(),
     }
-    return run(request, settings, progress)
 
 
 def run(
