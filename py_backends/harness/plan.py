@@ -153,6 +153,21 @@ def _rows(
         yield PlannedRow(row, problem, sizes, target, text)
 
 
+class FirstOfDevice:
+    """Tells of a row whether its target is the first that its backend has for its device, or is not there at all.
+
+    More instruction sets of one CPU are more rows than pictures and budgets have room for.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, str | None], str] = {}
+
+    def __call__(self, row: Row) -> bool:
+        if row.status == "unavailable":
+            return True
+        return self._first.setdefault((row.backend, row.device), row.target) == row.target
+
+
 def named(problem: Problem, sizes: Sizes) -> dict[str, int]:
     """The sizes by the names of the problem's dimensions."""
     return dict(zip(problem.dimensions, sizes, strict=True))
