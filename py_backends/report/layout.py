@@ -144,17 +144,28 @@ class _Timed(NamedTuple):
     rate: float
 
 
+def judged_by(kernel: str) -> tuple[str, str]:
+    """The rule by which a kernel's results are checked, and the rate by which they are compared.
+
+    Results may come from a clone with kernels that are not here: of those the rule is not known.
+    """
+    if kernel not in _discovery.kernel_names():
+        return "", "gflops"
+    problem = _discovery.problem(kernel)
+    return problem.rule, problem.rate
+
+
 def _section(group: Sequence[Row], controls: Iterable[Control]) -> Section:
-    problem = _discovery.problem(group[0].kernel)
+    rule, rate = judged_by(group[0].kernel)
     # Rows ran at the shape that was asked for, or at a smaller one.
     requested = max((row.shape for row in group), key=lambda shape: math.prod(shape.values()))
     baseline = next((row.versus.baseline for row in group if row.versus), None)
     made = Section(
         f"{group[0].kernel}  {group[0].dtype}  {units.shape(requested.values())}",
-        _RULES.get(problem.rule, problem.rule),
+        _RULES.get(rule, rule),
         (
             *_HEADER,
-            units.RATES[problem.rate],
+            units.RATES[rate],
             "of ceiling" if any(row.percent_of_ceiling is not None for row in group) else "",
             f"vs {baseline}" if baseline else "",
             "end to end",
@@ -162,8 +173,8 @@ def _section(group: Sequence[Row], controls: Iterable[Control]) -> Section:
         ),
     )
     # By rate, which at one shape is by time; a size of 0 leaves no work to rate, only time.
-    in_order = sorted(_timed(group, problem.rate), key=lambda timed: (-timed.rate, timed.kernel.median))
-    made.timed = [_cells(timed, baseline) for timed in in_order]
+    in_order = sorted(_timed(group, rate), key=lambda timed: (-timed.rate, timed.kernel.median))
+    made.timed = [_cells(timed) for timed in in_order]
     made.footnotes = _footnotes([timed.row for timed in in_order if timed.row.shape != requested])
     made.footnotes += _not_converged([timed.row for timed in in_order])
     made.footnotes += [_in_words(control) for control in controls if any(_is_for(control, row) for row in group)]
@@ -213,7 +224,7 @@ def _footnotes(rows: Iterable[Row]) -> list[str]:
     return [f"{note}: {', '.join(rows)}" for note, rows in names.items()]
 
 
-def _cells(timed: _Timed, baseline: str | None) -> tuple[str, ...]:
+def _cells(timed: _Timed) -> tuple[str, ...]:
     row, kernel, rate = timed
     whole = row.seconds.end_to_end if row.seconds else None
     return (
@@ -224,17 +235,18 @@ def _cells(timed: _Timed, baseline: str | None) -> tuple[str, ...]:
         units.spread(kernel.median, kernel.low, kernel.high),
         units.figure(rate),
         "" if row.percent_of_ceiling is None else f"{row.percent_of_ceiling:.0f}%",
-        _versus(row, baseline),
+        versus(row),
         units.duration(whole.median) if whole else "",
         _error(row),
     )
 
 
-def _versus(row: Row, baseline: str | None) -> str:
-    if row.backend == baseline:
-        return "1"
+def versus(row: Row) -> str:
+    """How a row compares with its baseline, in words; "1" is the baseline itself, a star compares rates."""
     if row.versus is None:
         return ""
+    if row.backend == row.versus.baseline:
+        return "1"
     ratio = units.ratio(row.versus.speedup, row.versus.verdict)
     return f"*{ratio}" if _other_shape(row) else ratio
 

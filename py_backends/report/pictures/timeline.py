@@ -129,7 +129,8 @@ def _draw_once(axes: Axes, calls: Sequence[Call]) -> None:
 def _name(call: Call, calls: Sequence[Call]) -> str:
     row = call.row
     parts = [row.backend, row.target]
-    if len({each.row.variant for each in calls if (each.row.backend, each.row.target) == (row.backend, row.target)}) > 1:
+    others = [each.row.variant for each in calls if (each.row.backend, each.row.target) == (row.backend, row.target)]
+    if len(others) > 1:
         parts.append(row.variant)
     if call.shortened:
         parts.append(f"\nat {units.shape(row.shape.values())}")
