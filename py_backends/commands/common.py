@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from py_backends.harness.compare import Progress
+    from py_backends.harness.plan import Request
     from py_backends.harness.results import Report
 
 ALL = "all"
@@ -152,6 +153,13 @@ def names(names: list[str] | None) -> list[str] | None:
     return None if names in (None, [ALL]) else names
 
 
+def dtypes(given: list[str]) -> Sequence[str]:
+    """The dtypes that --dtype names."""
+    from py_backends.harness.plan import DTYPES
+
+    return DTYPES if given == [ALL] else given
+
+
 def shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tuple[int, ...]]]:
     """The shapes asked for of each kernel; a single size stands for all its dimensions."""
     from py_backends import _discovery
@@ -189,6 +197,22 @@ def check_files(options: argparse.Namespace, *kinds: str) -> None:
     if len(set(paths)) < len(paths):
         given = [f"--{kind}" for kind in kinds]
         raise UsageError(f"{', '.join(given[:-1])} and {given[-1]} name one file: name one for each")
+
+
+def run_view(request: Request, options: argparse.Namespace, budget: float) -> Report:
+    """Run a comparison that only rows with times are of use to, with these options and a progress bar.
+
+    Its results do not say what was asked for in names alone, so `--resume` does not take them. `budget`: where none
+    was given.
+    """
+    from py_backends.harness.compare import checked_settings, run
+    from py_backends.harness.plan import only_timed
+
+    budget = options.budget or budget
+    with usage_errors(), progress() as shown:
+        settings = checked_settings(request, options.threads, options.seed, budget, options.cache, command=options.line)
+        settings.pop("request")
+        return run(request, settings, shown, only_timed)
 
 
 def write_view(report: Report, draw: Callable[[Report], Figure], options: argparse.Namespace) -> bool:

@@ -153,6 +153,14 @@ def _rows(
         yield PlannedRow(row, problem, sizes, target, text)
 
 
+def only_timed(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
+    """Rows without those that an emulation would check and not time, which say so. For `choose` of a comparison."""
+    for planned in rows:
+        if planned.target.emulated:
+            planned.row.reason, planned.text = "emulated: it would be checked and not timed, see compare", None
+    return [planned for planned in rows if planned.text is not None]
+
+
 class FirstOfDevice:
     """Tells of a row whether its target is the first that its backend has for its device, or is not there at all.
 
