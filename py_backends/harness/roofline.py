@@ -18,10 +18,12 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
 
 from py_backends import _caches
-from py_backends._contract import BackendUnavailable
+from py_backends._contract import BackendUnavailable, Problem
 from py_backends.harness import machine
 from py_backends.harness.ceilings import READS, STORED, STREAMED, instruction_sets
 from py_backends.harness.results import Ceiling
@@ -224,14 +226,14 @@ class Ceilings:
         if not prepared.on_cpu or 0 in sizes:
             return
         best, moved = instruction_sets()[0], problem.bytes(sizes, dtype)
-        written = math.prod(problem.shapes(sizes)[-1]) * dtype.itemsize
-        kinds = [STREAMED, STORED] if written >= _ADDITIONS_WRITE * moved else [STREAMED, STORED, READS]
         working_set = self._measured_at(moved)
         self._roofs[row] = Roof(
             flops=problem.flops(sizes),
             bytes=moved,
             peak=self._ceiling(MULTIPLY_ADDS, dtype.name, best, None),
-            bandwidths=tuple(self._ceiling(kind, dtype.name, best, working_set) for kind in kinds),
+            bandwidths=tuple(
+                self._ceiling(kind, dtype.name, best, working_set) for kind in bandwidth_kinds(problem, sizes, dtype)
+            ),
             more=1.0 if prepared.obeys_threads else self._cpus / self._threads,
         )
 
@@ -274,6 +276,14 @@ class Ceilings:
         self._worker.largest = max(self._worker.largest, working_set or 0)
         made = TimedCeiling(kind, dtype, instruction_set, self._threads, working_set, self._worker)
         return self._all.setdefault((kind, dtype, instruction_set, working_set), made)
+
+
+def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[str, ...]:
+    """The kinds of bandwidth of which the best is a kernel's ceiling."""
+    written = math.prod(problem.shapes(sizes)[-1]) * dtype.itemsize
+    if written >= _ADDITIONS_WRITE * problem.bytes(sizes, dtype):
+        return STREAMED, STORED
+    return STREAMED, STORED, READS
 
 
 def ceilings(timed: Sequence[TimedRow], threads: int) -> Ceilings:

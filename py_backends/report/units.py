@@ -23,6 +23,14 @@ def time_unit(seconds: float) -> tuple[float, str]:
     return _SECONDS[-1]
 
 
+def size(count: int) -> str:
+    """Bytes, in the units of rates, by 1000: 268435456 is "268 MB"."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= 0.9995 * factor:
+            return f"{figure(count / factor)} {unit}"
+    return f"{count} bytes"
+
+
 def figure(value: float) -> str:
     """Three significant digits without an exponent, thousands set apart: 0.0123, 4.56, 78.9, 1,235."""
     size = abs(value)
