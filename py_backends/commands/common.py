@@ -75,6 +75,16 @@ def add_shape(parser: Parser) -> None:
     )
 
 
+def add_sizes(parser: Parser) -> None:
+    """Add --sizes, --from (`first`) and --to (`last`)."""
+    parser.add_argument("--sizes", type=_sizes, metavar="N,N", help="of all dimensions, separated by commas")
+    text = "of powers of two, the {} (default: {})"
+    parser.add_argument("--from", type=_size, metavar="N", dest="first", help=text.format("smallest", "64"))
+    parser.add_argument(
+        "--to", type=_size, metavar="N", dest="last", help=text.format("largest", "by this machine's memory")
+    )
+
+
 def add_threads(parser: Parser) -> None:
     """Add --threads."""
     parser.add_argument("--threads", type=_threads, metavar="N", help="of every CPU backend (default: all)")
@@ -128,6 +138,14 @@ def _whole_number(text: str, least: int, most: float) -> int:
         upper = f" to {most}" if math.isfinite(most) else " up"
         raise argparse.ArgumentTypeError(f"takes a whole number from {least}{upper}, not {text!r}")
     return int(text)
+
+
+def _sizes(text: str) -> list[int]:
+    return [_size(each) for each in names_in(text)]
+
+
+def _size(text: str) -> int:
+    return _whole_number(text, 1, _LARGEST_SIZE)
 
 
 def _threads(text: str) -> int:

@@ -16,7 +16,7 @@ from py_backends.harness.runner import Runner
 
 Sizes = tuple[int, ...]
 
-_COPIES = 6
+COPIES = 6
 """Memory that a case takes over its own arrays, at most: reference, bound, and what a backend copies."""
 
 
@@ -88,7 +88,7 @@ class Bench:
 
 def check_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> None:
     """MemoryError, with a sentence, where this machine has too little memory for a case."""
-    needed = problem.bytes(sizes, dtype) * _COPIES
+    needed = problem.bytes(sizes, dtype) * COPIES
     free = machine.free_memory()
     if needed > free:
         shape = " x ".join(map(str, sizes))
