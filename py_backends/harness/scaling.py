@@ -180,7 +180,8 @@ def curves(report: Report) -> list[Curve]:
 def _curves(report: Report, kind: str) -> Iterator[Curve]:
     found: dict[tuple[Name, Sizes, int], Row] = {}
     for row in report.rows:
-        if row.status == "ok" and row.threads and row.kernel_seconds:
+        whole = tuple(row.shape) == _discovery.problem(row.kernel).dimensions
+        if row.status == "ok" and row.threads and row.kernel_seconds and whole:
             found[_name(row), _asked(row), row.threads] = row
     for (name, sizes, threads), one in found.items():
         if threads != 1:

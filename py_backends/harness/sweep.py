@@ -125,7 +125,7 @@ def largest_size(problem: Problem, dtype: str) -> int:
     """The largest power of two that this machine has the memory for; WrongRequest for an unknown dtype."""
     _discovery.known(dtype, DTYPES, "dtype")
     free = machine.free_memory() // _PART_OF_FREE_MEMORY
-    return 2 ** (max(1, size_of(problem, dtype, free // COPIES)).bit_length() - 1)
+    return 1 << max(1, size_of(problem, dtype, free // COPIES)).bit_length() - 1
 
 
 def size_of(problem: Problem, dtype: str, count: int) -> int:
