@@ -14,11 +14,11 @@ import sys
 from collections.abc import Sequence
 
 from py_backends import __version__
-from py_backends.commands import compare, diff, doctor, report, roofline, scaling, show, sweep, timeline
+from py_backends.commands import compare, diff, doctor, ladder, report, roofline, scaling, show, sweep, timeline
 from py_backends.commands.common import Parser, UsageError
 from py_backends.harness.interruption import interruptible
 
-_COMMANDS = (compare, doctor, show, diff, roofline, scaling, sweep, timeline, report)
+_COMMANDS = (compare, doctor, show, diff, ladder, roofline, scaling, sweep, timeline, report)
 _NOBODY_LOOKS = {errno.EPIPE: 1, errno.EIO: 130}
 """Exit codes where the reader of a pipe, `head` for instance, has seen enough, and where the terminal was closed."""
 

@@ -21,7 +21,7 @@ from py_backends import _discovery
 from py_backends.harness.case import Case
 from py_backends.harness.check import judge
 
-COMMANDS = ["compare", "diff", "doctor", "report", "show", "timeline"]
+COMMANDS = ["compare", "diff", "doctor", "ladder", "report", "roofline", "scaling", "show", "sweep", "timeline"]
 QUICK = ("--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "1")
 COLOURS = "\x1b["
 

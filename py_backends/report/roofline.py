@@ -89,8 +89,8 @@ def cells(point: Point) -> tuple[str, ...]:
 
 
 def percent(value: float) -> str:
-    """Per cent: whole ones, and below 1 two significant digits."""
-    return f"{value:.0f}%" if value >= 0.95 else f"{value:.2g}%"
+    """Per cent: whole ones, and below 10 two significant digits."""
+    return f"{value:.0f}%" if value >= 9.95 else f"{value:.2g}%"
 
 
 def footnotes(points: Sequence[Point]) -> list[str]:
