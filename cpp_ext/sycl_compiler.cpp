@@ -108,7 +108,7 @@ std::optional<sycl::event> launch(const py::object& dpctl_queue, const sycl::ker
 double seconds(const sycl::event& first, const sycl::event& last) {
   using namespace sycl::info::event_profiling;
   const auto start = first.get_profiling_info<command_start>(), end = last.get_profiling_info<command_end>();
-  return 1e-9 * static_cast<double>(end - start);  // from nanoseconds
+  return 1e-9 * static_cast<double>(static_cast<std::int64_t>(end - start));  // from nanoseconds
 }
 
 /// Returns when all that the queue was given has ended; raises the first error among it. A CPU's runtime may

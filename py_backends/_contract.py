@@ -374,6 +374,8 @@ class Device(ABC):
     """What a reader of its rows should know, for instance that it cannot obey `threads`."""
     on_cpu: bool = True
     """Whether it computes on this machine's CPU, so that the CPU's ceilings are its own."""
+    cache_bytes: int = 0
+    """Of its last-level cache, where it is not the CPU."""
     obeys_threads: bool = True
     """Whether it keeps to `threads`; a GPU has none to keep to."""
     profiled: bool = False
@@ -401,6 +403,14 @@ class Device(ABC):
         From the start of its first command to the end of its last. Asked after `wait`, of a `profiled` device. None
         where it has no events.
         """
+        return None
+
+    def peak(self, dtype: np.dtype[Any]) -> float | None:
+        """FLOP/s of multiply-adds at most, measured now; None where it is the CPU, or nothing measures it."""
+        return None
+
+    def bandwidth(self) -> float | None:
+        """Bytes a second that a copy within its memory reads and writes at most, measured now; None as above."""
         return None
 
     @abstractmethod

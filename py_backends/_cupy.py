@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from py_backends import _contract, _nvidia_driver
 from py_backends._contract import Array, BackendUnavailable, Buffer, KernelFault, Launch, Target
 
 if TYPE_CHECKING:
     import cupy
+
+
+MULTIPLY_ADD = Path(__file__).with_name("_cuda_multiply_add.cu")
+_TYPES = {"float32": "float", "float64": "double"}
+_CHAINS = 8
+"""Of the text."""
+_STEPS = 2**14
+_THREADS, _BLOCKS_OF_A_MULTIPROCESSOR = 256, 8
+"""Threads of a block; and as many blocks as a multiprocessor holds at once, 2048 threads."""
+_COPIES_OF_THE_CACHE = 8
+_RUNS = 5
 
 
 def targets() -> list[Target]:
@@ -56,6 +71,7 @@ class Gpu(_contract.Device):
         self._cupy = cupy
         self._gpu = cupy.cuda.Device(number)
         self._of_thread = threading.local()
+        self._multiply_adds: dict[str, Any] = {}
 
     def recorded(self, launch: Launch) -> Launch:
         """The launch between two events where it will be asked for its time, else as it is."""
@@ -77,6 +93,56 @@ class Gpu(_contract.Device):
             return None
         milliseconds: float = self._cupy.cuda.get_elapsed_time(*self._of_thread.events)
         return milliseconds / 1000
+
+    @property
+    def cache_bytes(self) -> int:  # type: ignore[override]  # which a GPU is asked for
+        """Of its L2 cache."""
+        size: int = self._properties["l2CacheSize"]
+        return size
+
+    @property
+    def _properties(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._cupy.cuda.runtime.getDeviceProperties(self._gpu.id)
+        return found
+
+    def peak(self, dtype: np.dtype[Any]) -> float:
+        """FLOP/s of multiply-adds in registers, in all of its multiprocessors."""
+        with self._gpu:
+            kernel = self._multiply_add(dtype.name)
+            blocks = _BLOCKS_OF_A_MULTIPROCESSOR * int(self._properties["multiProcessorCount"])
+            constants = self._cupy.asarray(np.array([0.5, 1.0], dtype))  # every chain tends to 2: no number grows
+            sums = self._cupy.empty(blocks * _THREADS, dtype)
+            arguments = (constants, sums, np.int64(_STEPS))
+            seconds = self._best_seconds(lambda: kernel((blocks,), (_THREADS,), arguments))
+        return float(2 * _CHAINS * _STEPS * blocks * _THREADS / seconds)
+
+    def _multiply_add(self, dtype: str) -> Any:
+        """The compiled kernel."""
+        if dtype not in self._multiply_adds:
+            name, code = f"multiply_add<{_TYPES[dtype]}>", MULTIPLY_ADD.read_text(encoding="utf-8")
+            module = self._cupy.RawModule(code=code, options=("-std=c++17",), name_expressions=(name,))
+            self._multiply_adds[dtype] = module.get_function(name)
+        return self._multiply_adds[dtype]
+
+    def bandwidth(self) -> float:
+        """Bytes a second of a copy within its memory, of far more than its caches hold: read and written."""
+        with self._gpu:
+            source = self._cupy.zeros(_COPIES_OF_THE_CACHE * max(self.cache_bytes, 2**24), np.uint8)
+            copy = self._cupy.empty_like(source)
+            seconds = self._best_seconds(lambda: copy.data.copy_from_device_async(source.data, source.nbytes))
+        return float(2 * source.nbytes / seconds)
+
+    def _best_seconds(self, work: Callable[[], None]) -> float:
+        """The shortest of a few runs, by events; the first warms up."""
+        events = [self._cupy.cuda.Event() for _ in range(_RUNS + 1)]
+        work()
+        for event in events[:-1]:
+            event.record()
+            work()
+        events[-1].record()
+        events[-1].synchronize()
+        milliseconds: list[float] = [self._cupy.cuda.get_elapsed_time(*pair) for pair in pairwise(events)]
+        return min(milliseconds) / 1000
 
     def upload(self, array: Array) -> Buffer:
         memory = self.allocate(array)

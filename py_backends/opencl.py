@@ -133,6 +133,7 @@ class OpenClDevice(_contract.Device):
         mapped.base.release(queue)
 
     def release(self, buffer: Buffer) -> None:
+        self._of_thread.events = None  # they would keep the buffer until the next launch
         if self._in_place:
             self._queue.finish()  # after an interrupted wait a kernel may still write to the caller's memory
         buffer.release()

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 from cuda.core import ObjectCode, Program, ProgramOptions
 
-from py_backends import _discovery
+from py_backends import _cupy, _discovery, cuda
 from py_backends._contract import KernelText
 
 pytestmark = pytest.mark.cuda
@@ -56,6 +59,28 @@ def test_keeps_its_sums_in_registers(text: KernelText, type_name: str, architect
     program.compile("cubin", name_expressions=(f"{text.kernel}<{type_name}>",), logs=log)
     (frame,) = re.findall(r"(\d+) bytes stack frame", log.getvalue())
     assert int(frame) <= 128, log.getvalue()  # a quarter of a thread's sums
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("type_name", ["float", "double"])
+def test_what_measures_the_peak_compiles(type_name: str, architecture: str) -> None:
+    source, name = _cupy.MULTIPLY_ADD.read_text(encoding="utf-8"), f"multiply_add<{type_name}>"
+    assert compiled(source, architecture, name).code.startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_measures_the_peak_computes(dtype: str) -> None:
+    """Every chain tends to 2, so that the sum of the 8 says that all of them were gone through."""
+    device = cuda.Emulation(cuda._cpu(), 2)
+    text = replace(TEXTS[0], path=_cupy.MULTIPLY_ADD)
+    prelude = Path(cuda.__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
+    (start,) = device.compiled(text, np.dtype(dtype), ["multiply_add"], prelude)
+    constants, sums = np.array([0.5, 1.0], dtype), np.full(128, np.nan, dtype)
+    buffers = [device.upload(constants), device.upload(sums)]
+    start(buffers, [100], (2, 1, 1), (64, 1, 1))
+    device.wait()
+    device.download(buffers[1], sums)
+    assert sums.tolist() == [16.0] * 128
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")

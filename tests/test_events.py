@@ -126,6 +126,12 @@ def test_both_medians_are_over_the_same_launches() -> None:
     assert worker._medians(launches) == {"kernel": 2.0, "clock": 5.0}
 
 
+@pytest.mark.parametrize("events", [0.0, -1e-6])
+def test_a_time_that_events_cannot_tell_is_a_nanosecond(events: float) -> None:
+    """Nothing can be divided by 0: a whole comparison would end over a row of an empty vector."""
+    assert worker._medians([worker.Launched(1e-5, events)] * 3) == {"kernel": 1e-9, "clock": 1e-5}
+
+
 @dataclass
 class FakeCuda:
     """What CuPy and numba.cuda do, as far as events go: every call, and a clock that ticks with each."""
@@ -190,6 +196,29 @@ class TestOfGpus:
     def test_a_gpu_is_not_the_cpu(self, kind: str) -> None:
         gpu, _ = fake_gpu(kind, FakeCuda(), profiled=False)
         assert (gpu.on_cpu, gpu.obeys_threads) == (False, True)
+
+
+def test_the_peak_and_the_bandwidth_of_a_gpu_follow_from_the_shortest_run() -> None:
+    """Which calls there are, and what is made of their times: between two events one tick of a microsecond passes."""
+    cuda, launched = FakeCuda(), []
+    gpu, _ = fake_gpu("cupy", cuda, profiled=False)
+    gpu._gpu.id, gpu._multiply_adds = 0, {}
+    gpu._cupy.cuda.Event = lambda: SimpleNamespace(record=cuda.event().record, synchronize=lambda: None)
+    gpu._cupy.cuda.get_elapsed_time = lambda *_: 2.0
+    properties = {"l2CacheSize": 2**25, "multiProcessorCount": 10}
+    gpu._cupy.cuda.runtime = SimpleNamespace(getDeviceProperties=lambda _: properties)
+    memory = SimpleNamespace(
+        nbytes=2**28, data=SimpleNamespace(copy_from_device_async=lambda *_: launched.append("copy"))
+    )
+    gpu._cupy.asarray = lambda array: array
+    gpu._cupy.empty = gpu._cupy.zeros = lambda *_: memory
+    gpu._cupy.empty_like = lambda _: memory
+    kernel = lambda grid, block, arguments: launched.append((grid, block, int(arguments[2])))  # noqa: E731
+    gpu._cupy.RawModule = lambda **_: SimpleNamespace(get_function=lambda _: kernel)
+    assert gpu.cache_bytes == 2**25
+    assert gpu.peak(FLOAT32) == 2 * 8 * launched[0][2] * 80 * 256 / 0.002
+    assert launched[0][:2] == ((80,), (256,))
+    assert gpu.bandwidth() == 2 * 2**28 / 0.002
 
 
 @pytest.mark.opencl

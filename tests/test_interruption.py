@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import random
 import shutil
 import signal
 import sys
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
@@ -18,7 +20,17 @@ from commands import CLONE, copy_clone
 from started import OPTIONS, TELLING_ITS_STAGES, Ended, Started, started_until
 
 import py_backends as pb
+from py_backends import _discovery
+from py_backends._contract import Target
+from py_backends.harness.bench import Bench
+from py_backends.harness.case import Case
+from py_backends.harness.compare import Comparison, Progress
 from py_backends.harness.interruption import SIGNALS, hold_off, interruptible, let_go
+from py_backends.harness.plan import PlannedRow
+from py_backends.harness.results import Row
+from py_backends.harness.rounds import TimedRow
+from py_backends.harness.runner import Runner
+from py_backends.harness.workers import WorkerFailed
 
 STAGES = ["looking for backends", "preparing vecadd", "checking vecadd", "round 3", "checking again"]
 
@@ -66,6 +78,17 @@ def assert_interrupted(ended: Ended, stage: str) -> None:
             assert row["seconds"]["kernel"]["samples"] >= 1
             assert ("interrupted before it was checked again" in (row["note"] or "")) is not row["finished"]
     ended.assert_nothing_is_left(had_memory=stage in {"round 3", "checking again"})
+
+
+def test_a_row_that_had_failed_says_how() -> None:
+    """And not that it was interrupted, as those do that could have gone on."""
+    row = Row("vecadd", "avx", "sse", "lecture", "float32", {"n": 9}, "ok")
+    planned = PlannedRow(row, _discovery.problem("vecadd"), (9,), Target("sse"), None)
+    timed = TimedRow(planned, cast(Runner, None), cast(Case, None), failed=WorkerFailed("crashed", "it died"))
+    comparison = Comparison(cast(Bench, None), 1, 1.0, random.Random(1), cast(Progress, None))
+    comparison._rows, comparison._timed = [planned], [timed]
+    comparison.interrupt()
+    assert (row.status, row.reason, row.note, row.finished) == ("crashed", "it died", None, True)
 
 
 @pytest.mark.parametrize("stage", STAGES)

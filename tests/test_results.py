@@ -193,6 +193,14 @@ class TestViews:
         (shown,) = [line for line in markdown_text(report).splitlines() if line.startswith("- numpy")]
         assert shown.endswith(r'error: a, "b" c \| d \* e')
 
+    @pytest.mark.parametrize(("clock", "said"), [(1.2, False), (9.0, True)])
+    def test_a_launch_that_takes_longer_than_its_kernel_is_told(self, clock: float, said: bool) -> None:
+        report = report_of("ok")
+        kernel, by_clock = (Duration(1e-6 * median, None, None, 1e-6, 3) for median in (1.0, clock))
+        report.rows[0].seconds, report.rows[0].rate = Seconds(kernel=kernel, clock=by_clock), Rate(1.0, 1.0)
+        words = "timed by the device's events; by the clock, with launch and wait: numpy cpu 9.00 µs"
+        assert (words in markdown_text(report)) is said
+
 
 def named(row: Any) -> tuple[str, str, str]:
     return row["backend"], row["target"], row["variant"]

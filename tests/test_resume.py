@@ -13,10 +13,13 @@ import pytest
 from commands import run_command
 from started import started_until
 
+import py_backends
 from py_backends import _discovery
+from py_backends._contract import WrongRequest
+from py_backends.harness import machine
 from py_backends.harness.plan import Request
-from py_backends.harness.results import Rounds
-from py_backends.harness.resume import _sum
+from py_backends.harness.results import Report, Rounds
+from py_backends.harness.resume import _request, _sum
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +145,34 @@ def test_a_request_stands_in_the_results_as_it_was_made() -> None:
     problem = _discovery.problem("vecadd")
     assert list(again.chosen_shapes(problem)) == list(request.chosen_shapes(problem)) == [(9,), (10,)]
     assert (again.kernels, again.backends, list(again.dtypes)) == (["vecadd"], None, ["float32"])
+
+
+ALL_SETTINGS = {"seed": 1, "threads": 1, "budget_seconds": 1.0, "cache": "hot"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "does not say what was asked for"),
+        (ALL_SETTINGS, "does not say what was asked for"),
+        ({"request": Request().settings()}, "does not say what was asked for"),
+        (ALL_SETTINGS | {"request": None}, "does not say what was asked for"),
+        (ALL_SETTINGS | {"request": {}}, "does not say what was asked for"),
+        (ALL_SETTINGS | {"request": {"shapes": []}}, "does not say what was asked for"),
+        (ALL_SETTINGS | {"request": {"shapes": {"vecadd": 3}}}, "does not say what was asked for"),
+        (ALL_SETTINGS | {"request": {"shapes": {}, "colour": "red"}}, "does not say what was asked for"),
+        (ALL_SETTINGS | {"request": {"shapes": {}, "backends": ["gone"]}}, "unknown backend 'gone'"),
+    ],
+    ids=str,
+)
+def test_settings_that_somebody_changed_are_refused(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], words: str
+) -> None:
+    monkeypatch.setattr(machine, "describe", lambda: {"cpu": "this one"})
+    old = Report("", py_backends.__version__, {"cpu": "this one"}, settings, interrupted=True)
+    with pytest.raises(WrongRequest, match=words):
+        _request(old, Path("results.json"))
+    assert _request(Report(**vars(old) | {"settings": ALL_SETTINGS | {"request": Request().settings()}}), Path())
 
 
 def test_rounds_of_both_count() -> None:

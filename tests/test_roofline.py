@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from py_backends._contract import BackendUnavailable, KernelText
 from py_backends.harness import roofline
 from py_backends.harness.ceilings import READS, STORED, STREAMED
 from py_backends.harness.results import Row
-from py_backends.harness.roofline import MULTIPLY_ADDS, Ceilings, Roof, TimedCeiling, judge
+from py_backends.harness.roofline import COPIES, MULTIPLY_ADDS, Ceilings, Roof, TimedCeiling, judge
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Prepared
 from py_backends.harness.workers import WorkerFailed
@@ -107,7 +108,7 @@ def test_more_cpus_than_threads_have_a_higher_ceiling() -> None:
     assert judged(timed("vecadd", (1,)), 50, 1, PEAK, MEMORY, more=4.0).percent_of_ceiling == pytest.approx(12.5)
 
 
-@pytest.mark.parametrize("kernel", [0.0, 1e-6, 0.4])
+@pytest.mark.parametrize("kernel", [1e-9, 1e-6, 0.4])
 def test_a_figure_above_the_ceiling_is_impossible(kernel: float) -> None:
     row = judged(timed("matmul", (1, 1, 1), [kernel] * ROUNDS), 50, 1, PEAK, MEMORY)
     assert row.status == "impossible"
@@ -189,9 +190,6 @@ class TestNeeded:
         assert judge([row], found) == []
         assert row.planned.row.percent_of_ceiling is None
 
-    def test_a_row_on_another_device_has_none(self) -> None:
-        assert self.needed(timed("vecadd", (9,), prepared=Prepared(0.0, None, on_cpu=False))) == set()
-
     def test_a_row_whose_worker_died_has_none(self) -> None:
         assert self.needed(timed("vecadd", (9,), prepared=WorkerFailed("crashed", "it went"))) == set()
 
@@ -257,3 +255,37 @@ def test_the_worker_measures_every_kind() -> None:
             each.samples[0] = each.sample()
             assert each.samples[0] > 1e6
     assert found.processes == []
+
+
+class TestOnAGpu:
+    """There may be no GPU at hand: ceilings that a device tells itself, of a made-up one."""
+
+    def row(self, kernel: str, size: int, rates: dict[str | None, float | None], cache: int = 2**20) -> TimedRow:
+        """A row on a GPU with such a cache, whose device tells these rates; a launch takes a second."""
+        sizes = (size,) * len(_discovery.problem(kernel).dimensions)
+        row = timed(kernel, sizes, prepared=Prepared(0.0, None, on_cpu=False, cache_bytes=cache))
+        row.planned.row.device = "a GPU"
+        row.runner.ceiling = rates.__getitem__  # type: ignore[method-assign]  # the runner is made up, too
+        return row
+
+    def percent(self, row: TimedRow) -> tuple[float | None, list[tuple[str, str, float]]]:
+        """What is said of the row once its ceilings were sampled, and which these were."""
+        found = roofline.ceilings([row], threads=2)
+        for each, number in itertools.product(found, range(ROUNDS)):
+            each.samples[number] = each.sample()
+        known = judge([row], found)
+        return row.planned.row.percent_of_ceiling, [(each.device, each.kind, each.rate) for each in known]
+
+    def test_its_memory_is_a_ceiling_beyond_its_caches(self) -> None:
+        percent, known = self.percent(self.row("vecadd", 10**6, {"float32": 1e12, None: 24e6}))
+        assert percent == pytest.approx(50)  # 12 MB at 24 MB a second
+        assert known == [("a GPU", MULTIPLY_ADDS, 1000.0), ("a GPU", COPIES, 0.024)]
+
+    def test_within_its_caches_only_the_peak_is_known(self) -> None:
+        by_peak = self.row("matmul", 1000, {"float32": 4e9, None: 1e12}, cache=2**30)
+        by_memory = self.row("vecadd", 1000, {"float32": 4e9, None: 1e9}, cache=2**30)
+        assert self.percent(by_peak)[0] == pytest.approx(50)  # 2 GFLOP at 4 a second
+        assert self.percent(by_memory)[0] is None
+
+    def test_a_device_that_tells_nothing_has_none(self) -> None:
+        assert self.percent(self.row("vecadd", 1000, {"float32": None})) == (None, [])

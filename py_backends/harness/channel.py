@@ -7,7 +7,6 @@ worker's death is noticed at once and a worker ends with its harness.
 from __future__ import annotations
 
 import json
-import select
 import socket
 from collections.abc import Sequence
 from typing import Any
@@ -40,16 +39,8 @@ class Channel:
         """Send one message; BrokenPipeError or ConnectionError where the other end is gone."""
         socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
 
-    def receive(self, timeout: float | None = None) -> tuple[dict[str, Any], list[int]] | None:
-        """The next message with its descriptors, or None where the other end is gone.
-
-        Raises TimeoutError where none came within `timeout` seconds.
-        """
-        # poll and not select: descriptors above 1023 are fine with it.
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        if not poll.poll(None if timeout is None else timeout * 1000):
-            raise TimeoutError(f"no answer within {timeout:g} s")
+    def receive(self) -> tuple[dict[str, Any], list[int]] | None:
+        """The next message with its descriptors, once it is there, or None where the other end is gone."""
         try:
             data, descriptors, _, _ = socket.recv_fds(self._socket, _LARGEST_MESSAGE, _MOST_DESCRIPTORS)
         except ConnectionResetError:

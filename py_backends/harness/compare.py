@@ -174,6 +174,9 @@ class Comparison:
     def interrupt(self) -> None:
         """Say of the rows that are not finished why they are not."""
         self._interrupted = True
+        for each in self._timed:
+            if each.failed:  # it did come to its end
+                _fail(each.planned, each.failed)
         for planned in self._rows:
             if planned.row.status == "skipped" and planned.row.reason is None:
                 planned.row.reason, planned.row.finished = "interrupted before its turn", False

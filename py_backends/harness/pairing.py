@@ -14,7 +14,7 @@ from itertools import groupby
 from py_backends import _discovery
 from py_backends.harness.bench import Bench
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.verdicts import Ratio, band, ratio
+from py_backends.harness.verdicts import RESAMPLES, Ratio, band, ratio
 from py_backends.harness.workers import WorkerFailed
 
 COPIES = 2
@@ -40,7 +40,7 @@ class Group:
             return None
         return band(self._ratios(self.controls[0]))
 
-    def ratio(self, row: TimedRow, resamples: int) -> Ratio | None:
+    def ratio(self, row: TimedRow, resamples: int = RESAMPLES) -> Ratio | None:
         """How a row compares with the baseline in the rounds so far; None where there is nothing to compare."""
         ratios = self._ratios(row)
         return ratio(ratios, resamples) if ratios else None
@@ -62,8 +62,9 @@ class Group:
             self.baseline = None
 
     def compared(self) -> list[TimedRow]:
-        """All that is judged: every row but the baseline, and the second control."""
-        return [*(row for row in self.rows if row is not self.baseline), *self.controls[1:]]
+        """All that is judged: every row but the baseline, and the second control where the first was ever sampled."""
+        judged = [row for row in self.rows if row is not self.baseline]
+        return [*judged, *self.controls[1:]] if self.controls and self.controls[0].samples else judged
 
 
 def groups(timed: Sequence[TimedRow]) -> list[Group]:

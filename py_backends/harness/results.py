@@ -70,7 +70,8 @@ class Speedup:
 
     low, high: a 95% interval of the median of the ratios; None with too few rounds.
     same_shape: False where the row ran at another shape than the baseline, so that rates are compared.
-    verdict: `same`, `faster`, `slower` or `unclear`, by the band of the run's control; None where there is none.
+    verdict: `same`, `faster`, `slower` or `unclear`, by the band of the run's control, and `unclear` without one; None
+        in results of an earlier version.
     rounds: how many ratios there are.
     converged: whether the interval became narrow enough for a verdict.
     """
@@ -120,7 +121,8 @@ class Ceiling:
     """What a device can do at most, measured in the rounds of this run (`harness.ceilings` says how).
 
     device: `cpu`, or what the GPU calls itself.
-    kind: `multiply_adds`, `streamed_additions` (non-temporal stores) or `stored_additions`.
+    kind: `multiply_adds`, `streamed_additions` (non-temporal stores), `stored_additions` or `reads`; of a GPU
+        `multiply_adds` and `copies` within its memory.
     threads: None where it is not a CPU's.
     working_set_bytes: of additions, what all their vectors take together; None of multiply-adds.
     rate: in `unit`, `gflops` or `gbytes_per_second`; `low` and `high` bound the median at 95%.

@@ -17,6 +17,8 @@ from py_backends.harness.results import Control, Report, Rounds, Row
 
 Key = tuple[Any, ...]
 T = TypeVar("T")
+_NEEDED = ("request", "seed", "threads", "budget_seconds", "cache")
+"""The settings without which a comparison cannot be gone on with."""
 
 
 def resume(
@@ -54,17 +56,18 @@ def _request(old: Report, path: Path) -> Request:
     """What the comparison was asked for, once it is sure that it can be gone on with here."""
     if not old.interrupted and all(row.finished for row in old.rows):
         raise WrongRequest(f"nothing is missing in {path}: its comparison came to its end")
-    if "request" not in old.settings:
-        raise WrongRequest(f"{path} does not say what was asked for: run the comparison anew")
     if old.package_version != py_backends.__version__:
         versions = f"{old.package_version}, and this is {py_backends.__version__}"
         raise WrongRequest(f"{path} is of py-backends {versions}: run the comparison anew")
     cpu = machine.describe()["cpu"]
     if old.machine.get("cpu") != cpu:
         raise WrongRequest(f"{path} is of another machine ({old.machine.get('cpu')}, and this is {cpu})")
-    asked: dict[str, Any] = dict(old.settings["request"])
-    shapes = {kernel: [tuple(sizes) for sizes in given] for kernel, given in asked.pop("shapes").items()}
-    return Request(**asked, shapes=shapes)
+    try:
+        asked: dict[str, Any] = {name: old.settings[name] for name in _NEEDED}["request"]
+        shapes = {kernel: [tuple(sizes) for sizes in given] for kernel, given in asked["shapes"].items()}
+        return Request(**asked | {"shapes": shapes})
+    except (AttributeError, KeyError, TypeError) as error:
+        raise WrongRequest(f"{path} does not say what was asked for: run the comparison anew") from error
 
 
 def _together(old: Report, new: Report, finished: dict[Key, Row]) -> Report:

@@ -14,11 +14,10 @@ Ceilings are sampled in the rounds, as the rows are, so that a machine that slow
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -28,10 +27,11 @@ from py_backends.harness import machine
 from py_backends.harness.ceilings import READS, STORED, STREAMED, instruction_sets
 from py_backends.harness.results import Ceiling
 from py_backends.harness.rounds import TimedRow
+from py_backends.harness.runner import Prepared, Runner
 from py_backends.harness.statistics import median
 from py_backends.harness.workers import Worker, WorkerFailed
 
-MULTIPLY_ADDS = "multiply_adds"
+MULTIPLY_ADDS, COPIES = "multiply_adds", "copies"
 MARGIN = 0.15
 """How far above the roofline a figure may lie before it is taken for a bug in the timing.
 
@@ -44,11 +44,17 @@ less than its own, since more bytes are never nearer."""
 _OUT_OF_CACHE = 2**28
 _PART_OF_FREE_MEMORY = 8
 """No working set is larger than this part of what is free."""
-_SHORTEST = 1e-9
-"""Seconds that stand for a time of 0, which a clock or a device's events may tell of a short kernel."""
-_ON_CORES_OF_THEIR_OWN = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
-"""Variables of OpenMP. A worker that is woken may find its threads on one CPU, where each waits for the other until the
-system moves one away: longer than a sample takes."""
+_ON_CORES_OF_THEIR_OWN = {
+    "OMP_PROC_BIND": "spread",
+    "OMP_PLACES": "cores",
+    "OMP_DYNAMIC": "false",
+    "OMP_THREAD_LIMIT": str(2**31 - 1),
+}
+"""Variables of OpenMP: as many threads as are asked for, whatever the user has set, each on a core of its own. A worker
+that is woken may find its threads on one CPU, where each waits for the other until the system moves one away: longer
+than a sample takes."""
+_CACHES_FORGET = 2
+"""A working set of more than so many times a cache does not find in it what it left there."""
 _RECORD = 6
 """Samples of what is measured for the record only; fewer have no interval."""
 _ADDITIONS_WRITE = 1 / 3
@@ -61,10 +67,11 @@ class TimedCeiling:
 
     kind: str
     dtype: str
-    instruction_set: str
-    threads: int
+    instruction_set: str | None
+    threads: int | None
     working_set: int | None
-    worker: CeilingWorker
+    worker: Measures
+    device: str = "cpu"
     samples: dict[int, float] = field(default_factory=dict)
     failed: WorkerFailed | None = None
     record: list[float] = field(default_factory=list)
@@ -81,10 +88,10 @@ class TimedCeiling:
 
     def summary(self) -> Ceiling:
         """For the results, from the samples of the rounds, or where there are none from those of the record."""
-        unit = "gflops" if self.working_set is None else "gbytes_per_second"
+        unit = "gflops" if self.kind == MULTIPLY_ADDS else "gbytes_per_second"
         middle = median([rate / 1e9 for rate in self.samples.values() or self.record])
         return Ceiling(
-            device="cpu",
+            device=self.device,
             kind=self.kind,
             dtype=self.dtype,
             instruction_set=self.instruction_set,
@@ -97,8 +104,29 @@ class TimedCeiling:
         )
 
 
+class Measures(Protocol):
+    """Takes samples of ceilings."""
+
+    def sample(self, ceiling: TimedCeiling) -> float:
+        """One sample, FLOP/s or bytes a second; WorkerFailed where that fails."""
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    """Has a device that is not the CPU tell its own ceilings, in the worker of a row that runs on it."""
+
+    runner: Runner
+
+    def sample(self, ceiling: TimedCeiling) -> float:
+        """One sample; WorkerFailed where that fails, or the device does not tell."""
+        rate = self.runner.ceiling(None if ceiling.kind == COPIES else ceiling.dtype)
+        if rate is None:
+            raise WorkerFailed("unavailable", f"nothing measures what {ceiling.device} can do")
+        return rate
+
+
 class CeilingWorker:
-    """The worker that measures ceilings; it starts when it is first needed, and anew after it has failed."""
+    """The worker that measures the CPU's ceilings; it starts when it is first needed, and anew after it has failed."""
 
     def __init__(self) -> None:
         self.largest = 0
@@ -142,6 +170,8 @@ class Roof:
     """The ceilings of one row: the seconds that its kernel takes at least.
 
     more: how many times as many CPUs it may use as the ceilings did.
+    cached: whether all its bytes may lie in a cache of its device, whose bandwidth is not known: then only the peak is
+        a ceiling.
     """
 
     flops: int
@@ -149,6 +179,7 @@ class Roof:
     peak: TimedCeiling
     bandwidths: tuple[TimedCeiling, ...]
     more: float = 1.0
+    cached: bool = False
 
     @property
     def ceilings(self) -> tuple[TimedCeiling, ...]:
@@ -159,7 +190,10 @@ class Roof:
         """By what the ceilings were in a round; None where one was not sampled."""
         if any(number not in each.samples for each in self.ceilings):
             return None
-        return self._seconds(self.peak.samples[number], max(each.samples[number] for each in self.bandwidths))
+        peak, bandwidth = self.peak.samples[number], max(each.samples[number] for each in self.bandwidths)
+        if self.cached and self.bytes / bandwidth > self.flops / peak:
+            return None
+        return self._seconds(peak, bandwidth)
 
     def fewest_seconds(self) -> float:
         """By the best that the ceilings ever were."""
@@ -187,7 +221,7 @@ class Ceilings:
         self._most = min(LARGEST_WORKING_SET, machine.free_memory() // _PART_OF_FREE_MEMORY)
         self._least = self._threads * _caches.first_level_cache() // 2
         self._worker = CeilingWorker()
-        self._all: dict[tuple[str, str, str, int | None], TimedCeiling] = {}
+        self._all: dict[tuple[str, str, str, str | None, int | None], TimedCeiling] = {}
         self._roofs: dict[TimedRow, Roof] = {}
 
     def __iter__(self) -> Iterator[TimedCeiling]:
@@ -218,14 +252,26 @@ class Ceilings:
         """The ceilings of a row; None for one that has none."""
         return self._roofs.get(row)
 
+    def add_if_there(self, row: TimedRow) -> None:
+        """Find the ceilings of a row, or the reason why there are none."""
+        try:
+            self.add(row)
+        except BackendUnavailable as missing:
+            self.reason, self.fix = missing.reason, missing.fix
+        except WorkerFailed:  # a row whose worker has died says so itself
+            pass
+
     def add(self, row: TimedRow) -> None:
-        """Find the ceilings of a row, unless it computes nothing, or elsewhere than on this machine's CPU."""
+        """Find the ceilings of a row, unless it computes nothing, or on a device that tells none."""
         text, problem, sizes, dtype = row.planned.text, row.planned.problem, row.case.sizes, row.planned.dtype
         assert text is not None  # rows without a text are not timed
         prepared = row.runner.prepare(text, row.case)
-        if not prepared.on_cpu or 0 in sizes:
+        if 0 in sizes:
             return
-        best, moved = instruction_sets()[0], problem.bytes(sizes, dtype)
+        if not prepared.on_cpu:
+            self._add_on_device(row, prepared)
+            return
+        best, moved = _best_instruction_set(), problem.bytes(sizes, dtype)
         working_set = self._measured_at(moved)
         self._roofs[row] = Roof(
             flops=problem.flops(sizes),
@@ -237,6 +283,25 @@ class Ceilings:
             more=1.0 if prepared.obeys_threads else self._cpus / self._threads,
         )
 
+    def _add_on_device(self, row: TimedRow, prepared: Prepared) -> None:
+        """Those of a row on a GPU, if its device tells them."""
+        device, dtype = row.planned.row.device or row.planned.row.target, row.planned.dtype.name
+        measures = OnDevice(row.runner)
+        peak = TimedCeiling(MULTIPLY_ADDS, dtype, None, None, None, measures, device)
+        peak = self._all.setdefault((device, MULTIPLY_ADDS, dtype, None, None), peak)
+        if row.runner.ceiling(dtype) is None:
+            del self._all[device, MULTIPLY_ADDS, dtype, None, None]
+            return
+        copies = TimedCeiling(COPIES, dtype, None, None, None, measures, device)
+        moved = row.planned.problem.bytes(row.case.sizes, row.planned.dtype)
+        self._roofs[row] = Roof(
+            flops=row.planned.problem.flops(row.case.sizes),
+            bytes=moved,
+            peak=peak,
+            bandwidths=(self._all.setdefault((device, COPIES, dtype, None, None), copies),),
+            cached=moved <= _CACHES_FORGET * prepared.cache_bytes,
+        )
+
     def take_record(self) -> None:
         """Sample, outside of the rounds, what no row needs but a reader of the results.
 
@@ -244,7 +309,7 @@ class Ceilings:
         will sample is warmed up.
         """
         in_rounds = list(self)
-        for dtype in dict.fromkeys(each.dtype for each in in_rounds):
+        for dtype in dict.fromkeys(each.dtype for each in in_rounds if each.device == "cpu"):
             best, *others = instruction_sets()
             for name in others:
                 self._ceiling(MULTIPLY_ADDS, dtype, name, None)
@@ -275,7 +340,15 @@ class Ceilings:
         """The one of this kind."""
         self._worker.largest = max(self._worker.largest, working_set or 0)
         made = TimedCeiling(kind, dtype, instruction_set, self._threads, working_set, self._worker)
-        return self._all.setdefault((kind, dtype, instruction_set, working_set), made)
+        return self._all.setdefault(("cpu", kind, dtype, instruction_set, working_set), made)
+
+
+def _best_instruction_set() -> str:
+    """The widest that ceilings are compiled for; BackendUnavailable where the CPU has a wider one that they are not."""
+    best = instruction_sets()[0]
+    if best == "sse" and "avx" in machine.describe()["isa"]:
+        raise BackendUnavailable("this CPU has AVX without AVX2, and ceilings are measured in SSE, AVX2 or AVX-512")
+    return best
 
 
 def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[str, ...]:
@@ -294,11 +367,8 @@ def ceilings(timed: Sequence[TimedRow], threads: int) -> Ceilings:
     made = Ceilings(threads)
     try:
         for row in timed:
-            with contextlib.suppress(WorkerFailed):  # a row whose worker has died says so itself
-                made.add(row)
+            made.add_if_there(row)
         made.take_record()
-    except BackendUnavailable as missing:
-        made.reason, made.fix = missing.reason, missing.fix
     except BaseException:  # Ctrl-C, for instance: its worker must not outlive it
         made.close()
         raise
@@ -320,7 +390,7 @@ def judge(timed: Sequence[TimedRow], ceilings: Ceilings) -> list[Ceiling]:
 def _judge(timed: TimedRow, roof: Roof) -> None:
     """Compare a row with its roof, round by round."""
     row = timed.planned.row
-    kernel = {number: max(sample.kernel, _SHORTEST) for number, sample in timed.samples.items()}
+    kernel = {number: sample.kernel for number, sample in timed.samples.items()}
     fewest = {number: roof.seconds(number) for number in kernel}
     ratios = [seconds / kernel[number] for number, seconds in fewest.items() if seconds is not None]
     if not ratios:

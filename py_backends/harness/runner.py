@@ -42,7 +42,7 @@ class Prepared:
 
     seconds: of compiling it, or looking it up.
     note: what its rows should say.
-    on_cpu, obeys_threads: as of the `Device`.
+    on_cpu, obeys_threads, cache_bytes: as of the `Device`.
     first_launch: seconds from the request to compile until the first launch in its process had ended, at a small shape.
     """
 
@@ -50,6 +50,7 @@ class Prepared:
     note: str | None
     on_cpu: bool = True
     obeys_threads: bool = True
+    cache_bytes: int = 0
     first_launch: float | None = None
 
 
@@ -81,6 +82,11 @@ class Runner:
     def process(self) -> int | None:
         """The number of the worker's process; None where there is none."""
         return self._worker.process if self._worker else None
+
+    def ceiling(self, dtype: str | None) -> float | None:
+        """What its device can do at most, as `Device.peak` of a dtype, or where that is None `Device.bandwidth`."""
+        rate: float | None = self._ask(self._open(), "ceiling", dtype=dtype)["rate"]
+        return rate
 
     def run(self, text: KernelText, case: Case) -> float:
         """One checked run that leaves its result in the case's output; the kernel's seconds."""

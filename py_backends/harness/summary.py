@@ -8,7 +8,7 @@ from py_backends.harness.pairing import Group
 from py_backends.harness.results import Control, Rate, Row, Seconds, Speedup
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.statistics import duration, median
-from py_backends.harness.verdicts import SAME, Ratio, resamples_for, verdicts
+from py_backends.harness.verdicts import SAME, Ratio, verdicts
 
 
 def summarise(groups: Sequence[Group]) -> list[Control]:
@@ -51,8 +51,7 @@ def _by_round(samples: Mapping[int, float]) -> list[float | None]:
 def _judge(groups: Sequence[Group]) -> list[Control]:
     """Say of every row how it compares with its baseline; the controls by which that was judged."""
     compared = [(group, row) for group in groups for row in group.compared()]
-    resamples = resamples_for(len(compared))
-    ratios = [(group, row, found) for group, row in compared if (found := group.ratio(row, resamples))]
+    ratios = [(group, row, found) for group, row in compared if (found := group.ratio(row))]
     said = verdicts([found for *_, found in ratios], [group.band() for group, *_ in ratios])
     for group in groups:
         if group.baseline and group.baseline.samples:
@@ -88,8 +87,8 @@ def _itself(baseline: TimedRow) -> Speedup:
 
 def _control(group: Group, second: Speedup) -> Control:
     first, band = group.controls[0], group.band()
-    found = group.ratio(first, resamples_for(1))
-    assert found is not None  # it was sampled whenever the second was
+    found = group.ratio(first)
+    assert found is not None  # else the second is not among what is compared
     row = first.planned.row
     return Control(row.kernel, row.dtype, row.shape, band, _speedup(group, first, found, SAME), second)
 

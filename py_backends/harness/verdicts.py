@@ -23,13 +23,14 @@ LEAST_ROUNDS = 6
 """Of fewer samples not even the least and the greatest bound a median at 95%."""
 NARROWEST_BAND = 0.01
 """Below this nobody cares, and code that lies elsewhere in memory makes as much of a difference."""
+WIDEST_SAME = 0.10
+"""However far apart a restless machine makes equal things seem: what may differ by more is not called the same."""
 SAME, FASTER, SLOWER, UNCLEAR = "same", "faster", "slower", "unclear"
 _LEVEL = 0.05
 RESAMPLES_TO_STOP = 999
 """Enough to see how wide an interval is."""
-_RESAMPLES = 9999
-_RESAMPLES_FOR_EACH_ROW = 80
-"""With so many for each row judged, Holm's smallest level of 0.05 / rows is twice the smallest p-value there can be."""
+RESAMPLES = 9999
+"""For the interval that is reported."""
 _DEVIATIONS_FOR_95 = 1.96
 _MEDIAN_OF_DEVIATIONS = 0.6745
 """The median distance of normal samples from their centre, in standard deviations."""
@@ -40,14 +41,18 @@ class Ratio:
     """The median of a row's ratios, with its 95% interval; above 1 is faster than the baseline.
 
     low, high: None with fewer than `LEAST_ROUNDS` rounds.
-    medians: logarithms of the medians of the resampled rounds.
+    logarithms: of the ratios, one a round.
     """
 
     median: float
     low: float | None
     high: float | None
-    rounds: int
-    medians: NDArray[np.float64]
+    logarithms: NDArray[np.float64]
+
+    @property
+    def rounds(self) -> int:
+        """How many ratios there are."""
+        return len(self.logarithms)
 
     def converged(self, band: float) -> bool:
         """Whether the interval is narrow enough for a verdict: half its width is under half the band."""
@@ -56,7 +61,7 @@ class Ratio:
         return math.log(self.high / self.low) / 2 < math.log1p(band) / 2
 
 
-def ratio(ratios: Sequence[float], resamples: int) -> Ratio:
+def ratio(ratios: Sequence[float], resamples: int = RESAMPLES) -> Ratio:
     """Summarise ratios, one a round, by the percentile bootstrap over rounds.
 
     Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13. The resampling is seeded: the same
@@ -65,7 +70,7 @@ def ratio(ratios: Sequence[float], resamples: int) -> Ratio:
     logarithms = np.log(ratios)
     median = math.exp(float(np.median(logarithms)))
     if len(ratios) < LEAST_ROUNDS:
-        return Ratio(median, None, None, len(ratios), logarithms)
+        return Ratio(median, None, None, logarithms)
     # Imported here: it takes most of a second, which `--help` need not pay.
     from scipy.stats import bootstrap
 
@@ -73,7 +78,7 @@ def ratio(ratios: Sequence[float], resamples: int) -> Ratio:
         (logarithms,), np.median, n_resamples=resamples, method="percentile", rng=np.random.default_rng(0)
     )
     low, high = (math.exp(float(edge)) for edge in found.confidence_interval)
-    return Ratio(median, low, high, len(ratios), found.bootstrap_distribution)
+    return Ratio(median, low, high, logarithms)
 
 
 def band(ratios: Sequence[float]) -> float | None:
@@ -87,11 +92,6 @@ def band(ratios: Sequence[float]) -> float | None:
     return max(NARROWEST_BAND, math.expm1(_DEVIATIONS_FOR_95 / _MEDIAN_OF_DEVIATIONS * distance))
 
 
-def resamples_for(rows: int) -> int:
-    """Resamples with which the smallest p-value suffices for so many rows."""
-    return max(_RESAMPLES, _RESAMPLES_FOR_EACH_ROW * rows)
-
-
 def verdicts(ratios: Sequence[Ratio], bands: Sequence[float | None]) -> list[str]:
     """A verdict for each ratio by its band, all of them right together at 95% (Holm's correction)."""
     claims = [_claim(each, band) for each, band in zip(ratios, bands, strict=True)]
@@ -100,12 +100,22 @@ def verdicts(ratios: Sequence[Ratio], bands: Sequence[float | None]) -> list[str
 
 
 def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:
-    """What may be said of a ratio at best, and its p-value: twice the share of medians that speak against it."""
-    if band is None or ratio.low is None:
+    """What a ratio's interval says, and its p-value by the sign test, of either side: exact for any number of rounds.
+
+    The bootstrap is not, for few of them. Conover, Practical Nonparametric Statistics, 3rd edition, section 3.4.
+    """
+    if band is None or ratio.low is None or ratio.high is None:
         return UNCLEAR, 1.0
-    edge = math.log1p(band)
-    above, below = float(np.sum(ratio.medians > edge)), float(np.sum(ratio.medians < -edge))
-    count = len(ratio.medians)
-    against = {SAME: max(above, below), FASTER: count - above, SLOWER: count - below}
-    claim = min(against, key=against.__getitem__)
-    return claim, min(1.0, 2 * (against[claim] + 1) / (count + 1))
+    from scipy.stats import binom
+
+    low, high = math.log(ratio.low), math.log(ratio.high)
+    edge, same = math.log1p(band), math.log1p(min(band, WIDEST_SAME))
+    if low > edge:
+        claim, against = FASTER, np.sum(ratio.logarithms <= edge)
+    elif high < -edge:
+        claim, against = SLOWER, np.sum(ratio.logarithms >= -edge)
+    elif -same < low and high < same:
+        claim, against = SAME, max(np.sum(ratio.logarithms > same), np.sum(ratio.logarithms < -same))
+    else:
+        return UNCLEAR, 1.0
+    return claim, min(1.0, 2 * float(binom.cdf(against, ratio.rounds, 0.5)))

@@ -59,9 +59,9 @@ class Watch:
 
 def _converged(group: Group, row: TimedRow) -> bool:
     """Whether a row needs no more rounds: for its ratio or, where nothing is compared, for its time."""
-    if row.failed or row is group.baseline:
-        return True
     band = group.band()
+    if row.failed or (row is group.baseline and band is not None):
+        return True
     if band is not None:
         compared = group.ratio(row, RESAMPLES_TO_STOP)
         return compared is not None and compared.converged(band)

@@ -26,6 +26,9 @@ from py_backends.harness.flush import flush
 from py_backends.harness.memory import SharedArray
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
+_SHORTEST = 1e-9
+"""Seconds that stand for a time of 0 or less, which a device's events may tell of a short kernel: a speed-up and a rate
+need some."""
 
 
 class Session:
@@ -78,6 +81,7 @@ class Session:
             "note": device.note,
             "on_cpu": device.on_cpu,
             "obeys_threads": device.obeys_threads,
+            "cache_bytes": device.cache_bytes,
         }
 
     def first_launch(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
@@ -85,6 +89,10 @@ class Session:
         launch = self._launches[kernel, variant, dtype]
         (launched,) = self._launches_on(self._cases[case], launch, 1)
         return {"seconds": launched.clock}
+
+    def ceiling(self, descriptors: list[int], dtype: str | None) -> dict[str, Any]:
+        """What the device can do at most: FLOP/s in a dtype, or where it is None bytes a second."""
+        return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}
 
     def run(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
         """One checked run: guard zones and the output's NaN travel to the device and back.
@@ -202,7 +210,7 @@ def _medians(launches: Sequence[Launched]) -> dict[str, float | None]:
     """Of one launch: `kernel`, by events where there are any, and then `clock`."""
     clock = median(launched.clock for launched in launches)
     events = [launched.events for launched in launches if launched.events is not None]
-    return {"kernel": median(events), "clock": clock} if events else {"kernel": clock, "clock": None}
+    return {"kernel": max(_SHORTEST, median(events)), "clock": clock} if events else {"kernel": clock, "clock": None}
 
 
 def _answer(session: object, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:

@@ -28,6 +28,8 @@ class Line:
     wrong: bool
 
 
+_MUCH_LONGER = 1.5
+"""From here on launch and wait are said to take time of their own."""
 _SIGNALS = {"steal": "while the host took CPUs away", "others": "while other processes used CPUs"}
 """The signals of interference in words."""
 
@@ -176,12 +178,25 @@ def _section(group: Sequence[Row], controls: Iterable[Control]) -> Section:
     in_order = sorted(_timed(group, rate), key=lambda timed: (-timed.rate, timed.kernel.median))
     made.timed = [_cells(timed) for timed in in_order]
     made.footnotes = _footnotes([timed.row for timed in in_order if timed.row.shape != requested])
+    made.footnotes += _launches(timed.row for timed in in_order)
     made.footnotes += _not_converged([timed.row for timed in in_order])
     made.footnotes += [_in_words(control) for control in controls if any(_is_for(control, row) for row in group)]
     with_time = {id(timed.row) for timed in in_order}
     others = [row for row in group if row.status not in _NOT_RUN and id(row) not in with_time]
     made.lines = [_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)]
     return made
+
+
+def _launches(rows: Iterable[Row]) -> Iterator[str]:
+    """Of kernels that were timed by their device's events, those whose launch takes as long as they, or longer."""
+    names = [
+        f"{row.backend} {row.target} {units.duration(row.seconds.clock.median)}"
+        for row in rows
+        if row.seconds and row.seconds.kernel and row.seconds.clock
+        if row.seconds.clock.median > _MUCH_LONGER * row.seconds.kernel.median
+    ]
+    if names:
+        yield f"timed by the device's events; by the clock, with launch and wait: {', '.join(names)}"
 
 
 def _not_converged(rows: Iterable[Row]) -> Iterator[str]:
@@ -203,9 +218,9 @@ def _in_words(control: Control) -> str:
     """What the run can tell apart, and how a copy of the baseline fared by that."""
     name = control.second.baseline
     if control.band is None:
-        return f"too few rounds to say how far {name} lies from itself"
+        return f"nothing says how far {name} lies from itself: too few rounds, or a copy of it failed"
     copy = units.ratio(control.second.speedup, control.second.verdict)
-    return f"{name} against itself lies within ±{100 * control.band:.1f}%: that is 'same'. One more copy of it: {copy}"
+    return f"{name} against itself lies within ±{100 * control.band:.1f}%; one more copy of it: {copy}"
 
 
 def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:

@@ -10,7 +10,7 @@
 from typing import Any
 
 from llvmlite import binding, ir
-from numba import njit, prange, types
+from numba import get_num_threads, njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -18,8 +18,9 @@ from py_backends._caches import last_level_cache
 
 LINE = 64
 """Bytes of a cache line; LLVM makes as many stores of it as it takes registers."""
-STRETCH = 1 << 14
-"""Elements: some pages, so that neighbouring threads rarely share one."""
+SHORTEST, LONGEST = 1 << 14, 1 << 18
+"""Elements of a stretch: some pages, so that neighbouring threads rarely share one; and so many that the wait for what
+was streamed, at the end of each, takes no time to speak of."""
 FEW_TO_SHARE = 1 << 16
 """Elements below which a second thread costs more than it saves."""
 CACHE = last_level_cache()
@@ -82,8 +83,9 @@ def add_streamed(a, b, c, begin, end):
 @njit(parallel=True, nogil=True)
 def add_shared(a, b, c, n):
     streamed = 3 * n * c.itemsize > CACHE
-    for stretch in prange((n + STRETCH - 1) // STRETCH):
-        begin, end = stretch * STRETCH, min(n, (stretch + 1) * STRETCH)
+    length = max(SHORTEST, min(LONGEST, (n + get_num_threads() - 1) // get_num_threads()))
+    for stretch in prange((n + length - 1) // length):
+        begin, end = stretch * length, min(n, (stretch + 1) * length)
         if streamed:
             add_streamed(a, b, c, begin, end)
         else:
