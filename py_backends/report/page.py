@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib
-import importlib.util
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -127,8 +126,6 @@ def _shown(key: str, name: str, report: Report) -> Shown:
 def _pictures(key: str, report: Report) -> Iterator[Picture]:
     drawable = _without_formulas(report)
     for name, title in _PICTURES.items():
-        if not importlib.util.find_spec(f"py_backends.report.pictures.{name}"):
-            continue
         module = importlib.import_module(f"py_backends.report.pictures.{name}")
         try:
             figure = module.draw(drawable)

@@ -39,7 +39,7 @@ def title(timeline: Timeline) -> str:
     kernel, dtype, sizes, threads = timeline.asked
     parts = [kernel, dtype, units.shape(sizes)]
     if threads is not None:
-        parts.append("1 thread" if threads == 1 else f"{threads} threads")
+        parts.append(layout.count(threads, "thread"))
     return "  ".join(parts)
 
 
