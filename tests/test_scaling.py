@@ -86,12 +86,11 @@ class TestLaws:
         assert curve.fit == pytest.approx((p, p, p), abs=1e-12)
         assert [point.speedup for point in curve.points] == pytest.approx([1 - p + p * n for n in (2, 3, 4)])
 
-    @pytest.mark.parametrize("threads", [(1, 2), (1, 2, 3, 4), (1, 2, 4, 8, 16, 32)])
-    @pytest.mark.parametrize("p", [0.6, 0.97])
+    @pytest.mark.parametrize(("p", "threads"), [(0.97, (1, 2)), (0.6, (1, 2, 3, 4)), (0.97, (1, 2, 4, 8))])
     def test_the_interval_has_p_in_it_about_95_times_of_100(self, p: float, threads: tuple[int, ...]) -> None:
         fits = [only(STRONG, *rows("one", amdahl(p), threads, noise=0.03, seed=seed)).fit for seed in range(100)]
         inside = sum(fit.low <= p <= fit.high for fit in fits if fit.low is not None and fit.high is not None)
-        assert 88 <= inside < 100
+        assert 88 <= inside <= 99
         assert np.mean([fit.p for fit in fits]) == pytest.approx(p, abs=0.005)
 
     def test_the_interval_of_gustafson_has_p_in_it_about_95_times_of_100(self) -> None:

@@ -33,7 +33,7 @@ from py_backends import _discovery
 from py_backends._contract import Problem, WrongRequest
 from py_backends.harness.plan import FirstOfDevice, Request, Sizes
 from py_backends.harness.results import Report, Row
-from py_backends.harness.verdicts import LEAST_ROUNDS, RESAMPLES_TO_STOP, ratio
+from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP, ratio
 
 STRONG, WEAK = KINDS = ("strong", "weak")
 _EVERY_COUNT_UP_TO = 8
@@ -74,8 +74,10 @@ class Point:
 
     @property
     def hit(self) -> bool:
-        """Whether the law's prediction lies in the interval."""
-        return self.low is None or self.high is None or self.low <= self.predicted <= self.high
+        """Whether the law's prediction lies in the interval, or next to it."""
+        if self.low is None or self.high is None:
+            return True
+        return self.low / (1 + NARROWEST_BAND) <= self.predicted <= self.high * (1 + NARROWEST_BAND)
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Curve:
 
     @property
     def missed(self) -> list[Point]:
-        """The points that the law misses; None is known to be with one, which it hits whatever it is."""
+        """The points that the law misses; a single one determines it and is never missed."""
         return [] if len(self.points) < 2 else [point for point in self.points if not point.hit]
 
     @property

@@ -80,7 +80,7 @@ def notes(group: Sequence[Curve]) -> Iterator[str]:
     if len(counts) == 1:
         yield _TWO_POINTS[kind].format(counts[0])
     elif not any(curve.missed for curve in group):
-        yield "every point lies where the law says, within its 95% interval"
+        yield "every point lies where the law says, within its 95% interval or 1%"
     for curve in group:
         if curve.missed:
             yield f"{name(curve)}: the law misses {', '.join(map(_missed, curve.missed))}"
