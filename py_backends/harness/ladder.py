@@ -18,7 +18,7 @@ from py_backends.harness.diff import asked
 from py_backends.harness.plan import PlannedRow, Request, Sizes
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
-from py_backends.harness.verdicts import Ratio, ratio, resamples_for, verdicts
+from py_backends.harness.verdicts import Ratio, ratio, verdicts
 
 DEFAULT_BUDGET = 60.0
 
@@ -183,13 +183,13 @@ def _why_not(rows: Sequence[Row], rung: Rung) -> str:
 
 
 def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | None, report: Report) -> Step:
-    over_first = None if first is None or first is row else _speedup(row, first, _ratio(row, first, 1), None)
+    over_first = None if first is None or first is row else _speedup(row, first, _ratio(row, first), None)
     return Step(rung, row, _rate(row), over_first, over_below, percent_of_peak(row, report.ceilings))
 
 
 def _judged(pairs: Sequence[tuple[Row, Row]], band: float | None) -> list[Speedup]:
     """Each row over the one below it, with verdicts that hold for all of them together."""
-    ratios = [_ratio(above, below, len(pairs)) for above, below in pairs]
+    ratios = [_ratio(above, below) for above, below in pairs]
     said = verdicts(ratios, [band] * len(pairs))
     return [
         _speedup(above, below, found, verdict)
@@ -197,7 +197,7 @@ def _judged(pairs: Sequence[tuple[Row, Row]], band: float | None) -> list[Speedu
     ]
 
 
-def _ratio(row: Row, other: Row, judged: int) -> Ratio:
+def _ratio(row: Row, other: Row) -> Ratio:
     """How many times as fast, round by round; of rates where the shapes differ.
 
     Of results that do not hold the samples of their rounds, by the medians and without an interval.
@@ -205,7 +205,7 @@ def _ratio(row: Row, other: Row, judged: int) -> Ratio:
     work = _work(row) / _work(other)
     both = zip(row.kernel_seconds, other.kernel_seconds, strict=False)
     ratios = [theirs / ours * work for ours, theirs in both if ours and theirs]
-    return ratio(ratios or [_rate(row) / _rate(other)], resamples_for(judged))
+    return ratio(ratios or [_rate(row) / _rate(other)])
 
 
 def _work(row: Row) -> int:

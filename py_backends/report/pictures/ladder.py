@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT_OF_A_RUNG, _HEIGHT_OF_A_FRAME = 9.0, 0.62, 1.5
 _BEGIN = 0.6
 """Where bars begin: below 1, so that the first rung has one."""
-_ROOM_FOR_WORDS = 120
+_ROOM_FOR_WORDS = 80
 """By which factor the axis goes beyond the longest bar."""
 _MEASURED, _PUBLISHED = "#0072B2", "#E69F00"
 _BAR = 0.36
@@ -63,7 +63,7 @@ def _draw(axes: Axes, climb: Climb) -> None:
             ends = [step.over_first.low, step.over_first.high]
             axes.plot(ends, [at - _BAR / 2] * 2, color="black", linewidth=1.5, marker="|", markersize=6)
         if step.rung and step.rung.published is not None:
-            words = published(step)
+            words = _times_and_percent(step.rung.published, step.rung.published_percent)
             _bar(axes, at + _BAR / 2, step.rung.published, words, color=_PUBLISHED, label="published")
     for step in climb.yardsticks:
         if step.over_first:
@@ -92,7 +92,8 @@ def _draw(axes: Axes, climb: Climb) -> None:
 def _bar(axes: Axes, at: float, times: float, words: str, **looks: Any) -> None:
     """A bar from below 1 to so many times, with words at its end."""
     axes.barh(at, times - _BEGIN, left=_BEGIN, height=_BAR, **looks)
-    axes.annotate(words, (times, at), (6, 0), textcoords="offset points", va="center", fontsize=8)
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    axes.annotate(words, (times, at), (7, 0), textcoords="offset points", va="center", fontsize=8, bbox=behind)
 
 
 def _times(step: Step) -> float:
@@ -106,7 +107,7 @@ def _measured(step: Step) -> str:
 
 def _times_and_percent(times: float, of_peak: float | None) -> str:
     said = f"{units.figure(times)}x" if times != 1 else "1x"
-    return said if not of_peak else f"{said}, {percent(of_peak)} of peak"
+    return f"{said}, {percent(of_peak)} of peak" if of_peak else said
 
 
 def _beside(step: Step) -> str:
