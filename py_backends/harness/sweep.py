@@ -20,7 +20,7 @@ from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
 from py_backends.harness.plan import DTYPES, LARGEST_SIZE, FirstOfDevice, Request
 from py_backends.harness.results import Duration, Report, Row
-from py_backends.harness.verdicts import FASTER, ratio, resamples_for, verdicts
+from py_backends.harness.verdicts import FASTER, ratio, verdicts
 
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 """The kernel alone, and whole calls with upload and download."""
@@ -209,8 +209,7 @@ def _verdicts_of_whole_calls(report: Report, rows: Sequence[Row]) -> dict[int, s
     compared = [row for row in rows if _place(row) in baselines and row is not baselines[_place(row)]]
     found = [(row, _ratios(baselines[_place(row)], row)) for row in compared]
     found = [(row, ratios) for row, ratios in found if ratios]
-    resamples = resamples_for(len(found))
-    said = verdicts([ratio(ratios, resamples) for _, ratios in found], [bands.get(_place(row)[:3]) for row, _ in found])
+    said = verdicts([ratio(ratios) for _, ratios in found], [bands.get(_place(row)[:3]) for row, _ in found])
     return {id(row): verdict for (row, _), verdict in zip(found, said, strict=True)}
 
 
