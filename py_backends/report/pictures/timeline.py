@@ -82,7 +82,7 @@ def _draw_calls(axes: Axes, timeline: Timeline) -> None:
     in_full = _MOST_ABOVE_MEDIAN * median(call.total for call in calls)
     longest = max(call.total for call in calls if call.total <= in_full)
     size, unit = units.time_unit(longest)
-    end = longest * _ROOM_FOR_FIGURES / size
+    end = longest * _ROOM_FOR_FIGURES / size or 1.0  # kernels of a size of 0 may take no time that a clock sees
     for at, call in enumerate(calls):
         begin = 0.0
         for phase, seconds in call.phases.items():
