@@ -20,7 +20,7 @@ from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
 from py_backends.harness.plan import DTYPES, LARGEST_SIZE, FirstOfDevice, Request
 from py_backends.harness.results import Duration, Report, Row
-from py_backends.harness.verdicts import FASTER, ratio, verdicts
+from py_backends.harness.verdicts import FASTER, UNCLEAR, ratio, verdicts
 
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 """The kernel alone, and whole calls with upload and download."""
@@ -46,12 +46,14 @@ class Crossover(NamedTuple):
     """From which size on a backend is faster than the baseline, and stays so as far as was measured.
 
     size: None where it is not faster at `last`, the largest size at which both were measured.
-    before: the size measured before it, at which it is not faster for sure; None where there is none.
+    before: the largest size measured at which it is not faster; None where there is none.
+    unclear: whether it may be faster there, too, and this run cannot tell.
     """
 
     size: int | None
     before: int | None
     last: int
+    unclear: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ class Line:
         slower = [at for at, (_, verdict) in enumerate(judged) if verdict != FASTER]
         begin = slower[-1] + 1 if slower else 0
         size = judged[begin][0] if begin < len(judged) else None
-        return Crossover(size, judged[begin - 1][0] if begin else None, judged[-1][0])
+        before, verdict = judged[begin - 1] if begin else (None, None)
+        return Crossover(size, before, judged[-1][0], verdict == UNCLEAR)
 
 
 @dataclass(frozen=True)

@@ -51,12 +51,17 @@ def size(number: int) -> str:
 
 
 def crossover(found: Crossover | None) -> str:
-    """From which size on it is faster: "from 256, not at 128", "from 64, the smallest", "not up to 2048"."""
+    """From which size on it is faster: "from 256, not at 128", "from 64, the smallest", "not up to 2048".
+
+    Where this run cannot tell: "from 256, unclear at 128", "unclear at 2048".
+    """
     if found is None:
         return "not compared"
     if found.size is None:
-        return f"not up to {size(found.last)}"
-    return f"from {size(found.size)}, " + ("the smallest" if found.before is None else f"not at {size(found.before)}")
+        return f"unclear at {size(found.last)}" if found.unclear else f"not up to {size(found.last)}"
+    if found.before is None:
+        return f"from {size(found.size)}, the smallest"
+    return f"from {size(found.size)}, {'unclear' if found.unclear else 'not'} at {size(found.before)}"
 
 
 def name(line: Line) -> str:
