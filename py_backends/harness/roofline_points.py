@@ -93,8 +93,10 @@ def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
 def percent_of_peak(row: Row, ceilings: Sequence[Ceiling]) -> float | None:
     """A row's rate in per cent of the peak of multiply-adds; None where it has no roof."""
     at = point(row, ceilings)
-    if at is None or at.bound == ARITHMETIC:
-        return at and at.percent
+    if at is None:
+        return None
+    if at.bound == ARITHMETIC:
+        return at.percent
     return 100 * at.gflops / max(each.rate for each in _of(ceilings, row.dtype, (MULTIPLY_ADDS,)))
 
 
