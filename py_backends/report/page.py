@@ -19,6 +19,8 @@ import jinja2
 from markupsafe import Markup
 
 import py_backends
+from py_backends import _discovery
+from py_backends.harness.plan import DTYPES
 from py_backends.harness.results import Report, Row
 from py_backends.report import layout
 from py_backends.report.across import Beside, across
@@ -35,6 +37,8 @@ _PICTURES = {
     "timeline": "Where the time of a call goes",
 }
 """The modules of `pictures`, with a title each, in the order in which they are shown."""
+
+_LONGEST_NAME = 48
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ def _shown(key: str, name: str, report: Report) -> Shown:
 
 
 def _pictures(key: str, report: Report) -> Iterator[Picture]:
-    drawable = _without_formulas(report)
+    drawable = _drawable(report)
     for name, title in _PICTURES.items():
         module = importlib.import_module(f"py_backends.report.pictures.{name}")
         try:
@@ -136,21 +140,28 @@ def _pictures(key: str, report: Report) -> Iterator[Picture]:
             yield Picture(title, Markup(style.svg(figure, f"{key}-{name}")), module.describe(report))  # noqa: S704
 
 
-def _without_formulas(report: Report) -> Report:
-    """The same with dollar signs in names kept as they are: between two of them matplotlib expects a formula."""
+def _drawable(report: Report) -> Report:
+    """The report as the pictures take it.
+
+    Without rows of kernels that are not here, from a clone that has more of them: nothing tells their work. With
+    dollar signs in names kept as they are: between two of them matplotlib expects a formula. And with names so short
+    that a picture has room for them.
+    """
+
+    def known(row: Row) -> bool:
+        here = row.kernel in _discovery.kernel_names() and row.dtype in DTYPES
+        return here and tuple(row.shape) == _discovery.problem(row.kernel).dimensions
 
     def kept(text: str) -> str:
-        return text.replace("$", r"\$")
+        short = text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
+        return short.replace("$", r"\$")
 
-    def of(row: Row) -> Row:
-        return replace(
-            row,
-            **{name: kept(getattr(row, name)) for name in ("kernel", "backend", "target", "variant", "dtype")},
-            device=row.device and kept(row.device),
-        )
+    def named(row: Row) -> Row:
+        names = {name: kept(getattr(row, name)) for name in ("backend", "target", "variant")}
+        return replace(row, device=row.device and kept(row.device), **names)
 
     machine = {name: kept(value) if isinstance(value, str) else value for name, value in report.machine.items()}
-    return replace(report, machine=machine, rows=[of(row) for row in report.rows])
+    return replace(report, machine=machine, rows=[named(row) for row in report.rows if known(row)])
 
 
 def _machine(report: Report) -> Iterator[tuple[str, str]]:

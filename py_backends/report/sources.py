@@ -108,6 +108,6 @@ def _highlighted(text: KernelText) -> Markup:
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
 
-    lexer = get_lexer_by_name(LANGUAGES.get(text.path.suffix, "text"))
-    # Pygments escapes what it highlights.
-    return Markup(highlight(text.text.rstrip(), lexer, HtmlFormatter(nowrap=True)))  # noqa: S704
+    lexer = get_lexer_by_name(LANGUAGES.get(text.path.suffix, "text"), stripnl=False, ensurenl=False)
+    lines = highlight(text.text.rstrip(), lexer, HtmlFormatter(nowrap=True))
+    return Markup(lines.removesuffix("\n"))  # noqa: S704  # Pygments escapes what it highlights
