@@ -39,15 +39,21 @@ _PICTURES = {
 """The modules of `pictures`, with a title each, in the order in which they are shown."""
 
 _LONGEST_NAME = 48
+_READABLE_PIXELS_PER_INCH = 78
+"""Of a picture whose size is meant for 96; on a screen that has less room for it, it is moved about."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture and the same in words, or why there is none."""
+    """A picture and the same in words, or why there is none.
+
+    width: the least, in CSS pixels, at which its letters can be read.
+    """
 
     title: str
     svg: Markup | None
     words: str
+    width: int = 0
 
 
 @dataclass(frozen=True)
@@ -136,8 +142,8 @@ def _pictures(key: str, report: Report) -> Iterator[Picture]:
         except style.NothingToDraw as nothing:
             yield Picture(title, None, str(nothing))
         else:
-            # matplotlib escapes the texts in a picture.
-            yield Picture(title, Markup(style.svg(figure, f"{key}-{name}")), module.describe(report))  # noqa: S704
+            svg = Markup(style.svg(figure, f"{key}-{name}"))  # noqa: S704  # matplotlib escapes the texts in it
+            yield Picture(title, svg, module.describe(report), round(figure.get_figwidth() * _READABLE_PIXELS_PER_INCH))
 
 
 def _drawable(report: Report) -> Report:
@@ -168,7 +174,10 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
     """What was run on what, by name; what is not known is left out."""
     machine, settings = report.machine, report.settings
     memory = machine.get("memory_bytes")
-    devices = dict.fromkeys(f"{row.backend} {row.target}: {row.device}" for row in report.rows if row.device)
+    devices: dict[str, dict[str, None]] = {}
+    for row in report.rows:
+        if row.device:
+            devices.setdefault(row.device, {})[f"{row.backend} {row.target}"] = None
     said = {
         "CPU": machine.get("cpu"),
         "Logical CPUs": machine.get("logical_cpus"),
@@ -184,7 +193,7 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
         "Caches": settings.get("cache"),
         "Rounds": f"{report.rounds.kept} of {report.rounds.taken} taken count" if report.rounds else None,
         "Busy CPUs before": machine.get("busy_cpus"),
-        "Devices": "; ".join(devices),
+        "Devices": "; ".join(f"{device} ({', '.join(names)})" for device, names in devices.items()),
     }
     yield from ((name, str(value)) for name, value in said.items() if value not in (None, ""))
 

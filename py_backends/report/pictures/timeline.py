@@ -22,6 +22,7 @@ _MOST_ABOVE_MEDIAN = 6.0
 """A bar so many times as long as the median one is cut: it would leave the others too short to be read."""
 _WIDTH, _HEIGHT_OF_A_BAR, _HEIGHT_OF_A_FRAME = 9.0, 0.27, 1.05
 _ROOM_FOR_FIGURES = 1.14
+_ON_A_BAR = "#fafafa"  # no white, which a dark page takes for its own colour
 _COLOURS = style.marks(("kernel", "upload", "download", "launch", "release"))
 _WORDS = {"launch": "launch and wait"}
 _ONCE_MARKS: Any = {
@@ -98,7 +99,7 @@ def _draw_calls(axes: Axes, timeline: Timeline) -> None:
             va="center",
             ha="right" if cut else "left",
             fontsize=8,
-            color="white" if cut else "black",
+            color=_ON_A_BAR if cut else "black",
         )
     axes.set_xlim(0, end)
     axes.set_xlabel(f"time of one call in {unit}")
