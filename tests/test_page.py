@@ -173,6 +173,13 @@ class TestContents:
         titles = [section.title for section in layout.sections(report(timed("openmp", 1.5e-3, "same", threads=1)))]
         assert titles == ["vecadd  float32  4000037  2 threads", "vecadd  float32  4000037  1 thread"]
 
+    def test_many_tables_can_be_opened(self) -> None:
+        sizes = [timed("numpy", 1e-3, "same", shape={"n": 2**power}) for power in range(8)]
+        root = Parsed(page([("sizes.json", report(*sizes))])).root
+        (tables,) = root.all("details", **{"class": "tables"})
+        assert tables.all("summary")[0].text == "All 9 tables"
+        assert len(tables.all("table")) == 9
+
 
 class TestForm:
     def test_it_loads_nothing(self, parsed: Element) -> None:
