@@ -8,7 +8,7 @@ from py_backends.commands import common
 from py_backends.harness.interruption import let_go
 
 _FILES = "json", "png", "svg"
-_BUDGET = 60.0
+_BUDGET = 120.0
 
 
 def add(commands: common.Commands) -> common.Parser:
@@ -20,7 +20,7 @@ def add(commands: common.Commands) -> common.Parser:
         help="matmul from plain Python to the machine's best, one idea a rung",
         description="Times matmul from plain Python to the machine's best, one idea a rung: what each of them gains, "
         "and how near the peak the last one comes, beside the ladder that was published in Science in 2020.",
-        example="ladder --shape matmul=1024 --budget 120 --png ladder.png",
+        example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
     )
     common.add_dtype(parser, default="float64")
     common.add_shape(parser)

@@ -31,8 +31,8 @@ from py_backends.harness.workers import WorkerFailed
 
 DEFAULT_BUDGET = 40.0
 CACHES = HOT, COLD = "hot", "cold"
-_RUNS_IF_TIMED, _RUNS_IF_CHECKED = 24, 2
-"""Runs for which a row must have time: checks, settling, and some 20 rounds; or one check."""
+_RUNS_IF_CHECKED = 2
+"""Runs for which a row must have time that is checked and never timed."""
 _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
 """No run that only serves an estimate may take longer than this part of a row's even share of the budget, or
 these seconds: below that, what a busy machine adds to a small shape would pass for the time of a large one."""
@@ -164,7 +164,7 @@ class Comparison:
             planned.row.threads = planned.row.threads or self._threads
         waiting = [row for row in choose(self._rows) if row.text is not None]
         estimates = self._estimate(waiting)
-        self._check_and_settle(self._shorten(estimates, request.shorten))
+        self._check_and_settle(self._shorten(estimates, request))
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
         with roofline.ceilings(self._timed, self._threads) as self._ceilings:
@@ -264,12 +264,12 @@ class Comparison:
 
         return estimate(planned.problem, planned.requested, seconds_at, limit)
 
-    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], allowed: bool) -> list[PlannedRow]:
+    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], request: Request) -> list[PlannedRow]:
         """Give rows that would take more than their share of the time a smaller shape; skip what has no time at all.
 
-        Returns the rows to run. Either way the row says so. Where it is not `allowed`, all those rows are skipped.
+        Returns the rows to run. Either way the row says so. Where the request does not allow it, all of them are skipped.
         """
-        runs = [_runs(planned) for planned, _ in estimates]
+        runs = [_runs(planned, request.runs) for planned, _ in estimates]
         costs = [count * seconds for count, (_, seconds) in zip(runs, estimates, strict=True)]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         cap = fair_cap(costs, self._deadline - monotonic())
@@ -281,7 +281,7 @@ class Comparison:
                 planned.row.reason = f"even a small part of {wanted} takes longer than the budget leaves for it"
                 planned.row.fix = "give a longer --budget"
                 continue
-            if sizes != planned.requested and not allowed:
+            if sizes != planned.requested and not request.shorten:
                 planned.row.reason = f"one run of {wanted} would take {in_words(seconds)}, too long for the budget"
                 planned.row.fix = "give a longer --budget"
                 continue
@@ -347,12 +347,12 @@ class Comparison:
                 _fail(timed.planned, failed)
 
 
-def _runs(planned: PlannedRow) -> int:
+def _runs(planned: PlannedRow, if_timed: int) -> int:
     """For how many runs there must be time, a baseline's controls included."""
     if planned.target.emulated:
         return _RUNS_IF_CHECKED
     copies = COPIES if _discovery.backend(planned.row.backend).baseline else 0
-    return _RUNS_IF_TIMED * (1 + copies)
+    return if_timed * (1 + copies)
 
 
 def _fail(planned: PlannedRow, failed: WorkerFailed | MemoryError) -> None:
