@@ -267,7 +267,7 @@ class Comparison:
     def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], request: Request) -> list[PlannedRow]:
         """Give rows that would take more than their share of the time a smaller shape; skip what has no time at all.
 
-        Returns the rows to run. Either way the row says so. Where the request does not allow it, all of them are skipped.
+        Returns the rows to run. Either way the row says so. They are skipped where the request does not allow it.
         """
         runs = [_runs(planned, request.runs) for planned, _ in estimates]
         costs = [count * seconds for count, (_, seconds) in zip(runs, estimates, strict=True)]
