@@ -85,7 +85,7 @@ def _beside(place: _Place, lines: dict[Name, list[Row | None]]) -> Beside:
     return Beside(
         f"{place.kernel}  {place.dtype}  {units.shape(place.sizes)}",
         units.RATES[rate],
-        [Line(name, [row and _cell(row, rate) for row in rows]) for name, rows in in_order],
+        [Line(name, [_cell(row, rate) if row else None for row in rows]) for name, rows in in_order],
     )
 
 

@@ -163,8 +163,8 @@ def _drawable(report: Report) -> Report:
         return short.replace("$", r"\$")
 
     def named(row: Row) -> Row:
-        names = {name: kept(getattr(row, name)) for name in ("backend", "target", "variant")}
-        return replace(row, device=row.device and kept(row.device), **names)
+        backend, target, variant = map(kept, (row.backend, row.target, row.variant))
+        return replace(row, backend=backend, target=target, variant=variant, device=row.device and kept(row.device))
 
     machine = {name: kept(value) if isinstance(value, str) else value for name, value in report.machine.items()}
     return replace(report, machine=machine, rows=[named(row) for row in report.rows if known(row)])

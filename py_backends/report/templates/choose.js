@@ -33,5 +33,6 @@
   form.addEventListener("change", show);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
+  document.getElementById("without-script").hidden = true;
   show(); // a browser that comes back to the page keeps what was chosen
 })();
