@@ -17,6 +17,7 @@ from py_backends._contract import Target, WrongRequest
 from py_backends.harness import sweep as sweeping
 from py_backends.harness.plan import PlannedRow, only_timed
 from py_backends.harness.results import Control, Duration, Report, Row, Seconds, Speedup
+from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.sweep import KERNEL, WHOLE, Crossover, Sweep, request, size_of, sizes_between, sweeps
 from py_backends.report.pictures import style
 from py_backends.report.pictures.sweep import describe, draw
@@ -214,6 +215,13 @@ class TestShown:
         assert "vecadd float32 2 threads whole calls, upload and download counted" in text
         assert "quick cpu lecture from 256, not at 128 from 512, not at 256" in text
         assert "1.00 s" not in text
+
+    def test_what_takes_too_long_is_one_line_for_many_sizes(self) -> None:
+        long = [replace(row("slow", at), status="skipped", fix=LONGER_BUDGET, reason="long") for at in (512, 2**20)]
+        text = io.StringIO()
+        print_sweeps(report(*whole().rows, *long), Console(file=text, width=120))
+        assert "512, 2²⁰: slow cpu" in text.getvalue()
+        assert "Not run" not in text.getvalue()
 
     def test_times_instead_of_rates(self) -> None:
         text = printed(figure=TIME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import random
@@ -22,9 +23,9 @@ from py_backends.harness.pairing import COPIES, Group, add_controls, groups
 from py_backends.harness.plan import PlannedRow, Request, named, plan
 from py_backends.harness.results import Report, Rounds, Seconds
 from py_backends.harness.roofline import Ceilings, TimedCeiling
-from py_backends.harness.rounds import TimedRow, run_rounds
-from py_backends.harness.runner import Prepared
-from py_backends.harness.sizing import affordable, estimate, fair_cap, growing, in_words
+from py_backends.harness.rounds import SHORTEST_SAMPLE, TimedRow, run_rounds
+from py_backends.harness.runner import Prepared, Runner
+from py_backends.harness.sizing import LONGER_BUDGET, affordable, cheapest_cap, estimate, fair_cap, growing, in_words
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.watch import Watch
 from py_backends.harness.workers import WorkerFailed
@@ -163,8 +164,8 @@ class Comparison:
         for planned in self._rows:
             planned.row.threads = planned.row.threads or self._threads
         waiting = [row for row in choose(self._rows) if row.text is not None]
-        estimates = self._estimate(waiting)
-        self._check_and_settle(self._shorten(estimates, request))
+        estimates = self._estimate(waiting, by_turns=not request.shorten)
+        self._check_and_settle((self._shorten if request.shorten else self._skip)(estimates, request))
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
         with roofline.ceilings(self._timed, self._threads) as self._ceilings:
@@ -216,8 +217,12 @@ class Comparison:
             interrupted=self._interrupted,
         )
 
-    def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
-        """Prepare every row and estimate the seconds of one run; several backends at once."""
+    def _estimate(self, rows: Sequence[PlannedRow], *, by_turns: bool) -> list[tuple[PlannedRow, float]]:
+        """Prepare every row and estimate the seconds of one run; several backends at once.
+
+        by_turns: estimate only when all are prepared. A backend whose threads wait for each other may seem a hundred
+        times slower beside a compiler: that only matters where a row is skipped for it.
+        """
         estimates: list[tuple[PlannedRow, float]] = []
         limit = max(_FLOOR_OF_ESTIMATES, _LONGEST_ESTIMATE * self._budget / max(1, len(rows)))
         by_runner = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
@@ -232,9 +237,19 @@ class Comparison:
                         return
                     _fail(planned, failed)
 
+        def prepare(group: list[PlannedRow]) -> None:
+            for planned in group:
+                with contextlib.suppress(WorkerFailed, MemoryError):  # its estimate will say the same
+                    self._prepare(planned)
+
         with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
             try:
-                list(pool.map(of_one_worker, by_runner))
+                if by_turns:
+                    list(pool.map(prepare, by_runner))
+                    for group in by_runner:
+                        of_one_worker(group)
+                else:
+                    list(pool.map(of_one_worker, by_runner))
             except KeyboardInterrupt:
                 self._interrupted = True
                 self._bench.kill()  # nobody is to wait for what was begun
@@ -242,13 +257,18 @@ class Comparison:
         order = {id(planned): index for index, planned in enumerate(rows)}
         return sorted(estimates, key=lambda estimate: order[id(estimate[0])])
 
-    def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
+    def _prepare(self, planned: PlannedRow) -> tuple[Runner, Prepared]:
         text, dtype = planned.text, planned.dtype
         assert text is not None  # only rows with a text are waiting
         check_memory(planned.problem, planned.requested, dtype)
         runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads)
         smallest = next(growing(planned.problem, planned.requested))
-        prepared: Prepared = runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
+        return runner, runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
+
+    def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
+        text, dtype = planned.text, planned.dtype
+        assert text is not None  # only rows with a text are waiting
+        runner, prepared = self._prepare(planned)
         if self._obeying and not (prepared.on_cpu and prepared.obeys_threads):
             reason = "it does not run on the CPU, whose threads are counted" if not prepared.on_cpu else prepared.note
             raise WorkerFailed("skipped", reason or "it does not obey a number of threads")
@@ -267,7 +287,7 @@ class Comparison:
     def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], request: Request) -> list[PlannedRow]:
         """Give rows that would take more than their share of the time a smaller shape; skip what has no time at all.
 
-        Returns the rows to run. Either way the row says so. They are skipped where the request does not allow it.
+        Returns the rows to run. Either way the row says so.
         """
         runs = [_runs(planned, request.runs) for planned, _ in estimates]
         costs = [count * seconds for count, (_, seconds) in zip(runs, estimates, strict=True)]
@@ -279,17 +299,26 @@ class Comparison:
             sizes = affordable(planned.problem, planned.requested, seconds, cap / count)
             if sizes is None:
                 planned.row.reason = f"even a small part of {wanted} takes longer than the budget leaves for it"
-                planned.row.fix = "give a longer --budget"
-                continue
-            if sizes != planned.requested and not request.shorten:
-                planned.row.reason = f"one run of {wanted} would take {in_words(seconds)}, too long for the budget"
-                planned.row.fix = "give a longer --budget"
+                planned.row.fix = LONGER_BUDGET
                 continue
             affordable_rows.append(planned)
             if sizes != planned.requested:
                 planned.row.requested, planned.row.shape = planned.row.shape, named(planned.problem, sizes)
                 add_note(planned.row, f"shortened from {wanted}, where one run would take {in_words(seconds)}")
         return affordable_rows
+
+    def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], request: Request) -> list[PlannedRow]:
+        """Skip the dearest rows until there is time for the others, as they were asked for, which are returned."""
+        # However short a run, its samples are not.
+        costs = [_runs(planned, request.runs) * max(seconds, SHORTEST_SAMPLE) for planned, seconds in estimates]
+        self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
+        cap = cheapest_cap(costs, self._deadline - monotonic())
+        for cost, (planned, seconds) in zip(costs, estimates, strict=True):
+            if cost > cap:
+                wanted = "x".join(map(str, planned.requested))
+                planned.row.reason = f"one run of {wanted} would take {in_words(seconds)}, too long for the budget"
+                planned.row.fix = LONGER_BUDGET
+        return [planned for cost, (planned, _) in zip(costs, estimates, strict=True) if cost <= cap]
 
     def _check_and_settle(self, rows: Sequence[PlannedRow]) -> None:
         """Check each row at its shape; those that are right and have their device are made ready for timing."""

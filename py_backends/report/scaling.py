@@ -61,12 +61,12 @@ def part(curve: Curve) -> str:
 
 
 def limit(curve: Curve) -> str:
-    """The speed-up that no number of threads exceeds, with its interval: "40x (34x to 48x)"."""
+    """The speed-up that no number of threads exceeds, with its interval: "40.0x (34.1x to 48.2x)"."""
     if curve.one_thread_only:
         return "1x: no gain"
     value, low, high = curve.limit
     if value is None:
-        return "none (p above 1)"
+        return "none (p above 1)" if low is None else f"none, {units.figure(low)}x at least"
     if curve.fit.low is None:
         return f"{units.figure(value)}x"
     least = "no limit" if low is None else f"{units.figure(low)}x"
@@ -84,7 +84,7 @@ def notes(group: Sequence[Curve]) -> Iterator[str]:
     for curve in group:
         if curve.missed:
             yield f"{name(curve)}: the law misses {', '.join(map(_missed, curve.missed))}"
-    if above := [name(curve) for curve in group if curve.fit.p > 1]:
+    if above := [name(curve) for curve in group if curve.fit.low is not None and curve.fit.low > 1]:
         yield (
             "p above 1, more than n times as fast with n threads (more caches, or a slow run on one): "
             f"the law does not describe {', '.join(above)}"

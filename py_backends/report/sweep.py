@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from py_backends.harness.results import Report
+from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.sweep import KERNEL, MEASURES, WHOLE, Crossover, Line, Point, Sweep, sweeps
 from py_backends.report import layout, table, units
+from py_backends.report.layout import Remark
 
 RATE, TIME = FIGURES = ("rate", "time")
 WORDS = {KERNEL: "kernel alone", WHOLE: "whole calls, upload and download counted"}
@@ -30,7 +33,9 @@ def print_sweeps(report: Report, out: Console, figure: str = RATE) -> None:
         if sweep.baseline:
             out.print()
             _print_crossovers(sweep, out)
-    table.print_remarks("Not run", layout.not_run(report), out)
+    rows = [row for row in report.rows if not (row.status == "skipped" and row.fix == LONGER_BUDGET)]
+    table.print_remarks("Not run", layout.not_run(replace(report, rows=rows)), out)
+    table.print_remarks("Too long for the budget: give a longer --budget", list(_too_long(report)), out)
     table.print_remarks("Notes", layout.notes(report), out)
     table.print_end(report, out)
 
@@ -100,6 +105,24 @@ def _figure(point: Point, measure: str, figure: str) -> str:
         return units.duration(seconds.median) if seconds else ""
     rate = point.rate(measure)
     return "" if rate is None else units.figure(rate)
+
+
+def _too_long(report: Report) -> Iterator[Remark]:
+    """Once for each kernel, dtype and sizes, who takes too long for them."""
+    sizes: dict[tuple[str, ...], list[str]] = {}
+    for row in report.rows:
+        if row.status == "skipped" and row.fix == LONGER_BUDGET:
+            at = (
+                size(row.shape[min(row.shape)])
+                if len(set(row.shape.values())) == 1
+                else units.shape(row.shape.values())
+            )
+            sizes.setdefault((row.kernel, row.dtype, row.backend, row.target), []).append(at)
+    who: dict[tuple[str, str], list[str]] = {}
+    for (kernel, dtype, *names), found in sizes.items():
+        who.setdefault((f"{kernel} {dtype}", ", ".join(dict.fromkeys(found))), []).append(" ".join(names))
+    for (what, at), names in who.items():
+        yield Remark(what, f"{at}: {', '.join(names)}")
 
 
 def _print_crossovers(sweep: Sweep, out: Console) -> None:
