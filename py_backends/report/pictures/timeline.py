@@ -80,8 +80,9 @@ def _chosen(report: Report) -> list[Timeline]:
 
 def _draw_calls(axes: Axes, timeline: Timeline) -> None:
     calls = timeline.calls
-    in_full = _MOST_ABOVE_MEDIAN * median(call.total for call in calls)
-    longest = max(call.total for call in calls if call.total <= in_full)
+    totals = [call.total for call in calls]
+    in_full = max(_MOST_ABOVE_MEDIAN * median(totals), min(totals))
+    longest = max(total for total in totals if total <= in_full)
     size, unit = units.time_unit(longest)
     end = longest * _ROOM_FOR_FIGURES / size or 1.0  # kernels of a size of 0 may take no time that a clock sees
     for at, call in enumerate(calls):
