@@ -20,7 +20,7 @@ from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.harness.verdicts import Ratio, ratio, verdicts
 
-DEFAULT_BUDGET = 120.0
+DEFAULT_BUDGET = 150.0
 _RUNS = 12
 """Of every rung, some 9 of them in rounds: fewer than elsewhere, so that the first rung, which is thousands of times as
 slow as the last, can have a shape at which it too has to reach beyond its caches."""
