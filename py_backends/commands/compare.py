@@ -35,7 +35,7 @@ def add(commands: common.Commands) -> common.Parser:
     common.add_shape(parser)
     common.add_threads(parser)
     common.add_seed(parser)
-    common.add_budget(parser, default=40)
+    common.add_budget(parser, default=45)
     common.add_cache(parser)
     common.add_files(parser, "json", "csv", "markdown")
     parser.add_argument(

@@ -30,10 +30,12 @@ from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.watch import Watch
 from py_backends.harness.workers import WorkerFailed
 
-DEFAULT_BUDGET = 40.0
+DEFAULT_BUDGET = 45.0
 CACHES = HOT, COLD = "hot", "cold"
 _RUNS_IF_CHECKED = 2
 """Runs for which a row must have time that is checked and never timed."""
+_SHORTEST_TURN = 0.02
+"""Seconds that a row takes of a round at least, however short its kernel: its sample, and what goes before it."""
 _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
 """No run that only serves an estimate may take longer than this part of a row's even share of the budget, or
 these seconds: below that, what a busy machine adds to a small shape would pass for the time of a large one."""
@@ -290,7 +292,7 @@ class Comparison:
         Returns the rows to run. Either way the row says so.
         """
         runs = [_runs(planned, request.runs) for planned, _ in estimates]
-        costs = [count * seconds for count, (_, seconds) in zip(runs, estimates, strict=True)]
+        costs = [count * max(seconds, _SHORTEST_TURN) for count, (_, seconds) in zip(runs, estimates, strict=True)]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         cap = fair_cap(costs, self._deadline - monotonic())
         affordable_rows = []

@@ -37,7 +37,7 @@ class Request:
     """Numbers of threads, each of which makes rows of its own; None stands for that of the whole comparison."""
     wanted: Callable[[Row], bool] = lambda _: True
     """Of the rows that all this makes, those that are to be planned."""
-    runs: int = 24
+    runs: int = 48
     """Runs for which each row must have time: checks, settling, and the rest rounds. With fewer, a slow row keeps a
     larger shape, and the whole has fewer rounds."""
     shorten: bool = True
