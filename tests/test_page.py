@@ -286,6 +286,16 @@ class TestSeveralFiles:
         openmp = [(line.name.threads, line.cells[1] is None) for line in table.lines if line.name.backend == "openmp"]
         assert openmp == [(2, False), (1, True)]
 
+    def test_have_a_table_for_what_two_of_them_hold(self) -> None:
+        other = report()
+        other.rows = [replace(row, shape={"n": 7}, requested=None) for row in other.rows]
+        assert across([report(), other]) == []
+        words = Parsed(page([("a.json", report()), ("b.json", other)])).root.words()
+        assert "No kernel, dtype and shape is in two of these files." in words
+        both = report()
+        both.rows += other.rows
+        assert [table.title for table in across([both, other])] == ["vecadd  float32  7"]
+
     def test_one_alone_is_compared_with_nothing(self, parsed: Element) -> None:
         assert parsed.all("section", id="across") == []
 

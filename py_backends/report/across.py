@@ -52,7 +52,7 @@ class _Place(NamedTuple):
 
 
 def across(reports: Sequence[Report]) -> list[Beside]:
-    """A table for each kernel, dtype and shape, in the order in which the reports first have it."""
+    """A table for each kernel, dtype and shape that two reports or more have, in the order in which they come."""
     several = _at_several_threads(reports)
     places: dict[_Place, dict[Name, list[Row | None]]] = {}
     for number, report in enumerate(reports):
@@ -61,7 +61,11 @@ def across(reports: Sequence[Report]) -> list[Beside]:
             name = name if name[:3] in several else name._replace(threads=None)
             lines = places.setdefault(_place(row), {})
             lines.setdefault(name, [None] * len(reports))[number] = row
-    return [_beside(place, lines) for place, lines in places.items()]
+    return [_beside(place, lines) for place, lines in places.items() if _in_two(lines.values())]
+
+
+def _in_two(lines: Iterable[list[Row | None]]) -> bool:
+    return sum(any(rows) for rows in zip(*lines, strict=True)) > 1
 
 
 def _at_several_threads(reports: Iterable[Report]) -> set[tuple[str, ...]]:
