@@ -252,6 +252,15 @@ class TestShown:
         assert ("L1" in text, "L2" in text, "L3" in text) == (True, True, False)
         assert "L1" not in style.svg(draw(replace(whole(), machine={})))
 
+    def test_a_line_far_below_the_others_is_told_in_the_legend(self) -> None:
+        slow = [row("slow", at, SLOWER) for at in SIZES]
+        for each in slow:
+            each.seconds = Seconds(kernel=duration(2000.0), end_to_end=duration(2000.0))
+        text = style.svg(draw(report(*whole().rows, *slow)))
+        assert "slow cpu: below, " in text
+        assert "quick cpu: below" not in text
+        assert "below, " not in style.svg(draw(report(*whole().rows, *slow), "time"))
+
     def test_the_picture_in_words(self) -> None:
         assert "quick cpu: kernel from 256, not at 128; whole from 512, not at 256" in describe(whole())
 

@@ -28,6 +28,8 @@ SMALLEST = 2**6
 _MOST_SIZES = 12
 _PART_OF_FREE_MEMORY = 2
 """The inputs and outputs of all sizes are there at once, and those of estimates before them."""
+_RUNS = 60
+"""For which each row must have time: verdicts on a hundred rows together take some 20 rounds, of 2 or 3 runs each."""
 _LEAST_SIZES = 3
 """Fewer show no course."""
 _SHORTEST = 1e-9
@@ -82,7 +84,7 @@ class Point:
         return work / seconds.median / 1e9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
     """One backend, target and variant over sizes, rising. `is_baseline`: whether the others are compared with it."""
 
@@ -159,7 +161,12 @@ def request(
         kernel: [(size,) * len(_discovery.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
     }
     return Request(
-        kernels=kernels, shapes=shapes, wanted=lambda row: every_target or first(row), shorten=False, **names
+        kernels=kernels,
+        shapes=shapes,
+        wanted=lambda row: every_target or first(row),
+        shorten=False,
+        runs=_RUNS,
+        **names,
     )
 
 

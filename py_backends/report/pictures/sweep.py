@@ -19,6 +19,9 @@ _MOST = 4
 """Kernels and dtypes in one picture."""
 _WIDTH, _HEIGHT, _HEIGHT_OF_A_LINE = 11.0, 4.6, 0.11
 _MOST_TICKS = 12
+_FAR_BELOW = 1000
+"""A line whose best rate is so many times below the best of all would leave the others too little height: the legend
+tells it in place of the picture."""
 
 
 def draw(report: Report, figure: str = RATE) -> Figure:
@@ -68,8 +71,12 @@ def _chosen(report: Report) -> list[Sweep]:
 def _draw(axes: Axes, sweep: Sweep, measure: str, figure: str, marks: dict[str, style.Mark]) -> None:
     from matplotlib.ticker import EngFormatter
 
+    below = _far_below(sweep) if figure == RATE else {}
     for line in sweep.lines:
-        _draw_line(axes, line, measure, figure, marks[name(line)])
+        if line in below:
+            axes.plot([], color=marks[name(line)].colour, marker=marks[name(line)].marker, label=below[line])
+        else:
+            _draw_line(axes, line, measure, figure, marks[name(line)])
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}" if figure == RATE else EngFormatter(unit="s"))
@@ -82,7 +89,18 @@ def _draw(axes: Axes, sweep: Sweep, measure: str, figure: str, marks: dict[str, 
     axes.set_title(f"{title(sweep)}\n{WORDS[measure]}", loc="left", fontsize=10)
     axes.tick_params(labelleft=True)
     _draw_caches(axes, sweep)
-    _draw_crossovers(axes, sweep.lines, measure, figure, sweep.baseline)
+    _draw_crossovers(axes, [line for line in sweep.lines if line not in below], measure, figure, sweep.baseline)
+
+
+def _far_below(sweep: Sweep) -> dict[Line, str]:
+    """Of the lines that are left out of a picture of rates, what the legend says."""
+    best = {line: max(point.rate(KERNEL) or 0.0 for point in line.points) for line in sweep.lines}
+    unit = units.RATES[sweep.unit]
+    return {
+        line: f"{name(line)}: below, {units.figure(rate)} {unit}"
+        for line, rate in best.items()
+        if rate * _FAR_BELOW < max(best.values()) and not line.is_baseline
+    }
 
 
 def _draw_line(axes: Axes, line: Line, measure: str, figure: str, mark: style.Mark) -> None:
