@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from py_backends.harness.results import Report
@@ -76,7 +76,7 @@ def _draw(axes: Axes, sweep: Sweep, measure: str, figure: str, marks: dict[str, 
         if line in below:
             axes.plot([], color=marks[name(line)].colour, marker=marks[name(line)].marker, label=below[line])
         else:
-            _draw_line(axes, line, measure, figure, marks[name(line)])
+            _draw_line(axes, line, measure, figure, marks)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}" if figure == RATE else EngFormatter(unit="s"))
@@ -103,7 +103,9 @@ def _far_below(sweep: Sweep) -> dict[Line, str]:
     }
 
 
-def _draw_line(axes: Axes, line: Line, measure: str, figure: str, mark: style.Mark) -> None:
+def _draw_line(axes: Axes, line: Line, measure: str, figure: str, marks: Mapping[str, style.Mark]) -> None:
+    mark = marks[name(line)]
+    first = next(each for each, other in marks.items() if other.colour == mark.colour)
     points = [(point.size, _value(line, at, measure, figure)) for at, point in enumerate(line.points)]
     known = [(at, value) for at, value in points if value]
     if known:
@@ -112,6 +114,7 @@ def _draw_line(axes: Axes, line: Line, measure: str, figure: str, mark: style.Ma
             color=mark.colour,
             marker=mark.marker,
             markersize=4,
+            linestyle="-" if first == name(line) else "--",
             linewidth=2.2 if line.is_baseline else 1.2,
             label=name(line),
         )
