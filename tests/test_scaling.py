@@ -17,7 +17,9 @@ from rich.console import Console
 from py_backends import _discovery
 from py_backends._contract import WrongRequest
 from py_backends.harness import machine
+from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.results import Duration, Report, Row, Seconds
+from py_backends.harness.runner import Prepared, Runner
 from py_backends.harness.scaling import STRONG, WEAK, Curve, curves, grown, request, thread_counts
 from py_backends.report.pictures import style
 from py_backends.report.pictures.scaling import describe, draw
@@ -246,6 +248,25 @@ class TestShown:
         assert "scaled speed-up" in style.svg(figure)
 
 
+@pytest.mark.numpy
+@pytest.mark.parametrize(
+    ("prepared", "reason"),
+    [
+        (Prepared(0.0, "a note", on_cpu=False), "it does not run on the CPU, whose threads are counted"),
+        (Prepared(0.0, "its driver cannot use 1 of its 2 threads", obeys_threads=False), "its driver cannot use 1"),
+        (Prepared(0.0, None, obeys_threads=False), "does not obey"),
+    ],
+)
+def test_what_does_not_run_on_that_many_cpus_is_skipped_and_says_so(
+    prepared: Prepared, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Runner, "prepare", lambda *_: prepared)
+    asked = request([1, 2], ["vecadd"], {"vecadd": [(100,)]}, backends=["numpy"], dtypes=("float32",))
+    found = run(asked, checked_settings(asked, budget=2))
+    assert [(row.threads, row.status) for row in found.rows] == [(1, "skipped"), (2, "skipped"), (2, "skipped")]
+    assert all(reason in (row.reason or "") for row in found.rows)
+
+
 def test_wrong_usage() -> None:
     for arguments, words in [
         (["--threads", "1"], "--threads 2 or more"),
@@ -254,10 +275,10 @@ def test_wrong_usage() -> None:
         (["--shape", "matmul=0"], "no work"),
         (["--shape", "vecadd=5"], "not among the kernels"),
     ]:
-        run = run_command("scaling", *arguments)
-        assert run.returncode == 2
-        assert words in run.stderr
-        assert run.stderr.count("\n") == 1
+        refused = run_command("scaling", *arguments)
+        assert refused.returncode == 2
+        assert words in refused.stderr
+        assert refused.stderr.count("\n") == 1
 
 
 @pytest.mark.numpy
@@ -267,9 +288,9 @@ def test_a_real_run(tmp_path: Path) -> None:
     files = [tmp_path / f"scaling.{kind}" for kind in ("json", "png", "svg")]
     options = [option for file in files for option in (f"--{file.suffix[1:]}", file)]
     asked = ("--backend", "numpy,openmp", "--threads", "2", "--shape", "matmul=128", "--budget", "4")
-    run = run_command("scaling", *asked, *options)
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "they cannot test Amdahl's law" in " ".join(run.stdout.split())
+    ended = run_command("scaling", *asked, *options)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "they cannot test Amdahl's law" in " ".join(ended.stdout.split())
     found = curves(Report.read(files[0]))
     assert {(curve.row.backend, curve.kind) for curve in found} == {
         (backend, kind) for backend in ("numpy", "openmp") for kind in (STRONG, WEAK)
