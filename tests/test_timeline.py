@@ -169,6 +169,20 @@ class TestPicture:
         names = {label.get_text() for label in figure.axes[0].get_yticklabels()}
         assert names == {"opencl cpu tuned", "opencl cpu lecture", "sycl cpu"}
 
+    def test_nothing_reaches_beyond_its_edges(self, tmp_path: Path) -> None:
+        figure = picture.draw(report(row("opencl"), row("openmp", IN_PLACE)))
+        style.save(figure, tmp_path / "timeline.png")
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == [
+            *("upload", "launch and wait", "kernel", "download", "release", "prepare (once)", "first launch (once)")
+        ]
+        around = figure.get_tightbbox()
+        width, height = figure.get_size_inches()
+        assert around.x0 >= 0
+        assert around.y0 >= 0
+        assert around.x1 <= width
+        assert around.y1 <= height
+
     def test_is_said_in_words(self) -> None:
         words = picture.describe(report(row("opencl"), row("openmp", IN_PLACE)))
         assert "vecadd  float32  1000  2 threads" in words

@@ -52,7 +52,16 @@ def draw(report: Report) -> Figure:
     }
     labels = [_WORDS.get(phase, phase) for phase in PHASES] + [f"{name} (once)" for name in ONCE]
     shown = [label for label in labels if label in drawn]
-    figure.legend([drawn[label] for label in shown], shown, loc="outside upper center", ncols=len(shown), frameon=False)
+    figure.legend(
+        [drawn[label] for label in shown],
+        shown,
+        loc="outside upper center",
+        ncols=len(shown),
+        frameon=False,
+        fontsize=9,
+        handlelength=1.2,
+        columnspacing=1.2,
+    )
     return figure
 
 
