@@ -16,8 +16,9 @@ from commands import run_command
 from rich.console import Console
 
 from py_backends import _discovery
-from py_backends.harness import ladder
+from py_backends.harness import compare, ladder
 from py_backends.harness.ladder import Climb, climbs, ladders
+from py_backends.harness.plan import Request
 from py_backends.harness.results import Ceiling, Control, Duration, Rate, Report, Row, Seconds, Speedup
 from py_backends.report.ladder import print_ladders
 from py_backends.report.pictures import ladder as picture
@@ -226,6 +227,48 @@ def test_of_each_text_the_first_target_that_is_there_runs() -> None:
     emulated, cpp = planned("cuda", "emulated", emulated=True), planned("cpp", "cpu")
     assert ladder._first_targets([missing, best, worse, emulated, cpp]) == [best, cpp]
     assert (emulated.row.status, emulated.row.reason, emulated.row.fix) == ("unavailable", "no driver", "get one")
+
+
+class TestRequest:
+    """What a ladder asks the comparison for."""
+
+    @pytest.fixture
+    def asked_for(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        asked_for: dict[str, Any] = {}
+
+        def run(request: Any, settings: dict[str, Any], *_: object) -> Report:
+            asked_for.update(request=request, settings=settings)
+            left, done = row_of("avx", "tuned", 1.0, status="skipped"), row_of("avx", "tuned", 1.0)
+            return report_of(left, replace(left, reason="too little memory"), done)
+
+        monkeypatch.setattr(ladder, "run", run)
+        return asked_for
+
+    def test_is_the_rungs_and_the_baseline(self, asked_for: dict[str, Any]) -> None:
+        ladder.measure({}, ["float64"], threads=2)
+        request = asked_for["request"]
+        rungs = {(rung.backend, rung.variant) for rung in ladders()["matmul"].rungs}
+        texts = {(backend, variant) for backend in request.backends for variant in request.variants}
+        wanted = {text for text in texts if request.wanted(row_of(*text, 1.0))}
+        assert wanted == rungs | {("numpy", "lecture")}
+        assert request.shapes == {"matmul": [(800, 800, 800)]}
+        assert (request.kernels, request.dtypes, asked_for["settings"]["threads"]) == (["matmul"], ("float64",), 2)
+
+    def test_takes_other_shapes(self, asked_for: dict[str, Any]) -> None:
+        ladder.measure({"matmul": [(9, 9, 9), (8, 7, 6)]}, ["float32", "float64"])
+        assert asked_for["request"].shapes == {"matmul": [(9, 9, 9), (8, 7, 6)]}
+
+    def test_needs_fewer_runs_so_that_slow_rows_keep_larger_shapes(self, asked_for: dict[str, Any]) -> None:
+        ladder.measure({}, ["float64"])
+        runs, usual = asked_for["request"].runs, Request().runs
+        assert runs < usual
+        target = SimpleNamespace(emulated=False)
+        cpp, numpy = (SimpleNamespace(row=row_of(name, "lecture", 1.0), target=target) for name in ("cpp", "numpy"))
+        assert (compare._runs(cpp, runs), compare._runs(numpy, runs)) == (runs, 3 * runs)  # type: ignore[arg-type]
+
+    def test_leaves_out_the_targets_that_were_not_chosen(self, asked_for: dict[str, Any]) -> None:
+        report = ladder.measure({}, ["float64"])
+        assert [(row.status, row.reason) for row in report.rows] == [("skipped", "too little memory"), ("ok", None)]
 
 
 class TestTable:
