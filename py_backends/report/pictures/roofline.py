@@ -32,7 +32,7 @@ _ASIDE = 0.022
 """Part of the width by which a mark that would cover another is moved to the right."""
 _ONE_LINE = 1.08
 """Bandwidths that differ by a smaller factor are drawn as one line."""
-_DASHES = ("-", "--", "-.", ":")
+_DASHES: Any = ("-", "--", "-.", ":", (0, (9, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4)))
 _GREY = "#808080"
 _MARKS: Any = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.5, "zorder": 3}
 
