@@ -25,7 +25,7 @@ from py_backends.report.page import page
 from py_backends.report.pictures import timeline
 
 VECTOR = {"n": 4000037}
-HARMFUL = "$a_b$<script>alert(1)</script><img src=x onerror=alert(2)> & \"quoted\" 'too' {{ 7 * 7 }}"
+HARMFUL = "$a_b$ --!><script>alert(1)</script><img src=x onerror=alert(2)> & \"quoted\" 'too' {{ 7 * 7 }}"
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
