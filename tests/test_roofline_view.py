@@ -239,6 +239,16 @@ class TestPicture:
             assert rate == expected
             assert drawn >= intensity * (1 - 1e-9)
 
+    def test_many_lines_of_memory_differ_and_those_alike_are_one(self) -> None:
+        """Bandwidths of 120, 100, 80, 60, 50 GB/s, and within 8% of the last one 48."""
+        rates = enumerate((100.0, 80.0, 60.0, 50.0, 48.0), start=2)
+        more = [ceiling("stored_additions", rate, SMALL * at) for at, rate in rates]
+        report = report_of(vecadd(1000, 5.0), ceilings=[*CEILINGS[:4], *more])
+        (axes,) = picture.draw(report).axes
+        lines = [line for line in axes.lines if " GB/s" in str(line.get_label())]
+        assert [str(line.get_label()).partition(": ")[2] for line in lines][-2:] == ["60.0 GB/s", "48.0 to 50.0 GB/s"]
+        assert len({str(line._dash_pattern) for line in lines}) == len(lines) == 5
+
     def test_of_many_shapes_has_the_largest(self, tmp_path: Path) -> None:
         rows = [vecadd(1000 * at, 5.0 + at, 50.0 + at) for at in range(1, 10)]
         path = tmp_path / "picture.svg"

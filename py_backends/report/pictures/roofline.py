@@ -141,12 +141,12 @@ def _draw_roofs(axes: Axes, roofline: Roofline, report: Report, ends: tuple[floa
     for peak, dashes in zip(roofline.peaks, cycle(_DASHES)):
         label = f"{roof_name(peak, report.machine)}: {units.figure(peak.rate)} GFLOP/s"
         begin = peak.rate / roofline.bandwidths[0].rate
-        lines += axes.plot([begin, right], [peak.rate] * 2, dashes, color="black", linewidth=1.2, label=label)
+        lines += axes.plot([begin, right], [peak.rate] * 2, linestyle=dashes, color="black", linewidth=1.2, label=label)
     for alike, dashes in zip(_alike(roofline.bandwidths), cycle(_DASHES)):
         intensities = [left, roofline.ridge(alike[0])]
         rates = [intensity * alike[0].rate for intensity in intensities]
         label = _bandwidth(alike, report)
-        lines += axes.plot(intensities, rates, dashes, color=_GREY, linewidth=1.2, label=label)
+        lines += axes.plot(intensities, rates, linestyle=dashes, color=_GREY, linewidth=1.2, label=label)
     return lines
 
 
