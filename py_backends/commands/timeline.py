@@ -8,7 +8,7 @@ from py_backends.commands import common
 from py_backends.harness.interruption import let_go
 
 _FILES = "json", "png", "svg"
-_BUDGET = 20.0
+_BUDGET = 40.0
 
 
 def add(commands: common.Commands) -> common.Parser:
