@@ -260,6 +260,7 @@ class TestJsonOfObjects:
             "end_to_end": None,
             "first_launch": None,
             "clock": None,
+            "release": None,
         }
 
     @pytest.mark.parametrize("figure", [float("nan"), float("inf"), -float("inf")])
