@@ -20,7 +20,7 @@ _MOST = 6
 """Timelines in one picture; of more, the largest shapes of each kernel and dtype."""
 _MOST_ABOVE_MEDIAN = 6.0
 """A bar so many times as long as the median one is cut: it would leave the others too short to be read."""
-_WIDTH, _HEIGHT_OF_A_BAR, _HEIGHT_OF_A_FRAME = 9.0, 0.27, 1.05
+_WIDTH, _HEIGHT_OF_A_BAR, _HEIGHT_OF_A_FRAME = 9.0, 0.28, 1.05
 _ROOM_FOR_FIGURES = 1.14
 _ON_A_BAR = "#fafafa"  # no white, which a dark page takes for its own colour
 _COLOURS = style.marks(("kernel", "upload", "download", "launch", "release"))
@@ -114,7 +114,7 @@ def _draw_calls(axes: Axes, timeline: Timeline) -> None:
     axes.set_xlim(0, end)
     axes.set_xlabel(f"time of one call in {unit}")
     axes.set_title(title(timeline), loc="left", fontsize=10)
-    axes.set_yticks(range(len(calls)), [_name(call, calls) for call in calls], fontsize=9)
+    axes.set_yticks(range(len(calls)), [_name(call, calls) for call in calls], fontsize=8.5, linespacing=1.0)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_axisbelow(True)
@@ -143,9 +143,8 @@ def _name(call: Call, calls: Sequence[Call]) -> str:
     others = [each.row.variant for each in calls if (each.row.backend, each.row.target) == (row.backend, row.target)]
     if len(others) > 1:
         parts.append(row.variant)
-    if call.shortened:
-        parts.append(f"\nat {units.shape(row.shape.values())}")
-    return " ".join(parts)
+    name = " ".join(parts)
+    return f"{name}\nat {units.shape(row.shape.values())}" if call.shortened else name
 
 
 def _in_words(call: Call) -> str:
