@@ -18,7 +18,7 @@ from py_backends.harness.diff import asked
 from py_backends.harness.plan import PlannedRow, Request, Sizes
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
-from py_backends.harness.verdicts import Ratio, ratio, verdicts
+from py_backends.harness.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
 
 DEFAULT_BUDGET = 150.0
 _RUNS = 12
@@ -123,7 +123,7 @@ def _climb(
     timed = [(rung, row) for rung, row in best if row is not None]
     first = timed[0][1] if timed and timed[0][0] is ladder.rungs[0] else None
     pairs = [(above, below) for (_, below), (_, above) in pairwise(timed)]
-    over_below = [None, *_judged(pairs, _band(kernel, dtype, shape, report))]
+    over_below = [None, *_judged(pairs)]
     steps = [_step(rung, row, first, below, report) for (rung, row), below in zip(timed, over_below, strict=False)]
     beside = [row for name in _baselines() for variant in _variants(rows, name) if (row := _best(rows, name, variant))]
     return Climb(
@@ -191,10 +191,13 @@ def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | 
     return Step(rung, row, _rate(row), over_first, over_below, percent_of_peak(row, report.ceilings))
 
 
-def _judged(pairs: Sequence[tuple[Row, Row]], band: float | None) -> list[Speedup]:
-    """Each row over the one below it, with verdicts that hold for all of them together."""
+def _judged(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
+    """Each row over the one below it, with verdicts by the intervals that hold for all of them together.
+
+    The band is the narrowest there is, not that of the controls: a rung is not asked whether it is the same.
+    """
     ratios = [_ratio(above, below) for above, below in pairs]
-    said = verdicts(ratios, [band] * len(pairs))
+    said = verdicts(ratios, [NARROWEST_BAND] * len(pairs))
     return [
         _speedup(above, below, found, verdict)
         for (above, below), found, verdict in zip(pairs, ratios, said, strict=True)
@@ -218,13 +221,3 @@ def _work(row: Row) -> int:
 
 def _speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
     return Speedup(other.backend, found.median, found.low, found.high, row.shape == other.shape, verdict, found.rounds)
-
-
-def _band(kernel: str, dtype: str, shape: dict[str, int], report: Report) -> float | None:
-    """How far apart two equal things may seem: the widest that the run's controls at this shape say."""
-    found = [
-        control.band
-        for control in report.control
-        if (control.kernel, control.dtype, control.shape) == (kernel, dtype, shape) and control.band is not None
-    ]
-    return max(found, default=None)
