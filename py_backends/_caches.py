@@ -25,6 +25,11 @@ def last_level_cache() -> int:
     return sizes[max(sizes)] if max(sizes, default=0) > 2 else min(4 * second_level_cache(), 2**25)
 
 
+def by_level() -> dict[int, int]:
+    """Of every level that the system tells: of one core for the first two, as a rule of several for the last."""
+    return dict(sorted(_sizes().items()))
+
+
 @cache
 def _sizes() -> dict[int, int]:
     """By level, of what holds data."""

@@ -95,6 +95,37 @@ class Reference:
     overflow: Array | None = None
 
 
+@dataclass(frozen=True)
+class Rung:
+    """One step of a ladder: a text that adds one idea to that of the rung below.
+
+    backend, variant: whose text it is.
+    idea: what it adds, in a few words.
+    published: how many times as fast as the first rung it is in the ladder's source; None where that has no such rung.
+    published_percent: of the peak of the machine of that source.
+    """
+
+    backend: str
+    variant: str
+    idea: str
+    published: float | None = None
+    published_percent: float | None = None
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A kernel from the slowest text to the fastest, one idea a rung.
+
+    rungs: the slowest first.
+    sizes: at which the ideas show, and the slow rungs do not take too long.
+    source: where the published figures come from, and what they were measured on.
+    """
+
+    rungs: tuple[Rung, ...]
+    sizes: tuple[int, ...]
+    source: str
+
+
 class _UnknownSize:
     """Stands for a size that may be any. It can be passed on; to compute with it or to look at it is a TypeError."""
 
@@ -123,6 +154,8 @@ class Problem(ABC):
     in_place: ClassVar[bool]
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]
+    ladder: ClassVar[Ladder | None] = None
+    """For the command `ladder`; None for a kernel without one."""
 
     @abstractmethod
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:

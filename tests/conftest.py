@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +27,10 @@ hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=No
 hypothesis.settings.load_profile("repeatable")
 
 
+BROWSER = "browser"
+"""The marker of tests that open a page."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--require-backend",
@@ -33,11 +39,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="fail, instead of skipping, where this backend is not there (repeatable)",
     )
+    parser.addoption(
+        "--require-browser", action="store_true", help="fail, instead of skipping, where there is no browser"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for name in _discovery.backend_names():
         config.addinivalue_line("markers", f"{name}: needs the backend {name}")
+    config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
     for name in config.getoption("--require-backend"):
         try:
             _discovery.known(name, _discovery.backend_names(), "backend")
@@ -76,6 +86,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             reason = _what_is_missing(name, _target_of(item))
             if reason:
                 skip_or_fail(item.config, name, reason)
+    if item.get_closest_marker(BROWSER) and (reason := _why_no_browser()):
+        if item.config.getoption("--require-browser"):
+            pytest.fail(f"a browser is required but not there: {reason}", pytrace=False)
+        pytest.skip(f"browser: {reason}")
 
 
 def skip_or_fail(config: pytest.Config, backend: str, reason: str) -> NoReturn:
@@ -91,6 +105,19 @@ def skip_or_fail(config: pytest.Config, backend: str, reason: str) -> NoReturn:
 def has_device(backend: str) -> bool:
     """Whether a backend has a target that is not emulated."""
     return any(target.available and not target.emulated for target in targets_of(backend))
+
+
+def chromium() -> str | None:
+    """The path of a Chromium that the system has."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
+
+def _why_no_browser() -> str | None:
+    if chromium() is None:
+        return "no Chromium on this machine (to change that: apt-get install chromium)"
+    if importlib.util.find_spec("playwright") is None:
+        return 'playwright is not installed (to change that: pip install "py-backends[test]")'
+    return None
 
 
 def _target_of(item: pytest.Item) -> Target | None:

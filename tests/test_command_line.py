@@ -21,7 +21,7 @@ from py_backends import _discovery
 from py_backends.harness.case import Case
 from py_backends.harness.check import judge
 
-COMMANDS = ["compare", "diff", "doctor", "show"]
+COMMANDS = ["compare", "diff", "doctor", "ladder", "report", "roofline", "scaling", "show", "sweep", "timeline"]
 QUICK = ("--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "1")
 COLOURS = "\x1b["
 
@@ -107,7 +107,7 @@ class TestWrongUsage:
         ("arguments", "words"),
         [
             (["compar"], "unknown command 'compar': did you mean 'compare'?"),
-            ([], "name a command: compare, doctor, show, diff"),
+            ([], "name a command: compare, doctor, show, diff, "),
         ],
     )
     def test_of_the_whole(self, arguments: list[str], words: str) -> None:
@@ -315,6 +315,7 @@ INTERRUPTED_AT = """
 import contextlib, json, signal, sys
 import psutil
 import py_backends.__main__ as command_line
+from py_backends.commands import common
 
 class Interrupting:
     pressed = False
@@ -327,7 +328,7 @@ class Interrupting:
             signal.raise_signal(signal.SIGINT)
 
 stage = sys.argv.pop(1)
-command_line._progress = lambda: contextlib.nullcontext(Interrupting())
+common.progress = lambda: contextlib.nullcontext(Interrupting())
 sys.exit(command_line.main())
 """
 """Runs the command line, with a progress bar that presses Ctrl-C at a stage of the comparison."""

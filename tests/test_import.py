@@ -8,9 +8,11 @@ import sys
 import pytest
 from commands import CLONE
 
+from py_backends.__main__ import _COMMANDS
+
 OPTIONAL = {"numba", "pyopencl", "dpctl", "cupy", "cuda", "scipy", "mpi4py", "mkl"}
 OUR_COMPILED = "py_backends._compiled"
-SLOW_TO_LOAD = OPTIONAL | {"numpy", "rich", "psutil", "cpuinfo", "pygments"}
+SLOW_TO_LOAD = OPTIONAL | {"numpy", "rich", "psutil", "cpuinfo", "pygments", "matplotlib", "jinja2"}
 
 
 def loaded_by(*arguments: str) -> set[str]:
@@ -35,6 +37,6 @@ def test_import_loads_no_optional_library(code: str) -> None:
     assert not {module for module in modules if module.startswith(f"{OUR_COMPILED}.")}
 
 
-@pytest.mark.parametrize("command", [["--help"], ["compare", "--help"], ["doctor", "--help"], ["show", "--help"]])
+@pytest.mark.parametrize("command", [[], *([module.__name__.rpartition(".")[2]] for module in _COMMANDS)])
 def test_help_loads_next_to_nothing(command: list[str]) -> None:
-    assert not libraries(loaded_by("-m", "py_backends", *command)) & SLOW_TO_LOAD
+    assert not libraries(loaded_by("-m", "py_backends", *command, "--help")) & SLOW_TO_LOAD

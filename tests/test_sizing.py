@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from py_backends import _discovery
-from py_backends.harness.sizing import affordable, estimate, fair_cap, growing, in_words
+from py_backends.harness.sizing import affordable, cheapest_cap, estimate, fair_cap, growing, in_words
 
 MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
 Sizes = tuple[int, ...]
@@ -48,6 +48,13 @@ class TestFairCap:
         assert fair_cap([1, 1, 100, 100], 22) == 10
         assert fair_cap([5, 5], 10) == math.inf
         assert fair_cap([], 10) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("costs", "budget", "cap"), [([5, 1, 3], 4, 3), ([5, 1, 3], 9, 5), ([5, 1, 3], 8.9, 3), ([3, 2], 1, 2), ([], 1, 0)]
+)
+def test_what_is_skipped_leaves_its_time_to_cheaper_rows(costs: list[float], budget: float, cap: float) -> None:
+    assert cheapest_cap(costs, budget) == cap
 
 
 class TestAffordable:

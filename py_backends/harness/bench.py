@@ -16,7 +16,7 @@ from py_backends.harness.runner import Runner
 
 Sizes = tuple[int, ...]
 
-_COPIES = 6
+COPIES = 6
 """Memory that a case takes over its own arrays, at most: reference, bound, and what a backend copies."""
 
 
@@ -28,7 +28,7 @@ class Bench:
 
     def __init__(self, threads: int, seed: int, *, cold: bool = False) -> None:
         self._threads, self._seed, self._cold = threads, seed, cold
-        self._runners: dict[tuple[str, str, int], Runner] = {}
+        self._runners: dict[tuple[str, str, int, int], Runner] = {}
         self._cases: dict[tuple[str, Sizes, str, bool], Case] = {}
         self._lock = Lock()
         self._killed = False
@@ -42,10 +42,14 @@ class Bench:
         for case in self._cases.values():
             case.close()
 
-    def runner(self, backend: str, target: Target, copy: int = 0) -> Runner:
-        """The way to a (backend, target), or to one more copy of it; its worker starts when it is first needed."""
-        new = Runner(backend, target, self._threads, cold=self._cold)
-        runner = self._runners.setdefault((backend, target.name, copy), new)
+    def runner(self, backend: str, target: Target, threads: int | None = None, copy: int = 0) -> Runner:
+        """The way to a (backend, target), or to one more copy of it; its worker starts when it is first needed.
+
+        threads: as of the bench where None.
+        """
+        threads = threads or self._threads
+        new = Runner(backend, target, threads, cold=self._cold)
+        runner = self._runners.setdefault((backend, target.name, threads, copy), new)
         if self._killed:
             runner.kill()
         return runner
@@ -84,7 +88,7 @@ class Bench:
 
 def check_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> None:
     """MemoryError, with a sentence, where this machine has too little memory for a case."""
-    needed = problem.bytes(sizes, dtype) * _COPIES
+    needed = problem.bytes(sizes, dtype) * COPIES
     free = machine.free_memory()
     if needed > free:
         shape = " x ".join(map(str, sizes))

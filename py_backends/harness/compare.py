@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import random
@@ -22,17 +23,17 @@ from py_backends.harness.pairing import COPIES, Group, add_controls, groups
 from py_backends.harness.plan import PlannedRow, Request, named, plan
 from py_backends.harness.results import Report, Rounds, Seconds
 from py_backends.harness.roofline import Ceilings, TimedCeiling
-from py_backends.harness.rounds import TimedRow, run_rounds
-from py_backends.harness.runner import Prepared
-from py_backends.harness.sizing import affordable, estimate, fair_cap, growing, in_words
+from py_backends.harness.rounds import SHORTEST_SAMPLE, TimedRow, run_rounds
+from py_backends.harness.runner import Prepared, Runner
+from py_backends.harness.sizing import LONGER_BUDGET, affordable, cheapest_cap, estimate, fair_cap, growing, in_words
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.watch import Watch
 from py_backends.harness.workers import WorkerFailed
 
 DEFAULT_BUDGET = 45.0
 CACHES = HOT, COLD = "hot", "cold"
-_RUNS_IF_TIMED, _RUNS_IF_CHECKED = 48, 2
-"""Runs for which a row must have time: checks, settling, and rounds enough for a verdict among many; or one check."""
+_RUNS_IF_CHECKED = 2
+"""Runs for which a row must have time that is checked and never timed."""
 _SHORTEST_TURN = 0.02
 """Seconds that a row takes of a round at least, however short its kernel: its sample, and what goes before it."""
 _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
@@ -85,21 +86,33 @@ def compare(
     has, with `interrupted` set.
     """
     request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), shapes or {})
-    threads = machine.cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS)
-    seed = whole_number("seed", seed, 0, _LARGEST_SEED)
+    return run(request, checked_settings(request, threads, seed, budget, cache, command), progress)
+
+
+def checked_settings(
+    request: Request,
+    threads: int | None = None,
+    seed: int = 1,
+    budget: float = DEFAULT_BUDGET,
+    cache: str = HOT,
+    command: str | None = None,
+) -> dict[str, Any]:
+    """The settings of a comparison as they stand in its results; WrongRequest for one that is impossible.
+
+    The parameters are those of `compare`.
+    """
     if not 0 < budget < math.inf:
         raise WrongRequest(f"budget must be a number of seconds above 0, not {budget!r}")
     if cache not in CACHES:
         raise WrongRequest(f"cache must be {' or '.join(CACHES)}, not {cache!r}")
-    settings = {
-        "seed": seed,
-        "threads": threads,
+    return {
+        "seed": whole_number("seed", seed, 0, _LARGEST_SEED),
+        "threads": machine.cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS),
         "budget_seconds": budget,
         "cache": cache,
         "command": command,
         "request": request.settings(),
     }
-    return run(request, settings, progress)
 
 
 def run(
@@ -141,16 +154,20 @@ class Comparison:
         self._ceilings: Ceilings | None = None
         self._rounds: Rounds | None = None
         self._interrupted = False
+        self._obeying = False
         self._one_at_a_time = Lock()
 
     def run(self, request: Request, choose: Callable[[list[PlannedRow]], list[PlannedRow]]) -> None:
         """All of it. What is finished when an exception interrupts it stays."""
+        self._obeying = request.obeying
         self._progress.update(0, 1, "looking for backends")
         self._found = doctor.probe(request.chosen_backends())
         self._rows = plan(request, self._found)
+        for planned in self._rows:
+            planned.row.threads = planned.row.threads or self._threads
         waiting = [row for row in choose(self._rows) if row.text is not None]
-        estimates = self._estimate(waiting)
-        self._check_and_settle(self._shorten(estimates))
+        estimates = self._estimate(waiting, by_turns=not request.shorten)
+        self._check_and_settle((self._shorten if request.shorten else self._skip)(estimates, request))
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
         with roofline.ceilings(self._timed, self._threads) as self._ceilings:
@@ -202,8 +219,12 @@ class Comparison:
             interrupted=self._interrupted,
         )
 
-    def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
-        """Prepare every row and estimate the seconds of one run; several backends at once."""
+    def _estimate(self, rows: Sequence[PlannedRow], *, by_turns: bool) -> list[tuple[PlannedRow, float]]:
+        """Prepare every row and estimate the seconds of one run; several backends at once.
+
+        by_turns: estimate only when all are prepared. A backend whose threads wait for each other may seem a hundred
+        times slower beside a compiler: that only matters where a row is skipped for it.
+        """
         estimates: list[tuple[PlannedRow, float]] = []
         limit = max(_FLOOR_OF_ESTIMATES, _LONGEST_ESTIMATE * self._budget / max(1, len(rows)))
         by_runner = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
@@ -218,9 +239,19 @@ class Comparison:
                         return
                     _fail(planned, failed)
 
+        def prepare(group: list[PlannedRow]) -> None:
+            for planned in group:
+                with contextlib.suppress(WorkerFailed, MemoryError):  # its estimate will say the same
+                    self._prepare(planned)
+
         with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
             try:
-                list(pool.map(of_one_worker, by_runner))
+                if by_turns:
+                    list(pool.map(prepare, by_runner))
+                    for group in by_runner:
+                        of_one_worker(group)
+                else:
+                    list(pool.map(of_one_worker, by_runner))
             except KeyboardInterrupt:
                 self._interrupted = True
                 self._bench.kill()  # nobody is to wait for what was begun
@@ -228,16 +259,35 @@ class Comparison:
         order = {id(planned): index for index, planned in enumerate(rows)}
         return sorted(estimates, key=lambda estimate: order[id(estimate[0])])
 
-    def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
+    def _prepare(self, planned: PlannedRow, copy: int = 0) -> tuple[Runner, Prepared]:
         text, dtype = planned.text, planned.dtype
         assert text is not None  # only rows with a text are waiting
         check_memory(planned.problem, planned.requested, dtype)
-        runner = self._bench.runner(planned.row.backend, planned.target)
+        runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads, copy)
         smallest = next(growing(planned.problem, planned.requested))
-        prepared: Prepared = runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
+        return runner, runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
+
+    def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
+        text, dtype = planned.text, planned.dtype
+        assert text is not None  # only rows with a text are waiting
+        runner, prepared = self._prepare(planned)
+        if self._obeying and not (prepared.on_cpu and prepared.obeys_threads):
+            reason = "it does not run on the CPU, whose threads are counted" if not prepared.on_cpu else prepared.note
+            raise WorkerFailed("skipped", reason or "it does not obey a number of threads")
         planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
         if prepared.note:
             add_note(planned.row, prepared.note)
+
+        # Controls go through all that the baseline goes through: by what a process has done it comes to its memory,
+        # and copies that were started afresh read one or two per cent faster.
+        for copy in range(1, 1 + _copies(planned)):
+            self._seconds(planned, self._prepare(planned, copy)[0], limit)
+        return self._seconds(planned, runner, limit)
+
+    def _seconds(self, planned: PlannedRow, runner: Runner, limit: float) -> float:
+        """What one run takes as far as smaller ones tell, none of them longer than `limit`."""
+        text, dtype = planned.text, planned.dtype
+        assert text is not None  # as above
 
         def seconds_at(sizes: Sizes) -> float:
             case = self._bench.case(planned.problem, sizes, dtype, checked=False)
@@ -247,12 +297,12 @@ class Comparison:
 
         return estimate(planned.problem, planned.requested, seconds_at, limit)
 
-    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]]) -> list[PlannedRow]:
+    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], request: Request) -> list[PlannedRow]:
         """Give rows that would take more than their share of the time a smaller shape; skip what has no time at all.
 
         Returns the rows to run. Either way the row says so.
         """
-        runs = [_runs(planned) for planned, _ in estimates]
+        runs = [_runs(planned, request.runs) for planned, _ in estimates]
         costs = [count * max(seconds, _SHORTEST_TURN) for count, (_, seconds) in zip(runs, estimates, strict=True)]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         cap = fair_cap(costs, self._deadline - monotonic())
@@ -262,13 +312,26 @@ class Comparison:
             sizes = affordable(planned.problem, planned.requested, seconds, cap / count)
             if sizes is None:
                 planned.row.reason = f"even a small part of {wanted} takes longer than the budget leaves for it"
-                planned.row.fix = "give a longer --budget"
+                planned.row.fix = LONGER_BUDGET
                 continue
             affordable_rows.append(planned)
             if sizes != planned.requested:
                 planned.row.requested, planned.row.shape = planned.row.shape, named(planned.problem, sizes)
                 add_note(planned.row, f"shortened from {wanted}, where one run would take {in_words(seconds)}")
         return affordable_rows
+
+    def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], request: Request) -> list[PlannedRow]:
+        """Skip the dearest rows until there is time for the others, as they were asked for, which are returned."""
+        # However short a run, its samples are not.
+        costs = [_runs(planned, request.runs) * max(seconds, SHORTEST_SAMPLE) for planned, seconds in estimates]
+        self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
+        cap = cheapest_cap(costs, self._deadline - monotonic())
+        for cost, (planned, seconds) in zip(costs, estimates, strict=True):
+            if cost > cap:
+                wanted = "x".join(map(str, planned.requested))
+                planned.row.reason = f"one run of {wanted} would take {in_words(seconds)}, too long for the budget"
+                planned.row.fix = LONGER_BUDGET
+        return [planned for cost, (planned, _) in zip(costs, estimates, strict=True) if cost <= cap]
 
     def _check_and_settle(self, rows: Sequence[PlannedRow]) -> None:
         """Check each row at its shape; those that are right and have their device are made ready for timing."""
@@ -277,7 +340,8 @@ class Comparison:
         checked = [row for row in rows if id(row) in cases]
         for number, planned in enumerate(checked):
             self._progress.update(number, len(checked), f"checking {planned.title}")
-            timed = TimedRow(planned, self._bench.runner(planned.row.backend, planned.target), cases[id(planned)])
+            runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads)
+            timed = TimedRow(planned, runner, cases[id(planned)])
             try:
                 timed.check()
                 if planned.row.status == "ok" and timed.settle():
@@ -325,12 +389,16 @@ class Comparison:
                 _fail(timed.planned, failed)
 
 
-def _runs(planned: PlannedRow) -> int:
+def _runs(planned: PlannedRow, if_timed: int) -> int:
     """For how many runs there must be time, a baseline's controls included."""
     if planned.target.emulated:
         return _RUNS_IF_CHECKED
-    copies = COPIES if _discovery.backend(planned.row.backend).baseline else 0
-    return _RUNS_IF_TIMED * (1 + copies)
+    return if_timed * (1 + _copies(planned))
+
+
+def _copies(planned: PlannedRow) -> int:
+    """How many controls a row has, if it is timed."""
+    return COPIES if _discovery.backend(planned.row.backend).baseline and not planned.target.emulated else 0
 
 
 def _fail(planned: PlannedRow, failed: WorkerFailed | MemoryError) -> None:
@@ -342,5 +410,5 @@ def _fail(planned: PlannedRow, failed: WorkerFailed | MemoryError) -> None:
         row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
 
 
-def _worker_key(planned: PlannedRow) -> tuple[str, str]:
-    return planned.row.backend, planned.row.target
+def _worker_key(planned: PlannedRow) -> tuple[str, str, int]:
+    return planned.row.backend, planned.row.target, planned.row.threads or 0

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from py_backends import _caches
 from py_backends._contract import Target
 
 _INSTRUCTION_SETS = (
@@ -155,6 +156,7 @@ def describe() -> dict[str, Any]:
         "isa": [name for name in _INSTRUCTION_SETS if name in flags],
         "logical_cpus": cpus(),
         "memory_bytes": psutil.virtual_memory().total,
+        "cache_bytes": {f"L{level}": size for level, size in _caches.by_level().items()},
         "os": platform.platform(),
         "python": platform.python_version(),
         "packages": _packages(),

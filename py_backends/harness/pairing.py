@@ -73,7 +73,8 @@ def groups(timed: Sequence[TimedRow]) -> list[Group]:
     for _, rows in groupby(sorted(timed, key=lambda row: row.planned.group), key=lambda row: row.planned.group):
         members = list(rows)
         baselines = [row for row in members if _discovery.backend(row.planned.row.backend).baseline]
-        made.append(Group(members, baselines[0] if baselines else None))
+        # Where it runs on several numbers of threads, the most are what a user would take.
+        made.append(Group(members, max(baselines, key=lambda row: row.planned.row.threads or 0, default=None)))
     return made
 
 
@@ -84,7 +85,7 @@ def add_controls(group: Group, bench: Bench) -> None:
         return
     planned = baseline.planned
     for number in range(1, COPIES + 1):
-        runner = bench.runner(planned.row.backend, planned.target, number)
+        runner = bench.runner(planned.row.backend, planned.target, planned.row.threads, number)
         control = TimedRow(copy(planned), runner, baseline.case, baseline.repetitions, baseline.warm_up)
         control.planned.row = copy(planned.row)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,17 @@ class Request:
     variants: Sequence[str] | None = None
     dtypes: Sequence[str] = ("float32",)
     shapes: Mapping[str, Sequence[Sizes]] = field(default_factory=dict)
+    threads: Sequence[int | None] = (None,)
+    """Numbers of threads, each of which makes rows of its own; None stands for that of the whole comparison."""
+    wanted: Callable[[Row], bool] = lambda _: True
+    """Of the rows that all this makes, those that are to be planned."""
+    runs: int = 48
+    """Runs for which each row must have time: checks, settling, and the rest rounds. With fewer, a slow row keeps a
+    larger shape, and the whole has fewer rounds."""
+    shorten: bool = True
+    """Whether a row that takes too long for the budget runs at a smaller shape; else it is skipped."""
+    obeying: bool = False
+    """Whether a row is skipped that does not run on as many of this machine's CPUs as it is asked to."""
 
     def __post_init__(self) -> None:
         for names in ("kernels", "backends", "targets", "variants", "dtypes"):
@@ -108,27 +119,34 @@ def plan(request: Request, found: Sequence[BackendTarget]) -> list[PlannedRow]:
     """All rows for the targets that were found; WrongRequest where a named target is nowhere among them."""
     for name in request.targets or ():
         _discovery.known(name, sorted({target.name for _, target in found}), "target")
-    return [
+    rows = (
         planned
         for kernel in request.chosen_kernels()
         for sizes in request.chosen_shapes(_discovery.problem(kernel))
         for dtype in request.dtypes
         for backend, target in found
         if not request.targets or target.name in request.targets
-        for planned in _rows(_discovery.problem(kernel), sizes, dtype, backend, target, request.variants)
-    ]
+        for threads in request.threads
+        for planned in _rows(_discovery.problem(kernel), sizes, dtype, backend, target, request.variants, threads)
+    )
+    return [planned for planned in rows if request.wanted(planned.row)]
 
 
 def _rows(
-    problem: Problem, sizes: Sizes, dtype: str, backend: str, target: Target, variants: Sequence[str] | None
+    problem: Problem,
+    sizes: Sizes,
+    dtype: str,
+    backend: str,
+    target: Target,
+    variants: Sequence[str] | None,
+    threads: int | None,
 ) -> Iterator[PlannedRow]:
     texts = _discovery.kernel_texts(problem.name, backend)
     if variants and ALL in variants:
         variants = list(texts)
     for variant in variants or [next(iter(texts), "lecture")]:
-        row = Row(
-            problem.name, backend, target.name, variant, dtype, named(problem, sizes), "skipped", device=target.device
-        )
+        row = Row(problem.name, backend, target.name, variant, dtype, named(problem, sizes), "skipped")
+        row.device, row.threads = target.device, threads
         text = texts.get(variant)
         if not target.available:
             row.status, row.reason, row.fix = "unavailable", target.reason, target.fix
@@ -136,6 +154,29 @@ def _rows(
         elif text is None:
             row.reason = f"{backend} has no {variant} {problem.name}"
         yield PlannedRow(row, problem, sizes, target, text)
+
+
+def only_timed(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
+    """Rows without those that an emulation would check and not time, which say so. For `choose` of a comparison."""
+    for planned in rows:
+        if planned.target.emulated:
+            planned.row.reason, planned.text = "emulated: it would be checked and not timed, see compare", None
+    return [planned for planned in rows if planned.text is not None]
+
+
+class FirstOfDevice:
+    """Tells of a row whether its target is the first that its backend has for its device, or is not there at all.
+
+    More instruction sets of one CPU are more rows than pictures and budgets have room for.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, str | None], str] = {}
+
+    def __call__(self, row: Row) -> bool:
+        if row.status == "unavailable":
+            return True
+        return self._first.setdefault((row.backend, row.device), row.target) == row.target
 
 
 def named(problem: Problem, sizes: Sizes) -> dict[str, int]:

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, NoReturn
 
 from py_backends._contract import WrongRequest
 
@@ -53,6 +54,7 @@ class Seconds:
     end_to_end: Duration | None = None
     first_launch: float | None = None
     clock: Duration | None = None
+    release: float | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,10 @@ class Row:
     percent_of_ceiling: its rate in per cent of what the roofline allows at its arithmetic intensity.
     requested: the shape that was asked for, where it ran at a smaller one.
     finished: False where an interruption kept it from its end; `--resume` runs it.
+    threads: that it was asked to run on, where it runs on the CPU.
+    kernel_seconds: every sample of its kernel, by the number of its round; None for a round that was dropped. Rows
+        of one run are paired by it.
+    end_to_end_seconds: the same of whole calls, from upload to release.
     """
 
     kernel: str
@@ -166,6 +172,9 @@ class Row:
     percent_of_ceiling: float | None = None
     requested: dict[str, int] | None = None
     finished: bool = True
+    threads: int | None = None
+    kernel_seconds: list[float | None] = field(default_factory=list)
+    end_to_end_seconds: list[float | None] = field(default_factory=list)
 
 
 @dataclass
@@ -207,22 +216,47 @@ class Report:
         from cattrs import ClassValidationError, Converter
 
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
             version = content["schema_version"]
             if version != SCHEMA_VERSION:
                 raise WrongRequest(f"{path} has the schema version {version}, and {SCHEMA_VERSION} is known here")
-            return Converter().structure(content, cls)
+            report = Converter().structure(content, cls)
+            _check_machine(report.machine)
         except OSError as error:
             raise WrongRequest(f"{path} cannot be read: {error.strerror or error}") from error
-        except (ValueError, KeyError, TypeError, ClassValidationError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, ClassValidationError) as error:
             if isinstance(error, WrongRequest):
                 raise
             raise WrongRequest(f"{path} holds no results of a comparison: write one with compare --json") from error
+        return report
 
     def by_kernel(self) -> Iterator[tuple[str, list[Row]]]:
         """Each kernel with its rows, in the order in which kernels first appear."""
         for kernel in dict.fromkeys(row.kernel for row in self.rows):
             yield kernel, [row for row in self.rows if row.kernel == kernel]
+
+
+_MACHINE: dict[str, type | UnionType] = {
+    "cpu": str,
+    "isa": list,
+    "logical_cpus": int,
+    "memory_bytes": int | float,
+    "python": str,
+    "packages": dict,
+    "versions": dict,
+    "state": dict,
+}
+"""What a reader takes for granted of a machine, where it is told."""
+
+
+def _check_machine(machine: dict[str, Any]) -> None:
+    for name, kind in _MACHINE.items():
+        if machine.get(name) is not None and not isinstance(machine[name], kind):
+            raise ValueError(f"{name} of a machine is no {kind}")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -17,10 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
+
+import numpy as np
 
 from py_backends import _caches
-from py_backends._contract import BackendUnavailable
+from py_backends._contract import BackendUnavailable, Problem
 from py_backends.harness import machine
 from py_backends.harness.ceilings import READS, STORED, STREAMED, instruction_sets
 from py_backends.harness.results import Ceiling
@@ -270,14 +272,14 @@ class Ceilings:
             self._add_on_device(row, prepared)
             return
         best, moved = _best_instruction_set(), problem.bytes(sizes, dtype)
-        written = math.prod(problem.shapes(sizes)[-1]) * dtype.itemsize
-        kinds = [STREAMED, STORED] if written >= _ADDITIONS_WRITE * moved else [STREAMED, STORED, READS]
         working_set = self._measured_at(moved)
         self._roofs[row] = Roof(
             flops=problem.flops(sizes),
             bytes=moved,
             peak=self._ceiling(MULTIPLY_ADDS, dtype.name, best, None),
-            bandwidths=tuple(self._ceiling(kind, dtype.name, best, working_set) for kind in kinds),
+            bandwidths=tuple(
+                self._ceiling(kind, dtype.name, best, working_set) for kind in bandwidth_kinds(problem, sizes, dtype)
+            ),
             more=1.0 if prepared.obeys_threads else self._cpus / self._threads,
         )
 
@@ -347,6 +349,14 @@ def _best_instruction_set() -> str:
     if best == "sse" and "avx" in machine.describe()["isa"]:
         raise BackendUnavailable("this CPU has AVX without AVX2, and ceilings are measured in SSE, AVX2 or AVX-512")
     return best
+
+
+def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[str, ...]:
+    """The kinds of bandwidth of which the best is a kernel's ceiling."""
+    written = math.prod(problem.shapes(sizes)[-1]) * dtype.itemsize
+    if written >= _ADDITIONS_WRITE * problem.bytes(sizes, dtype):
+        return STREAMED, STORED
+    return STREAMED, STORED, READS
 
 
 def ceilings(timed: Sequence[TimedRow], threads: int) -> Ceilings:

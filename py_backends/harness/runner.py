@@ -28,6 +28,7 @@ class Sample:
     end_to_end: float
     drain: float
     clock: float | None = None
+    release: float = 0.0
 
     @property
     def on_the_host(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
 from py_backends._contract import Problem
 
@@ -11,6 +12,8 @@ Sizes = tuple[int, ...]
 
 _SMALLEST_WORK = 4096
 """Work of the shape at which estimates begin: Python's slowest programming models take well under a second."""
+LONGER_BUDGET = "give a longer --budget"
+"""The fix of what there was no time for."""
 _STEP = 8
 """Growth of the work from one estimate to the next."""
 
@@ -50,6 +53,15 @@ def fair_cap(costs: Sequence[float], budget: float) -> float:
         if cost > share:
             return share
         left -= cost
+    return cap
+
+
+def cheapest_cap(costs: Sequence[float], budget: float) -> float:
+    """The largest of the costs up to which they fit into the budget together; the smallest whatever the budget."""
+    cap = min(costs, default=0.0)
+    for cost, total in zip(sorted(costs), accumulate(sorted(costs)), strict=True):
+        if total <= budget:
+            cap = cost
     return cap
 
 

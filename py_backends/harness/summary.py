@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from py_backends.harness.pairing import Group
 from py_backends.harness.results import Control, Rate, Row, Seconds, Speedup
@@ -29,16 +29,23 @@ def _figures(timed: TimedRow) -> None:
         first_launch=row.seconds.first_launch if row.seconds else None,
         upload=median([sample.upload for sample in samples]).value,
         download=median([sample.download for sample in samples]).value,
+        release=median([sample.release for sample in samples]).value,
         kernel=kernel,
         end_to_end=duration([sample.end_to_end for sample in samples]),
         clock=duration(clocks) if clocks else None,
     )
+    row.kernel_seconds = _by_round({number: sample.kernel for number, sample in timed.samples.items()})
+    row.end_to_end_seconds = _by_round({number: sample.end_to_end for number, sample in timed.samples.items()})
     if kernel.low is None:
         add_note(row, f"{kernel.samples} of the 6 samples that an interval needs")
     row.rate = Rate(
         gflops=problem.flops(sizes) / kernel.median / 1e9,
         gbytes_per_second=problem.bytes(sizes, timed.planned.dtype) / kernel.median / 1e9,
     )
+
+
+def _by_round(samples: Mapping[int, float]) -> list[float | None]:
+    return [samples.get(number) for number in range(max(samples) + 1)]
 
 
 def _judge(groups: Sequence[Group]) -> list[Control]:

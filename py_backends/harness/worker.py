@@ -166,6 +166,7 @@ class Session:
         return {
             "upload": uploaded - begin,
             "download": downloaded - computed,
+            "release": released - releasing,
             "end_to_end": uploaded - begin + downloaded - launching + released - releasing,
             "drain": drain,
             **_medians(launches),

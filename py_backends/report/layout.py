@@ -62,7 +62,7 @@ def heading(report: Report) -> list[str]:
     if machine.get("python"):
         parts.append(f"Python {machine['python']}")
     if settings.get("threads") not in (None, machine.get("logical_cpus")):
-        parts.append(_count(settings["threads"], "thread"))
+        parts.append(count(settings["threads"], "thread"))
     parts.append(f"seed {settings.get('seed')}")
     if report.seconds_taken is not None:
         parts.append(f"{report.seconds_taken:.0f} s")
@@ -71,9 +71,10 @@ def heading(report: Report) -> list[str]:
 
 def sections(report: Report) -> list[Section]:
     """A section for each kernel, dtype and requested shape, in the order of the rows; none without a row to show."""
+    several = len({row.threads for row in report.rows if row.threads is not None}) > 1
     return [
-        _section(group, report.control)
-        for group in _groups(report.rows)
+        _section(group, report.control, several_threads=several)
+        for group in _groups(report.rows, several_threads=several)
         if any(row.status not in _NOT_RUN for row in group)
     ]
 
@@ -91,9 +92,9 @@ def disturbance(report: Report) -> str | None:
         return None
     disturbed = ", ".join(f"{count} {_SIGNALS.get(signal, signal)}" for signal, count in rounds.disturbed.items())
     if dropped := rounds.taken - rounds.kept:
-        return f"{dropped} of {_count(rounds.taken, 'round')} dropped: {disturbed}."
+        return f"{dropped} of {count(rounds.taken, 'round')} dropped: {disturbed}."
     return (
-        f"Of {_count(rounds.taken, 'round')} too few were undisturbed, so all of them count: {disturbed}. Times are "
+        f"Of {count(rounds.taken, 'round')} too few were undisturbed, so all of them count: {disturbed}. Times are "
         "worse than they are alone, those of backends with several threads most of all."
     )
 
@@ -117,23 +118,23 @@ def verdict(report: Report) -> tuple[str, bool]:
         return f"No row ran.{end}", True
     if failed:
         kinds = ", ".join(f"{counts[status]} {status}" for status in sorted(FAILURES) if counts[status])
-        return f"{failed} of {_count(ran, 'row')} that ran went wrong: {kinds}.{end}", True
+        return f"{failed} of {count(ran, 'row')} that ran went wrong: {kinds}.{end}", True
     emulated = f", {counts['emulated']} of them emulated" if counts["emulated"] else ""
     agree = f"1 row ran, and is {agreed}" if ran == 1 else f"{ran} rows ran{emulated}, and all are {agreed}"
     return f"{agree}.{end}", report.interrupted
 
 
-def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows that were asked for the same thing.
+def _groups(rows: Sequence[Row], *, several_threads: bool) -> Iterator[list[Row]]:
+    """Rows that were asked for the same thing; by threads only where there are several numbers of them.
 
     A row may have run at a smaller shape than it was asked for, so its shape does not tell. But each
     backend, target and variant is asked once for each shape, in the same order.
     """
-    groups: dict[tuple[str, str, int], list[Row]] = {}
-    seen: Counter[tuple[str, ...]] = Counter()
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    seen: Counter[tuple[object, ...]] = Counter()
     for row in rows:
-        name = (row.kernel, row.dtype, row.backend, row.target, row.variant)
-        groups.setdefault((row.kernel, row.dtype, seen[name]), []).append(row)
+        name = (row.kernel, row.dtype, row.threads, row.backend, row.target, row.variant)
+        groups.setdefault((row.kernel, row.dtype, row.threads if several_threads else None, seen[name]), []).append(row)
         seen[name] += 1
     yield from groups.values()
 
@@ -146,17 +147,31 @@ class _Timed(NamedTuple):
     rate: float
 
 
-def _section(group: Sequence[Row], controls: Iterable[Control]) -> Section:
-    problem = _discovery.problem(group[0].kernel)
+def judged_by(kernel: str) -> tuple[str, str]:
+    """The rule by which a kernel's results are checked, and the rate by which they are compared.
+
+    Results may come from a clone with kernels that are not here: of those the rule is not known.
+    """
+    if kernel not in _discovery.kernel_names():
+        return "", "gflops"
+    problem = _discovery.problem(kernel)
+    return problem.rule, problem.rate
+
+
+def _section(group: Sequence[Row], controls: Iterable[Control], *, several_threads: bool) -> Section:
+    rule, rate = judged_by(group[0].kernel)
     # Rows ran at the shape that was asked for, or at a smaller one.
     requested = max((row.shape for row in group), key=lambda shape: math.prod(shape.values()))
     baseline = next((row.versus.baseline for row in group if row.versus), None)
+    title = f"{group[0].kernel}  {group[0].dtype}  {units.shape(requested.values())}"
+    if several_threads and group[0].threads is not None:
+        title += f"  {count(group[0].threads, 'thread')}"
     made = Section(
-        f"{group[0].kernel}  {group[0].dtype}  {units.shape(requested.values())}",
-        _RULES.get(problem.rule, problem.rule),
+        title,
+        _RULES.get(rule, rule),
         (
             *_HEADER,
-            units.RATES[problem.rate],
+            units.RATES[rate],
             "of ceiling" if any(row.percent_of_ceiling is not None for row in group) else "",
             f"vs {baseline}" if baseline else "",
             "end to end",
@@ -164,8 +179,8 @@ def _section(group: Sequence[Row], controls: Iterable[Control]) -> Section:
         ),
     )
     # By rate, which at one shape is by time; a size of 0 leaves no work to rate, only time.
-    in_order = sorted(_timed(group, problem.rate), key=lambda timed: (-timed.rate, timed.kernel.median))
-    made.timed = [_cells(timed, baseline) for timed in in_order]
+    in_order = sorted(_timed(group, rate), key=lambda timed: (-timed.rate, timed.kernel.median))
+    made.timed = [_cells(timed) for timed in in_order]
     made.footnotes = _footnotes([timed.row for timed in in_order if timed.row.shape != requested])
     made.footnotes += _launches(timed.row for timed in in_order)
     made.footnotes += _not_converged([timed.row for timed in in_order])
@@ -228,7 +243,7 @@ def _footnotes(rows: Iterable[Row]) -> list[str]:
     return [f"{note}: {', '.join(rows)}" for note, rows in names.items()]
 
 
-def _cells(timed: _Timed, baseline: str | None) -> tuple[str, ...]:
+def _cells(timed: _Timed) -> tuple[str, ...]:
     row, kernel, rate = timed
     whole = row.seconds.end_to_end if row.seconds else None
     return (
@@ -239,17 +254,18 @@ def _cells(timed: _Timed, baseline: str | None) -> tuple[str, ...]:
         units.spread(kernel.median, kernel.low, kernel.high),
         units.figure(rate),
         "" if row.percent_of_ceiling is None else f"{row.percent_of_ceiling:.0f}%",
-        _versus(row, baseline),
+        versus(row),
         units.duration(whole.median) if whole else "",
         _error(row),
     )
 
 
-def _versus(row: Row, baseline: str | None) -> str:
-    if row.backend == baseline:
-        return "1"
+def versus(row: Row) -> str:
+    """How a row compares with its baseline, in words; "1" is the baseline itself, a star compares rates."""
     if row.versus is None:
         return ""
+    if row.backend == row.versus.baseline:
+        return "1"
     ratio = units.ratio(row.versus.speedup, row.versus.verdict)
     return f"*{ratio}" if _other_shape(row) else ratio
 
@@ -303,7 +319,7 @@ def _processor(report: Report) -> list[str]:
     name = str(machine.get("cpu") or "unknown CPU").replace("(R)", "").replace("(TM)", "")
     parts = [" ".join(name.split())]
     if machine.get("logical_cpus"):
-        parts.append(_count(machine["logical_cpus"], "core"))
+        parts.append(count(machine["logical_cpus"], "core"))
     isa = set(machine.get("isa") or ())
     best = next((label for flag, label in _INSTRUCTION_SETS if flag in isa), None)
     return [*parts, best] if best else parts
@@ -312,5 +328,6 @@ def _processor(report: Report) -> list[str]:
 _INSTRUCTION_SETS = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", "SSE2"), ("sve", "SVE"))
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """A number and its noun: "1 thread", "2 threads"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

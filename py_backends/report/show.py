@@ -13,7 +13,8 @@ from rich.text import Text
 
 from py_backends._contract import KernelText
 
-_LANGUAGES = {".py": "python", ".cpp": "cpp", ".cu": "cuda", ".cl": "c"}
+LANGUAGES = {".py": "python", ".cpp": "cpp", ".cu": "cuda", ".cl": "c"}
+"""What Pygments calls the language of a file."""
 _FRAME = 4
 """What a panel adds to the width of its text: two borders, two spaces."""
 _READABLE = 76
@@ -64,7 +65,7 @@ def _widest(text: KernelText) -> int:
 def _panel(text: KernelText) -> Panel:
     code = Syntax(
         text.text.rstrip(),
-        _LANGUAGES.get(text.path.suffix, "text"),
+        LANGUAGES.get(text.path.suffix, "text"),
         theme="ansi_dark",
         background_color="default",
         word_wrap=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.cells import cell_len
@@ -47,6 +47,11 @@ def print_report(report: Report, out: Console) -> None:
         print_section(section, out)
     print_remarks("Not run", layout.not_run(report), out)
     print_remarks("Notes", layout.notes(report), out)
+    print_end(report, out)
+
+
+def print_end(report: Report, out: Console) -> None:
+    """What disturbed the run, and one sentence on the whole."""
     text, bad = layout.verdict(report)
     out.print()
     if disturbed := layout.disturbance(report):
@@ -103,6 +108,24 @@ def print_remarks(title: str, remarks: Sequence[Remark], out: Console) -> None:
         else:
             table.add_row(remark.subject, Text("\n").join([text, fix]) if remark.fix else text)
     out.print(Padding(table, (0, 0, 0, _INDENT)))
+
+
+def fitted(
+    header: Sequence[str], rows: Sequence[Sequence[str]], dropped: Sequence[int], right: Container[int], width: int
+) -> Table:
+    """A table without those of the `dropped` columns, in their order, that have no room; `right` ones end in line."""
+    kept = list(range(len(header)))
+    widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
+    for column in dropped:
+        if sum(widths[c] + _GAP for c in kept) - _GAP <= width:
+            break
+        kept.remove(column)
+    table = _plain_table(show_header=True)
+    for column in kept:
+        table.add_column(header[column], justify="right" if column in right else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(row[column] for column in kept))
+    return table
 
 
 def _columns_that_fit(cells: Sequence[Sequence[str]], names: Sequence[Sequence[str]], width: int) -> list[int]:

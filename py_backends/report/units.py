@@ -11,10 +11,24 @@ RATES = {"gflops": "GFLOP/s", "gbytes_per_second": "GB/s"}
 
 def duration(seconds: float) -> str:
     """0.0066 is "6.60 ms"."""
+    size, unit = time_unit(seconds)
+    return f"{figure(seconds / size)} {unit}"
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The unit in which a time is said, in seconds and by its name: 0.0066 is said in (1e-3, "ms")."""
     for size, unit in _SECONDS:
         if seconds >= 0.9995 * size:  # what rounds to 1.00 of a unit is said in that unit
-            return f"{figure(seconds / size)} {unit}"
-    return f"{figure(seconds * 1e9)} ns"
+            return size, unit
+    return _SECONDS[-1]
+
+
+def size(count: int) -> str:
+    """Bytes, in the units of rates, by 1000: 268435456 is "268 MB"."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= 0.9995 * factor:
+            return f"{figure(count / factor)} {unit}"
+    return f"{count} bytes"
 
 
 def figure(value: float) -> str:

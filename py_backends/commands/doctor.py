@@ -1,0 +1,42 @@
+"""`doctor`: what this machine has, and what would bring the rest."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from py_backends.commands import common
+
+
+def add(commands: common.Commands) -> common.Parser:
+    """Add the command."""
+    parser = common.add_command(
+        commands,
+        doctor,
+        name="doctor",
+        help="every backend and target: there or not, device, version, the reason and the fix",
+        description="Says which backends and targets this machine has, and what would bring the others.",
+        example="doctor --json doctor.json",
+    )
+    common.add_files(parser, "json")
+    return parser
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Say what this machine has, and what would bring the rest."""
+    if options.json:
+        common.check_writable(options.json)
+    from py_backends.harness import doctor as harness
+    from py_backends.harness import machine
+    from py_backends.harness.results import write_whole
+    from py_backends.report import doctor as report
+    from py_backends.report import table
+
+    found = harness.backends()
+    written = True
+    if options.json:
+        text = report.doctor_json(found, machine.describe())
+        written = common.written(options.json, partial(write_whole, text=text))
+    with table.output() as out:
+        report.print_doctor(found, out)
+    return 0 if written else 1

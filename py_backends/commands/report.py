@@ -1,0 +1,64 @@
+"""`report`: one self-contained page of one or several result files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from py_backends.commands import common
+
+if TYPE_CHECKING:
+    from py_backends.harness.results import Report
+
+_STANDARD_OUTPUT = Path("-")
+
+
+def add(commands: common.Commands) -> common.Parser:
+    """Add the command."""
+    parser = common.add_command(
+        commands,
+        report,
+        name="report",
+        help="one page of result files, to read and to show: tables, pictures, kernels side by side",
+        description="Makes one self-contained page of result files; several, of machines or days, are compared.",
+        example="report results.json -o page.html",
+    )
+    parser.add_argument("results", type=Path, nargs="+", metavar="FILE", help="written by --json of a command")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="PAGE", required=True, help="the page to write; - for standard output"
+    )
+    return parser
+
+
+def report(options: argparse.Namespace) -> int:
+    """Write the page."""
+    if options.output != _STANDARD_OUTPUT:
+        common.check_writable(options.output)
+        if options.output.resolve() in {path.resolve() for path in options.results}:
+            raise common.UsageError(f"the page would replace the results in {options.output}: name another file")
+    from py_backends.harness.results import write_whole
+
+    try:
+        from py_backends.report.page import page
+    except ImportError as error:
+        raise common.UsageError(
+            f'a page needs more libraries ({error}): pip install "py-backends[pictures]"'
+        ) from error
+    with common.usage_errors():
+        text = page(list(_read(options.results)))
+    if options.output == _STANDARD_OUTPUT:
+        sys.stdout.buffer.write(text.encode())
+        return 0
+    return 0 if common.written(options.output, partial(write_whole, text=text)) else 1
+
+
+def _read(paths: list[Path]) -> list[tuple[str, Report]]:
+    """The reports with their files' names, or paths where two files have one name."""
+    from py_backends.harness.results import Report
+
+    paths = list(dict.fromkeys(paths))
+    names = [path.name for path in paths]
+    return [(path.name if names.count(path.name) == 1 else str(path), Report.read(path)) for path in paths]

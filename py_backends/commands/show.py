@@ -1,0 +1,63 @@
+"""`show`: a kernel's texts side by side."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from py_backends.commands import common
+
+if TYPE_CHECKING:
+    from py_backends._contract import KernelText
+
+
+def add(commands: common.Commands) -> common.Parser:
+    """Add the command."""
+    parser = common.add_command(
+        commands,
+        show,
+        name="show",
+        help="a kernel's source in several programming models, side by side",
+        description="Shows a kernel's source in the chosen backends and variants, side by side.",
+        example="show matmul --backend openmp,cuda --variant lecture",
+    )
+    parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
+    common.add_names(parser, ("backend", "all"), ("variant", "tuned, else lecture"))
+    return parser
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print a kernel's texts side by side."""
+    from py_backends.report import table
+    from py_backends.report.show import print_texts
+
+    with common.usage_errors():
+        texts = _texts(
+            options.kernel,
+            common.names(options.backend),
+            common.names(options.variant),
+            options.variant == [common.ALL],
+        )
+    with table.output() as out:
+        print_texts(texts, out)
+    return 0
+
+
+def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, all_variants: bool) -> list[KernelText]:
+    """The texts to show: of each backend the preferred variant, those named, or all."""
+    from py_backends import _discovery
+
+    _discovery.problem(kernel)
+    shown: list[KernelText] = []
+    for backend in backends or _discovery.backend_names():
+        _discovery.known(backend, _discovery.backend_names(), "backend")
+        texts = _discovery.kernel_texts(kernel, backend)
+        chosen = variants or (list(texts) if all_variants else list(texts)[:1])
+        shown += [texts[variant] for variant in chosen if variant in texts]
+    for variant in variants or ():
+        _discovery.known(variant, _discovery.variant_names(), "variant")
+    if not shown:
+        raise common.UsageError(
+            f"none of these backends has such a variant of {kernel}: --variant all shows what there is"
+        )
+    return shown

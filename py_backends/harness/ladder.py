@@ -1,0 +1,223 @@
+"""A kernel from its slowest text to its fastest, one idea a rung, beside the same ladder as others published it.
+
+The rungs are data of the kernel (`Problem.ladder`). All of them, and the baseline as a yardstick, are sampled in the
+same rounds, so that the ratio of any two comes from samples that were taken close to each other. A rung that is too
+slow for the shape runs at a smaller one, and is compared by its rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from py_backends import _discovery
+from py_backends._contract import Ladder, Rung, WrongRequest
+from py_backends.harness.compare import Progress, checked_settings, run
+from py_backends.harness.diff import asked
+from py_backends.harness.plan import PlannedRow, Request, Sizes
+from py_backends.harness.results import Report, Row, Speedup
+from py_backends.harness.roofline_points import percent_of_peak
+from py_backends.harness.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
+
+DEFAULT_BUDGET = 150.0
+_RUNS = 12
+"""Of every rung, some 9 of them in rounds: fewer than elsewhere, so that the first rung, which is thousands of times as
+slow as the last, can have a shape at which it too has to reach beyond its caches."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A rung as it was measured; of a yardstick beside the ladder `rung` is None.
+
+    over_first, over_below: how many times as fast as the first rung, and as the one below it; None where that has no
+        time, and for the first rung itself.
+    percent_of_peak: of the multiply-adds of all threads together; None where the peak is not known.
+    """
+
+    rung: Rung | None
+    row: Row
+    gflops: float
+    over_first: Speedup | None
+    over_below: Speedup | None
+    percent_of_peak: float | None
+
+
+@dataclass(frozen=True)
+class Climb:
+    """A ladder as it was measured, in one dtype at one shape.
+
+    steps: the rungs that were timed, in the ladder's order.
+    missing: the others, each with the reason.
+    yardsticks: the baseline, where it was timed.
+    """
+
+    kernel: str
+    dtype: str
+    shape: dict[str, int]
+    ladder: Ladder
+    steps: list[Step]
+    missing: list[tuple[Rung, str]]
+    yardsticks: list[Step]
+
+
+def measure(
+    shapes: Mapping[str, Sequence[Sizes]],
+    dtypes: Sequence[str],
+    threads: int | None = None,
+    seed: int = 1,
+    budget: float = DEFAULT_BUDGET,
+    progress: Progress | None = None,
+    command: str | None = None,
+) -> Report:
+    """Run the rungs of every ladder, each on the first target of its backend, and the baseline.
+
+    The parameters are those of `compare`; the ladder's own sizes where `shapes` names none for a kernel. Raises
+    WrongRequest for unknown names, impossible sizes, and a kernel without a ladder.
+    """
+    found = ladders()
+    for kernel in shapes:
+        _discovery.known(kernel, _discovery.kernel_names(), "kernel")
+        if kernel not in found:
+            raise WrongRequest(f"{kernel} has no ladder: leave out its shape")
+    chosen = {kernel: found[kernel] for kernel in shapes} or found
+    wanted = {(kernel, *text) for kernel, ladder in chosen.items() for text in _texts(kernel, ladder)}
+    request = Request(
+        kernels=list(chosen),
+        backends=sorted({backend for _, backend, _ in wanted}),
+        variants=sorted({variant for _, _, variant in wanted}),
+        dtypes=tuple(dtypes),
+        shapes={kernel: shapes.get(kernel) or [ladder.sizes] for kernel, ladder in chosen.items()},
+        wanted=lambda row: (row.kernel, row.backend, row.variant) in wanted,
+        runs=_RUNS,
+    )
+    report = run(request, checked_settings(request, threads, seed, budget, command=command), progress, _first_targets)
+    report.rows = [row for row in report.rows if row.status != "skipped" or row.reason]
+    return report
+
+
+def ladders() -> dict[str, Ladder]:
+    """The kernels that have a ladder, and it."""
+    problems = map(_discovery.problem, _discovery.kernel_names())
+    return {problem.name: problem.ladder for problem in problems if problem.ladder is not None}
+
+
+def climbs(report: Report) -> list[Climb]:
+    """The ladders of which a report holds timed rungs, one for each dtype and shape that was asked for."""
+    groups: dict[tuple[str, str, tuple[tuple[str, int], ...]], list[Row]] = {}
+    for row in report.rows:
+        groups.setdefault((row.kernel, row.dtype, tuple(asked(row).items())), []).append(row)
+    found = ladders()
+    made = [
+        _climb(kernel, dtype, dict(shape), found[kernel], rows, report)
+        for (kernel, dtype, shape), rows in groups.items()
+        if kernel in found
+    ]
+    return [climb for climb in made if climb.steps]
+
+
+def _climb(
+    kernel: str, dtype: str, shape: dict[str, int], ladder: Ladder, rows: Sequence[Row], report: Report
+) -> Climb:
+    best = [(rung, _best(rows, rung.backend, rung.variant)) for rung in ladder.rungs]
+    timed = [(rung, row) for rung, row in best if row is not None]
+    first = timed[0][1] if timed and timed[0][0] is ladder.rungs[0] else None
+    pairs = [(above, below) for (_, below), (_, above) in pairwise(timed)]
+    over_below = [None, *_judged(pairs)]
+    steps = [_step(rung, row, first, below, report) for (rung, row), below in zip(timed, over_below, strict=False)]
+    beside = [row for name in _baselines() for variant in _variants(rows, name) if (row := _best(rows, name, variant))]
+    return Climb(
+        kernel,
+        dtype,
+        shape,
+        ladder,
+        steps,
+        missing=[(rung, _why_not(rows, rung)) for rung, row in best if row is None],
+        yardsticks=[_step(None, row, first, None, report) for row in beside],
+    )
+
+
+def _texts(kernel: str, ladder: Ladder) -> Iterator[tuple[str, str]]:
+    """The backends and variants that are run for a ladder: the rungs, and the baseline as it would run by default."""
+    yield from ((rung.backend, rung.variant) for rung in ladder.rungs)
+    for name in _baselines():
+        yield from ((name, variant) for variant in list(_discovery.kernel_texts(kernel, name))[:1])
+
+
+def _baselines() -> list[str]:
+    return [name for name in _discovery.backend_names() if _discovery.backend(name).baseline]
+
+
+def _first_targets(rows: list[PlannedRow]) -> list[PlannedRow]:
+    """Of each text the first target that is there, and no emulation, which is never timed."""
+    chosen: dict[tuple[object, ...], PlannedRow] = {}
+    for planned in rows:
+        row, target = planned.row, planned.target
+        if planned.text is None:
+            continue
+        if target.emulated:
+            row.status, row.reason, row.fix = "unavailable", target.reason, target.fix
+        else:
+            chosen.setdefault((planned.group, row.backend, row.variant), planned)
+    return list(chosen.values())
+
+
+def _best(rows: Sequence[Row], backend: str, variant: str) -> Row | None:
+    """The fastest timed row of a text, of those with the most threads; None where none was timed."""
+    timed = [
+        row for row in rows if (row.backend, row.variant, row.status) == (backend, variant, "ok") and _rate(row) > 0
+    ]
+    return max(timed, key=lambda row: (row.threads or 0, _rate(row)), default=None)
+
+
+def _rate(row: Row) -> float:
+    return row.rate.gflops if row.rate and row.seconds and row.seconds.kernel else 0.0
+
+
+def _variants(rows: Sequence[Row], backend: str) -> list[str]:
+    return list(dict.fromkeys(row.variant for row in rows if row.backend == backend))
+
+
+def _why_not(rows: Sequence[Row], rung: Rung) -> str:
+    """Why a rung was not timed."""
+    for row in rows:
+        if (row.backend, row.variant) == (rung.backend, rung.variant):
+            return row.reason or row.status
+    return "it was not asked for"
+
+
+def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | None, report: Report) -> Step:
+    over_first = None if first is None or first is row else _speedup(row, first, _ratio(row, first), None)
+    return Step(rung, row, _rate(row), over_first, over_below, percent_of_peak(row, report.ceilings))
+
+
+def _judged(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
+    """Each row over the one below it, with verdicts by the intervals that hold for all of them together.
+
+    The band is the narrowest there is, not that of the controls: a rung is not asked whether it is the same.
+    """
+    ratios = [_ratio(above, below) for above, below in pairs]
+    said = verdicts(ratios, [NARROWEST_BAND] * len(pairs))
+    return [
+        _speedup(above, below, found, verdict)
+        for (above, below), found, verdict in zip(pairs, ratios, said, strict=True)
+    ]
+
+
+def _ratio(row: Row, other: Row) -> Ratio:
+    """How many times as fast, round by round; of rates where the shapes differ.
+
+    Of results that do not hold the samples of their rounds, by the medians and without an interval.
+    """
+    work = _work(row) / _work(other)
+    both = zip(row.kernel_seconds, other.kernel_seconds, strict=False)
+    ratios = [theirs / ours * work for ours, theirs in both if ours and theirs]
+    return ratio(ratios or [_rate(row) / _rate(other)])
+
+
+def _work(row: Row) -> int:
+    return _discovery.problem(row.kernel).work(tuple(row.shape.values()))
+
+
+def _speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
+    return Speedup(other.backend, found.median, found.low, found.high, row.shape == other.shape, verdict, found.rounds)

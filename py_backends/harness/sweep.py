@@ -1,0 +1,232 @@
+"""Times over sizes, and from which size on a backend beats the baseline: its kernel alone, and whole calls.
+
+Sizes are those of all dimensions: 64 stands for 64 elements, or for matrices of 64 x 64. A row that takes too long for
+the budget is skipped, never shortened, so that every point stands at the size that it was measured at.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from py_backends import _discovery
+from py_backends._contract import Problem, WrongRequest
+from py_backends.harness import machine
+from py_backends.harness.bench import COPIES
+from py_backends.harness.plan import DTYPES, LARGEST_SIZE, FirstOfDevice, Request
+from py_backends.harness.results import Duration, Report, Row
+from py_backends.harness.verdicts import FASTER, UNCLEAR, ratio, verdicts
+
+KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
+"""The kernel alone, and whole calls with upload and download."""
+SMALLEST = 2**6
+_MOST_SIZES = 12
+_PART_OF_FREE_MEMORY = 2
+"""The inputs and outputs of all sizes are there at once, and those of estimates before them."""
+_RUNS = 60
+"""For which each row must have time: verdicts on a hundred rows together take some 20 rounds, of 2 or 3 runs each."""
+_LEAST_SIZES = 3
+"""Fewer show no course."""
+_SHORTEST = 1e-9
+"""Seconds that stand for a time of 0, which a device's events may tell of a short kernel."""
+
+
+class Asked(NamedTuple):
+    """What all points of a sweep have in common; `threads` is None where the results do not tell."""
+
+    kernel: str
+    dtype: str
+    threads: int | None
+
+
+class Crossover(NamedTuple):
+    """From which size on a backend is faster than the baseline, and stays so as far as was measured.
+
+    size: None where it is not faster at `last`, the largest size at which both were measured.
+    before: the largest size measured at which it is not faster; None where there is none.
+    unclear: whether it may be faster there, too, and this run cannot tell.
+    """
+
+    size: int | None
+    before: int | None
+    last: int
+    unclear: bool = False
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row at its size.
+
+    verdicts: by measure, how it compares with the baseline at this size; None where nothing can be compared.
+    """
+
+    size: int
+    row: Row
+    verdicts: Mapping[str, str | None]
+
+    def duration(self, measure: str) -> Duration | None:
+        """Seconds of a kernel or of a whole call."""
+        seconds = self.row.seconds
+        return None if seconds is None else seconds.kernel if measure == KERNEL else seconds.end_to_end
+
+    def rate(self, measure: str) -> float | None:
+        """GFLOP/s or GB/s, whichever the kernel is known by."""
+        problem, seconds = _discovery.problem(self.row.kernel), self.duration(measure)
+        if seconds is None or not seconds.median > 0:
+            return None
+        sizes = (self.size,) * len(problem.dimensions)
+        work = problem.flops(sizes) if problem.rate == "gflops" else problem.bytes(sizes, np.dtype(self.row.dtype))
+        return work / seconds.median / 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One backend, target and variant over sizes, rising. `is_baseline`: whether the others are compared with it."""
+
+    backend: str
+    target: str
+    variant: str
+    points: tuple[Point, ...]
+    is_baseline: bool
+
+    def crossover(self, measure: str) -> Crossover | None:
+        """Where it begins to beat the baseline; None where nothing was compared, and for the baseline itself."""
+        judged = [(point.size, point.verdicts[measure]) for point in self.points if point.verdicts[measure]]
+        if self.is_baseline or not judged:
+            return None
+        slower = [at for at, (_, verdict) in enumerate(judged) if verdict != FASTER]
+        begin = slower[-1] + 1 if slower else 0
+        size = judged[begin][0] if begin < len(judged) else None
+        before, verdict = judged[begin - 1] if begin else (None, None)
+        return Crossover(size, before, judged[-1][0], verdict == UNCLEAR)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Lines over the same sizes. `caches`: by name, the size at which all arrays together fill the cache."""
+
+    asked: Asked
+    baseline: str | None
+    lines: tuple[Line, ...]
+    caches: Mapping[str, float]
+
+    @property
+    def sizes(self) -> list[int]:
+        """All sizes at which something was measured, rising."""
+        return sorted({point.size for line in self.lines for point in line.points})
+
+    @property
+    def unit(self) -> str:
+        """The rate's name in the results."""
+        return _discovery.problem(self.asked.kernel).rate
+
+
+def largest_size(problem: Problem, dtype: str) -> int:
+    """The largest power of two that this machine has the memory for; WrongRequest for an unknown dtype."""
+    _discovery.known(dtype, DTYPES, "dtype")
+    free = machine.free_memory() // _PART_OF_FREE_MEMORY
+    return 1 << max(1, size_of(problem, dtype, free // COPIES)).bit_length() - 1
+
+
+def size_of(problem: Problem, dtype: str, count: int) -> int:
+    """The largest size at which all arrays together take at most so many bytes."""
+    dimensions, element = len(problem.dimensions), np.dtype(dtype)
+    return bisect_right(range(LARGEST_SIZE), count, key=lambda size: problem.bytes((size,) * dimensions, element)) - 1
+
+
+def sizes_between(first: int, last: int) -> list[int]:
+    """Sizes from the first to the last at most, each 2 times the one before, or 4, 8, ... where these were too many."""
+    if last < first:
+        raise WrongRequest(f"there is no size from {first} to {last}: give --from a smaller one, or --to a larger")
+    doublings = (last // first).bit_length() - 1
+    step = max(1, math.ceil(doublings / (_MOST_SIZES - 1)))
+    return [first * 2**power for power in range(0, doublings + 1, step)]
+
+
+def request(
+    kernels: Sequence[str], sizes: Mapping[str, Sequence[int]], *, every_target: bool = False, **names: Any
+) -> Request:
+    """What is to be compared: each kernel at its sizes.
+
+    every_target: else of several targets that a backend has for one device the first.
+    names: backends, variants and so on of the `Request`.
+    """
+    first = FirstOfDevice()
+    shapes = {
+        kernel: [(size,) * len(_discovery.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
+    }
+    return Request(
+        kernels=kernels,
+        shapes=shapes,
+        wanted=lambda row: every_target or first(row),
+        shorten=False,
+        runs=_RUNS,
+        **names,
+    )
+
+
+def sweeps(report: Report) -> list[Sweep]:
+    """What the rows say over at least 3 sizes, in the order of the rows."""
+    points = list(_points(report))
+    found: dict[Asked, dict[tuple[str, str, str], list[Point]]] = {}
+    for point in points:
+        row = point.row
+        lines = found.setdefault(Asked(row.kernel, row.dtype, row.threads), {})
+        lines.setdefault((row.backend, row.target, row.variant), []).append(point)
+    made = [_sweep(asked, lines, report) for asked, lines in found.items()]
+    return [sweep for sweep in made if any(len(line.points) >= _LEAST_SIZES for line in sweep.lines)]
+
+
+def _sweep(asked: Asked, lines: Mapping[tuple[str, str, str], Sequence[Point]], report: Report) -> Sweep:
+    baseline = next((p.row.versus.baseline for points in lines.values() for p in points if p.row.versus), None)
+    problem = _discovery.problem(asked.kernel)
+    caches = report.machine.get("cache_bytes")
+    caches = caches if isinstance(caches, Mapping) else {}  # files of earlier versions have none
+    return Sweep(
+        asked,
+        baseline,
+        tuple(
+            Line(*name, tuple(sorted(points, key=lambda point: point.size)), name[0] == baseline)
+            for name, points in lines.items()
+        ),
+        {name: size_of(problem, asked.dtype, count) for name, count in caches.items() if isinstance(count, int)},
+    )
+
+
+def _points(report: Report) -> Iterator[Point]:
+    timed = [
+        row
+        for row in report.rows
+        if row.status == "ok" and row.seconds and row.seconds.kernel and not row.requested
+        # Only shapes whose dimensions are all alike have a size.
+        if len(set(row.shape.values())) == 1
+    ]
+    whole = _verdicts_of_whole_calls(report, timed)
+    for row in timed:
+        kernel = row.versus.verdict if row.versus and row.versus.same_shape else None
+        yield Point(next(iter(row.shape.values())), row, {KERNEL: kernel, WHOLE: whole.get(id(row))})
+
+
+def _verdicts_of_whole_calls(report: Report, rows: Sequence[Row]) -> dict[int, str]:
+    """By the row's identity, how its whole calls compare with the baseline's, by the band of the run's controls."""
+    baselines = {_place(row): row for row in rows if row.versus and row.backend == row.versus.baseline}
+    bands = {(each.kernel, each.dtype, tuple(each.shape.values())): each.band for each in report.control}
+    compared = [row for row in rows if _place(row) in baselines and row is not baselines[_place(row)]]
+    found = [(row, _ratios(baselines[_place(row)], row)) for row in compared]
+    found = [(row, ratios) for row, ratios in found if ratios]
+    said = verdicts([ratio(ratios) for _, ratios in found], [bands.get(_place(row)[:3]) for row, _ in found])
+    return {id(row): verdict for (row, _), verdict in zip(found, said, strict=True)}
+
+
+def _place(row: Row) -> tuple[str, str, tuple[int, ...], int | None]:
+    return row.kernel, row.dtype, tuple(row.shape.values()), row.threads
+
+
+def _ratios(baseline: Row, row: Row) -> list[float]:
+    pairs = zip(baseline.end_to_end_seconds, row.end_to_end_seconds, strict=False)  # one may have failed before the end
+    return [max(old, _SHORTEST) / max(new, _SHORTEST) for old, new in pairs if old is not None and new is not None]

@@ -1,0 +1,94 @@
+"""Where the time of one call goes: the phases of offloading, of each row that was timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from py_backends.harness.results import Report, Row, Seconds
+
+UPLOAD, LAUNCH, KERNEL, DOWNLOAD, RELEASE = "upload", "launch", "kernel", "download", "release"
+PHASES = UPLOAD, LAUNCH, KERNEL, DOWNLOAD, RELEASE
+"""Of every call, in the order in which they happen; `launch` is what launching and waiting cost the host."""
+PREPARE, FIRST_LAUNCH = "prepare", "first launch"
+ONCE = PREPARE, FIRST_LAUNCH
+"""What happens once, before all calls; `first launch` has the compilation in it."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a row, in seconds: medians of its phases, those that were measured.
+
+    phases: by names of `PHASES`. They add up to about `end_to_end`, not exactly: `kernel` is a launch among others
+        on data that lie where the last one left them, and the launch of the whole call comes right after its upload.
+    once: by names of `ONCE`.
+    """
+
+    row: Row
+    phases: dict[str, float]
+    once: dict[str, float]
+    end_to_end: float | None
+
+    @property
+    def total(self) -> float:
+        """The phases of a call together."""
+        return sum(self.phases.values())
+
+    @property
+    def outside(self) -> float:
+        """The part of a call, from 0 to 1, that is not the kernel."""
+        return 1 - self.phases[KERNEL] / self.total if self.total > 0 else 0.0
+
+    @property
+    def shortened(self) -> bool:
+        """Whether it ran at a smaller shape than the one that was asked for."""
+        return self.row.requested is not None and self.row.requested != self.row.shape
+
+
+class Asked(NamedTuple):
+    """What was asked of all calls of a timeline; `threads` is None where the results do not tell."""
+
+    kernel: str
+    dtype: str
+    sizes: tuple[int, ...]
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The calls of one kernel, dtype, shape and number of threads: the quickest first, shortened ones at the end."""
+
+    asked: Asked
+    calls: list[Call]
+
+
+def timelines(report: Report) -> list[Timeline]:
+    """A timeline for each kernel, dtype, shape that was asked for and number of threads; none without a timed row."""
+    found: dict[Asked, list[Call]] = {}
+    for row in report.rows:
+        if row.status == "ok" and row.seconds and row.seconds.kernel:
+            asked = Asked(row.kernel, row.dtype, tuple((row.requested or row.shape).values()), row.threads)
+            found.setdefault(asked, []).append(_call(row, row.seconds, row.seconds.kernel.median))
+    return [
+        Timeline(asked, sorted(calls, key=lambda call: (call.shortened, call.total))) for asked, calls in found.items()
+    ]
+
+
+def _call(row: Row, seconds: Seconds, kernel: float) -> Call:
+    launch = seconds.clock.median - kernel if seconds.clock else None
+    measured = {
+        UPLOAD: seconds.upload,
+        # Two medians of the same launches, which may come from different ones.
+        LAUNCH: None if launch is None else max(0.0, launch),
+        KERNEL: kernel,
+        DOWNLOAD: seconds.download,
+        RELEASE: seconds.release,
+    }
+    once = {PREPARE: seconds.prepare, FIRST_LAUNCH: seconds.first_launch}
+    whole = seconds.end_to_end
+    return Call(row, dict(_known(measured)), dict(_known(once)), whole.median if whole else None)
+
+
+def _known(seconds: dict[str, float | None]) -> Iterator[tuple[str, float]]:
+    yield from ((name, value) for name, value in seconds.items() if value is not None)

@@ -1,0 +1,118 @@
+"""Prints ladders: what each idea gains, beside what it gained where the ladder was published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from py_backends.harness.ladder import Climb, Step, climbs
+from py_backends.harness.results import FAILURES, Report, Row, Speedup
+from py_backends.report import layout, table, units
+from py_backends.report.layout import Remark
+from py_backends.report.roofline import percent
+
+_DROPPED_NAMES = ("at", "variant", "of peak", "GFLOP/s", "published", "backend")
+"""The columns that a narrow terminal loses, in this order."""
+_RIGHT = frozenset({3, 4, 5, 6, 8})
+_INDENT = 2
+
+
+def print_ladders(report: Report, out: Console) -> None:
+    """A table for each ladder; below it where its published figures come from, and what was not run."""
+    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    for climb in climbs(report):
+        out.print()
+        table.print_parts([Text(title(climb), style="bold"), Text("one idea a rung", style="dim")], out)
+        names, shown = header(climb), [cells(step) for step in [*climb.steps, *climb.yardsticks]]
+        dropped = [names.index(name) for name in _DROPPED_NAMES]
+        out.print(_indented(table.fitted(names, shown, dropped, _RIGHT, out.width - _INDENT)))
+        for footnote in footnotes(climb):
+            out.print(_indented(Text(footnote, style="dim")))
+    table.print_remarks("Went wrong", list(_wrong(report.rows)), out)
+    table.print_remarks("Not run", layout.not_run(report), out)
+    table.print_end(report, out)
+
+
+def title(climb: Climb) -> str:
+    """Kernel, dtype and shape."""
+    return f"{climb.kernel}  {climb.dtype}  {units.shape(climb.shape.values())}"
+
+
+def header(climb: Climb) -> tuple[str, ...]:
+    """The names of the columns; that of the speed-up says over what, and at which shape that was measured."""
+    first = climb.ladder.rungs[0].backend
+    row = climb.steps[0].row
+    smaller = f" at {sizes(row.shape)}" if row.backend == first and row.shape != climb.shape else ""
+    over = f"over {first}{smaller}"
+    return "rung", "backend", "variant", "at", "GFLOP/s", "of peak", over, "over the rung below", "published"
+
+
+def cells(step: Step) -> tuple[str, ...]:
+    """A step's line under `header`."""
+    row, rung = step.row, step.rung
+    return (
+        rung.idea if rung else "to compare with",
+        f"{row.backend} {row.target}",
+        row.variant,
+        sizes(row.shape),
+        units.figure(step.gflops),
+        "" if step.percent_of_peak is None else percent(step.percent_of_peak),
+        _speedup(step.over_first) if step.over_first else ("1" if rung else ""),
+        _over_below(step.over_below) if step.over_below else "",
+        published(step),
+    )
+
+
+def sizes(shape: dict[str, int]) -> str:
+    """A shape in few letters: one size where all are the same."""
+    values = list(shape.values())
+    return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))
+
+
+def published(step: Step) -> str:
+    """How many times as fast as the first rung, and the per cent of the peak, where the ladder was published."""
+    rung = step.rung
+    if rung is None or rung.published is None:
+        return ""
+    return (
+        f"{rung.published:,.0f} ({rung.published_percent:g}%)" if rung.published_percent else f"{rung.published:,.0f}"
+    )
+
+
+def footnotes(climb: Climb) -> Iterator[str]:
+    """Where the published figures come from; who ran at another shape; which rungs there are not, and why."""
+    yield f"published, in times the speed of the first rung and per cent of the peak: {climb.ladder.source}"
+    smaller: dict[str, list[str]] = {}
+    for step in [*climb.steps, *climb.yardsticks]:
+        if step.row.shape != climb.shape:
+            smaller.setdefault(sizes(step.row.shape), []).append(f"{step.row.backend} {step.row.variant}")
+    for at, names in smaller.items():
+        yield f"at {at}, since larger ones take too long; compared by rate: {', '.join(names)}"
+    for rung, reason in climb.missing:
+        yield f"no rung {rung.backend} {rung.variant} ({rung.idea}): {reason}"
+
+
+def _speedup(speedup: Speedup) -> str:
+    return " ".join(filter(None, (units.figure(speedup.speedup), _spread(speedup))))
+
+
+def _over_below(speedup: Speedup) -> str:
+    return " ".join(filter(None, (units.ratio(speedup.speedup, speedup.verdict), _spread(speedup))))
+
+
+def _spread(speedup: Speedup) -> str:
+    return units.spread(speedup.speedup, speedup.low, speedup.high)
+
+
+def _wrong(rows: Sequence[Row]) -> Iterator[Remark]:
+    for row in rows:
+        if row.status in FAILURES:
+            said = f"{row.status}: {row.reason}" if row.reason else row.status
+            yield Remark(f"{row.backend} {row.target} {row.variant}", said, row.fix)
+
+
+def _indented(what: Text | object) -> Padding:
+    return Padding(what, (0, 0, 0, _INDENT))  # type: ignore[arg-type]  # rich takes all that it can print

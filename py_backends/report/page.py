@@ -1,0 +1,211 @@
+"""One self-contained page of one or several reports: tables, pictures, machines, and the kernels side by side.
+
+The page loads nothing and sends nothing: a content security policy allows its own styles and its one script, by the
+script's hash. Templates escape what they show.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+import py_backends
+from py_backends import _discovery
+from py_backends.harness.plan import DTYPES
+from py_backends.harness.results import Report, Row
+from py_backends.report import layout
+from py_backends.report.across import Beside, across
+from py_backends.report.layout import Remark, Section
+from py_backends.report.pictures import style
+from py_backends.report.sources import DARK, LIGHT, Source, sources, style_sheet
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_PICTURES = {
+    "ladder": "The ladder",
+    "roofline": "The roofline",
+    "scaling": "Threads",
+    "sweep": "Sizes",
+    "timeline": "Where the time of a call goes",
+}
+"""The modules of `pictures`, with a title each, in the order in which they are shown."""
+
+_LONGEST_NAME = 48
+_READABLE_PIXELS_PER_INCH = 78
+"""Of a picture whose size is meant for 96; on a screen that has less room for it, it is moved about."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture and the same in words, or why there is none.
+
+    width: the least, in CSS pixels, at which its letters can be read.
+    """
+
+    title: str
+    svg: Markup | None
+    words: str
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """All that the page says of one report. `key` is its name in ids and addresses."""
+
+    key: str
+    name: str
+    heading: list[str]
+    created: str
+    verdict: str
+    bad: bool
+    disturbance: str | None
+    sections: list[Section]
+    not_run: list[Remark]
+    notes: list[Remark]
+    pictures: list[Picture]
+    machine: list[tuple[str, str]]
+    details: list[tuple[str, str]]
+
+
+def page(reports: Sequence[tuple[str, Report]]) -> str:
+    """The page of reports, each with the name by which it is told from the others."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = (_TEMPLATES / "choose.js").read_text(encoding="utf-8")
+    texts = sources(reports)
+    return environment.get_template("page.html").render(
+        version=py_backends.__version__,
+        shown=[_shown(f"file-{number}", name, report) for number, (name, report) in enumerate(reports, 1)],
+        names=[name for name, _ in reports],
+        across=_compared(reports),
+        sources=texts,
+        first=_first(texts),
+        style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),  # noqa: S704  # a file of ours
+        light=Markup(style_sheet(LIGHT)),  # noqa: S704  # Pygments writes it
+        dark=Markup(style_sheet(DARK)),  # noqa: S704  # likewise
+        script=Markup(script),  # noqa: S704  # a file of ours
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _compared(reports: Sequence[tuple[str, Report]]) -> list[Beside]:
+    return across([report for _, report in reports]) if len(reports) > 1 else []
+
+
+def _first(texts: Sequence[Source]) -> list[Source]:
+    """The two texts that stand beside each other before anybody has chosen: the fastest short ones of two models."""
+    if not texts:
+        return []
+    fastest = max(texts, key=lambda text: text.best)
+    alike = [text for text in texts if (text.kernel, text.variant) == (fastest.kernel, fastest.variant)]
+    return sorted(alike, key=lambda text: -text.best)[:2]
+
+
+def _shown(key: str, name: str, report: Report) -> Shown:
+    verdict, bad = layout.verdict(report)
+    return Shown(
+        key=key,
+        name=name,
+        heading=layout.heading(report),
+        created=report.created,
+        verdict=verdict,
+        bad=bad,
+        disturbance=layout.disturbance(report),
+        sections=layout.sections(report),
+        not_run=layout.not_run(report),
+        notes=layout.notes(report),
+        pictures=list(_pictures(key, report)),
+        machine=list(_machine(report)),
+        details=list(_details(report)),
+    )
+
+
+def _pictures(key: str, report: Report) -> Iterator[Picture]:
+    drawable = _drawable(report)
+    for name, title in _PICTURES.items():
+        module = importlib.import_module(f"py_backends.report.pictures.{name}")
+        try:
+            figure = module.draw(drawable)
+        except style.NothingToDraw as nothing:
+            yield Picture(title, None, str(nothing))
+        else:
+            svg = Markup(style.svg(figure, f"{key}-{name}"))  # noqa: S704  # matplotlib escapes the texts in it
+            yield Picture(title, svg, module.describe(report), round(figure.get_figwidth() * _READABLE_PIXELS_PER_INCH))
+
+
+def _drawable(report: Report) -> Report:
+    """The report as the pictures take it.
+
+    Without rows of kernels that are not here, from a clone that has more of them: nothing tells their work. With
+    dollar signs in names kept as they are: between two of them matplotlib expects a formula. And with names so short
+    that a picture has room for them.
+    """
+
+    def known(row: Row) -> bool:
+        here = row.kernel in _discovery.kernel_names() and row.dtype in DTYPES
+        return here and tuple(row.shape) == _discovery.problem(row.kernel).dimensions
+
+    def kept(text: str) -> str:
+        short = text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
+        return short.replace("$", r"\$")
+
+    def named(row: Row) -> Row:
+        backend, target, variant = map(kept, (row.backend, row.target, row.variant))
+        return replace(row, backend=backend, target=target, variant=variant, device=row.device and kept(row.device))
+
+    machine = {name: kept(value) if isinstance(value, str) else value for name, value in report.machine.items()}
+    return replace(report, machine=machine, rows=[named(row) for row in report.rows if known(row)])
+
+
+def _machine(report: Report) -> Iterator[tuple[str, str]]:
+    """What was run on what, by name; what is not known is left out."""
+    machine, settings = report.machine, report.settings
+    memory = machine.get("memory_bytes")
+    devices: dict[str, dict[str, None]] = {}
+    for row in report.rows:
+        if row.device:
+            devices.setdefault(row.device, {})[f"{row.backend} {row.target}"] = None
+    said = {
+        "CPU": machine.get("cpu"),
+        "Logical CPUs": machine.get("logical_cpus"),
+        "Memory": f"{memory / 2**30:.1f} GiB" if isinstance(memory, int | float) else None,
+        "System": machine.get("os"),
+        "Python": machine.get("python"),
+        "py-backends": report.package_version,
+        "Begun": report.created,
+        "Command": settings.get("command"),
+        "Threads": settings.get("threads"),
+        "Seed": settings.get("seed"),
+        "Budget": f"{settings['budget_seconds']} s" if "budget_seconds" in settings else None,
+        "Caches": settings.get("cache"),
+        "Rounds": f"{report.rounds.kept} of {report.rounds.taken} taken count" if report.rounds else None,
+        "Busy CPUs before": machine.get("busy_cpus"),
+        "Devices": "; ".join(f"{device} ({', '.join(names)})" for device, names in devices.items()),
+    }
+    yield from ((name, str(value)) for name, value in said.items() if value not in (None, ""))
+
+
+def _details(report: Report) -> Iterator[tuple[str, str]]:
+    """What few ask for, as JSON."""
+    for title, name in (
+        ("Instruction sets", "isa"),
+        ("Versions of compilers and drivers", "versions"),
+        ("Packages", "packages"),
+        ("State of the machine", "state"),
+    ):
+        value: Any = report.machine.get(name)
+        if value:
+            yield title, json.dumps(value, indent=1, ensure_ascii=False)

@@ -1,0 +1,128 @@
+"""A ladder: how many times as fast as the first rung each one is, on a log scale, beside the published one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from py_backends.harness.ladder import Climb, Step, climbs
+from py_backends.harness.results import Report
+from py_backends.report import units
+from py_backends.report.ladder import published, sizes, title
+from py_backends.report.pictures import style
+from py_backends.report.roofline import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH, _HEIGHT_OF_A_RUNG, _HEIGHT_OF_A_FRAME = 9.0, 0.62, 1.5
+_BEGIN = 0.6
+"""Where bars begin: below 1, so that the first rung has one."""
+_ROOM_FOR_WORDS = 80
+"""By which factor the axis goes beyond the longest bar."""
+_MEASURED, _PUBLISHED = "#0072B2", "#E69F00"
+_BAR = 0.36
+
+
+def draw(report: Report) -> Figure:
+    """A panel for each ladder: a bar for each rung, with its rate and per cent of the peak, and the published one.
+
+    Raises NothingToDraw where fewer than two rungs were timed, or not the first one.
+    """
+    found = _found(report)
+    heights = [_HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_RUNG * len(climb.steps) for climb in found]
+    figure, panels = style.grid(_WIDTH, sum(heights), len(found), 1, height_ratios=heights)
+    for climb, (axes,) in zip(found, panels, strict=True):
+        _draw(axes, climb)
+    return figure
+
+
+def describe(report: Report) -> str:
+    """What the picture shows, in words. Raises NothingToDraw as `draw` does."""
+    sentences = []
+    for climb in _found(report):
+        said = [f"{_name(step, ' ')}: {_measured(step)}{_beside(step)}" for step in climb.steps]
+        sentences.append(
+            f"A ladder of {' '.join(title(climb).split())}, in times the speed of its first rung: {'; '.join(said)}. "
+            f"Published: {climb.ladder.source}."
+        )
+    return " ".join(sentences)
+
+
+def _found(report: Report) -> list[Climb]:
+    found = [climb for climb in climbs(report) if len(climb.steps) > 1 and climb.steps[-1].over_first]
+    if not found:
+        raise style.NothingToDraw("there is no ladder: its first rung and one more have to be timed")
+    return found
+
+
+def _draw(axes: Axes, climb: Climb) -> None:
+    for at, step in enumerate(climb.steps):
+        _bar(axes, at - _BAR / 2, _times(step), _measured(step), color=_MEASURED, label="measured here")
+        if step.over_first and step.over_first.low is not None and step.over_first.high is not None:
+            ends = [step.over_first.low, step.over_first.high]
+            axes.plot(ends, [at - _BAR / 2] * 2, color="black", linewidth=1.5, marker="|", markersize=6)
+        if step.rung and step.rung.published is not None:
+            words = _times_and_percent(step.rung.published, step.rung.published_percent)
+            _bar(axes, at + _BAR / 2, step.rung.published, words, color=_PUBLISHED, label="published")
+    for step in climb.yardsticks:
+        if step.over_first:
+            label = f"{step.row.backend}: {units.figure(step.over_first.speedup)}x"
+            axes.axvline(step.over_first.speedup, color="#666666", linestyle=":", label=label)
+    axes.set_xscale("log")
+    longest = max([_times(step) for step in climb.steps] + [rung.published or 1 for rung in climb.ladder.rungs])
+    axes.set_xlim(_BEGIN, longest * _ROOM_FOR_WORDS)
+    axes.set_xlabel(f"times as fast as {_first(climb)}, with the 95% interval\npublished: {climb.ladder.source}")
+    axes.set_yticks(range(len(climb.steps)), [_name(step, "\n") for step in climb.steps])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_axisbelow(True)
+    axes.set_title(title(climb), loc="left", fontsize=10)
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    axes.legend(
+        handles.values(),
+        handles.keys(),
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=len(handles),
+        frameon=False,
+    )
+
+
+def _bar(axes: Axes, at: float, times: float, words: str, **looks: Any) -> None:
+    """A bar from below 1 to so many times, with words at its end."""
+    axes.barh(at, times - _BEGIN, left=_BEGIN, height=_BAR, **looks)
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    axes.annotate(words, (times, at), (7, 0), textcoords="offset points", va="center", fontsize=8, bbox=behind)
+
+
+def _times(step: Step) -> float:
+    return step.over_first.speedup if step.over_first else 1.0
+
+
+def _measured(step: Step) -> str:
+    rate = f"{units.figure(step.gflops)} GFLOP/s"
+    return f"{_times_and_percent(_times(step), step.percent_of_peak)}, {rate}"
+
+
+def _times_and_percent(times: float, of_peak: float | None) -> str:
+    said = f"{units.figure(times)}x" if times != 1 else "1x"
+    return f"{said}, {percent(of_peak)} of peak" if of_peak else said
+
+
+def _beside(step: Step) -> str:
+    """What was published of this rung."""
+    rung = step.rung
+    if rung is None or rung.published is None:
+        return ""
+    return f" (published: {published(step)})"
+
+
+def _name(step: Step, between: str) -> str:
+    idea = step.rung.idea if step.rung else ""
+    return f"{idea}{between}{step.row.backend} {step.row.variant}"
+
+
+def _first(climb: Climb) -> str:
+    row = climb.steps[0].row
+    return f"{row.backend} at {sizes(row.shape)}" if row.shape != climb.shape else row.backend

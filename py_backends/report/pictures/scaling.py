@@ -1,0 +1,139 @@
+"""Speed-ups over threads: points with their intervals, the law that was fitted to them, and where it leads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from py_backends.harness.results import Report
+from py_backends.harness.scaling import STRONG, WEAK, Curve, Point, curves
+from py_backends.report import units
+from py_backends.report.pictures import style
+from py_backends.report.scaling import groups, limit, name, part, title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST = 4
+"""Shapes in one picture; of more, the last of each kernel and dtype."""
+_BEYOND = 16
+"""How many times as many threads as were measured the prediction of Amdahl's law is drawn for."""
+_APART = 0.02
+"""By which part of a doubling points of one number of threads stand beside each other, to be seen at all."""
+_STEPS = 200
+_WIDTH, _HEIGHT, _HEIGHT_OF_A_LINE = 11.0, 4.2, 0.2
+_LABELS = {STRONG: "speed-up over one thread", WEAK: "scaled speed-up over one thread"}
+
+
+def draw(report: Report) -> Figure:
+    """Two panels for each kernel, dtype and shape: strong scaling and weak.
+
+    Raises NothingToDraw where no row was timed on one thread and on more.
+    """
+    found = _chosen(report)
+    marks = style.marks(name(curve) for pair in found for group in pair for curve in group)
+    figure, panels = style.grid(_WIDTH, _height(found), len(found), 2)
+    for pair, row in zip(found, panels, strict=True):
+        for axes, group in zip(row, pair, strict=True):
+            if group:
+                _draw(axes, group, marks)
+            else:
+                axes.set_axis_off()
+    return figure
+
+
+def describe(report: Report) -> str:
+    """What the picture shows, in words. Raises NothingToDraw as `draw` does."""
+    sentences = ["Speed-up over one thread against the number of threads, with the law fitted to it."]
+    for group in (group for pair in _chosen(report) for group in pair if group):
+        said = [f"{name(curve)} {_fastest(curve)}, p = {part(curve)}" for curve in group]
+        sentences.append(f"{title(group)}: {'; '.join(said)}.")
+    return " ".join(sentences)
+
+
+def _chosen(report: Report) -> list[tuple[list[Curve], list[Curve]]]:
+    """Strong and weak scaling of each kernel, dtype and shape; either may be empty."""
+    pairs: dict[tuple[object, ...], dict[str, list[Curve]]] = {}
+    for group in groups(curves(report)):
+        row = group[0].row
+        asked = tuple((row.requested or row.shape).values())
+        pairs.setdefault((row.kernel, row.dtype, asked), {})[group[0].kind] = group
+    if not pairs:
+        raise style.NothingToDraw("no row was timed on one thread and on more: run py-backends scaling")
+    if len(pairs) > _MOST:
+        pairs = dict(list({key[:2]: (key, pair) for key, pair in pairs.items()}.values())[:_MOST])
+    return [(pair.get(STRONG, []), pair.get(WEAK, [])) for pair in pairs.values()]
+
+
+def _height(found: Sequence[tuple[list[Curve], list[Curve]]]) -> float:
+    return sum(_HEIGHT + _HEIGHT_OF_A_LINE * max(map(len, pair)) for pair in found)
+
+
+def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> None:
+    counts = sorted({point.threads for curve in group for point in curve.points})
+    strong = group[0].kind == STRONG
+    last = counts[-1] * (_BEYOND if strong else 1)
+    axes.plot([1, last], [1, last], color="black", linewidth=1, linestyle=":", label="n times as fast on n threads")
+    for at, curve in enumerate(sorted(group, key=lambda curve: -curve.points[-1].speedup)):
+        _draw_law(axes, curve, counts[-1], last, marks[name(curve)].colour)
+        aside = 2 ** (_APART * (at - (len(group) - 1) / 2) * (2 if strong else 1))
+        _draw_points(axes, curve, aside, marks[name(curve)])
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    axes.set_ylim(top=1.15 * max(last, *(point.speedup + _above(point) for curve in group for point in curve.points)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+    axes.set_xlabel("threads")
+    axes.set_ylabel(_LABELS[group[0].kind])
+    axes.set_title(title(group).replace("  weak", "\nweak").replace("  strong", "\nstrong"), loc="left", fontsize=10)
+    if strong:
+        axes.axvspan(counts[-1] * 2**0.5, last, color="black", alpha=0.05, linewidth=0)
+        axes.text(last, 0.02, "predicted, not measured ", transform=axes.get_xaxis_transform(), ha="right", fontsize=8)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=8, frameon=False)
+
+
+def _draw_law(axes: Axes, curve: Curve, measured: int, last: int, colour: str) -> None:
+    for begin, end, line in ((1, measured, "-"), (measured, last, "--")):
+        threads = [begin * (end / begin) ** (step / _STEPS) for step in range(_STEPS + 1)]
+        known = [(count, law) for count in threads if (law := curve.predicted(count)) is not None and law > 0]
+        # A law with p above 1 has no values from some number of threads on.
+        known = [(count, law) for count, law in known if law <= 2 * count]
+        if known and end > begin:
+            axes.plot(*zip(*known, strict=True), color=colour, linestyle=line, linewidth=1)
+
+
+def _draw_points(axes: Axes, curve: Curve, aside: float, mark: style.Mark) -> None:
+    points = curve.points
+    axes.errorbar(
+        [point.threads * aside for point in points],
+        [point.speedup for point in points],
+        yerr=[[_below(point) for point in points], [_above(point) for point in points]],
+        color=mark.colour,
+        marker=mark.marker,
+        markersize=5,
+        linestyle="",
+        capsize=2,
+        label=_label(curve),
+    )
+
+
+def _below(point: Point) -> float:
+    return 0.0 if point.low is None else max(0.0, point.speedup - point.low)
+
+
+def _above(point: Point) -> float:
+    return 0.0 if point.high is None else max(0.0, point.high - point.speedup)
+
+
+def _label(curve: Curve) -> str:
+    said = f"{name(curve)}: {_fastest(curve)}, p = {part(curve)}"
+    if curve.kind == STRONG and math.isfinite(curve.fit.p) and curve.fit.p < 1 and not curve.one_thread_only:
+        said += f", limit {limit(curve)}"
+    return said
+
+
+def _fastest(curve: Curve) -> str:
+    point = curve.points[-1]
+    return f"{units.figure(point.speedup)}x on {point.threads}"

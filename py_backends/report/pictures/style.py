@@ -1,0 +1,97 @@
+"""What pictures share: their size, letters and colours, and how they become files."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from py_backends._contract import WrongRequest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")
+"""Colours that people with any colour vision tell apart: M. Okabe and K. Ito, Color Universal Design (2008)."""
+_MARKERS = "osD^vPX"
+_DOTS_PER_INCH = 150
+_SAID_OF_SVG = ("Creator", "Date", "Format", "Type")
+"""What matplotlib writes into an SVG file about the file, and what a page has no use for."""
+_SETTINGS: Any = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # letters stay letters: they can be searched, and are drawn in the reader's own font
+    "svg.hashsalt": "py-backends",  # the same picture is the same file
+}
+
+
+class NothingToDraw(WrongRequest):
+    """The results hold too little for a picture; says what is missing."""
+
+
+class Mark(NamedTuple):
+    """How a name is drawn wherever it appears in a picture."""
+
+    colour: str
+    marker: str
+
+
+def marks(names: Iterable[str]) -> dict[str, Mark]:
+    """A mark for each name: no two have colour and marker in common."""
+    distinct = list(dict.fromkeys(names))
+    return {
+        name: Mark(_COLOURS[at % len(_COLOURS)], _MARKERS[(at + at // len(_COLOURS)) % len(_MARKERS)])
+        for at, name in enumerate(distinct)
+    }
+
+
+def new(width: float = 8.0, height: float = 5.0) -> tuple[Figure, Axes]:
+    """An empty picture of so many inches, with one pair of axes."""
+    figure, panels = grid(width, height, 1, 1)
+    return figure, panels[0][0]
+
+
+def grid(width: float, height: float, rows: int, columns: int, **layout: Any) -> tuple[Figure, list[list[Axes]]]:
+    """An empty picture with rows of axes; `layout` goes to matplotlib's `Figure.subplots`."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise WrongRequest(f'pictures need matplotlib ({error}): pip install "py-backends[pictures]"') from error
+    with mpl.rc_context(_SETTINGS):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        return figure, figure.subplots(rows, columns, squeeze=False, **layout).tolist()
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture as its name's ending says, .png or .svg; OSError where it cannot be written."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(_SETTINGS):
+        figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def svg(figure: Figure, name: str = "") -> str:
+    """A picture as the text of an SVG element, to stand in a page.
+
+    What is black takes the colour of the text around it, and what is white that of the page, its CSS variable
+    `--page`: so it can be read on dark pages too. `name` begins every id in it, so that no two pictures of one page
+    have one in common.
+    """
+    import matplotlib as mpl
+
+    text = io.StringIO()
+    with mpl.rc_context(_SETTINGS):
+        figure.savefig(text, format="svg", metadata=dict.fromkeys(_SAID_OF_SVG), transparent=True)
+    element = text.getvalue().partition("<svg")[2]
+    element = element.replace("#000000", "currentColor").replace("#ffffff", "var(--page, #ffffff)")
+    if name:
+        element = re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{name}-", element)
+    return f'<svg fill="currentColor"{element}'

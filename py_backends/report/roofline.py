@@ -1,0 +1,141 @@
+"""Prints the measured ceilings, and where every row stands under them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from py_backends.harness.ceilings import READS
+from py_backends.harness.results import FAILURES, Ceiling, Report
+from py_backends.harness.roofline_points import Point, Roofline, rooflines, without_roof
+from py_backends.report import layout, table, units
+from py_backends.report.layout import Remark
+
+ROOFS = ("roof", "", "", "binds")
+POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of roof", "bound by")
+_DROPPED = tuple(map(POINTS.index, ("variant", "FLOP/byte", "attainable", "target")))
+"""The columns that a narrow terminal loses, in this order."""
+_INDENT = 2
+
+
+def print_rooflines(report: Report, out: Console) -> None:
+    """For each dtype its ceilings, then a table for each kernel and shape; below them what has no place there."""
+    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    for roofline in rooflines(report):
+        out.print()
+        threads = roofline.peaks[0].threads
+        words = f"on {'1 thread' if threads == 1 else f'{threads} threads'}, measured in the same rounds"
+        table.print_parts([Text(f"ceilings  {roofline.dtype}", style="bold"), Text(words, style="dim")], out)
+        shown = list(roofs(roofline, report.machine))
+        out.print(_indented(table.fitted(ROOFS, shown, (2, 3), {1, 2}, out.width - _INDENT)))
+        for title, points in groups(roofline.points):
+            out.print()
+            out.print(Text(title, style="bold"))
+            shown = [cells(point) for point in points]
+            out.print(_indented(table.fitted(POINTS, shown, _DROPPED, {3, 4, 5, 6}, out.width - _INDENT)))
+            for footnote in footnotes(points):
+                out.print(_indented(Text(footnote, style="dim")))
+    table.print_remarks("Under no roof", list(remarks(report)), out)
+    table.print_remarks("Not run", layout.not_run(report), out)
+    table.print_end(report, out)
+
+
+def roofs(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A line a ceiling under `ROOFS`: what it is, its rate, half the width of its interval, and whom it binds."""
+    for peak in roofline.peaks:
+        yield roof_name(peak, machine), f"{units.figure(peak.rate)} GFLOP/s", _spread(peak), ""
+    for each in roofline.bandwidths:
+        binds = f"below {units.figure(roofline.ridge(each))} FLOP/byte"
+        yield roof_name(each, machine), f"{units.figure(each.rate)} GB/s", _spread(each), binds
+
+
+def roof_name(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
+    """What a ceiling is, in a few words."""
+    if ceiling.working_set_bytes is None:
+        return f"peak, {ceiling.instruction_set}" if ceiling.instruction_set else "peak"
+    kind = "reading " if ceiling.kind == READS else ""
+    place = _nearest_memory(ceiling, machine)
+    return f"{kind}{units.size(ceiling.working_set_bytes)}{f' ({place})' if place else ''}"
+
+
+def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
+    """The points by kernel, dtype and the shape that was asked for, each group nearest to the roof first."""
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        row = point.row
+        asked = units.shape((row.requested or row.shape).values())
+        found.setdefault(f"{row.kernel}  {row.dtype}  {asked}", []).append(point)
+    for title, group in found.items():
+        yield title, sorted(group, key=lambda point: -point.percent)
+
+
+def cells(point: Point) -> tuple[str, ...]:
+    """A point's line under `POINTS`."""
+    row = point.row
+    return (
+        row.backend,
+        row.target,
+        row.variant,
+        f"*{units.figure(point.intensity)}" if row.requested else units.figure(point.intensity),
+        units.figure(point.gflops),
+        units.figure(point.attainable),
+        percent(point.percent),
+        point.bound,
+    )
+
+
+def percent(value: float) -> str:
+    """Per cent: whole ones, and below 10 two significant digits."""
+    return f"{value:.0f}%" if value >= 9.95 else f"{value:.2g}%"
+
+
+def footnotes(points: Sequence[Point]) -> list[str]:
+    """Which points are of a smaller shape than the one that was asked for."""
+    names: dict[str, list[str]] = {}
+    for point in points:
+        if point.row.requested:
+            names.setdefault(units.shape(point.row.shape.values()), []).append(
+                f"{point.row.backend} {point.row.target}"
+            )
+    return [f"* at {shape}: {', '.join(rows)}" for shape, rows in names.items()]
+
+
+def remarks(report: Report) -> Iterator[Remark]:
+    """The rows that ran and are under no roof: without a ceiling, without a time, or wrong."""
+    said = [(row, reason) for row, reason in without_roof(report)]
+    for row in report.rows:
+        if row.status == "emulated":
+            said.append((row, f"right, and never timed: {row.reason or 'emulated'}"))
+        elif row.status in FAILURES:
+            said.append((row, f"{row.status}: {row.reason}" if row.reason else row.status))
+    kernels: dict[tuple[str, str], list[str]] = {}
+    for row, words in said:
+        places = kernels.setdefault((f"{row.backend} {row.target} {row.variant}", words), [])
+        places.append(f"{row.kernel} {row.dtype}")
+    for (name, words), places in kernels.items():
+        yield Remark(f"{name} ({', '.join(dict.fromkeys(places))})", words)
+
+
+def _spread(ceiling: Ceiling) -> str:
+    return units.spread(ceiling.rate, ceiling.low, ceiling.high)
+
+
+def _nearest_memory(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
+    """Which cache holds this working set, or memory; empty where the results do not tell the sizes of the caches."""
+    caches = machine.get("cache_bytes")
+    if not isinstance(caches, Mapping) or not caches:
+        return ""
+    for level, size in caches.items():
+        # The first two levels belong to one core, and each thread has its part there.
+        together = size * (ceiling.threads or 1) if level in {"L1", "L2"} else size
+        if (ceiling.working_set_bytes or 0) <= together:
+            return f"fits {level}"
+    return "memory"
+
+
+def _indented(what: Any) -> Padding:
+    return Padding(what, (0, 0, 0, _INDENT))

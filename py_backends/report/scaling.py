@@ -1,0 +1,160 @@
+"""Prints how backends gain from threads, on a terminal or as plain text into a pipe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from py_backends.harness.results import Report
+from py_backends.harness.scaling import STRONG, Curve, Point, curves
+from py_backends.report import layout, table, units
+
+_INDENT = 2
+_NAMES = ("backend", "target", "variant")
+_TITLES = {STRONG: "strong: the same work on more threads", "weak": "weak: work that grows with the threads"}
+_LAWS = {
+    STRONG: "Amdahl: speed-up = 1 / ((1 - p) + p / n), at most 1 / (1 - p)",
+    "weak": "Gustafson: scaled speed-up = (1 - p) + p n",
+}
+_TWO_POINTS = {
+    STRONG: "two points, one thread and {}, determine p: they cannot test Amdahl's law",
+    "weak": "two points, one thread and {}, determine p: they cannot test Gustafson's law",
+}
+
+
+def print_scaling(report: Report, out: Console) -> None:
+    """A table for each kernel, dtype and shape, strong then weak; below them what was not run, and the verdict."""
+    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    for group in groups(curves(report)):
+        out.print()
+        _print_group(group, out)
+    table.print_remarks("Not run", layout.not_run(report), out)
+    table.print_remarks("Notes", layout.notes(report), out)
+    table.print_end(report, out)
+
+
+def groups(found: Sequence[Curve]) -> list[list[Curve]]:
+    """Curves that belong together: of one kind, kernel, dtype and shape that was asked for on one thread."""
+    together: dict[tuple[object, ...], list[Curve]] = {}
+    for curve in found:
+        row = curve.row
+        asked = tuple((row.requested or row.shape).values())
+        together.setdefault((row.kernel, row.dtype, asked, curve.kind), []).append(curve)
+    return list(together.values())
+
+
+def title(group: Sequence[Curve]) -> str:
+    """Kernel, dtype and the shape on one thread, and which kind of scaling."""
+    row = group[0].row
+    shape = units.shape((row.requested or row.shape).values())
+    return f"{row.kernel}  {row.dtype}  {shape}  {_TITLES[group[0].kind]}"
+
+
+def part(curve: Curve) -> str:
+    """The parallel part with its interval: "0.975 (0.971 to 0.979)"."""
+    p, low, high = curve.fit
+    return f"{p:.3f}" if low is None or high is None else f"{p:.3f} ({low:.3f} to {high:.3f})"
+
+
+def limit(curve: Curve) -> str:
+    """The speed-up that no number of threads exceeds, with its interval: "40.0x (34.1x to 48.2x)"."""
+    if curve.one_thread_only:
+        return "1x: no gain"
+    value, low, high = curve.limit
+    if value is None:
+        return "none (p above 1)" if low is None else f"none, {units.figure(low)}x at least"
+    if curve.fit.low is None:
+        return f"{units.figure(value)}x"
+    least = "no limit" if low is None else f"{units.figure(low)}x"
+    return f"{units.figure(value)}x ({least} to {'no limit' if high is None else f'{units.figure(high)}x'})"
+
+
+def notes(group: Sequence[Curve]) -> Iterator[str]:
+    """What the figures do not say: whether they test the law, where it fails, and at which shape others ran."""
+    kind = group[0].kind
+    counts = sorted({point.threads for curve in group for point in curve.points})
+    if len(counts) == 1:
+        yield _TWO_POINTS[kind].format(counts[0])
+    elif not any(curve.missed for curve in group):
+        yield "every point lies where the law says, within its 95% interval or 1%"
+    for curve in group:
+        if curve.missed:
+            yield f"{name(curve)}: the law misses {', '.join(map(_missed, curve.missed))}"
+    if above := [name(curve) for curve in group if curve.fit.low is not None and curve.fit.low > 1]:
+        yield (
+            "p above 1, more than n times as fast with n threads (more caches, or a slow run on one): "
+            f"the law does not describe {', '.join(above)}"
+        )
+    if alone := [name(curve) for curve in group if curve.one_thread_only]:
+        yield f"no part of it is parallel, as far as can be seen: {', '.join(alone)}"
+    for shape, others in _shortened(group).items():
+        yield f"* at {shape}, for the budget: {', '.join(others)}"
+    if few := [name(curve) for curve in group if curve.fit.low is None]:
+        yield f"too few rounds for intervals (give a longer --budget): {', '.join(few)}"
+
+
+def name(curve: Curve) -> str:
+    """Who it is, in a few words."""
+    return f"{curve.row.backend} {curve.row.target}"
+
+
+def _missed(point: Point) -> str:
+    if not math.isfinite(point.predicted):
+        return f"{units.figure(point.speedup)}x on {point.threads} threads (no prediction)"
+    percent = 100 * (point.speedup / point.predicted - 1)
+    return f"{units.figure(point.speedup)}x on {point.threads} threads by {percent:+.1f}%"
+
+
+def _shortened(group: Sequence[Curve]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for curve in group:
+        if curve.row.requested:
+            found.setdefault(units.shape(curve.row.shape.values()), []).append(name(curve))
+    return found
+
+
+def _print_group(group: Sequence[Curve], out: Console) -> None:
+    table.print_parts([Text(title(group), style="bold"), Text(_LAWS[group[0].kind], style="dim")], out)
+    counts = sorted({point.threads for curve in group for point in curve.points})
+    strong = group[0].kind == STRONG
+    header = (*_NAMES, "1 thread", *(f"n = {count}" for count in counts), "p (95% interval)")
+    header = (*header, "predicted limit") if strong else header
+    rows = [_cells(curve, counts, strong=strong) for curve in sorted(group, key=_by_speed)]
+    columns = range(len(header))
+    first, last = len(_NAMES) + 1, len(_NAMES) + len(counts)
+    # A narrow terminal keeps the backend, the speed-up with most threads and p.
+    dropped = [2, 3, *range(first, last), 1, *(columns[-1:] if strong else ())]
+    shown = table.fitted(header, rows, dropped, set(columns[3:]), out.width - _INDENT)
+    out.print(Padding(shown, (0, 0, 0, _INDENT)))
+    for note in notes(group):
+        out.print(Padding(Text(note, style="dim"), (0, 0, 0, _INDENT)))
+
+
+def _by_speed(curve: Curve) -> float:
+    return -curve.points[-1].speedup
+
+
+def _cells(curve: Curve, counts: Sequence[int], *, strong: bool) -> tuple[str, ...]:
+    row = curve.row
+    kernel = row.seconds.kernel if row.seconds else None
+    by_count = {point.threads: point for point in curve.points}
+    star = "*" if row.requested else ""
+    return (
+        row.backend,
+        row.target,
+        row.variant,
+        star + units.duration(kernel.median) if kernel else "",
+        *(_speedup(by_count.get(count)) for count in counts),
+        part(curve),
+        *([limit(curve)] if strong else []),
+    )
+
+
+def _speedup(point: Point | None) -> str:
+    if point is None:
+        return ""
+    return f"{units.figure(point.speedup)}x {units.spread(point.speedup, point.low, point.high)}".rstrip()

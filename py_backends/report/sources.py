@@ -1,0 +1,113 @@
+"""The kernels' texts for a page: highlighted, each with the speed that was measured of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from py_backends import _discovery
+from py_backends._contract import KernelText
+from py_backends.harness.results import Report, Row
+from py_backends.report import layout, units
+from py_backends.report.show import LANGUAGES
+
+LIGHT, DARK = "xcode", "lightbulb"
+"""Styles of Pygments whose every colour has a contrast of 4.5 or more to the page's background for code."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What one row of one report says of a text."""
+
+    report: str
+    target: str
+    dtype: str
+    shape: str
+    time: str
+    rate: str
+    versus: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel's text in one programming model."""
+
+    kernel: str
+    variant: str
+    model: str
+    path: str
+    lines: int
+    code: Markup
+    speeds: list[Speed]
+    best: float
+    """Its highest rate in all reports; 0 where none was measured."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.model}: kernels/{self.path}, {self.lines} lines"
+
+
+def sources(reports: Sequence[tuple[str, Report]]) -> list[Source]:
+    """The texts of each kernel that the reports have rows of, by variant and by model; reports come with their names.
+
+    The texts are those of this installation, which may be newer than the rows.
+    """
+    measured = {row.kernel for _, report in reports for row in report.rows}
+    texts = (
+        text
+        for kernel in _discovery.kernel_names()
+        if kernel in measured
+        for backend in _discovery.backend_names()
+        for text in _discovery.kernel_texts(kernel, backend).values()
+    )
+    return sorted((_source(text, reports) for text in texts), key=lambda source: (source.kernel, source.variant))
+
+
+def style_sheet(style: str) -> str:
+    """CSS that colours what stands in an element of the class `code`."""
+    from pygments.formatters import HtmlFormatter
+
+    return str(HtmlFormatter(style=style).get_style_defs(".code"))
+
+
+def _source(text: KernelText, reports: Iterable[tuple[str, Report]]) -> Source:
+    _, rate = layout.judged_by(text.kernel)
+    rows = [(name, row) for name, report in reports for row in report.rows if _is_of(row, text)]
+    rates = [getattr(row.rate, rate) for _, row in rows if row.rate]
+    return Source(
+        text.kernel,
+        text.variant,
+        text.backend,
+        f"{text.kernel}/{text.variant}/{text.path.name}",
+        len(text.text.rstrip().splitlines()),
+        _highlighted(text),
+        list(_speeds(rows, rate)),
+        max(rates, default=0.0),
+    )
+
+
+def _is_of(row: Row, text: KernelText) -> bool:
+    return (row.kernel, row.variant, row.backend) == (text.kernel, text.variant, text.backend)
+
+
+def _speeds(rows: Iterable[tuple[str, Row]], rate: str) -> Iterator[Speed]:
+    for name, row in rows:
+        shape = units.shape(row.shape.values())
+        if row.status == "ok" and row.rate and row.seconds and row.seconds.kernel:
+            time = units.duration(row.seconds.kernel.median)
+            said = f"{units.figure(getattr(row.rate, rate))} {units.RATES[rate]}"
+            yield Speed(name, row.target, row.dtype, shape, time, said, layout.versus(row))
+        else:
+            yield Speed(name, row.target, row.dtype, shape, row.status, "", "")
+
+
+def _highlighted(text: KernelText) -> Markup:
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+
+    lexer = get_lexer_by_name(LANGUAGES.get(text.path.suffix, "text"), stripnl=False, ensurenl=False)
+    lines = highlight(text.text.rstrip(), lexer, HtmlFormatter(nowrap=True))
+    return Markup(lines.removesuffix("\n"))  # noqa: S704  # Pygments escapes what it highlights

@@ -1,0 +1,69 @@
+"""Prints where the time of one call goes, on a terminal or as plain text into a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from py_backends.harness.results import Report
+from py_backends.harness.timeline import FIRST_LAUNCH, KERNEL, ONCE, PHASES, PREPARE, Call, Timeline, timelines
+from py_backends.report import layout, table, units
+
+HEADER = ("backend", "target", "variant", *PHASES, "end to end", "not kernel", *ONCE)
+"""`not kernel`: the part of a call's phases that is not its kernel."""
+_RIGHT = frozenset(range(3, len(HEADER)))
+_DROPPED = tuple(map(HEADER.index, (FIRST_LAUNCH, PREPARE, "release", "launch", "variant", "download", "upload")))
+"""The columns that a narrow terminal loses, in this order."""
+_INDENT = 2
+
+
+def print_timeline(report: Report, out: Console) -> None:
+    """A table for each kernel, dtype and shape; below them what was not run, and the verdict."""
+    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    for each in timelines(report):
+        out.print()
+        table.print_parts([Text(title(each), style="bold"), Text("medians of the phases of one call", "dim")], out)
+        shown = table.fitted(HEADER, [cells(call) for call in each.calls], _DROPPED, _RIGHT, out.width - _INDENT)
+        out.print(Padding(shown, (0, 0, 0, _INDENT)))
+        for footnote in footnotes(each.calls):
+            out.print(Padding(Text(footnote, style="dim"), (0, 0, 0, _INDENT)))
+    table.print_remarks("Not run", layout.not_run(report), out)
+    table.print_end(report, out)
+
+
+def title(timeline: Timeline) -> str:
+    """Kernel, dtype and shape, and the threads where the results tell them."""
+    kernel, dtype, sizes, threads = timeline.asked
+    parts = [kernel, dtype, units.shape(sizes)]
+    if threads is not None:
+        parts.append(layout.count(threads, "thread"))
+    return "  ".join(parts)
+
+
+def cells(call: Call) -> tuple[str, ...]:
+    """A call's line under `HEADER`; empty where a phase was not measured."""
+    row = call.row
+    phases = [units.duration(call.phases[phase]) if phase in call.phases else "" for phase in PHASES]
+    if call.shortened:
+        phases[PHASES.index(KERNEL)] = f"*{phases[PHASES.index(KERNEL)]}"
+    return (
+        row.backend,
+        row.target,
+        row.variant,
+        *phases,
+        "" if call.end_to_end is None else units.duration(call.end_to_end),
+        f"{100 * call.outside:.0f}%",
+        *(units.duration(call.once[name]) if name in call.once else "" for name in ONCE),
+    )
+
+
+def footnotes(calls: Sequence[Call]) -> list[str]:
+    """Which calls were of a smaller shape than the one that was asked for."""
+    names: dict[str, list[str]] = {}
+    for call in calls:
+        if call.shortened:
+            names.setdefault(units.shape(call.row.shape.values()), []).append(f"{call.row.backend} {call.row.target}")
+    return [f"* at {shape}: {', '.join(rows)}" for shape, rows in names.items()]

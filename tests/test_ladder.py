@@ -1,0 +1,383 @@
+"""The ladder: gains of each rung on made-up reports, the data of the kernels, and once through the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import run_command
+from rich.console import Console
+
+from py_backends import _discovery
+from py_backends.harness import compare, ladder
+from py_backends.harness.ladder import Climb, climbs, ladders
+from py_backends.harness.plan import Request
+from py_backends.harness.results import Ceiling, Duration, Rate, Report, Row, Seconds
+from py_backends.report.ladder import print_ladders
+from py_backends.report.pictures import ladder as picture
+from py_backends.report.pictures import style
+
+ROUNDS = 24
+RATES = {
+    ("python", "lecture"): 0.02,
+    ("cpp", "lecture"): 1.0,
+    ("openmp", "lecture"): 1.9,
+    ("openmp", "tuned"): 160.0,
+    ("avx", "tuned"): 180.0,
+}
+"""GFLOP/s of a made-up machine with a peak of 200."""
+
+
+def cube(n: int) -> dict[str, int]:
+    return {"m": n, "n": n, "k": n}
+
+
+def row_of(backend: str, variant: str, gflops: float, n: int = 800, noise: float = 0.002, **others: Any) -> Row:
+    """An `ok` row of matmul at n, asked for at 800, whose samples drift with the machine and have noise."""
+    seconds = 2 * n**3 / gflops / 1e9
+    generator = np.random.default_rng([len(backend), len(variant), n])
+    drift = np.linspace(1, 3, ROUNDS)
+    samples = seconds * drift * np.exp(generator.normal(0, noise, ROUNDS))
+    made = Row("matmul", backend, "cpu", variant, "float64", cube(n), "ok", threads=2, percent_of_ceiling=gflops / 2)
+    made.seconds = Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS))
+    made.rate, made.kernel_seconds = Rate(gflops, 1.0), samples.tolist()
+    made.requested = cube(800) if n != 800 else None
+    return replace(made, **others)
+
+
+def rows_of() -> list[Row]:
+    """All rungs but that of the GPU; Python's at 200."""
+    return [row_of(*name, rate, n=200 if name[0] == "python" else 800) for name, rate in RATES.items()]
+
+
+def report_of(*rows: Row) -> Report:
+    ceilings = [
+        Ceiling("cpu", "multiply_adds", "float64", "avx512", 2, None, "gflops", 200.0, 199.0, 201.0),
+        Ceiling("cpu", "stored_additions", "float64", "avx512", 2, 10**6, "gbytes_per_second", 50.0, 49.0, 51.0),
+    ]
+    return Report("2026-01-01", "0.1.0", {"cpu": "a CPU"}, {"seed": 1}, list(rows), ceilings=ceilings)
+
+
+def climb_of(*rows: Row) -> Climb:
+    (climb,) = climbs(report_of(*rows))
+    return climb
+
+
+def printed(report: Report, width: int = 120) -> str:
+    out = Console(width=width, no_color=True, force_terminal=False)
+    with out.capture() as captured:
+        print_ladders(report, out)
+    return captured.get()
+
+
+@pytest.mark.parametrize("kernel", ladders())
+class TestData:
+    def test_every_rung_is_a_text(self, kernel: str) -> None:
+        for rung in ladders()[kernel].rungs:
+            assert rung.variant in _discovery.kernel_texts(kernel, rung.backend)
+
+    def test_published_figures_rise_from_1(self, kernel: str) -> None:
+        published = [rung.published for rung in ladders()[kernel].rungs if rung.published is not None]
+        assert published[0] == 1
+        assert published == sorted(published)
+
+    def test_published_percents_are_those_of_the_speed_ups(self, kernel: str) -> None:
+        """All figures of a publication are of one machine, and of one peak: to the digits that it gives."""
+        rungs = [rung for rung in ladders()[kernel].rungs if rung.published]
+        last = rungs[-1]
+        assert last.published is not None
+        assert last.published_percent is not None
+        for rung in rungs:
+            assert rung.published is not None
+            expected = last.published_percent * rung.published / last.published
+            assert rung.published_percent == pytest.approx(expected, abs=0.006)
+
+    def test_its_sizes_are_the_kernels(self, kernel: str) -> None:
+        assert len(ladders()[kernel].sizes) == len(_discovery.problem(kernel).dimensions)
+
+
+def test_matmul_has_the_ladder_of_leiserson_and_others() -> None:
+    rungs = ladders()["matmul"].rungs
+    assert [rung.published for rung in rungs] == [1, 47, 366, 6727, 62_806, None]
+    assert rungs[4].published_percent == 40.45
+
+
+class TestGains:
+    def test_over_the_first_rung_are_of_rates_where_shapes_differ(self) -> None:
+        climb = climb_of(*rows_of())
+        assert [(step.row.backend, step.row.variant) for step in climb.steps] == list(RATES)
+        assert climb.steps[0].over_first is None
+        for step, rate in zip(climb.steps[1:], list(RATES.values())[1:], strict=True):
+            assert step.over_first is not None
+            assert step.over_first.speedup == pytest.approx(rate / 0.02, rel=0.005)
+            assert (step.over_first.baseline, step.over_first.same_shape) == ("python", False)
+
+    def test_over_the_rung_below_are_paired_by_rounds(self) -> None:
+        """The machine becomes three times as slow: only within a round is 180 against 160 to be seen at all."""
+        step = climb_of(*rows_of()).steps[-1]
+        assert step.over_below is not None
+        gain = step.over_below
+        assert (gain.verdict, gain.same_shape, gain.rounds) == ("faster", True, ROUNDS)
+        assert gain.low is not None
+        assert gain.high is not None
+        assert 1.11 < gain.low < 180 / 160 < gain.high < 1.14
+
+    def test_interval_is_that_of_the_median(self) -> None:
+        """1.25 times the standard error of a mean, as of normal samples, within what 24 rounds tell of it."""
+        rows = [row_of("python", "lecture", 1.0, noise=0.0), row_of("cpp", "lecture", 2.0, noise=0.02)]
+        gain = climb_of(*rows).steps[1].over_first
+        assert gain is not None
+        assert gain.low is not None
+        assert gain.high is not None
+        expected = 1.96 * 1.25 * 0.02 / math.sqrt(ROUNDS)
+        assert math.log(gain.high / gain.low) / 2 == pytest.approx(expected, rel=0.6)
+        assert gain.low < 2.0 * 1.01
+        assert gain.high > 2.0 * 0.99
+
+    def test_a_dropped_round_pairs_with_nothing(self) -> None:
+        rows = rows_of()
+        rows[3].kernel_seconds[5] = None
+        rows[4].kernel_seconds[6:8] = [None, None]
+        gain = climb_of(*rows).steps[4].over_below
+        assert gain is not None
+        assert gain.rounds == ROUNDS - 3
+
+    @pytest.mark.parametrize(("rate", "verdict"), [(160.4, "same"), (120.0, "slower"), (161.6, "unclear")])
+    def test_are_judged_by_their_intervals(self, rate: float, verdict: str) -> None:
+        rows = rows_of()
+        rows[4] = row_of("avx", "tuned", rate)
+        gain = climb_of(*rows).steps[4].over_below
+        assert gain is not None
+        assert gain.verdict == verdict
+
+    def test_of_few_rounds_are_unclear(self) -> None:
+        """Seven rounds of four rungs are too few: by chance alone one of four seems faster 4 x 2 / 2^7 of all times."""
+        rows = [replace(row, kernel_seconds=row.kernel_seconds[:7]) for row in rows_of()]
+        assert [step.over_below.verdict for step in climb_of(*rows).steps if step.over_below] == ["unclear"] * 4
+        more = [replace(row, kernel_seconds=row.kernel_seconds[:8]) for row in rows_of()]
+        assert [step.over_below.verdict for step in climb_of(*more).steps if step.over_below] == ["faster"] * 4
+
+    def test_without_samples_are_those_of_the_medians(self) -> None:
+        rows = [replace(row, kernel_seconds=[]) for row in rows_of()]
+        gain = climb_of(*rows).steps[4].over_below
+        assert gain is not None
+        assert gain.speedup == pytest.approx(180 / 160)
+        assert (gain.low, gain.high, gain.verdict) == (None, None, "unclear")
+
+    def test_percent_is_of_the_peak(self) -> None:
+        assert climb_of(*rows_of()).steps[4].percent_of_peak == 90.0
+
+
+class TestRungs:
+    def test_take_the_fastest_target(self) -> None:
+        rows = [*rows_of(), row_of("avx", "tuned", 50.0, target="sse"), row_of("avx", "tuned", 190.0, target="avx512")]
+        assert climb_of(*rows).steps[-1].row.target == "avx512"
+
+    def test_take_the_most_threads(self) -> None:
+        rows = [*rows_of(), row_of("avx", "tuned", 300.0, target="alone", threads=1)]
+        assert climb_of(*rows).steps[-1].row.target == "cpu"
+
+    def test_that_were_not_timed_are_named_with_the_reason(self) -> None:
+        rows = rows_of()
+        rows[1] = replace(rows[1], status="crashed", reason="it ended by SIGSEGV", seconds=None, rate=None)
+        unavailable = replace(rows[1], backend="cuda", variant="tuned", status="unavailable", reason="no NVIDIA driver")
+        climb = climb_of(*rows, unavailable)
+        reasons = [(rung.backend, reason) for rung, reason in climb.missing]
+        assert reasons == [("cpp", "it ended by SIGSEGV"), ("cuda", "no NVIDIA driver")]
+        below = climb.steps[1].over_below
+        assert below is not None
+        assert (climb.steps[1].row.backend, below.baseline) == ("openmp", "python")
+
+    def test_without_the_first_one_nothing_is_over_it(self) -> None:
+        climb = climb_of(*rows_of()[1:])
+        assert [step.over_first for step in climb.steps] == [None] * 4
+        assert climb.missing[0][1] == "it was not asked for"
+
+    def test_baseline_stands_beside(self) -> None:
+        climb = climb_of(*rows_of(), row_of("numpy", "lecture", 150.0))
+        assert len(climb.steps) == 5
+        (yardstick,) = climb.yardsticks
+        assert yardstick.rung is None
+        assert yardstick.over_first is not None
+        assert yardstick.over_first.speedup == pytest.approx(7500, rel=0.01)
+
+    def test_shapes_and_dtypes_are_ladders_of_their_own(self) -> None:
+        single = [replace(row, dtype="float32") for row in rows_of()]
+        vecadd = Row("vecadd", "cpp", "cpu", "tuned", "float64", {"n": 9}, "ok")
+        found = climbs(report_of(*rows_of(), *single, row_of("cpp", "lecture", 3.0, shape=cube(100)), vecadd))
+        assert [(climb.dtype, climb.shape["m"], len(climb.steps)) for climb in found] == [
+            ("float64", 800, 5),
+            ("float32", 800, 5),
+            ("float64", 100, 1),
+        ]
+
+
+def test_of_each_text_the_first_target_that_is_there_runs() -> None:
+    def planned(backend: str, target: str, emulated: bool = False, text: object = "a text") -> Any:
+        row = Row("matmul", backend, target, "tuned", "float64", cube(8), "skipped")
+        made = SimpleNamespace(emulated=emulated, reason="no driver", fix="get one")
+        return SimpleNamespace(row=row, target=made, text=text, group=("matmul", "float64", (8, 8, 8)))
+
+    missing, best, worse = planned("avx", "avx512", text=None), planned("avx", "avx2"), planned("avx", "sse")
+    emulated, cpp = planned("cuda", "emulated", emulated=True), planned("cpp", "cpu")
+    assert ladder._first_targets([missing, best, worse, emulated, cpp]) == [best, cpp]
+    assert (emulated.row.status, emulated.row.reason, emulated.row.fix) == ("unavailable", "no driver", "get one")
+
+
+class TestRequest:
+    """What a ladder asks the comparison for."""
+
+    @pytest.fixture
+    def asked_for(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        asked_for: dict[str, Any] = {}
+
+        def run(request: Any, settings: dict[str, Any], *_: object) -> Report:
+            asked_for.update(request=request, settings=settings)
+            left, done = row_of("avx", "tuned", 1.0, status="skipped"), row_of("avx", "tuned", 1.0)
+            return report_of(left, replace(left, reason="too little memory"), done)
+
+        monkeypatch.setattr(ladder, "run", run)
+        return asked_for
+
+    def test_is_the_rungs_and_the_baseline(self, asked_for: dict[str, Any]) -> None:
+        ladder.measure({}, ["float64"], threads=2)
+        request = asked_for["request"]
+        rungs = {(rung.backend, rung.variant) for rung in ladders()["matmul"].rungs}
+        texts = {(backend, variant) for backend in request.backends for variant in request.variants}
+        wanted = {text for text in texts if request.wanted(row_of(*text, 1.0))}
+        assert wanted == rungs | {("numpy", "lecture")}
+        assert request.shapes == {"matmul": [(800, 800, 800)]}
+        assert (request.kernels, request.dtypes, asked_for["settings"]["threads"]) == (["matmul"], ("float64",), 2)
+
+    def test_takes_other_shapes(self, asked_for: dict[str, Any]) -> None:
+        ladder.measure({"matmul": [(9, 9, 9), (8, 7, 6)]}, ["float32", "float64"])
+        assert asked_for["request"].shapes == {"matmul": [(9, 9, 9), (8, 7, 6)]}
+
+    def test_needs_fewer_runs_so_that_slow_rows_keep_larger_shapes(self, asked_for: dict[str, Any]) -> None:
+        ladder.measure({}, ["float64"])
+        runs, usual = asked_for["request"].runs, Request().runs
+        assert runs < usual
+        target = SimpleNamespace(emulated=False)
+        cpp, numpy = (SimpleNamespace(row=row_of(name, "lecture", 1.0), target=target) for name in ("cpp", "numpy"))
+        assert (compare._runs(cpp, runs), compare._runs(numpy, runs)) == (runs, 3 * runs)  # type: ignore[arg-type]
+
+    def test_leaves_out_the_targets_that_were_not_chosen(self, asked_for: dict[str, Any]) -> None:
+        report = ladder.measure({}, ["float64"])
+        assert [(row.status, row.reason) for row in report.rows] == [("skipped", "too little memory"), ("ok", None)]
+
+
+class TestTable:
+    def test_says_all_of_a_rung(self) -> None:
+        text = printed(report_of(*rows_of(), row_of("numpy", "lecture", 150.0)))
+        assert "over python at 200" in text
+        assert re.search(r"plain loops +python cpu +lecture +200 +0\.02 +0\.01% +1 +1 *$", text, re.MULTILINE)
+        assert re.search(r"vector units +avx cpu +tuned +800 +180 +90% +\d,\d\d\d ±0\.\d%", text)
+        assert re.search(r"±0\.\d% +1\.12x faster ±0\.\d% +62,806 \(40\.45%\)", text)
+        assert re.search(r"to compare with +numpy cpu +lecture +800 +150 +75%", text)
+        assert "at 200, since larger ones take too long; compared by rate: python lecture" in text
+        assert "no rung cuda tuned (GPU): it was not asked for" in text
+        assert "n = 4096 in float64 on 18 cores" in " ".join(text.split())
+
+    def test_at_one_shape_says_nothing_of_shapes(self) -> None:
+        rows = [row_of("python", "lecture", 0.02), *rows_of()[1:]]
+        text = printed(report_of(*rows))
+        assert "over python  " in text
+        assert "by rate" not in text
+
+    def test_names_what_went_wrong(self) -> None:
+        wrong = row_of("avx", "tuned", 1.0, status="mismatch", reason="3 elements are wrong")
+        assert re.search(r"Went wrong\n +avx cpu tuned +mismatch: 3 elements are wrong", printed(report_of(wrong)))
+
+    def test_fits_a_narrow_terminal(self) -> None:
+        text = printed(report_of(*rows_of()), 64)
+        assert max(map(len, text.splitlines())) <= 64
+        assert re.search(r"vector units .*\d,\d\d\d ±0\.\d% +1\.12x faster", text)
+
+
+class TestPicture:
+    REPORT = report_of(*rows_of(), row_of("numpy", "lecture", 150.0))
+
+    @pytest.mark.filterwarnings("error")
+    def test_has_both_ladders_and_units(self, tmp_path: Path) -> None:
+        path = tmp_path / "picture.svg"
+        style.save(picture.draw(self.REPORT), path)
+        text = path.read_text(encoding="utf-8")
+        for words in ("times as fast as python at 200", "measured here", "published", "numpy: 7,", "vector units"):
+            assert words in text
+        assert re.search(r"\d,\d\d\dx, 90% of peak, 180 GFLOP/s", text)
+        assert "62,806x, 40% of peak" in text
+        assert "n = 4096 in float64 on 18 cores" in text
+
+    def test_bars_end_at_their_figures(self) -> None:
+        (axes,) = picture.draw(self.REPORT).axes
+        ends = sorted(round(bar.get_x() + bar.get_width()) for bar in axes.patches)
+        climb = climb_of(*self.REPORT.rows)
+        measured = [round(step.over_first.speedup) if step.over_first else 1 for step in climb.steps]
+        assert ends == sorted([*measured, 1, 47, 366, 6727, 62_806])
+        assert axes.get_xscale() == "log"
+
+    def test_words_stay_within_and_apart(self) -> None:
+        figure = picture.draw(self.REPORT)
+        figure.draw_without_rendering()
+        (axes,) = figure.axes
+        boxes = [words.get_window_extent() for words in axes.texts]
+        assert len(boxes) == 10
+        assert all(box.x1 <= axes.get_window_extent().x1 for box in boxes)
+        assert not any(one.overlaps(other) for at, one in enumerate(boxes) for other in boxes[:at])
+
+    def test_is_described_in_words(self) -> None:
+        text = picture.describe(self.REPORT)
+        assert "plain loops python lecture: 1x, 0.01% of peak, 0.02 GFLOP/s (published: 1)" in text
+        assert "published: 62,806 (40.45%)" in text
+
+    @pytest.mark.parametrize("rows", [[], rows_of()[:1], rows_of()[1:]], ids=["none", "one", "not the first"])
+    def test_needs_the_first_rung_and_another(self, rows: list[Row]) -> None:
+        for view in (picture.draw, picture.describe):
+            with pytest.raises(style.NothingToDraw, match="its first rung and one more have to be timed"):
+                view(report_of(*rows))
+
+
+def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
+    files = {kind: tmp_path / f"ladder.{kind}" for kind in ("json", "png", "svg")}
+    run = run_command(
+        *("ladder", "--shape", "matmul=48", "--threads", "2", "--budget", "4"),
+        *(word for kind, path in files.items() for word in (f"--{kind}", path)),
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"plain loops +python cpu +lecture +48 ", run.stdout)
+    results = json.loads(files["json"].read_text(encoding="utf-8"))
+    assert results["settings"]["command"].startswith("py-backends ladder")
+    assert {row["dtype"] for row in results["rows"]} == {"float64"}
+    names = [(row["backend"], row["variant"]) for row in results["rows"] if row["status"] == "ok"]
+    assert len(names) == len(set(names)), "one target of each"
+    assert {("python", "lecture"), ("cpp", "lecture"), ("numpy", "lecture")} <= set(names)
+    assert ("cpp", "tuned") not in names
+    assert all(row["reason"] for row in results["rows"] if row["status"] != "ok")
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+    assert "measured here" in files["svg"].read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--shape vecadd=100", "vecadd has no ladder: leave out its shape"),
+        ("--shape matmull=100", "did you mean 'matmul'?"),
+        ("--dtype float16", "unknown dtype 'float16'"),
+        ("--svg /proc/picture.svg", "/proc cannot be written to"),
+        ("--budget 0", "above 0"),
+        ("--threads 999999999", "threads must be from 1 to 4096"),
+        ("--kernel matmul", "unknown arguments: --kernel matmul"),
+    ],
+)
+def test_wrong_usage_ends_with_2(options: str, words: str) -> None:
+    run = run_command("ladder", *options.split())
+    assert (run.returncode, run.stdout) == (2, "")
+    assert words in run.stderr
+    assert len(run.stderr.splitlines()) == 1

@@ -1,0 +1,313 @@
+"""Rows under the roofline: on made-up reports, in words, as a picture, and once through the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import run_command
+from rich.console import Console
+
+from py_backends.harness.results import Ceiling, Duration, Rate, Report, Row, Seconds
+from py_backends.harness.roofline_points import percent_of_peak, point, rooflines, without_roof
+from py_backends.report.pictures import roofline as picture
+from py_backends.report.pictures import style
+from py_backends.report.roofline import print_rooflines, roof_name
+
+MACHINE: dict[str, Any] = {"cpu": "a CPU", "logical_cpus": 2, "cache_bytes": {"L1": 32_768, "L2": 2**20, "L3": 2**25}}
+SMALL, LARGE = 12_000, 1_200_000
+"""Bytes of vecadd in float32 with 1000 and 100,000 elements."""
+
+
+def ceiling(kind: str, rate: float, working_set: int | None = None, **others: Any) -> Ceiling:
+    unit = "gflops" if working_set is None else "gbytes_per_second"
+    made = Ceiling("cpu", kind, "float32", "avx2", 2, working_set, unit, rate, 0.99 * rate, 1.01 * rate)
+    return replace(made, **others)
+
+
+CEILINGS = [
+    ceiling("multiply_adds", 100.0),
+    ceiling("multiply_adds", 30.0, instruction_set="sse"),
+    ceiling("streamed_additions", 40.0, SMALL),
+    ceiling("stored_additions", 120.0, SMALL),
+    ceiling("streamed_additions", 24.0, LARGE),
+    ceiling("stored_additions", 12.0, LARGE),
+    ceiling("multiply_adds", 50.0, dtype="float64"),
+]
+
+
+def row_of(kernel: str, shape: dict[str, int], gflops: float, percent: float | None) -> Row:
+    """An `ok` row with this rate."""
+    seconds = Seconds(kernel=Duration(0.001, 0.00099, 0.00101, 0.0009, 30))
+    made = Row(kernel, "openmp", "cpu", "tuned", "float32", shape, "ok", seconds=seconds, rate=Rate(gflops, 1.0))
+    made.percent_of_ceiling = percent
+    return made
+
+
+def vecadd(n: int, gflops: float, percent: float | None = 50.0, **others: Any) -> Row:
+    return replace(row_of("vecadd", {"n": n}, gflops, percent), **others)
+
+
+def matmul(n: int, gflops: float, percent: float | None = 50.0, **others: Any) -> Row:
+    return replace(row_of("matmul", {"m": n, "n": n, "k": n}, gflops, percent), **others)
+
+
+def report_of(*rows: Row, ceilings: list[Ceiling] | None = None, **others: Any) -> Report:
+    chosen = CEILINGS if ceilings is None else ceilings
+    return Report("2026-01-01", "0.1.0", MACHINE, {"seed": 1, "threads": 2}, list(rows), ceilings=chosen, **others)
+
+
+def printed(report: Report, width: int = 120) -> str:
+    out = Console(width=width, no_color=True, record=True, force_terminal=False)
+    with out.capture() as captured:
+        print_rooflines(report, out)
+    return captured.get()
+
+
+class TestPoint:
+    def test_of_vecadd_is_bound_by_memory(self) -> None:
+        at = point(vecadd(1000, 5.0), CEILINGS)
+        assert at is not None
+        assert at.intensity == pytest.approx(1 / 12)
+        assert (at.bound, at.percent, at.gflops) == ("memory", 50.0, 5.0)
+        assert at.attainable == pytest.approx(10.0)
+
+    def test_of_matmul_is_bound_by_arithmetic(self) -> None:
+        at = point(matmul(300, 50.0), CEILINGS)
+        assert at is not None
+        assert at.intensity == pytest.approx(300 / 6)
+        assert at.bound == "arithmetic"
+
+    @pytest.mark.parametrize(
+        ("n", "bound"),
+        [
+            (4, "memory"),  # 4/6 FLOP/byte x 120 GB/s, in the smaller working set, is less than 100 GFLOP/s
+            (6, "arithmetic"),  # 120
+            (24, "arithmetic"),
+        ],
+    )
+    def test_is_bound_by_the_lower_roof_of_its_own_working_set(self, n: int, bound: str) -> None:
+        at = point(matmul(n, 1.0), CEILINGS)
+        assert at is not None
+        assert at.bound == bound
+
+    def test_takes_the_better_kind_and_the_nearest_working_set(self) -> None:
+        """With 24 GB/s memory binds up to 100/24 FLOP/byte, with 12 it would up to 100/12: 6 lies between."""
+        n = 280  # 940,800 bytes, nearer to LARGE
+        thin = row_of("matmul", {"m": n, "n": n, "k": 12}, 1.0, 50.0)  # 2 x 280 x 280 x 12 / 340,480 bytes
+        at = point(thin, CEILINGS)
+        assert at is not None
+        assert 100 / 24 < at.intensity < 100 / 12
+        assert at.bound == "arithmetic"
+
+    def test_of_what_hardly_writes_is_held_to_reads(self) -> None:
+        """A matrix times a vector: 1/2 FLOP a byte; additions of 24 GB/s would bind it at 12, reads of 400 not."""
+        row = row_of("matmul", {"m": 1000, "n": 1, "k": 300}, 10.0, 50.0)
+        reads = [*CEILINGS, ceiling("reads", 400.0, LARGE)]
+        bounds = [at.bound for ceilings in (CEILINGS, reads) if (at := point(row, ceilings))]
+        assert bounds == ["memory", "arithmetic"]
+
+    def test_percent_of_peak_is_that_of_arithmetic_alone(self) -> None:
+        assert percent_of_peak(matmul(300, 47.0, 50.0), CEILINGS) == 50.0, "by ratios within rounds"
+        assert percent_of_peak(vecadd(1000, 5.0, 50.0), CEILINGS) == pytest.approx(5.0)
+        assert percent_of_peak(vecadd(1000, 5.0, None), CEILINGS) is None
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            vecadd(1000, 5.0, None),
+            vecadd(1000, 5.0, status="impossible"),
+            vecadd(1000, 5.0, rate=None),
+            vecadd(1000, 5.0, dtype="float64"),  # its bandwidths are not there
+            vecadd(1000, 5.0, kernel="unheard_of"),
+            vecadd(1000, 5.0, shape={"rows": 1000}),
+        ],
+        ids=["percent", "status", "rate", "dtype", "kernel", "shape"],
+    )
+    def test_is_none_for_a_row_without(self, row: Row) -> None:
+        assert point(row, CEILINGS) is None
+
+
+class TestRooflines:
+    def test_have_the_best_of_each_the_highest_first(self) -> None:
+        (roofline,) = rooflines(report_of(vecadd(1000, 5.0), matmul(300, 50.0)))
+        assert [(each.instruction_set, each.rate) for each in roofline.peaks] == [("avx2", 100.0), ("sse", 30.0)]
+        assert [(each.working_set_bytes, each.rate) for each in roofline.bandwidths] == [(SMALL, 120.0), (LARGE, 24.0)]
+        assert roofline.ridge(roofline.bandwidths[1]) == pytest.approx(100 / 24)
+        assert [at.row.kernel for at in roofline.points] == ["vecadd", "matmul"]
+
+    def test_are_one_a_dtype(self) -> None:
+        double = [replace(each, dtype="float64") for each in CEILINGS if each.kind != "multiply_adds"]
+        report = report_of(matmul(300, 5.0), matmul(300, 5.0, dtype="float64"), ceilings=CEILINGS + double)
+        assert [roofline.dtype for roofline in rooflines(report)] == ["float32", "float64"]
+
+    def test_leave_out_what_has_no_roof_and_say_why(self) -> None:
+        rows = (
+            matmul(300, 50.0, None, backend="cuda"),
+            matmul(0, 0.0, None, backend="numpy"),
+            vecadd(9, 1.0, kernel="unheard_of"),
+        )
+        why = [reason for _, reason in without_roof(report_of(*rows, vecadd(1000, 5.0)))]
+        assert "only those of the CPU" in why[0]
+        assert why[1:] == [
+            "it computes nothing",
+            "the kernel unheard_of is not known here, so neither are its operations and bytes",
+        ]
+        unbuilt = report_of(rows[0], without_ceilings="not built; make")
+        assert [reason for _, reason in without_roof(unbuilt)] == ["not all ceilings were measured: not built; make"]
+
+
+class TestTable:
+    REPORT = report_of(
+        vecadd(1000, 5.0, 50.0),
+        vecadd(1000, 2.0, 20.0, backend="numpy"),
+        matmul(300, 70.0, 70.0),
+        matmul(150, 0.02, 0.02, backend="python", requested={"m": 300, "n": 300, "k": 300}),
+        matmul(300, 900.0, None, backend="cuda", target="a-gpu"),
+        matmul(300, 0.0, None, backend="opencl", status="mismatch", reason="2 elements are wrong"),
+    )
+
+    def test_has_ceilings_and_points(self) -> None:
+        text = printed(self.REPORT)
+        assert re.search(r"peak, avx2 +100 GFLOP/s +±1\.0%", text)
+        assert re.search(r"12\.0 kB \(fits L1\) +120 GB/s +±1\.0% +below 0\.83 FLOP/byte", text)
+        assert re.search(r"1\.20 MB \(fits L2\) +24\.0 GB/s +±1\.0% +below 4\.17 FLOP/byte", text)
+        assert re.search(r"openmp +cpu +tuned +0\.083 +5\.00 +10\.0 +50% +memory", text)
+        assert re.search(r"openmp +cpu +tuned +50\.0 +70\.0 +100 +70% +arithmetic", text)
+        assert re.search(r"python +cpu +tuned +\*25\.0 +0\.02 +100 +0\.02% +arithmetic", text)
+        assert "* at 150 x 150 x 150: python cpu" in text
+
+    def test_names_what_is_under_no_roof(self) -> None:
+        below = printed(self.REPORT).partition("Under no roof")[2]
+        assert "cuda a-gpu tuned (matmul float32)" in below
+        assert "opencl cpu tuned (matmul float32)" in below
+        assert "mismatch: 2 elements are wrong" in below
+
+    def test_fits_a_narrow_terminal(self) -> None:
+        text = printed(self.REPORT, 60)
+        assert max(map(len, text.splitlines())) <= 60
+        assert re.search(r"openmp +cpu +70\.0 +70% +arithmetic", text) or "70%  arithmetic" in text
+
+    def test_does_without_the_sizes_of_caches(self) -> None:
+        assert roof_name(ceiling("reads", 9.0, 2**28), {}) == "reading 268 MB"
+        assert roof_name(ceiling("reads", 9.0, 2**28), MACHINE) == "reading 268 MB (memory)"
+        assert roof_name(ceiling("stored_additions", 9.0, 2**22), MACHINE) == "4.19 MB (fits L3)"
+
+
+class TestPicture:
+    REPORT = report_of(
+        *(vecadd(1000, 5.0 + at / 50, 50.0 + at / 5, backend=f"backend_{at}") for at in range(7)),
+        *(matmul(300, 70.0 - at / 50, 70.0 - at / 50, backend=f"backend_{at}") for at in range(7)),
+    )
+
+    @pytest.mark.filterwarnings("error")
+    def test_has_names_percents_and_units(self, tmp_path: Path) -> None:
+        path = tmp_path / "picture.svg"
+        style.save(picture.draw(self.REPORT), path)
+        text = path.read_text(encoding="utf-8")
+        for words in ("GFLOP/s", "arithmetic intensity in FLOP/byte", "peak, avx2: 100 GFLOP/s", "bound by memory"):
+            assert words in text
+        for at in self.REPORT.rows:
+            assert f"{at.percent_of_ceiling:.0f}%  {at.backend} cpu tuned" in text
+        assert "12.0 kB (fits L1): 120 GB/s" in text
+
+    def test_no_mark_covers_another(self) -> None:
+        figure = picture.draw(self.REPORT)
+        figure.draw_without_rendering()
+        (axes,) = figure.axes
+        marks = [line for line in axes.lines if line.get_marker() != "None"]
+        places = [axes.transData.transform((line.get_xdata()[0], line.get_ydata()[0])) for line in marks]
+        assert len(places) == len(self.REPORT.rows)
+        panel = axes.get_window_extent()
+        assert all(panel.contains(*place) for place in places)
+        apart = [max(abs(one - other)) for one, other in combinations(places, 2)]
+        assert min(apart) > marks[0].get_markersize() * figure.dpi / 72
+
+    def test_a_mark_stands_at_its_rate_and_never_left_of_its_intensity(self) -> None:
+        (axes,) = picture.draw(self.REPORT).axes
+        marks = [line for line in axes.lines if line.get_marker() != "None"]
+        found = sorted((line.get_ydata()[0], line.get_xdata()[0]) for line in marks)
+        rates = sorted(
+            (row.rate.gflops, 1 / 12 if row.kernel == "vecadd" else 50.0) for row in self.REPORT.rows if row.rate
+        )
+        for (rate, drawn), (expected, intensity) in zip(found, rates, strict=True):
+            assert rate == expected
+            assert drawn >= intensity * (1 - 1e-9)
+
+    def test_many_lines_of_memory_differ_and_those_alike_are_one(self) -> None:
+        """Bandwidths of 120, 100, 80, 60, 50 GB/s, and within 8% of the last one 48."""
+        rates = enumerate((100.0, 80.0, 60.0, 50.0, 48.0), start=2)
+        more = [ceiling("stored_additions", rate, SMALL * at) for at, rate in rates]
+        report = report_of(vecadd(1000, 5.0), ceilings=[*CEILINGS[:4], *more])
+        (axes,) = picture.draw(report).axes
+        lines = [line for line in axes.lines if " GB/s" in str(line.get_label())]
+        assert [str(line.get_label()).partition(": ")[2] for line in lines][-2:] == ["60.0 GB/s", "48.0 to 50.0 GB/s"]
+        assert len({str(line._dash_pattern) for line in lines}) == len(lines) == 5
+
+    def test_of_many_shapes_has_the_largest(self, tmp_path: Path) -> None:
+        rows = [vecadd(1000 * at, 5.0 + at, 50.0 + at) for at in range(1, 10)]
+        path = tmp_path / "picture.svg"
+        style.save(picture.draw(report_of(*rows)), path)
+        text = path.read_text(encoding="utf-8")
+        assert "59%  openmp cpu tuned" in text
+        assert "58%" not in text
+
+    def test_is_described_in_words(self) -> None:
+        text = picture.describe(self.REPORT)
+        assert "100 GFLOP/s of arithmetic, and from 24.0 to 120 GB/s" in text
+        assert "vecadd float32 1000, at 0.083 FLOP/byte, is bound by memory: backend_6 cpu tuned reaches 51%" in text
+
+    @pytest.mark.parametrize(
+        ("report", "words"),
+        [
+            (report_of(), "no row was timed on a device whose ceilings were measured"),
+            (report_of(matmul(300, 9.0, None)), "no row was timed on a device whose ceilings were measured"),
+            (report_of(matmul(300, 9.0, None), without_ceilings="not built; make"), "not built; make"),
+            (report_of(matmul(300, 9.0), ceilings=[]), "no row was timed on a device whose ceilings"),
+        ],
+        ids=["no rows", "a GPU", "not built", "no ceilings"],
+    )
+    def test_says_what_is_missing(self, report: Report, words: str) -> None:
+        for view in (picture.draw, picture.describe):
+            with pytest.raises(style.NothingToDraw, match=words):
+                view(report)
+
+
+def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
+    files = {kind: tmp_path / f"roofline.{kind}" for kind in ("json", "png", "svg")}
+    run = run_command(
+        *("roofline", "--backend", "numpy,cpp", "--shape", "matmul=64", "--shape", "vecadd=1000", "--budget", "3"),
+        *(word for kind, path in files.items() for word in (f"--{kind}", path)),
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "bound by" in run.stdout
+    assert re.search(r"numpy +cpu +lecture .*% +memory", run.stdout)
+    report = Report.read(files["json"])
+    assert len(rooflines(report)[0].points) == 4
+    assert json.loads(files["json"].read_text(encoding="utf-8"))["settings"]["command"].startswith(
+        "py-backends roofline"
+    )
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+    assert "numpy cpu lecture" in files["svg"].read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--kernel matmull", "did you mean 'matmul'?"),
+        ("--png /proc/picture.png", "/proc cannot be written to"),
+        ("--json same --svg same", "name one for each"),
+        ("--budget 0", "above 0"),
+        ("results.json", "unknown arguments: results.json"),
+    ],
+)
+def test_wrong_usage_ends_with_2(options: str, words: str) -> None:
+    run = run_command("roofline", *options.split())
+    assert (run.returncode, run.stdout) == (2, "")
+    assert words in run.stderr
+    assert len(run.stderr.splitlines()) == 1

@@ -1,0 +1,302 @@
+"""Scaling: laws fitted to made-up times with a known parallel part, what is asked for, and the table and picture."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run_command
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from py_backends import _discovery
+from py_backends._contract import WrongRequest
+from py_backends.harness import machine
+from py_backends.harness.compare import checked_settings, run
+from py_backends.harness.results import Duration, Report, Row, Seconds
+from py_backends.harness.runner import Prepared, Runner
+from py_backends.harness.scaling import STRONG, WEAK, Curve, curves, grown, request, thread_counts
+from py_backends.report.pictures import style
+from py_backends.report.pictures.scaling import describe, draw
+from py_backends.report.scaling import notes, print_scaling
+
+ROUNDS = 40
+BASE = (100_000,)
+Seconds_ = Callable[[int], float]
+
+
+def amdahl(p: float) -> Seconds_:
+    """Seconds of the same work on n threads."""
+    return lambda n: (1 - p) + p / n
+
+
+def gustafson(p: float) -> Seconds_:
+    """Seconds of n times the work on n threads, where one thread takes a second for its own."""
+    return lambda n: n / ((1 - p) + p * n)
+
+
+def rows(
+    backend: str,
+    seconds: Seconds_,
+    threads: Sequence[int] = (1, 2, 3, 4),
+    noise: float = 0.0,
+    seed: int = 0,
+    *,
+    weak: bool = False,
+    rounds: int = ROUNDS,
+) -> list[Row]:
+    """Rows of one backend, as a comparison makes them; each round is slow or quick as a whole, too."""
+    generator = np.random.default_rng(seed)
+    drift = np.exp(0.3 * generator.standard_normal(rounds))
+    made = []
+    for count in threads:
+        samples = seconds(count) * drift * np.exp(noise * generator.standard_normal(rounds))
+        row = Row("vecadd", backend, "cpu", "tuned", "float32", {"n": BASE[0] * (count if weak else 1)}, "ok")
+        row.threads, row.kernel_seconds = count, list(map(float, samples))
+        middle = float(np.median(samples))
+        row.seconds = Seconds(kernel=Duration(middle, None, None, middle, rounds))
+        made.append(row)
+    return made
+
+
+def report(*rows: Row) -> Report:
+    settings = {"seed": 1, "threads": 4}
+    return Report("2026-11-21T00:00:00+00:00", "0.1.0", {"cpu": "Made-up", "logical_cpus": 4}, settings, list(rows))
+
+
+def only(kind: str, *rows: Row) -> Curve:
+    (curve,) = [curve for curve in curves(report(*rows)) if curve.kind == kind]
+    return curve
+
+
+class TestLaws:
+    @pytest.mark.parametrize("p", [-0.2, 0.0, 0.5, 0.95, 0.999, 1.0, 1.02])
+    def test_amdahl_is_found_exactly_without_noise(self, p: float) -> None:
+        curve = only(STRONG, *rows("one", amdahl(p)))
+        assert curve.fit == pytest.approx((p, p, p), abs=1e-12)
+        assert [point.speedup for point in curve.points] == pytest.approx([point.predicted for point in curve.points])
+        assert curve.limit[0] == (pytest.approx(1 / (1 - p)) if p < 1 else None) or abs(p - 1) < 1e-9
+
+    @pytest.mark.parametrize("p", [0.0, 0.7, 1.0, 1.1])
+    def test_gustafson_is_found_exactly_without_noise(self, p: float) -> None:
+        curve = only(WEAK, *rows("one", gustafson(p), weak=True))
+        assert curve.fit == pytest.approx((p, p, p), abs=1e-12)
+        assert [point.speedup for point in curve.points] == pytest.approx([1 - p + p * n for n in (2, 3, 4)])
+
+    @pytest.mark.parametrize(("p", "threads"), [(0.97, (1, 2)), (0.6, (1, 2, 3, 4)), (0.97, (1, 2, 4, 8))])
+    def test_the_interval_has_p_in_it_about_95_times_of_100(self, p: float, threads: tuple[int, ...]) -> None:
+        fits = [only(STRONG, *rows("one", amdahl(p), threads, noise=0.03, seed=seed)).fit for seed in range(100)]
+        inside = sum(fit.low <= p <= fit.high for fit in fits if fit.low is not None and fit.high is not None)
+        assert 88 <= inside <= 99
+        assert np.mean([fit.p for fit in fits]) == pytest.approx(p, abs=0.005)
+
+    def test_the_interval_of_gustafson_has_p_in_it_about_95_times_of_100(self) -> None:
+        fits = [only(WEAK, *rows("one", gustafson(0.9), noise=0.03, seed=seed, weak=True)).fit for seed in range(100)]
+        inside = sum(fit.low <= 0.9 <= fit.high for fit in fits if fit.low is not None and fit.high is not None)
+        assert 88 <= inside < 100
+
+    def test_the_lecture_s_examples(self) -> None:
+        """60% parallel on 4 processors gives 1.82; 95% on 32,768 about 20."""
+        curve = only(STRONG, *rows("one", amdahl(0.6)))
+        assert curve.points[-1].speedup == pytest.approx(1.82, abs=0.005)
+        assert only(STRONG, *rows("one", amdahl(0.95))).predicted(32_768) == pytest.approx(20, abs=0.02)
+
+    def test_few_rounds_give_no_interval(self) -> None:
+        curve = only(STRONG, *rows("one", amdahl(0.9), rounds=5))
+        assert (curve.fit.low, curve.fit.high, curve.limit[1:]) == (None, None, (None, None))
+        assert curve.fit.p == pytest.approx(0.9)
+
+    def test_a_backend_that_obeys_no_such_law_is_told(self) -> None:
+        seconds = {1: 1.0, 2: 0.5, 3: 0.34, 4: 0.6}
+        curve = only(STRONG, *rows("one", seconds.__getitem__, noise=0.01))
+        assert {point.threads for point in curve.missed} >= {4}
+        assert "one cpu: the law misses" in " ".join(notes([curve]))
+        assert "tests" not in " ".join(notes([curve]))
+
+
+class TestRows:
+    def test_rounds_that_one_of_them_lacks_do_not_count(self) -> None:
+        one, two = rows("one", amdahl(0.8), (1, 2))
+        one.kernel_seconds[3] = None
+        two.kernel_seconds[5] = None
+        two.kernel_seconds = two.kernel_seconds[:20]
+        assert only(STRONG, one, two).fit.p == pytest.approx(0.8)
+        two.kernel_seconds = [None] * 5
+        assert curves(report(one, two)) == []
+
+    def test_strong_scaling_is_of_one_shape(self) -> None:
+        one, two, three = rows("one", amdahl(0.8), (1, 2, 3))
+        two.requested, two.shape = two.shape, {"n": 50_000}
+        assert [point.threads for point in only(STRONG, one, two, three).points] == [3]
+
+    def test_both_may_be_shortened_alike(self) -> None:
+        one, two = rows("one", amdahl(0.8), (1, 2))
+        for row in (one, two):
+            row.requested, row.shape = row.shape, {"n": 50_000}
+        curve = only(STRONG, one, two)
+        assert curve.fit.p == pytest.approx(0.8)
+        assert "* at 50000, for the budget: one cpu" in list(notes([curve]))
+
+    def test_weak_scaling_is_of_work_that_grows(self) -> None:
+        grows, same = rows("one", gustafson(0.9), weak=True), rows("one", amdahl(0.5), (1, 2))
+        found = curves(report(*grows, same[1]))
+        assert [(curve.kind, len(curve.points)) for curve in found] == [(STRONG, 1), (WEAK, 3)]
+
+    def test_what_was_not_timed_is_left_out(self) -> None:
+        one, two, three = rows("one", amdahl(0.8), (1, 2, 3))
+        two.status = "mismatch"
+        three.kernel_seconds = []
+        assert curves(report(one, two, three)) == []
+
+    def test_the_rows_of_a_comparison_on_one_number_of_threads_show_nothing(self) -> None:
+        (four,) = rows("one", amdahl(0.8), (4,))
+        with pytest.raises(style.NothingToDraw, match="on one thread and on more"):
+            draw(report(four))
+
+
+class TestRequests:
+    @pytest.mark.parametrize(
+        ("most", "counts"),
+        [(2, [1, 2]), (8, [1, 2, 3, 4, 5, 6, 7, 8]), (9, [1, 2, 4, 8, 9]), (64, [1, 2, 4, 8, 16, 32, 64])],
+    )
+    def test_numbers_of_threads(self, most: int, counts: list[int]) -> None:
+        assert thread_counts(most) == counts
+
+    @pytest.mark.parametrize("times", [1, 2, 3, 7, 64])
+    @pytest.mark.parametrize("sizes", [(521, 509, 499), (1024, 1024, 1024), (64, 2000, 33)])
+    def test_work_grows_with_the_threads(self, sizes: tuple[int, ...], times: int) -> None:
+        problem = _discovery.problem("matmul")
+        shape = grown(problem, sizes, times)
+        assert problem.work(shape) / problem.work(sizes) == pytest.approx(times, rel=0.02)
+        assert max(a / b for a, b in zip(shape, sizes, strict=True)) < 1.05 * times ** (1 / 3) + 0.02
+        assert grown(_discovery.problem("vecadd"), (1001,), times) == (1001 * times,)
+
+    def test_each_shape_is_asked_for_on_the_threads_that_it_is_for(self) -> None:
+        asked = request([1, 2, 3], ["vecadd"], {"vecadd": [(100,)]}, dtypes=("float32",))
+        assert asked.shapes == {"vecadd": [(100,), (200,), (300,)]}
+        row = rows("one", amdahl(1))[0]
+        wanted = [
+            (n, t) for n in (100, 200, 300) for t in (1, 2, 3) if asked.wanted(replace(row, shape={"n": n}, threads=t))
+        ]
+        assert wanted == [(100, 1), (100, 2), (100, 3), (200, 2), (300, 3)]
+
+    def test_of_several_targets_for_one_device_the_first_is_taken(self) -> None:
+        row = replace(rows("one", amdahl(1))[0], shape={"n": 100}, threads=1, device="the CPU")
+        asked = request([1, 2], ["vecadd"], {"vecadd": [(100,)]})
+        taken = [asked.wanted(replace(row, target=target)) for target in ("best", "other", "best")]
+        assert taken == [True, False, True]
+        assert asked.wanted(replace(row, target="third", device="another"))
+        every = request([1, 2], ["vecadd"], {"vecadd": [(100,)]}, every_target=True)
+        assert all(every.wanted(replace(row, target=target)) for target in ("best", "other"))
+
+    def test_no_work_cannot_be_shared(self) -> None:
+        with pytest.raises(WrongRequest, match="no work"):
+            request([1, 2], ["vecadd"], {"vecadd": [(0,)]})
+
+
+def printed(report: Report, width: int = 120) -> str:
+    text = io.StringIO()
+    print_scaling(report, Console(file=text, width=width))
+    return " ".join(text.getvalue().split())
+
+
+class TestShown:
+    def whole(self, threads: Sequence[int] = (1, 2, 3, 4)) -> Report:
+        return report(
+            *rows("good", amdahl(0.97), threads, noise=0.01),
+            *rows("good", gustafson(0.97), threads, noise=0.01, weak=True)[1:],
+            *rows("alone", amdahl(0.0), threads, noise=0.01),
+            *rows("superlinear", amdahl(1.05), threads, noise=0.01),
+        )
+
+    def test_the_table_says_p_and_the_limit(self) -> None:
+        text = printed(self.whole())
+        assert "vecadd float32 100000 strong: the same work on more threads" in text
+        assert "Amdahl: speed-up = 1 / ((1 - p) + p / n)" in text
+        assert "Gustafson: scaled speed-up" in text
+        assert "0.97" in text
+        assert "none (p above 1)" in text
+        assert "the law does not describe superlinear cpu" in text
+        assert "no part of it is parallel, as far as can be seen: alone cpu" in text
+        assert "cannot test" not in text
+
+    def test_two_points_cannot_test_the_law(self) -> None:
+        text = printed(self.whole((1, 2)))
+        assert "two points, one thread and 2, determine p: they cannot test Amdahl's law" in text
+        assert "every point lies where the law says" not in text
+
+    @pytest.mark.parametrize("width", [40, 80])
+    def test_a_narrow_terminal_keeps_backend_and_p(self, width: int) -> None:
+        text = printed(self.whole(), width)
+        assert "p (95% interval)" in text
+        assert "superlinear" in text
+
+    def test_the_picture_has_its_labels(self) -> None:
+        text = style.svg(draw(self.whole()))
+        for label in ("threads", "speed-up over one thread", "scaled speed-up over one thread", "good cpu: 3.6"):
+            assert label in text
+        assert "predicted, not measured" in text
+        assert "good cpu" in describe(self.whole())
+
+    def test_a_picture_of_weak_scaling_alone(self) -> None:
+        figure: Figure = draw(report(*rows("good", gustafson(0.9), weak=True)))
+        assert "scaled speed-up" in style.svg(figure)
+
+
+@pytest.mark.numpy
+@pytest.mark.parametrize(
+    ("prepared", "reason"),
+    [
+        (Prepared(0.0, "a note", on_cpu=False), "it does not run on the CPU, whose threads are counted"),
+        (Prepared(0.0, "its driver cannot use 1 of its 2 threads", obeys_threads=False), "its driver cannot use 1"),
+        (Prepared(0.0, None, obeys_threads=False), "does not obey"),
+    ],
+)
+def test_what_does_not_run_on_that_many_cpus_is_skipped_and_says_so(
+    prepared: Prepared, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Runner, "prepare", lambda *_: prepared)
+    asked = request([1, 2], ["vecadd"], {"vecadd": [(100,)]}, backends=["numpy"], dtypes=("float32",))
+    found = run(asked, checked_settings(asked, budget=2))
+    assert [(row.threads, row.status) for row in found.rows] == [(1, "skipped"), (2, "skipped"), (2, "skipped")]
+    assert all(reason in (row.reason or "") for row in found.rows)
+
+
+def test_wrong_usage() -> None:
+    for arguments, words in [
+        (["--threads", "1"], "--threads 2 or more"),
+        (["--threads", str(machine.cpus() + 1)], f"there are {machine.cpus()}"),
+        (["--kernel", "matmull"], "did you mean 'matmul'"),
+        (["--shape", "matmul=0"], "no work"),
+        (["--shape", "vecadd=5"], "not among the kernels"),
+    ]:
+        refused = run_command("scaling", *arguments)
+        assert refused.returncode == 2
+        assert words in refused.stderr
+        assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.numpy
+@pytest.mark.openmp
+@pytest.mark.skipif(machine.cpus() < 2, reason="scaling takes 2 CPUs")
+def test_a_real_run(tmp_path: Path) -> None:
+    files = [tmp_path / f"scaling.{kind}" for kind in ("json", "png", "svg")]
+    options = [option for file in files for option in (f"--{file.suffix[1:]}", file)]
+    asked = ("--backend", "numpy,openmp", "--threads", "2", "--shape", "matmul=128", "--budget", "4")
+    ended = run_command("scaling", *asked, *options)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "they cannot test Amdahl's law" in " ".join(ended.stdout.split())
+    found = curves(Report.read(files[0]))
+    assert {(curve.row.backend, curve.kind) for curve in found} == {
+        (backend, kind) for backend in ("numpy", "openmp") for kind in (STRONG, WEAK)
+    }
+    assert all(math.isfinite(curve.fit.p) for curve in found)
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+    assert "speed-up over one thread" in files[2].read_text(encoding="utf-8")
+    resumed = run_command("compare", "--resume", files[0])
+    assert resumed.returncode == 2

@@ -1,0 +1,312 @@
+"""Sweeps over sizes: made-up reports with known crossovers, what is asked for, and the tables and the picture."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run_command
+from rich.console import Console
+
+from py_backends import _discovery
+from py_backends._contract import Target, WrongRequest
+from py_backends.harness import sweep as sweeping
+from py_backends.harness.plan import PlannedRow, only_timed
+from py_backends.harness.results import Control, Duration, Report, Row, Seconds, Speedup
+from py_backends.harness.sizing import LONGER_BUDGET
+from py_backends.harness.sweep import KERNEL, WHOLE, Crossover, Sweep, request, size_of, sizes_between, sweeps
+from py_backends.report.pictures import style
+from py_backends.report.pictures.sweep import describe, draw
+from py_backends.report.sweep import TIME, crossover, print_sweeps, size
+
+SIZES = (64, 128, 256, 512)
+ROUNDS = 30
+FASTER, SAME, SLOWER, UNCLEAR = "faster", "same", "slower", "unclear"
+
+
+def row(backend: str, at: int, verdict: str | None = SAME, whole: float = 1.0) -> Row:
+    """A row of vecadd whose kernel takes a second, and whose whole calls take so many, give or take."""
+    noise = np.exp(0.002 * np.random.default_rng(at).standard_normal(ROUNDS) * (backend != "numpy"))
+    made = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": at}, "ok", threads=2)
+    made.kernel_seconds = [1.0] * ROUNDS
+    made.end_to_end_seconds = list(map(float, whole * noise))
+    made.seconds = Seconds(kernel=duration(1.0), end_to_end=duration(whole))
+    if verdict:
+        made.versus = Speedup("numpy", 1.0, 1.0, 1.0, True, verdict, ROUNDS, True)
+    return made
+
+
+def duration(seconds: float) -> Duration:
+    return Duration(seconds, seconds, seconds, seconds, ROUNDS)
+
+
+def control(at: int) -> Control:
+    same = Speedup("numpy", 1.0, 1.0, 1.0, True, SAME, ROUNDS, True)
+    return Control("vecadd", "float32", {"n": at}, 0.01, same, same)
+
+
+def report(*rows: Row, caches: Mapping[str, int] | None = None) -> Report:
+    machine = {"cpu": "Made-up", "cache_bytes": {"L1": 12 * 100, "L2": 12 * 300, "L3": 12 * 10_000}}
+    if caches is not None:
+        machine["cache_bytes"] = dict(caches)
+    sizes = {each.shape["n"] for each in rows}
+    controls = [control(at) for at in sizes]
+    return Report("2026-11-21T00:00:00+00:00", "0.1.0", machine, {"seed": 1}, list(rows), control=controls)
+
+
+def swept(verdicts: Sequence[str | None], wholes: Sequence[float] = (2.0, 0.5, 0.5, 0.5)) -> Sweep:
+    """One backend beside the baseline, with these verdicts and seconds of whole calls."""
+    rows = [row("numpy", at) for at in SIZES]
+    rows += [row("other", at, verdict, whole) for at, verdict, whole in zip(SIZES, verdicts, wholes, strict=True)]
+    (found,) = sweeps(report(*rows))
+    return found
+
+
+class TestCrossovers:
+    @pytest.mark.parametrize(
+        ("verdicts", "found", "words"),
+        [
+            ([SLOWER, SAME, FASTER, FASTER], Crossover(256, 128, 512), "from 256, not at 128"),
+            ([FASTER] * 4, Crossover(64, None, 512), "from 64, the smallest"),
+            ([SLOWER] * 4, Crossover(None, 512, 512), "not up to 512"),
+            ([FASTER, FASTER, SLOWER, FASTER], Crossover(512, 256, 512), "from 512, not at 256"),
+            ([FASTER, FASTER, FASTER, UNCLEAR], Crossover(None, 512, 512, unclear=True), "unclear at 512"),
+            ([SLOWER, UNCLEAR, FASTER, FASTER], Crossover(256, 128, 512, unclear=True), "from 256, unclear at 128"),
+            ([SLOWER, None, FASTER, None], Crossover(256, 64, 256), "from 256, not at 64"),
+            ([None] * 4, None, "not compared"),
+        ],
+    )
+    def test_of_the_kernel_alone(self, verdicts: list[str | None], found: Crossover | None, words: str) -> None:
+        other = swept(verdicts).lines[1]
+        assert other.crossover(KERNEL) == found
+        assert crossover(other.crossover(KERNEL)) == words
+
+    @pytest.mark.parametrize(
+        ("wholes", "found"),
+        [
+            ((2.0, 2.0, 0.5, 0.5), Crossover(256, 128, 512)),
+            ((0.5, 0.5, 0.5, 0.5), Crossover(64, None, 512)),
+            ((0.5, 0.5, 0.5, 1.0), Crossover(None, 512, 512)),
+            ((0.5, 1.004, 0.5, 0.9), Crossover(256, 128, 512)),
+        ],
+    )
+    def test_of_whole_calls_by_their_own_rounds(self, wholes: tuple[float, ...], found: Crossover) -> None:
+        other = swept([SLOWER] * 4, wholes).lines[1]
+        assert other.crossover(WHOLE) == found
+        assert other.crossover(KERNEL) == Crossover(None, 512, 512)
+
+    def test_the_baseline_beats_itself_nowhere(self) -> None:
+        found = swept([FASTER] * 4)
+        assert (found.baseline, found.lines[0].is_baseline) == ("numpy", True)
+        assert found.lines[0].crossover(KERNEL) is None
+
+    def test_without_a_baseline_nothing_is_compared(self) -> None:
+        (found,) = sweeps(report(*(row("other", at, None) for at in SIZES)))
+        assert found.baseline is None
+        assert found.lines[0].crossover(WHOLE) is None
+
+    def test_rows_of_files_without_whole_calls_by_round(self) -> None:
+        rows = [row(name, at) for name in ("numpy", "other") for at in SIZES]
+        for each in rows:
+            each.end_to_end_seconds = []
+        (found,) = sweeps(report(*rows))
+        assert found.lines[1].crossover(WHOLE) is None
+        assert found.lines[1].crossover(KERNEL) is not None
+
+
+class TestPoints:
+    def test_rates_are_of_the_kernel_and_of_the_whole(self) -> None:
+        point = swept([SAME] * 4).lines[1].points[0]
+        assert point.rate(KERNEL) == pytest.approx(64 * 12 / 1e9)
+        assert point.rate(WHOLE) == pytest.approx(64 * 12 / 2 / 1e9)
+
+    def test_a_shortened_row_is_no_point(self) -> None:
+        rows = [row("numpy", at) for at in SIZES]
+        rows[3].requested = {"n": 4096}
+        (found,) = sweeps(report(*rows))
+        assert found.sizes == [64, 128, 256]
+
+    def test_what_failed_and_oblong_shapes_are_no_points(self) -> None:
+        rows = [row("numpy", at) for at in SIZES]
+        rows[0].status = "mismatch"
+        oblong = replace(rows[1], kernel="matmul", shape={"m": 2, "n": 3, "k": 4})
+        (found,) = sweeps(report(*rows, *[oblong] * 5))
+        assert (found.asked.kernel, found.sizes) == ("vecadd", [128, 256, 512])
+
+    def test_two_sizes_are_no_sweep(self) -> None:
+        with pytest.raises(style.NothingToDraw, match="three sizes"):
+            draw(report(row("numpy", 64), row("numpy", 128)))
+
+    def test_other_threads_make_another_sweep(self) -> None:
+        one = [replace(row("numpy", at), threads=1) for at in SIZES]
+        found = sweeps(report(*one, *(row("numpy", at) for at in SIZES)))
+        assert [each.asked.threads for each in found] == [1, 2]
+
+    def test_caches_stand_where_all_arrays_fill_them(self) -> None:
+        assert swept([SAME] * 4).caches == {"L1": 100, "L2": 300, "L3": 10_000}
+        assert size_of(_discovery.problem("matmul"), "float64", 3 * 8 * 10**2) == 10
+        assert size_of(_discovery.problem("matmul"), "float64", 3 * 8 * 10**2 - 1) == 9
+
+
+class TestRequests:
+    @pytest.mark.parametrize(
+        ("first", "last", "sizes"),
+        [
+            (64, 64, [64]),
+            (64, 127, [64]),
+            (64, 512, [64, 128, 256, 512]),
+            (100, 450, [100, 200, 400]),
+            (2**6, 2**17, [2**power for power in range(6, 18)]),
+            (2**6, 2**18, [2**power for power in range(6, 19, 2)]),
+            (2**6, 2**29, [2**power for power in range(6, 30, 3)]),
+        ],
+    )
+    def test_sizes(self, first: int, last: int, sizes: list[int]) -> None:
+        assert sizes_between(first, last) == sizes
+
+    def test_no_size_at_all(self) -> None:
+        with pytest.raises(WrongRequest, match="no size from 64 to 32"):
+            sizes_between(64, 32)
+
+    def test_the_largest_size_fits_into_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        problem = _discovery.problem("matmul")
+        monkeypatch.setattr(sweeping.machine, "free_memory", lambda: 12 * 6 * 2 * 1024**2)
+        assert sweeping.largest_size(problem, "float32") == 1024
+        assert sweeping.largest_size(problem, "float64") == 512
+
+    def test_all_dimensions_have_the_size_and_keep_it(self) -> None:
+        asked = request(["matmul"], {"matmul": [8, 16]}, dtypes=("float32",))
+        assert asked.shapes == {"matmul": [(8, 8, 8), (16, 16, 16)]}
+        assert not asked.shorten
+
+    def test_emulated_rows_are_skipped_and_say_so(self) -> None:
+        text = next(iter(_discovery.kernel_texts("vecadd", "numpy").values()))
+        planned = [
+            PlannedRow(
+                replace(row("one", 64), status="skipped"), text.problem, (64,), Target("cpu", emulated=emulated), text
+            )
+            for emulated in (False, True)
+        ]
+        assert only_timed(planned) == planned[:1]
+        assert planned[0].row.reason is None
+        assert (planned[1].row.reason or "").startswith("emulated")
+
+
+def whole() -> Report:
+    rows = [row("numpy", at, SAME) for at in SIZES]
+    rows += [row("quick", at, FASTER if at > 128 else SLOWER, 0.5 if at > 256 else 3.0) for at in SIZES]
+    return report(*rows)
+
+
+def printed(width: int = 120, figure: str = "rate") -> str:
+    text = io.StringIO()
+    print_sweeps(whole(), Console(file=text, width=width), figure)
+    return text.getvalue()
+
+
+class TestShown:
+    def test_tables_of_both_measures_and_crossovers(self) -> None:
+        text = " ".join(printed().split())
+        assert "vecadd float32 2 threads kernel alone GB/s by size" in text
+        assert "vecadd float32 2 threads whole calls, upload and download counted" in text
+        assert "quick cpu lecture from 256, not at 128 from 512, not at 256" in text
+        assert "1.00 s" not in text
+
+    def test_what_takes_too_long_is_one_line_for_many_sizes(self) -> None:
+        long = [replace(row("slow", at), status="skipped", fix=LONGER_BUDGET, reason="long") for at in (512, 2**20)]
+        text = io.StringIO()
+        print_sweeps(report(*whole().rows, *long), Console(file=text, width=120))
+        assert "512, 2²⁰: slow cpu" in text.getvalue()
+        assert "Not run" not in text.getvalue()
+
+    def test_times_instead_of_rates(self) -> None:
+        text = printed(figure=TIME)
+        assert "time by size" in text
+        assert "1.00 s" in text
+
+    def test_a_narrow_terminal_keeps_the_first_and_the_last_size(self) -> None:
+        lines = [line.split() for line in printed(width=34).splitlines()]
+        header = next(line for line in lines if line[:1] == ["backend"])
+        assert (header[-1], "64" in header) == ("512", True)
+        assert "128" not in header
+
+    def test_sizes_are_written_as_people_do(self) -> None:
+        assert [size(each) for each in (64, 1000, 8192, 16_384, 2**20, 2**20 + 1)] == [
+            "64", "1000", "8192", "2¹⁴", "2²⁰", "1048577",
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize("figure", ["rate", "time"])
+    def test_the_picture_has_its_labels(self, figure: str) -> None:
+        text = style.svg(draw(whole(), figure))
+        for label in ("kernel alone", "upload and download counted", "size: elements of a vector", "quick cpu"):
+            assert label in text
+        assert "from here on faster than numpy" in text
+        assert ("GB/s" if figure == "rate" else "time of one run") in text
+
+    def test_caches_among_the_sizes_are_marked(self) -> None:
+        text = style.svg(draw(whole()))
+        assert ("L1" in text, "L2" in text, "L3" in text) == (True, True, False)
+        assert "L1" not in style.svg(draw(replace(whole(), machine={})))
+
+    def test_a_line_far_below_the_others_is_told_in_the_legend(self) -> None:
+        slow = [row("slow", at, SLOWER) for at in SIZES]
+        for each in slow:
+            each.seconds = Seconds(kernel=duration(2000.0), end_to_end=duration(2000.0))
+        text = style.svg(draw(report(*whole().rows, *slow)))
+        assert "slow cpu: below, " in text
+        assert "quick cpu: below" not in text
+        assert "below, " not in style.svg(draw(report(*whole().rows, *slow), "time"))
+
+    def test_the_picture_in_words(self) -> None:
+        assert "quick cpu: kernel from 256, not at 128; whole from 512, not at 256" in describe(whole())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--sizes", "64,0"], "from 1 to"),
+        (["--sizes", "64,,128"], "single commas"),
+        (["--sizes", "64", "--to", "128"], "leave out --from and --to"),
+        (["--from", "128", "--to", "64"], "no size from 128 to 64"),
+        (["--dtype", "flot32"], "unknown dtype"),
+        (["--kernel", "matmull"], "did you mean 'matmul'"),
+        (["--values", "speed"], "--values"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], words: str) -> None:
+    run = run_command("sweep", *arguments)
+    assert run.returncode == 2
+    assert words in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.numpy
+@pytest.mark.openmp
+def test_a_real_run(tmp_path: Path) -> None:
+    files = [tmp_path / f"sweep.{kind}" for kind in ("json", "png", "svg")]
+    options = [option for file in files for option in (f"--{file.suffix[1:]}", file)]
+    asked = ("--kernel", "vecadd", "--backend", "numpy,openmp", "--from", "64", "--to", "1024", "--budget", "4")
+    run = run_command("sweep", *asked, *options)
+    assert run.returncode == 0, run.stdout + run.stderr
+    (found,) = sweeps(Report.read(files[0]))
+    assert found.sizes == [64, 128, 256, 512, 1024]
+    assert [line.backend for line in found.lines] == ["numpy", "openmp"]
+    assert all(len(point.row.end_to_end_seconds) == len(point.row.kernel_seconds) for point in found.lines[1].points)
+    assert "faster than numpy" in run.stdout
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+    assert "GB/s" in files[2].read_text(encoding="utf-8")
+
+
+@pytest.mark.python
+def test_what_takes_too_long_is_skipped_and_not_shortened(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.json"
+    run = run_command("sweep", "--backend", "python", "--sizes", "8,16,32,4096", "--budget", "3", "--json", path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    *small, large = Report.read(path).rows
+    assert {each.status for each in small} == {"ok"}
+    assert (large.status, large.shape["n"], large.requested) == ("skipped", 4096, None)
+    assert "too long for the budget" in (large.reason or "")

@@ -1,0 +1,230 @@
+"""The timeline: phases of made-up rows, in a table, as a picture and in words; and once through the command line."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import run_command
+from rich.console import Console
+
+from py_backends.harness.results import Duration, Report, Row, Seconds
+from py_backends.harness.timeline import LAUNCH, PHASES, timelines
+from py_backends.report.pictures import style
+from py_backends.report.pictures import timeline as picture
+from py_backends.report.timeline import HEADER, cells, print_timeline
+
+N = {"n": 1000}
+
+
+def duration(seconds: float) -> Duration:
+    return Duration(seconds, 0.99 * seconds, 1.01 * seconds, 0.98 * seconds, 30)
+
+
+OFFLOADED = Seconds(
+    prepare=2.0,
+    upload=3e-3,
+    download=1e-3,
+    kernel=duration(4e-3),
+    end_to_end=duration(9.5e-3),
+    first_launch=2.5,
+    clock=duration(5e-3),
+    release=1e-3,
+)
+IN_PLACE = Seconds(prepare=1e-5, upload=0.0, download=0.0, kernel=duration(2e-3), end_to_end=duration(2.1e-3))
+
+
+def row(backend: str, seconds: Seconds | None = OFFLOADED, **others: Any) -> Row:
+    made = Row("vecadd", backend, "cpu", "tuned", "float32", N, "ok", seconds=seconds, threads=2)
+    return replace(made, **others)
+
+
+def report(*rows: Row) -> Report:
+    return Report("2026-11-21T00:00:00+00:00", "0.1.0", {"cpu": "Made-up"}, {"seed": 1}, list(rows))
+
+
+def printed(report: Report, width: int = 120) -> str:
+    out = io.StringIO()
+    print_timeline(report, Console(file=out, width=width, no_color=True))
+    return out.getvalue()
+
+
+class TestPhases:
+    def test_add_up_and_say_what_is_not_the_kernel(self) -> None:
+        ((call,),) = [each.calls for each in timelines(report(row("opencl")))]
+        assert list(call.phases) == list(PHASES)
+        assert call.phases[LAUNCH] == pytest.approx(1e-3), "by the clock, without what the events say"
+        assert call.total == pytest.approx(10e-3)
+        assert call.outside == pytest.approx(0.6)
+        assert call.once == {"prepare": 2.0, "first launch": 2.5}
+
+    def test_that_were_not_measured_are_not_there(self) -> None:
+        ((call,),) = [each.calls for each in timelines(report(row("openmp", IN_PLACE)))]
+        assert list(call.phases) == ["upload", "kernel", "download"]
+        assert call.once == {"prepare": 1e-5}
+        assert call.outside == 0
+
+    def test_a_clock_below_the_events_costs_nothing(self) -> None:
+        seconds = replace(OFFLOADED, clock=duration(3.9e-3))
+        ((call,),) = [each.calls for each in timelines(report(row("opencl", seconds)))]
+        assert call.phases[LAUNCH] == 0
+
+    def test_of_a_kernel_in_no_time_have_no_share(self) -> None:
+        nothing = replace(IN_PLACE, kernel=duration(0.0))
+        ((call,),) = [each.calls for each in timelines(report(row("openmp", nothing)))]
+        assert (call.total, call.outside) == (0, 0)
+
+
+class TestTimelines:
+    def test_have_the_quickest_first_and_smaller_shapes_last(self) -> None:
+        small = row("python", IN_PLACE, shape={"n": 10}, requested=N)
+        (each,) = timelines(report(small, row("opencl"), row("openmp", IN_PLACE)))
+        assert [call.row.backend for call in each.calls] == ["openmp", "opencl", "python"]
+        assert [call.shortened for call in each.calls] == [False, False, True]
+
+    def test_are_one_for_each_thing_that_was_asked_for(self) -> None:
+        rows = [row("numpy"), row("numpy", threads=1), row("numpy", dtype="float64"), row("numpy", shape={"n": 7})]
+        asked = [each.asked for each in timelines(report(*rows))]
+        assert [(each.dtype, each.sizes, each.threads) for each in asked] == [
+            ("float32", (1000,), 2),
+            ("float32", (1000,), 1),
+            ("float64", (1000,), 2),
+            ("float32", (7,), 2),
+        ]
+
+    def test_leave_out_what_has_no_time(self) -> None:
+        without = [row("cuda", status="emulated"), row("avx", None), row("sycl", Seconds(prepare=1.0))]
+        assert timelines(report(*without)) == []
+
+
+class TestTable:
+    def test_has_every_phase_in_its_unit(self) -> None:
+        ((call,),) = [each.calls for each in timelines(report(row("opencl")))]
+        said = dict(zip(HEADER, cells(call), strict=True))
+        assert said == {
+            "backend": "opencl", "target": "cpu", "variant": "tuned", "upload": "3.00 ms", "launch": "1.00 ms",
+            "kernel": "4.00 ms", "download": "1.00 ms", "release": "1.00 ms", "end to end": "9.50 ms",
+            "not kernel": "60%", "prepare": "2.00 s", "first launch": "2.50 s",
+        }  # fmt: skip
+
+    def test_marks_smaller_shapes(self) -> None:
+        text = printed(report(row("opencl"), row("python", IN_PLACE, shape={"n": 10}, requested=N)))
+        assert "*2.00 ms" in text
+        assert "* at 10: python cpu" in text
+
+    def test_keeps_what_matters_on_a_narrow_terminal(self) -> None:
+        text = printed(report(row("opencl")), width=60)
+        header = next(line for line in text.splitlines() if line.startswith("  backend"))
+        assert [word in header for word in ("backend", "kernel", "end to end", "not kernel")] == [True] * 4
+        assert "first launch" not in header
+        assert max(map(len, text.splitlines())) <= 60
+
+    def test_says_what_was_not_run(self) -> None:
+        text = printed(
+            report(row("opencl"), row("cuda", None, status="unavailable", reason="no driver", fix="buy one"))
+        )
+        assert "Not run" in text
+        assert "no driver" in text
+        assert "buy one" in text
+        assert "1 row ran, and is right." in text
+
+
+class TestPicture:
+    def test_bars_are_the_phases_one_after_the_other(self) -> None:
+        figure = picture.draw(report(row("opencl"), row("openmp", IN_PLACE)))
+        bars = [(round(bar.get_x(), 6), round(bar.get_width(), 6)) for bar in figure.axes[0].patches]
+        opencl = [(0, 3), (3, 1), (4, 4), (8, 1), (9, 1)]
+        assert bars == [(0, 0), (0, 2), (2, 0), *opencl], "in ms, the quickest above"
+        assert figure.axes[0].get_xlabel() == "time of one call in ms"
+        assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["openmp cpu", "opencl cpu"]
+
+    def test_what_comes_once_stands_apart_on_a_scale_of_decades(self) -> None:
+        figure = picture.draw(report(row("opencl"), row("openmp", IN_PLACE)))
+        once = figure.axes[1]
+        assert once.get_xscale() == "log"
+        assert {line.get_label(): list(line.get_xdata()) for line in once.lines} == {
+            "prepare (once)": [1e-5, 2.0],
+            "first launch (once)": [2.5],
+        }
+
+    def test_a_bar_that_would_dwarf_the_others_is_cut_and_says_so(self) -> None:
+        slow = replace(IN_PLACE, kernel=duration(5.0))
+        figure = picture.draw(report(row("opencl"), row("openmp", IN_PLACE), row("python", slow)))
+        axes = figure.axes[0]
+        assert max(bar.get_x() + bar.get_width() for bar in axes.patches) == pytest.approx(axes.get_xlim()[1])
+        assert axes.get_xlim()[1] < 12
+        assert "goes on to 5.00 s →" in [text.get_text() for text in axes.texts]
+
+    def test_of_many_shapes_has_the_largest(self) -> None:
+        figure = picture.draw(report(*(row("opencl", shape={"n": 10**power}) for power in range(1, 9))))
+        titles = [axes.get_title(loc="left") for axes in figure.axes]
+        assert [title for title in titles if title] == ["vecadd  float32  100000000  2 threads"]
+
+    def test_variants_of_one_backend_are_told_apart(self) -> None:
+        figure = picture.draw(report(row("opencl"), row("opencl", variant="lecture"), row("sycl")))
+        names = {label.get_text() for label in figure.axes[0].get_yticklabels()}
+        assert names == {"opencl cpu tuned", "opencl cpu lecture", "sycl cpu"}
+
+    def test_nothing_reaches_beyond_its_edges(self, tmp_path: Path) -> None:
+        figure = picture.draw(report(row("opencl"), row("openmp", IN_PLACE)))
+        style.save(figure, tmp_path / "timeline.png")
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == [
+            *("upload", "launch and wait", "kernel", "download", "release", "prepare (once)", "first launch (once)")
+        ]
+        around = figure.get_tightbbox()
+        width, height = figure.get_size_inches()
+        assert around.x0 >= 0
+        assert around.y0 >= 0
+        assert around.x1 <= width
+        assert around.y1 <= height
+
+    def test_is_said_in_words(self) -> None:
+        words = picture.describe(report(row("opencl"), row("openmp", IN_PLACE)))
+        assert "vecadd  float32  1000  2 threads" in words
+        assert "opencl cpu tuned takes 10.0 ms, 60% of it outside the kernel" in words
+
+    def test_can_be_of_kernels_in_no_time(self) -> None:
+        nothing = Seconds(upload=0.0, download=0.0, kernel=duration(0.0), end_to_end=duration(0.0))
+        assert "0 ns" in style.svg(picture.draw(report(row("numpy", nothing))))
+
+    def test_says_that_there_is_nothing_to_draw(self) -> None:
+        with pytest.raises(style.NothingToDraw, match="no row was timed"):
+            picture.draw(report(row("cuda", None, status="unavailable")))
+
+
+@pytest.mark.numpy
+def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
+    files = {kind: tmp_path / f"timeline.{kind}" for kind in ("json", "png", "svg")}
+    run = run_command(
+        *("timeline", "--kernel", "vecadd", "--backend", "numpy,python", "--shape", "vecadd=509", "--budget", "2"),
+        *(word for kind, path in files.items() for word in (f"--{kind}", path)),
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert [line.split()[:2] for line in run.stdout.splitlines() if line.startswith("  ")] == [
+        ["backend", "target"], ["numpy", "cpu"], ["python", "cpu"],
+    ]  # fmt: skip
+    assert {row["status"] for row in json.loads(files["json"].read_text())["rows"]} == {"ok"}
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+    assert "time of one call in" in files["svg"].read_text()
+
+
+def test_where_nothing_was_timed_there_is_no_picture(tmp_path: Path) -> None:
+    """Nothing fits a budget of no time: the table is printed, and one line says why there is no picture."""
+    run = run_command(
+        *("timeline", "--kernel", "vecadd", "--backend", "numpy", "--shape", "vecadd=1", "--budget", "0.0000001"),
+        *("--png", tmp_path / "timeline.png"),
+    )
+    assert run.returncode == 1
+    assert run.stderr == "py-backends: no picture: no row was timed, so there are no phases to show\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_files_of_one_name_are_wrong_usage(tmp_path: Path) -> None:
+    run = run_command("timeline", "--png", tmp_path / "a", "--svg", tmp_path / "a")
+    assert run.returncode == 2
+    assert "--json, --png and --svg name one file: name one for each" in run.stderr
