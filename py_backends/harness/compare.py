@@ -268,8 +268,6 @@ class Comparison:
         return runner, runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
 
     def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
-        text, dtype = planned.text, planned.dtype
-        assert text is not None  # only rows with a text are waiting
         runner, prepared = self._prepare(planned)
         if self._obeying and not (prepared.on_cpu and prepared.obeys_threads):
             reason = "it does not run on the CPU, whose threads are counted" if not prepared.on_cpu else prepared.note
