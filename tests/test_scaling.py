@@ -111,6 +111,13 @@ class TestLaws:
         assert (curve.fit.low, curve.fit.high, curve.limit[1:]) == (None, None, (None, None))
         assert curve.fit.p == pytest.approx(0.9)
 
+    def test_no_parallel_part_is_said_only_where_it_is_sure(self) -> None:
+        assert only(STRONG, *rows("one", amdahl(0.0), noise=0.01)).one_thread_only
+        restless = only(STRONG, *rows("one", amdahl(0.0), (1, 2), noise=1.0))
+        assert restless.fit.low is not None
+        assert restless.fit.low < 0
+        assert not restless.one_thread_only
+
     def test_a_backend_that_obeys_no_such_law_is_told(self) -> None:
         seconds = {1: 1.0, 2: 0.5, 3: 0.34, 4: 0.6}
         curve = only(STRONG, *rows("one", seconds.__getitem__, noise=0.01))

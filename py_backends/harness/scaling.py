@@ -42,8 +42,9 @@ _SHORTEST = 1e-9
 """Seconds that stand for a time of 0, which a device's events may tell of a short kernel."""
 _SIMILAR_WORK = 0.1
 """How far the work of a thread may be from that of one thread alone, as a part of it."""
-_NO_PART = 0.02
-"""A parallel part up to here is none: what speeds up by less is also seen between two equal things."""
+_NO_PART, _SURELY_NO_PART = 0.02, 0.1
+"""A parallel part up to the first is none, as its interval must not reach beyond the second: what speeds up by less is
+also seen between two equal things."""
 
 Name = tuple[str, str, str, str, str]
 """Kernel, backend, target, variant and dtype."""
@@ -112,8 +113,8 @@ class Curve:
 
     @property
     def one_thread_only(self) -> bool:
-        """Whether more threads change nothing, as far as can be seen."""
-        return self.fit.p < _NO_PART or (self.fit.low is not None and self.fit.low <= 0)
+        """Whether more threads change nothing, and that is sure: an interval of everything says nothing."""
+        return self.fit.p < _NO_PART and (self.fit.high is None or self.fit.high < _SURELY_NO_PART)
 
 
 def thread_counts(most: int) -> list[int]:
@@ -166,8 +167,7 @@ def request(
         shapes=asked,
         threads=threads,
         wanted=lambda row: (
-            (row.kernel, tuple(row.shape.values()), row.threads) in wanted
-            and (every_target or first(row))
+            (row.kernel, tuple(row.shape.values()), row.threads) in wanted and (every_target or first(row))
         ),
         obeying=True,
         **names,

@@ -58,13 +58,15 @@ def _found(report: Report) -> list[Climb]:
 
 def _draw(axes: Axes, climb: Climb) -> None:
     for at, step in enumerate(climb.steps):
-        _bar(axes, at - _BAR / 2, _times(step), _measured(step), color=_MEASURED, label="measured here")
-        if step.over_first and step.over_first.low is not None and step.over_first.high is not None:
-            ends = [step.over_first.low, step.over_first.high]
-            axes.plot(ends, [at - _BAR / 2] * 2, color="black", linewidth=1.5, marker="|", markersize=6)
+        above, below = at - _BAR / 2, at + _BAR / 2
+        ends = _interval(step)
+        _bar(axes, above, _times(step), color=_MEASURED, label="measured here")
+        axes.plot(ends, [above] * 2, color="black", linewidth=1.5, marker="|", markersize=6)
+        _write(axes, above, max(ends), _measured(step))
         if step.rung and step.rung.published is not None:
+            _bar(axes, below, step.rung.published, color=_PUBLISHED, label="published")
             words = _times_and_percent(step.rung.published, step.rung.published_percent)
-            _bar(axes, at + _BAR / 2, step.rung.published, words, color=_PUBLISHED, label="published")
+            _write(axes, below, step.rung.published, words)
     for step in climb.yardsticks:
         if step.over_first:
             label = f"{step.row.backend}: {units.figure(step.over_first.speedup)}x"
@@ -89,11 +91,23 @@ def _draw(axes: Axes, climb: Climb) -> None:
     )
 
 
-def _bar(axes: Axes, at: float, times: float, words: str, **looks: Any) -> None:
-    """A bar from below 1 to so many times, with words at its end."""
+def _bar(axes: Axes, at: float, times: float, **looks: Any) -> None:
+    """A bar from below 1 to so many times."""
     axes.barh(at, times - _BEGIN, left=_BEGIN, height=_BAR, **looks)
+
+
+def _write(axes: Axes, at: float, times: float, words: str) -> None:
+    """Words to the right of so many times."""
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     axes.annotate(words, (times, at), (7, 0), textcoords="offset points", va="center", fontsize=8, bbox=behind)
+
+
+def _interval(step: Step) -> tuple[float, float]:
+    """The 95% interval of a step's speed-up; without one, the speed-up twice."""
+    over = step.over_first
+    if over is None or over.low is None or over.high is None:
+        return _times(step), _times(step)
+    return over.low, over.high
 
 
 def _times(step: Step) -> float:
