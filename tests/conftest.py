@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -45,6 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As for whatever a shell script starts in the background. What tests interrupt would have inherited it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in _discovery.backend_names():
         config.addinivalue_line("markers", f"{name}: needs the backend {name}")
     config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
