@@ -99,7 +99,7 @@ def run_suite(folder: Path, *options: str) -> Finished:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(CLONE), os.environ.get("PYTHONPATH", "")]))
         patch.setenv("OPENBLAS_NUM_THREADS", "1")  # many backends that compute with NumPy are open at once
         command = ("-m", "pytest", "--pyargs", "py_backends.conformance", "-p", "no:cacheprovider", "--quick", *options)
-        return run_python(*command, cwd=folder)
+        return run_python(*command, cwd=folder, longest=290)
 
 
 Tallies = dict[tuple[str, str], dict[str, Any]]

@@ -25,7 +25,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             as_parameter(subject, dtype, kind)
             for subject in subjects
             for kind in selection.call_kinds()
-            for dtype in DTYPES
+            for dtype in (DTYPES[:1] if kind.costly and selection.quick else DTYPES)
             if any(selection.case is None or selection.case in call.name for call in kind.calls(subject.text.problem))
         ],
     )
