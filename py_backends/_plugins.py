@@ -46,6 +46,8 @@ _TAKEN: Mapping[str, Collection[str]] = {
     KERNELS: {"all", "backends", "compare", "BackendUnavailable", "commands", "conformance", "contract", "harness",
               "kernels", "report"},
 }  # fmt: skip
+DTYPES = frozenset({"float16", "float32", "float64"})
+"""What a backend may declare."""
 _MOST_WORK = 2**120
 _MOST_INPUTS = 15
 """With the output as many arrays as a worker can be handed at once."""
@@ -130,11 +132,19 @@ def backend(plugin: Plugin) -> Backend:
     """Import and make the backend that a plug-in promises; BackendUnavailable where it cannot be had."""
     _check_taken(plugin)
     try:
-        made = importlib.import_module(plugin.module).Backend()
+        return checked_backend(importlib.import_module(plugin.module).Backend())
     except (Exception, SystemExit) as error:
         raise BackendUnavailable(f"{plugin.origin} brings no backend: {described(error)}", plugin.fix) from error
+
+
+def checked_backend(made: object) -> Backend:
+    """A backend; WrongRequest, which says what is wrong, for anything else."""
     if not isinstance(made, Backend):
-        raise BackendUnavailable(f"the Backend of {plugin.origin} is not derived from the contract's", plugin.fix)
+        raise WrongRequest("its Backend is not derived from the contract's")
+    if not isinstance(made.dtypes, tuple) or not set(made.dtypes) <= DTYPES:
+        raise WrongRequest(
+            f"its dtypes are {_short(made.dtypes)}, not a tuple of names among {', '.join(sorted(DTYPES))}"
+        )
     return made
 
 

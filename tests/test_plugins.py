@@ -40,8 +40,12 @@ WRONG_BACKENDS = {
     "exits": ("raise SystemExit(3)", "SystemExit: 3"),
     "dies": ("import os; os.abort()", "the worker was ended by SIGABRT"),
     "lacks": ("", "module 'brought_lacks' has no attribute 'Backend'"),
-    "alien": ("class Backend: pass", "the Backend of broken-alien 1.0 is not derived from the contract's"),
+    "alien": ("class Backend: pass", "brings no backend: its Backend is not derived from the contract's"),
     "abstract": ("from py_backends.contract import Backend", "Can't instantiate abstract class Backend"),
+    "typeless": (
+        TARGETS.format(body="return []").replace("def targets", "dtypes = 7\n        def targets"),
+        "its dtypes are 7, not",
+    ),
     "targets_raise": (TARGETS.format(body="raise OSError('no bus')"), "OSError: no bus"),
     "targets_none": (TARGETS.format(body="return"), "it returns None, not a list of Target"),
     "targets_empty": (TARGETS.format(body="return []"), "it returns no target"),
