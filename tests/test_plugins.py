@@ -254,19 +254,6 @@ class TestSound:
             ["numpy", "vecsub_kernel/deeper/lecture/numpy.py"],
         ]
 
-    @pytest.mark.parametrize(
-        "command",
-        [
-            ["sweep", "--kernel", "vecsub", "--sizes", "64,128,256"],
-            ["timeline", "--shape", "vecsub=521", "--kernel", "vecsub"],
-        ],
-        ids=lambda command: command[0],
-    )
-    def test_other_commands_take_them(self, sound: Place, command: list[str]) -> None:
-        code, report = sound.results(*command, "--backend", "fingers", "--budget", "2")
-        assert code == 0
-        assert {row["status"] for row in report["rows"]} <= {"ok", "skipped"}, "a busy machine may have no time for all"
-
     def test_names_are_known_and_near_ones_suggested(self, sound: Place) -> None:
         assert "did you mean 'vecsub'?" in sound.command("compare", "--kernel", "vecsubb").stderr
         assert "did you mean 'fingers'?" in sound.command("compare", "--backend", "finger").stderr
@@ -340,9 +327,11 @@ class TestWrongBackends:
         assert right == {"fingers", "numpy", "python"}
 
     def test_a_refused_one_can_be_asked_for_too(self, wrong_backends: Place) -> None:
-        options = "--kernel", "vecadd", *SMALL[:2], "--budget", "1", "--backend", "numpy,twice"
-        code, report = wrong_backends.results("compare", *options)
-        assert (code, [row["status"] for row in report["rows"]]) == (0, ["ok", "unavailable", "unavailable"])
+        code, report = wrong_backends.results("compare", "--kernel", "vecadd", "--backend", "twice,two-words")
+        assert [(row["backend"], row["status"]) for row in report["rows"]] == [
+            ("twice", "unavailable"), ("two-words", "unavailable"),
+        ]  # fmt: skip
+        assert code == 1, "nothing ran"
 
     def test_functions_say_why(self, wrong_backends: Place) -> None:
         run = wrong_backends.python("-c", FUNCTIONS_OF_WRONG_BACKENDS)
@@ -366,10 +355,9 @@ def test_a_device_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
         "nothing_backend/kernels/vecadd/lecture/nothing.py": kernel("vecadd", "+"),
     }
     install(tmp_path, BACKENDS, {"nothing": "nothing_backend"}, text, "some-nothing")
-    options = "--kernel", "vecadd", *SMALL[:2], "--budget", "1", "--backend", "numpy,nothing"
-    code, report = Place(clone, tmp_path).results("compare", *options)
-    assert (code, [row["status"] for row in report["rows"]]) == (1, ["ok", "error"])
-    assert report["rows"][1]["reason"] == "TypeError: open() returns None, which is no Device"
+    code, report = Place(clone, tmp_path).results("compare", "--kernel", "vecadd", *SMALL[:2], "--backend", "nothing")
+    assert (code, [row["status"] for row in report["rows"]]) == (1, ["error"])
+    assert report["rows"][0]["reason"] == "TypeError: open() returns None, which is no Device"
 
 
 @pytest.fixture(scope="module")
@@ -459,22 +447,22 @@ class TestWrongKernels:
         assert (run.returncode, run.stderr.count("\n")) == (2, 1)
         assert "broken-raising 1.0 brings no problem: RuntimeError: no / way" in run.stderr
 
-    def test_all_kernels_but_those(self, wrong_kernels: Place) -> None:
-        """A shape is needed of every kernel, and a broken one has none."""
-        options = "--kernel", "all", "--sizes", "8,16,32", "--backend", "numpy", "--budget", "2"
-        _, report = wrong_kernels.results("sweep", *options)
+    def test_commands_that_need_a_shape_of_every_kernel_do_without_those(self, wrong_kernels: Place) -> None:
+        options = "--kernel", "all", "--sizes", "8,16,32", "--backend", "python", "--variant", "tuned"  # it has none
+        code, report = wrong_kernels.results("sweep", *options)
+        assert (code, {row["status"] for row in report["rows"]}) == (1, {"skipped"})
         sound = {"matmul", "vecadd", "vecsub"}
         assert {row["kernel"] for row in report["rows"]} - MISBEHAVING_PROBLEMS.keys() == sound
 
     def test_a_page_shows_a_report_with_them(self, wrong_kernels: Place, tmp_path: Path) -> None:
         results, page = tmp_path / "r.json", tmp_path / "page.html"
-        options = "--kernel", "raising,vecsub", "--backend", "numpy", "--budget", "1", "--json", results
+        options = "--kernel", "raising,reference_raises", "--backend", "numpy", "--budget", "1", "--json", results
         wrong_kernels.command("compare", *options, "--markdown", tmp_path / "r.md", "--csv", tmp_path / "r.csv")
         run = wrong_kernels.command("report", results, "-o", page)
         assert run.returncode == 0, run.stderr
         for path in (page, tmp_path / "r.md", tmp_path / "r.csv"):
             assert "broken-raising 1.0 brings no problem" in path.read_text()
-        assert "vecsub_kernel/deeper/lecture/numpy.py" in page.read_text()
+        assert "brought_reference_raises/lecture/numpy.py" in page.read_text()
 
     def test_functions_say_why(self, wrong_kernels: Place) -> None:
         run = wrong_kernels.python("-c", FUNCTIONS_OF_WRONG_KERNELS)
