@@ -49,6 +49,7 @@ _TAKEN: Mapping[str, Collection[str]] = {
 DTYPES = frozenset({"float16", "float32", "float64"})
 """What a backend may declare."""
 _MOST_WORK = 2**120
+_NAMELESS = "a nameless package", "0"
 _MOST_INPUTS = 15
 """With the output as many arrays as a worker can be handed at once."""
 
@@ -99,11 +100,18 @@ def plugins(group: str, own: Collection[str]) -> list[Plugin]:
 
 
 def _plugin(entry: importlib.metadata.EntryPoint) -> Plugin:
-    package, version = (entry.dist.name, entry.dist.version) if entry.dist else ("an unknown package", "")
-    plugin = Plugin(entry.name, entry.value, package, version)
+    plugin = Plugin(entry.name, entry.value, *_package(entry.dist))
     if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", entry.value) is None:
         return replace(plugin, refusal=f"{plugin.origin} names {entry.value!r}, which is no package")
     return replace(plugin, folder=_folder(entry.value))
+
+
+def _package(distribution: importlib.metadata.Distribution | None) -> tuple[str, str]:
+    """The name and version of an installed package, of which damaged ones have lost."""
+    if distribution is None:
+        return _NAMELESS
+    names, versions = (distribution.metadata.get_all(what) for what in ("Name", "Version"))
+    return (names or _NAMELESS)[0], (versions or _NAMELESS[1:])[0]
 
 
 def _refusal(name: str, taken: Collection[str], rivals: Sequence[Plugin]) -> str | None:

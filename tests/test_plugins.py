@@ -241,6 +241,10 @@ class TestSound:
         assert sound_rows["vecsub", "fingers", "tuned"]["target"] == "abacus"
         assert sound_rows["vecsub", "fingers", "tuned"]["seconds"]["kernel"]["samples"] >= 1
 
+    def test_results_tell_their_versions(self, sound_doctor: Any) -> None:
+        packages = sound_doctor["machine"]["packages"]
+        assert (packages["some-fingers"], packages["some-vecsub"]) == ("1.2", "3.4")
+
     def test_a_plug_in_is_no_baseline(self, sound_rows: Rows) -> None:
         baselines = {row["versus"]["baseline"] for row in sound_rows.values() if row["versus"]}
         assert baselines == {"numpy"}
@@ -483,6 +487,17 @@ def test_what_is_compiled_ahead_cannot_be_brought(tmp_path: Path) -> None:
     text = KernelText(_discovery.problem("vecadd"), "lecture", "cpp", tmp_path / "cpp.cpp", "some.package")
     with pytest.raises(BackendUnavailable, match=r"some/package/lecture/cpp.cpp: C\+\+ is compiled with py-backends"):
         device.prepare(text, np.dtype(np.float32))
+
+
+def test_a_damaged_installation_is_told_too(clone: Path, tmp_path: Path) -> None:
+    install(tmp_path, BACKENDS, {"lost": "nowhere"}, {}, "some-lost")
+    (tmp_path / "some_lost-1.0.dist-info" / "METADATA").unlink()
+    code, found = Place(clone, tmp_path).results("doctor")
+    (lost,) = (entry for entry in found["backends"] if entry["backend"] == "lost")
+    assert (code, lost["reason"]) == (
+        0,
+        "a nameless package 0 brings no backend: ModuleNotFoundError: No module named 'nowhere'",
+    )
 
 
 def test_names_that_py_backends_has_are_taken() -> None:
