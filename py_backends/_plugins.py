@@ -222,6 +222,9 @@ def checked_problem(made: object, name: str) -> Problem:
     for what, among in (("rule", RULES), ("rate", RATES)):
         if getattr(made, what) not in among:
             raise WrongRequest(f"its {what} is {_short(getattr(made, what))}, and not {' or '.join(among)}")
+    edges = made.edges
+    if not isinstance(edges, tuple) or not all(isinstance(each, tuple) for each in edges):
+        raise WrongRequest(f"its edges are {_short(edges)}, not a tuple of tuples of sizes")
     if not isinstance(made.in_place, bool) or not isinstance(made.ladder, Ladder | None):
         raise WrongRequest(f"its in_place is {_short(made.in_place)} and its ladder {_short(made.ladder)}")
     _check_work(made)

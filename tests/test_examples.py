@@ -198,6 +198,18 @@ class TestInstalled:
         found = {row["dtype"]: row["status"] for row in rows if row["backend"] == "opencl"}
         assert found == {"float32": "ok", "float64": "ok"}
 
+    @pytest.mark.parametrize("page", PAGES.values(), ids=lambda path: path.stem)
+    def test_the_suite_tries_them(self, installed: Path, page: Path) -> None:
+        """As the page says, but for one kind of cases: all of them take half a minute."""
+        (command,) = (command for command in commands(page) if command[0] == "pytest")
+        told = installed / "conformance.json"
+        options = "--kind", "shapes", "--conformance-json", told, "-p", "no:cacheprovider"
+        run = run_python("-m", *command, *options, path=[installed])
+        assert run.returncode == 0, run.stdout + run.stderr
+        kinds = json.loads(told.read_text())
+        assert {kind["kernel"] for kind in kinds} == {"matmul" if "einsum" in command else "axpy"}
+        assert {kind["dtype"] for kind in kinds} == {"float32", "float64"}
+
     def test_the_function_of_the_page(self, installed: Path) -> None:
         (code,) = (block.text for block in blocks(PAGES[KERNEL]) if block.language == "python" and not block.path)
         run = run_python("-c", code, path=[installed])
