@@ -168,6 +168,14 @@ def test_out_of_another_library_is_written_where_it_lies(backend: str) -> None:
     np.testing.assert_array_equal(shared.array, expected)
 
 
+@pytest.mark.cpp
+def test_out_that_a_library_does_not_let_others_write_to() -> None:
+    x = drawn(4)
+    for out in (Tensor(read_only(drawn(4))), OldTensor(drawn(4))):  # an old capsule cannot say that it may be written
+        with pytest.raises(ValueError, match="out is read-only"):
+            pb.vecadd(x, x, backend="cpp", out=out)
+
+
 @on_every_backend
 def test_arrays_on_a_device_out_of_reach_are_not_copied(backend: str) -> None:
     x = drawn(4)
