@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ def variant_of(fault: str) -> str:
     return "tuned" if fault == "forgets_earlier_passes" else "lecture"
 
 
-def kernels_of(fault: str) -> Iterable[str]:
+def kernels_of(fault: str) -> Mapping[str, set[str]]:
     return FAILS.get(fault, {V: set(), M: set()})
 
 
@@ -84,7 +84,7 @@ def kernels_of(fault: str) -> Iterable[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of plug-ins, a backend for each fault."""
     made = tmp_path_factory.mktemp("plugins")
-    names = ["nothing_wrong", *FAILS]
+    names = ["nothing_wrong", "hangs", *FAILS]
     files = {"conformance_faults.py": (CLONE / "tests" / "faults.py").read_text(encoding="utf-8")}
     for name in names:
         files[f"fault_{name}/__init__.py"] = f"import conformance_faults as c\n\nBackend = c.backend({name!r})\n"
@@ -178,6 +178,13 @@ class TestWhatIsTold:
         assert alone.endswith("--kernel vecadd --variant lecture --kind shapes -k float32 --case 129")
         again = run_suite(folder, *shlex.split(alone)[3:])
         assert (again.returncode, "shapes (1 of 1)" in again.stdout) == (1, True), again.stdout
+
+    def test_of_what_hangs_and_soon(self, folder: Path) -> None:
+        chosen = ("--backend", "hangs", "--kernel", V, "-k", "float32", "--kind", "shapes,indices,nothing,repeats,out")
+        run = run_suite(folder, *chosen, "--patience", "0.5")
+        assert run.returncode == 1
+        assert run.stdout.count("timeout: no answer to ") == 2 * 2, "in the test and in the summary"
+        assert run.stdout.count("not run, since hangs-cpu-vecadd-lecture has hung in 2 kinds of cases") >= 3
 
     def test_drawn_cases_are_made_small(self, folder: Path) -> None:
         run = run_suite(folder, "--backend", "skips_its_tail", "--kernel", V, "--kind", "drawn")
