@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +56,8 @@ class Runners:
     def _runner(self, backend: str, target: Target) -> Runner:
         place = backend, target.name
         if place not in self._runners:
-            how = {"module": MODULE, "stopped_between": False}
-            self._runners[place] = Runner(backend, target, machine.cpus(), patience=self._patience, **how)
+            how: dict[str, Any] = {"module": MODULE, "stopped_between": False, "patience": self._patience}
+            self._runners[place] = Runner(backend, target, machine.cpus(), **how)
         return self._runners[place]
 
 
