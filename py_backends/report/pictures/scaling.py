@@ -95,9 +95,7 @@ def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> N
         begin = counts[-1] * 2**0.5
         axes.axvspan(begin, last, color="black", alpha=0.05, linewidth=0)
         # At the top left, above all curves: none has more than n times the speed on n threads.
-        axes.text(
-            begin, 0.98, " predicted, not measured", transform=axes.get_xaxis_transform(), va="top", fontsize=8
-        )
+        axes.text(begin, 0.98, " predicted, not measured", transform=axes.get_xaxis_transform(), va="top", fontsize=8)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=8, frameon=False)
 
 
