@@ -139,7 +139,7 @@ def test_a_table_is_what_the_command_prints_of_the_results(block: Block) -> None
 
 
 def results_of(source: str) -> tuple[str, Path]:
-    """The view and the file of `py-backends VIEW ... --json FILE`, or of `VIEW of FILE`, which another command wrote."""
+    """The view and the file of `py-backends VIEW ... --json FILE`, or of `VIEW of FILE`, where another wrote it."""
     if other := re.fullmatch(r"(\w+) of (\S+)", source):
         return other[1], CLONE / other[2]
     assert command_of(source) in PRINT
