@@ -34,10 +34,29 @@ Launch = Callable[[Sequence[Buffer], Sequence[int]], None]
 kernel has ended: `Device.wait` waits for it."""
 
 
-Shortcut = Callable[[Array, Array, Array | None], Array | None]
+Shortcut = Callable[..., Array | None]
 """Runs a prepared kernel on its inputs and output (None: a new array), as they are, and returns the output. Or returns
 None, having done nothing, where one of them is not plainly fit: then its caller looks closer, and says what is wrong.
 """
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """An array of the caller's, in memory where a device can compute: what a call has to know of it.
+
+    buffer: its elements, one after the other with the last dimension the fastest, as launches take them. It keeps the
+        array alive, and is released as any other, which gives nothing of the caller's back. None where there is no
+        element.
+    shape, dtype: of the array.
+    address: of its first byte. Arrays whose bytes have the same addresses share memory.
+    writable: whether it may be an output.
+    """
+
+    buffer: Buffer | None
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    address: int
+    writable: bool = True
 
 
 class BackendUnavailable(RuntimeError):
@@ -147,6 +166,8 @@ class Problem(ABC):
 
     name: ClassVar[str]
     dimensions: ClassVar[tuple[str, ...]]
+    inputs: ClassVar[tuple[str, ...]] = ("a", "b")
+    """What the inputs are called, in the order of the kernel's first parameters; any number but none."""
     rule: ClassVar[str]
     """How results are judged: `bitwise` or `componentwise`."""
     rate: ClassVar[str]
@@ -421,6 +442,22 @@ class Device(ABC):
     def release(self, buffer: Buffer) -> None:
         """Give the memory back."""
 
+    def adopt(self, array: Any) -> Adopted | None:
+        """An array of another library's where it lies, to compute on it there: nothing is copied.
+
+        What its library still computes for it has ended, or comes before the launches of the calling thread. None for
+        what does not lie on such a device. TypeError for what does and cannot be used, with what to do about it, and
+        whatever its library raises where it does not hand the memory out.
+        """
+        return None
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A new array on the device, contents undefined, as its library knows arrays; `adopt` takes it.
+
+        None where its library has none: NumPy's are those of a CPU.
+        """
+        return None
+
 
 class HostDevice(Device):
     """A device that computes in the caller's own memory, at once: nothing to move, nothing to wait for."""
@@ -453,6 +490,8 @@ class Backend(ABC):
 
     baseline: ClassVar[bool] = False
     """Whether the others' speed is given relative to it; true of one backend."""
+    dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
+    """Of the arrays that its kernels take, by their names in NumPy."""
 
     @abstractmethod
     def targets(self) -> list[Target]:
