@@ -20,14 +20,15 @@ from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, Ke
 
 if TYPE_CHECKING:
     import dpctl
-    from dpctl.memory import MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared
-
-    Usm = MemoryUSMDevice | MemoryUSMHost | MemoryUSMShared
 
 TYPES = {"float32": "float", "float64": "double"}
 _CACHE_LINE = 64
 """Alignment of a device's memory in bytes: no vector of 64 bytes lies in two lines."""
 _OPTIONS = ("-fno-sycl-id-queries-fit-in-int",)  # there may be more than 2^31 work items
+
+
+Usm = Any
+"""A `MemoryUSMDevice`, `MemoryUSMShared` or `MemoryUSMHost` of dpctl's."""
 
 
 @dataclass
@@ -60,11 +61,9 @@ class UsmArray:
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """What dpctl defines: https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_interface.html."""
-        return self.memory.__sycl_usm_array_interface__ | {
-            "data": (self.memory.__sycl_usm_array_interface__["data"][0], False),  # that is not read-only
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-        }
+        interface: dict[str, Any] = self.memory.__sycl_usm_array_interface__
+        data = interface["data"][0], False  # that is, not read-only
+        return interface | {"data": data, "shape": self.shape, "typestr": self.dtype.str}
 
     def get(self) -> Array:
         """A copy of it as a NumPy array."""

@@ -71,7 +71,7 @@ class Tensor:
 
     def __dlpack__(self, **how: Any) -> Any:
         self.asked.append(how)
-        if self.where != CPU and how.get("dl_device") != (CPU, 0):
+        if self.where == CUDA and how.get("dl_device") != (CPU, 0):
             raise BufferError("it is not on the CPU")
         return self.array.__dlpack__(max_version=how.get("max_version"))
 
@@ -118,7 +118,7 @@ FOREIGN: dict[str, Callable[[Array], Any]] = {
     "DLPack": Tensor,
     "DLPack without keywords": OldTensor,
     "read-only, by DLPack": lambda array: Tensor(read_only(array)),
-    "pinned, by DLPack": Tensor,
+    "pinned, by DLPack": lambda array: Tensor(array, _arrays.Memory.CUDA_PINNED),
     "on a device, in memory that the host addresses": lambda array: Tensor(array, CUDA),
     "a buffer": memoryview,
 }
@@ -166,6 +166,14 @@ def test_out_of_another_library_is_written_where_it_lies(backend: str) -> None:
     expected = 2 * shared.array
     assert pb.vecadd(shared, shared, backend=backend, out=shared) is shared
     np.testing.assert_array_equal(shared.array, expected)
+
+
+@pytest.mark.cpp
+def test_out_that_a_library_does_not_let_others_write_to() -> None:
+    x = drawn(4)
+    for out in (Tensor(read_only(drawn(4))), OldTensor(drawn(4))):  # an old capsule cannot say that it may be written
+        with pytest.raises(ValueError, match="out is read-only"):
+            pb.vecadd(x, x, backend="cpp", out=out)
 
 
 @on_every_backend
