@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from py_backends import _discovery
 from py_backends._contract import BackendUnavailable, BrokenKernel, Target, WrongRequest
-from py_backends.conformance import calling
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.calls import CallKind
+from py_backends.conformance.runners import Runners
 from py_backends.conformance.running import Outcome, Stages
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.tally import as_property, from_properties, summary, tally
 from py_backends.conformance.trials import Kind
-from py_backends.harness import machine
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 
@@ -40,6 +40,9 @@ _LISTS = {
     "kind": "kinds of cases",
 }
 _SUITE = str(Path(__file__).parent)
+_HANGS = pytest.StashKey[Counter[str]]()
+_MOST_HANGS = 2
+"""Kinds in which a text may hang before it is not run any more."""
 _COUNTED: list[pytest.TestReport] = []
 
 
@@ -94,6 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     _known_or_usage_error("", selection.check)
     config.stash[SELECTION] = selection
+    config.stash[_HANGS] = Counter()
     _COUNTED.clear()
 
 
@@ -165,12 +169,19 @@ def marked_subject(subject: Subject) -> ParameterSet:
     return pytest.param(subject, marks=getattr(pytest.mark, subject.text.backend), id=subject.label)
 
 
+def fail_if_hung(config: pytest.Config, subject: Subject) -> None:
+    """Fail a test whose text has hung before: each further time takes as long as patience lasts."""
+    if config.stash[_HANGS][subject.label] >= _MOST_HANGS:
+        pytest.fail(f"not run, since {subject.label} has hung in {_MOST_HANGS} kinds of cases", pytrace=False)
+
+
 def finish(item: pytest.Item, outcome: Outcome, subject: Subject, dtype: str, kind: str) -> None:
     """Let the test's report carry the tally, and fail it where a case did."""
     text, target = subject
     names = {"backend": text.backend, "target": target.name, "kernel": text.kernel, "variant": text.variant}
     told = tally(outcome, **names, dtype=dtype, kind=kind)
     item.user_properties.append(as_property(told))
+    item.config.stash[_HANGS][subject.label] += outcome.hung
     if outcome.failures:
         lines = [f"{name}: {reason}" for name, reason in outcome.failures]
         pytest.fail("\n".join([*lines, told.command]), pytrace=False)
@@ -207,19 +218,13 @@ def selection(pytestconfig: pytest.Config) -> Selection:
 
 
 @pytest.fixture(scope="session")
-def runner(selection: Selection) -> Iterator[Callable[[str, Target], Runner]]:
+def runner(request: pytest.FixtureRequest, selection: Selection) -> Iterator[Callable[[str, Target], Runner]]:
     """A way to any (backend, target), with one worker each for the whole session."""
-    runners: dict[tuple[str, str], Runner] = {}
-
-    def get(backend: str, target: Target) -> Runner:
-        if (backend, target.name) not in runners:
-            how: dict[str, Any] = {"patience": selection.patience, "stopped_between": False, "module": calling.MODULE}
-            runners[backend, target.name] = Runner(backend, target, machine.cpus(), **how)
-        return runners[backend, target.name]
-
-    yield get
-    for each in runners.values():
-        each.close()
+    runners = Runners(selection.patience)
+    wanted = (item.callspec.params.get("subject") for item in request.session.items if hasattr(item, "callspec"))
+    runners.compile(subject for subject in wanted if isinstance(subject, Subject))
+    yield runners.get
+    runners.close()
 
 
 @pytest.fixture(scope="session")
