@@ -6,6 +6,9 @@ right answer is and how far from it a result may lie. Its text for one backend i
 A *backend* (py_backends/NAME.py) lists its `Target`s and opens one as a `Device`. A device is the
 five steps of offloading: prepare, upload, launch (and wait), download, release. The harness and the
 Python functions know backends by these classes only.
+
+Other packages bring backends and kernels of their own as plug-ins, made of the same classes, which they
+import from `py_backends.contract`.
 """
 
 from __future__ import annotations
@@ -70,6 +73,15 @@ class BackendUnavailable(RuntimeError):
 
 class WrongRequest(ValueError):
     """What was asked for cannot be done by anyone: an unknown name, or an impossible size or number."""
+
+
+class BrokenKernel(WrongRequest):
+    """A kernel that a package promises and does not bring; says why, and what would change it."""
+
+    def __init__(self, reason: str, fix: str | None = None) -> None:
+        super().__init__(f"{reason}; {fix}" if fix else reason)
+        self.reason = reason
+        self.fix = fix
 
 
 class KernelFault(RuntimeError):
@@ -157,6 +169,10 @@ class _UnknownSize:
         raise TypeError("a size that may be any equals nothing")
 
 
+RULES = ("bitwise", "componentwise")
+RATES = ("gflops", "gbytes_per_second")
+
+
 class Problem(ABC):
     """What a kernel computes, apart from any backend.
 
@@ -169,12 +185,14 @@ class Problem(ABC):
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """What the inputs are called, in the order of the kernel's first parameters; any number but none."""
     rule: ClassVar[str]
-    """How results are judged: `bitwise` or `componentwise`."""
+    """How results are judged, one of `RULES`."""
     rate: ClassVar[str]
-    """The rate by which people know this kernel: `gflops` or `gbytes_per_second`."""
+    """The rate by which people know this kernel, one of `RATES`."""
     in_place: ClassVar[bool]
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]
+    edges: ClassVar[tuple[tuple[int, ...], ...]] = ()
+    """Sizes at which a text may go wrong, for the conformance suite, which tries many of any kernel."""
     ladder: ClassVar[Ladder | None] = None
     """For the command `ladder`; None for a kernel without one."""
 
@@ -320,12 +338,16 @@ def _factor(factor: str, sizes: Mapping[str, int]) -> int:
 
 @dataclass(frozen=True)
 class KernelText:
-    """The text of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*"""
+    """The text of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*
+
+    package: the package, with dots, in whose folder VARIANT/BACKEND.* lies; None for the project's own.
+    """
 
     problem: Problem
     variant: str
     backend: str
     path: Path
+    package: str | None = None
 
     @property
     def kernel(self) -> str:
@@ -333,7 +355,13 @@ class KernelText:
 
     @property
     def text(self) -> str:
-        return self.path.read_text(encoding="utf-8")
+        return self.path.read_text(encoding="utf-8", errors="replace")  # a name in a plug-in's comment spoils nothing
+
+    @property
+    def place(self) -> str:
+        """Where it lies, for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
+        folder = f"kernels.{self.kernel}" if self.package is None else self.package
+        return "/".join((*folder.split("."), self.variant, self.path.name))
 
     @property
     def work_items(self) -> WorkItems:
@@ -349,7 +377,8 @@ class KernelText:
 
     def load(self) -> ModuleType:
         """Import a text that is a Python module."""
-        return importlib.import_module(f"py_backends.kernels.{self.kernel}.{self.variant}.{self.backend}")
+        package = self.package or f"py_backends.kernels.{self.kernel}"
+        return importlib.import_module(f"{package}.{self.variant}.{self.backend}")
 
     def shaped(self, buffers: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
         """View flat buffers as arrays of the problem's shapes, for kernels that index by row and column."""
@@ -376,6 +405,8 @@ class Target:
     available: bool = True
     emulated: bool = False
     """Runs on the CPU in place of its device: checked, never timed, and only in a worker."""
+    interpreted: bool = False
+    """Runs each work item in Python: tests keep to few and small cases."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that a worker for this target must be started with."""
 
@@ -397,6 +428,8 @@ class Device(ABC):
     """Whether it computes on this machine's CPU, so that the CPU's ceilings are its own."""
     cache_bytes: int = 0
     """Of its last-level cache, where it is not the CPU."""
+    deterministic: bool = False
+    """Whether the same call gives the same bits again, on as many threads: that holds it to it in the tests."""
     obeys_threads: bool = True
     """Whether it keeps to `threads`; a GPU has none to keep to."""
     profiled: bool = False

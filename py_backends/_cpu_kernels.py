@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Device(HostDevice):
     """The CPU, running the kernels of one extension module for one instruction set."""
 
+    deterministic = True  # threads compute elements, each of which is one sum in one order
+
     def __init__(self, module: str, instruction_set: str, threads: int = 1) -> None:
         self._kernels = _kernels(module)
         self._instruction_set = instruction_set
@@ -28,11 +30,13 @@ class Device(HostDevice):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         """Look the kernel up, and note whether its text is still the one that was compiled."""
         key = (text.kernel, text.variant, self._instruction_set, dtype.name)
+        if text.package is not None:
+            raise BackendUnavailable(f"{text.place}: C++ is compiled with py-backends, so a plug-in brings none")
         if key not in self._kernels:
-            raise BackendUnavailable(f"{_place(text)} has not been compiled for {dtype.name}", "make")
+            raise BackendUnavailable(f"{text.place} has not been compiled for {dtype.name}", "make")
         kernel, compiled = self._kernels[key]
         same = hashlib.sha256(text.path.read_bytes()).hexdigest() == compiled
-        self.note = None if same else f"{_place(text)} has changed since it was compiled: run make"
+        self.note = None if same else f"{text.place} has changed since it was compiled: run make"
         threads = self._threads
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
@@ -93,7 +97,3 @@ def _kernels(module: str) -> dict[tuple[str, str, str, str], tuple[Kernel, str]]
         (kernel.kernel, kernel.variant, kernel.instruction_set, kernel.dtype): (kernel, kernel.sha256)
         for kernel in _compiled.load(module).kernels()
     }
-
-
-def _place(text: KernelText) -> str:
-    return "/".join(("kernels", *text.path.parts[-3:]))

@@ -452,7 +452,7 @@ def _run(device: Device, launch: Launch, inputs: Sequence[_Placed], output: _Pla
 
 
 def _known_backend(name: str) -> str:
-    return _discovery.known(name, _discovery.backend_names(), "backend")
+    return _discovery.known_backend(name)
 
 
 _targets: dict[str, list[Target]] = {}
@@ -460,7 +460,7 @@ _targets: dict[str, list[Target]] = {}
 
 def _target(backend: str, name: str | None) -> str:
     """The target to take; emulated ones are for checking in workers and are not there for callers."""
-    targets = _targets.get(backend) or _discovery.backend(backend).targets()
+    targets = _targets.get(backend) or _discovery.targets(backend)
     if any(target.available for target in targets):  # what is missing may be installed meanwhile
         _targets[backend] = targets
     if name is not None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends import _discovery
+from py_backends import _discovery, _plugins
 from py_backends._contract import BackendUnavailable, Device, HostDevice, KernelFault, KernelText, Launch
 from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
@@ -42,13 +42,13 @@ class Session:
 
     def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
         """Every target of a backend, probed here."""
-        found = _discovery.backend(backend).targets()
+        found = _discovery.targets(backend)
         return {"targets": [vars(target) | {"environment": dict(target.environment)} for target in found]}
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
         """Open the target on which everything else runs."""
         self._backend = backend
-        self._device = _discovery.backend(backend).open(target, threads)
+        self._device = _plugins.checked_device(_discovery.backend(backend).open(target, threads))
         self._device.profiled = True
         return {}
 
@@ -61,7 +61,7 @@ class Session:
             SharedArray.attach(descriptor, count, guard, np.dtype(dtype), writable=index == last)
             for index, (descriptor, count) in enumerate(zip(descriptors, elements, strict=True))
         ]
-        self._cases[case] = LoadedCase(arrays, sizes)
+        self._cases[case] = LoadedCase(arrays, tuple(sizes))
         return {}
 
     def unload(self, descriptors: list[int], case: int) -> dict[str, Any]:
@@ -82,6 +82,7 @@ class Session:
             "on_cpu": device.on_cpu,
             "obeys_threads": device.obeys_threads,
             "cache_bytes": device.cache_bytes,
+            "deterministic": device.deterministic,
         }
 
     def first_launch(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
@@ -94,18 +95,32 @@ class Session:
         """What the device can do at most: FLOP/s in a dtype, or where it is None bytes a second."""
         return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}
 
-    def run(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
+    def run(
+        self,
+        descriptors: list[int],
+        case: int,
+        kernel: str,
+        variant: str,
+        dtype: str,
+        sizes: list[int] | None = None,
+        spans: list[list[int]] | None = None,
+    ) -> dict[str, Any]:
         """One checked run: guard zones and the output's NaN travel to the device and back.
+
+        sizes, spans: where the arrays lie in the case's memory, for a case that is a `Stage`.
 
         Returns the seconds from launch until it has ended.
         """
         loaded, device = self._cases[case], self._device
         launch = self._launches[kernel, variant, dtype]
-        output = loaded.arrays[-1].whole
-        buffers = [device.upload(shared.whole) for shared in loaded.arrays]
+        arrays = [shared.whole for shared in loaded.arrays]
+        if spans is not None:
+            places = zip(arrays, spans, strict=True)
+            arrays = [memory[first : first + size].view(dtype) for memory, (first, size) in places]
+        buffers = [device.upload(array) for array in arrays]
         try:
-            launched = _timed_launch(device, launch, buffers, loaded.sizes)
-            device.download(buffers[-1], output)
+            launched = _timed_launch(device, launch, buffers, loaded.sizes if sizes is None else sizes)
+            device.download(buffers[-1], arrays[-1])
         finally:
             for buffer in buffers:
                 device.release(buffer)
@@ -188,7 +203,7 @@ class Session:
 class LoadedCase:
     """A case's arrays as a worker sees them."""
 
-    def __init__(self, arrays: list[SharedArray], sizes: list[int]) -> None:
+    def __init__(self, arrays: list[SharedArray], sizes: tuple[int, ...]) -> None:
         self.arrays, self.sizes = arrays, sizes
 
 
@@ -199,7 +214,7 @@ class Launched(NamedTuple):
     events: float | None
 
 
-def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: list[int]) -> Launched:
+def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: Sequence[int]) -> Launched:
     begin = perf_counter()
     launch(buffers, sizes)
     device.wait()
