@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import faults
 import oclgrind
+import planted
 import pytest
-from faults import Fault
+from planted import Fault
 
 from py_backends import _discovery
 from py_backends._contract import KernelText
@@ -49,16 +49,15 @@ def test_nothing_is_reported(tmp_path: Path, text: KernelText, form: str, lanes:
 
 
 REPORTS = {
-    faults.WRITE: "Invalid write",
-    faults.READ: "Invalid read",
-    faults.RACE: "data race",
-    faults.BARRIER: "divergence",
-    faults.UNWRITTEN: "Uninitialized",
+    planted.WRITE: "Invalid write",
+    planted.READ: "Invalid read",
+    planted.RACE: "data race",
+    planted.BARRIER: "divergence",
 }
 """What Oclgrind calls them. It computes with 32-bit integers as machines do: overflow is none of them."""
 
 
-@pytest.mark.parametrize("fault", faults.of(faults.OPENCL, *REPORTS), ids=lambda fault: f"{fault.kind}-{fault.name}")
+@pytest.mark.parametrize("fault", planted.of(planted.OPENCL, *REPORTS), ids=lambda fault: f"{fault.kind}-{fault.name}")
 def test_what_is_planted_is_reported(tmp_path: Path, fault: Fault) -> None:
     sizes = {"vecadd": (66_000,) if fault.form else (521,), "matmul": (13, 17, 9)}[fault.kernel]
     text = fault.planted(tmp_path)

@@ -10,7 +10,7 @@ from py_backends import _discovery
 from py_backends._contract import KernelText
 
 WRITE, READ, RACE, OVERFLOW = "out-of-bounds write", "out-of-bounds read", "race", "overflow"
-BARRIER, UNWRITTEN = "barrier", "unwritten memory"
+BARRIER = "barrier"
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,16 @@ CUDA = [
     Fault("two threads of a block", RACE, "cuda", "vecadd", "lecture", "c[i]", "c[i / 2]"),
     Fault("two blocks", RACE, "cuda", "vecadd", "lecture", "c[i]", "c[i % 256]"),
     Fault("without the barrier", RACE, "cuda", "matmul", "tuned", "__syncthreads();  // all", "// all"),
-    Fault(
-        "an index of 32 bits", OVERFLOW, "cuda", "vecadd", "lecture", "threadIdx.x;", "(int(threadIdx.x) + 2147483647) % 2;"
-    ),
-    Fault("some threads only", BARRIER, "cuda", "matmul", "tuned", "__syncthreads();  // all", "if (thread) __syncthreads();  // all"),
+    Fault("an index of 32 bits", OVERFLOW, "cuda", "vecadd", "lecture", "threadIdx.x;",
+          "(int(threadIdx.x) + 2147483647) % 2;"),
+    Fault("some threads only", BARRIER, "cuda", "matmul", "tuned", "__syncthreads();  // all",
+          "if (thread) __syncthreads();  // all"),
 ]  # fmt: skip
 
 SYCL = [
     Fault("one element on", WRITE, "sycl", "vecadd", "lecture", _SUM, "c[i + 1] = a[i] + b[i]"),
-    Fault("a part of local memory", WRITE, "sycl", "matmul", "tuned", "part_of_b[at / group_columns]", "part_of_b[slice]",
+    Fault("a part of local memory", WRITE, "sycl", "matmul", "tuned", "part_of_b[at / group_columns]",
+          "part_of_b[slice]",
           "GPU"),
     Fault("the last vector", WRITE, "sycl", "matmul", "tuned", "height >= rows && width >= registers * lanes", "true",
           "CPU"),
@@ -82,7 +83,8 @@ MODULES = [
           "parts(n, width) * width - 1)"),
     Fault("an index of 32 bits", OVERFLOW, "openmp", "vecadd", "lecture", "c[i]", "c[(int(i) + 2147483647) % 2]"),
     Fault("a sum for all threads", RACE, "openmp", "matmul", "lecture", "T sum = 0;", "static T sum; sum = 0;"),
-    Fault("without the barrier", RACE, "openmp", "matmul", "tuned", "for schedule(static)", "for schedule(static) nowait"),
+    Fault("without the barrier", RACE, "openmp", "matmul", "tuned", "for schedule(static)",
+          "for schedule(static) nowait"),
     Fault("one register on", WRITE, "avx", "vecadd", "lecture", "V::store(c + i", "V::store(c + i + V::lanes"),
     Fault("one element of the next thread", RACE, "avx", "vecadd", "tuned", "least(begin + stretch, n)",
           "least(begin + stretch + 1, n)"),
@@ -91,24 +93,4 @@ MODULES = [
 
 MODULES_BY_CLANG = [
     Fault("one lane on", WRITE, "avx", "matmul", "tuned", "sum[r][s], ragged);", "sum[r][s], ragged + 1);"),
-    Fault("past the cache", WRITE, "avx", "vecadd", "tuned", "V::stream(c + at, sum)", "V::stream(c + at + n, sum)"),
-]
-"""g++ does not instrument stores of some lanes, and past the cache."""
-
-OPENCL = [
-    Fault("one element on", WRITE, "opencl", "vecadd", "lecture", _SUM, "c[i + 1] = a[i] + b[i]"),
-    Fault("too many work items", READ, "opencl", "vecadd", "lecture", "i < n", "i <= n"),
-    Fault("the end of a panel", WRITE, "opencl", "matmul", "tuned", "((global V*)panel)[s] =", "((global V*)panel)[s + k * n] =",
-          "CPU"),
-    Fault("the end of local memory", WRITE, "opencl", "matmul", "tuned", "to[q / block][q % block]", "to[q / block + 1][q % block]",
-          "GPU"),
-    Fault("two work items", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i / 2]"),
-    Fault("two groups", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i % 256]"),
-    Fault("two stretches", RACE, "opencl", "vecadd", "tuned", "end = min(n, i + stretch)", "end = n", "CPU"),
-    Fault("without the barrier", RACE, "opencl", "matmul", "tuned", "barrier(CLK_LOCAL_MEM_FENCE);  // before", "// before", "GPU"),
-    Fault("a row that is not packed", UNWRITTEN, "opencl", "matmul", "tuned", "p < p1; ++p)", "p < p1 - 1; ++p)", "CPU"),
-    Fault("an index of 32 bits", OVERFLOW, "opencl", "vecadd", "lecture", "get_global_id(0)",
-          "((int)get_global_id(0) + 2147483647) % 2"),
-    Fault("some work items only", BARRIER, "opencl", "matmul", "tuned", "barrier(CLK_LOCAL_MEM_FENCE);  // before",
-          "if (get_local_id(0)) barrier(CLK_LOCAL_MEM_FENCE);  // before", "GPU"),
 ]  # fmt: skip
