@@ -38,7 +38,7 @@ struct Stage {
 struct Text {
   const char* dtype;
   std::size_t element_bytes;
-  int arrays;   ///< inputs and output
+  int arrays;  ///< inputs and output
   bool scratch;
   int sizes;
   int stages;
