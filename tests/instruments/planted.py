@@ -94,3 +94,22 @@ MODULES = [
 MODULES_BY_CLANG = [
     Fault("one lane on", WRITE, "avx", "matmul", "tuned", "sum[r][s], ragged);", "sum[r][s], ragged + 1);"),
 ]  # fmt: skip
+"""g++ does not instrument intrinsics that load or store some lanes only, or past the cache."""
+
+OPENCL = [
+    Fault("one element on", WRITE, "opencl", "vecadd", "lecture", _SUM, "c[i + 1] = a[i] + b[i]"),
+    Fault("too many work items", READ, "opencl", "vecadd", "lecture", "i < n", "i <= n"),
+    Fault("the end of a panel", WRITE, "opencl", "matmul", "tuned", "((global V*)panel)[s] =",
+          "((global V*)panel)[s + 1000 * k] =", "CPU"),
+    Fault("the end of local memory", WRITE, "opencl", "matmul", "tuned", "to[q / block][q % block]",
+          "to[q / block + 1][q % block]", "GPU"),
+    Fault("two work items", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i / 2]"),
+    Fault("two groups", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i % 256]"),
+    Fault("two stretches", RACE, "opencl", "vecadd", "tuned", "end = min(n, i + stretch)", "end = n", "CPU"),
+    Fault("without the barrier", RACE, "opencl", "matmul", "tuned", "barrier(CLK_LOCAL_MEM_FENCE);  // before",
+          "// before", "GPU"),
+    Fault("an index of 32 bits", OVERFLOW, "opencl", "vecadd", "lecture", "get_global_id(0)",
+          "((int)get_global_id(0) + 2147483647) % 2"),
+    Fault("some work items only", BARRIER, "opencl", "matmul", "tuned", "barrier(CLK_LOCAL_MEM_FENCE);  // before",
+          "if (get_local_id(0)) barrier(CLK_LOCAL_MEM_FENCE);  // before", "GPU"),
+]  # fmt: skip

@@ -74,7 +74,7 @@ THREADS = Sanitizer(
     ("-fsanitize=thread",),
     {"g++": ("libtsan.so",), "clang": ("libclang_rt.tsan-x86_64.so", "libclang_rt.tsan.so")},
     # Python and its libraries are not instrumented: what they lock is seen, what they read and write is not.
-    {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:exitcode=66:history_size=4:die_after_fork=0"},
+    {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:exitcode=66:die_after_fork=0:allocator_may_return_null=1"},
 )
 SANITIZERS = {sanitizer.name: sanitizer for sanitizer in (ADDRESS, THREADS)}
 
