@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from threading import Lock
 from time import monotonic
 from typing import Any, Protocol
 
@@ -155,7 +154,6 @@ class Comparison:
         self._rounds: Rounds | None = None
         self._interrupted = False
         self._obeying = False
-        self._one_at_a_time = Lock()
 
     def run(self, request: Request, choose: Callable[[list[PlannedRow]], list[PlannedRow]]) -> None:
         """All of it. What is finished when an exception interrupts it stays."""
@@ -166,7 +164,7 @@ class Comparison:
         for planned in self._rows:
             planned.row.threads = planned.row.threads or self._threads
         waiting = [row for row in choose(self._rows) if row.text is not None]
-        estimates = self._estimate(waiting, by_turns=not request.shorten)
+        estimates = self._estimate(waiting)
         self._check_and_settle((self._shorten if request.shorten else self._skip)(estimates, request))
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
@@ -219,45 +217,38 @@ class Comparison:
             interrupted=self._interrupted,
         )
 
-    def _estimate(self, rows: Sequence[PlannedRow], *, by_turns: bool) -> list[tuple[PlannedRow, float]]:
-        """Prepare every row and estimate the seconds of one run; several backends at once.
+    def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
+        """Prepare every row, several backends at once, and then estimate the seconds of one run, one by one.
 
-        by_turns: estimate only when all are prepared. A backend whose threads wait for each other may seem a hundred
-        times slower beside a compiler: that only matters where a row is skipped for it.
+        A backend whose threads wait for each other may seem a hundred times slower beside a compiler, and would be
+        shortened or skipped for it.
         """
         estimates: list[tuple[PlannedRow, float]] = []
         limit = max(_FLOOR_OF_ESTIMATES, _LONGEST_ESTIMATE * self._budget / max(1, len(rows)))
-        by_runner = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
+        self._prepare_all(rows)
+        for planned in rows:
+            self._progress.update(len(estimates), len(rows), f"estimating {planned.title}")
+            try:
+                estimates.append((planned, self._estimate_row(planned, limit)))
+            except (WorkerFailed, MemoryError) as failed:
+                _fail(planned, failed)
+        return estimates
 
+    def _prepare_all(self, rows: Sequence[PlannedRow]) -> None:
         def of_one_worker(group: list[PlannedRow]) -> None:
             for planned in group:
-                self._progress.update(len(estimates), len(rows), f"preparing {planned.title}")
-                try:
-                    estimates.append((planned, self._estimate_row(planned, limit)))
-                except (WorkerFailed, MemoryError) as failed:
-                    if self._interrupted:
-                        return
-                    _fail(planned, failed)
-
-        def prepare(group: list[PlannedRow]) -> None:
-            for planned in group:
+                self._progress.update(0, 1, f"preparing {planned.title}")
                 with contextlib.suppress(WorkerFailed, MemoryError):  # its estimate will say the same
                     self._prepare(planned)
 
+        by_worker = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
         with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
             try:
-                if by_turns:
-                    list(pool.map(prepare, by_runner))
-                    for group in by_runner:
-                        of_one_worker(group)
-                else:
-                    list(pool.map(of_one_worker, by_runner))
+                list(pool.map(of_one_worker, by_worker))
             except KeyboardInterrupt:
                 self._interrupted = True
                 self._bench.kill()  # nobody is to wait for what was begun
                 raise
-        order = {id(planned): index for index, planned in enumerate(rows)}
-        return sorted(estimates, key=lambda estimate: order[id(estimate[0])])
 
     def _prepare(self, planned: PlannedRow, copy: int = 0) -> tuple[Runner, Prepared]:
         text, dtype = planned.text, planned.dtype
@@ -276,8 +267,8 @@ class Comparison:
         if prepared.note:
             add_note(planned.row, prepared.note)
 
-        # Controls go through all that the baseline goes through: by what a process has done it comes to its memory,
-        # and copies that were started afresh read one or two per cent faster.
+        # Controls go through all that the baseline goes through: copies that came fresh to the rounds read one or two
+        # per cent faster than it in matmul, run after run.
         for copy in range(1, 1 + _copies(planned)):
             self._seconds(planned, self._prepare(planned, copy)[0], limit)
         return self._seconds(planned, runner, limit)
@@ -289,9 +280,8 @@ class Comparison:
 
         def seconds_at(sizes: Sizes) -> float:
             case = self._bench.case(planned.problem, sizes, dtype, checked=False)
-            with self._one_at_a_time:  # backends that share the cores would both seem slow
-                # The first run of a shape also brings its pages in, and either may meet a neighbour.
-                return min(runner.whole_call(text, case) for _ in range(2))
+            # The first run of a shape also brings its pages in, and either may meet a neighbour.
+            return min(runner.whole_call(text, case) for _ in range(2))
 
         return estimate(planned.problem, planned.requested, seconds_at, limit)
 
