@@ -23,14 +23,12 @@ from planted import Fault
 from sanitizers import REPORTED, SANITIZERS, Sanitizer, clang, family, gcc
 
 CLONE = Path(__file__).parents[2]
-TESTS = (
-    "tests/instruments/test_exact_memory.py",
-    "tests/test_shortcut.py",
-    "tests/test_functions.py",
-    "tests/test_agreement.py",
-)
-QUICK_TESTS = TESTS[:2]
-"""What runs on the instrumented modules, and as much of it as every change goes through."""
+QUICK_TESTS = ("tests/instruments/test_exact_memory.py", "tests/test_shortcut.py")
+_SUITE = ("--pyargs", "py_backends.conformance", "--backend", "cpp,openmp,avx")
+_AGREEMENT = ("tests/test_agreement.py",)
+_HAS_SUITE = (CLONE / "py_backends" / "conformance").is_dir()
+TESTS = (*QUICK_TESTS, "tests/test_functions.py", *(_SUITE if _HAS_SUITE else _AGREEMENT))
+"""What runs on the instrumented modules, and as much of it as shows within minutes."""
 _NOT_FOR = {"tsan": ("-k", "not no_cache_holds")}
 """What takes too long: gigabytes, of which this sanitizer keeps four times as much."""
 MARKERS = "cpp or openmp or avx"
@@ -71,6 +69,8 @@ class Build:
             "LD_PRELOAD": str(self.sanitizer.runtime(self.compiler)),
             "PY_BACKENDS_COMPILED": str(self.modules),
             "PYTHONMALLOC": "malloc",  # else small arrays lie in Python's own pools, where no end is seen
+            # Where reports find the names of functions.
+            "PATH": f"{Path(self.compiler).resolve().parent}{os.pathsep}{os.environ['PATH']}",
             **({"OMP_TOOL_LIBRARIES": str(archer(self.compiler))} if self.sanitizer.name == "tsan" else {}),
         }
 
