@@ -55,8 +55,9 @@ class Runners:
     def _runner(self, backend: str, target: Target) -> Runner:
         place = backend, target.name
         if place not in self._runners:
-            how = {"module": MODULE, "stopped_between": False}
-            self._runners[place] = Runner(backend, target, machine.cpus(), patience=self._patience, **how)
+            self._runners[place] = Runner(
+                backend, target, machine.cpus(), patience=self._patience, module=MODULE, stopped_between=False
+            )
         return self._runners[place]
 
 
