@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
@@ -56,8 +55,9 @@ class Runners:
     def _runner(self, backend: str, target: Target) -> Runner:
         place = backend, target.name
         if place not in self._runners:
-            how: dict[str, Any] = {"module": MODULE, "stopped_between": False, "patience": self._patience}
-            self._runners[place] = Runner(backend, target, machine.cpus(), **how)
+            self._runners[place] = Runner(
+                backend, target, machine.cpus(), patience=self._patience, module=MODULE, stopped_between=False
+            )
         return self._runners[place]
 
 
