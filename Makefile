@@ -17,7 +17,7 @@ INSTALLED := $(VENV)/.installed
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 export CMAKE_GENERATOR ?= Ninja
-CPP_SOURCES = $(shell find cpp_ext kernels py_backends -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
+CPP_SOURCES = $(shell find cpp_ext kernels py_backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
 
 .PHONY: build compare test benchmarks docs lint format clean
 

@@ -88,7 +88,12 @@ def main() -> int:
     if compiler is None or (sanitizer.name == "tsan" and family(compiler) != "clang"):
         print(f"{sanitizer.name} needs clang++ and its OpenMP: apt-get install clang libomp-dev")
         return 1
-    print(f"{sanitizer.name}: {compiler}, {sanitizer.runtime(compiler)}")
+    try:
+        libraries = [sanitizer.runtime(compiler), *([archer(compiler)] if sanitizer.name == "tsan" else [])]
+    except FileNotFoundError as missing:
+        print(f"{sanitizer.name} cannot run: missing {missing}")
+        return 1
+    print(f"{sanitizer.name}: {compiler}", *libraries)
     checks = {
         "planted faults are reported": lambda: check_faults(sanitizer, compiler, asked.quick),
         "nothing else is": lambda: check_ours(sanitizer, compiler, asked.quick),
@@ -205,7 +210,7 @@ def _sets(*, best: bool) -> list[str]:
 
 
 def archer(compiler: str) -> Path:
-    """What tells ThreadSanitizer what clang's OpenMP waits for; FileNotFoundError where it is missing."""
+    """What tells ThreadSanitizer what clang's OpenMP waits for; FileNotFoundError where it is not there."""
     path = Path(compiler).resolve().parent.parent / "lib" / "libarcher.so"
     if not path.is_file():
         raise FileNotFoundError(f"{path}, of the package libomp-dev of that clang")
