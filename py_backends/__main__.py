@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from py_backends import __version__
 from py_backends.commands import compare, diff, doctor, ladder, report, roofline, scaling, show, sweep, timeline
-from py_backends.commands.common import Parser, UsageError
+from py_backends.commands.arguments import Parser
+from py_backends.commands.common import UsageError
 from py_backends.harness.interruption import interruptible
 
 _COMMANDS = (compare, doctor, show, diff, ladder, roofline, scaling, sweep, timeline, report)

@@ -242,6 +242,13 @@ class TestNeeded:
         assert judge([row], found) == []
         assert (found.why_none, row.planned.row.percent_of_ceiling) == ("the worker was ended by SIGILL", None)
 
+    def test_one_that_fails_during_the_rounds_is_told_as_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(roofline.CeilingWorker, "sample", lambda *_: 1e9)
+        found = roofline.ceilings([timed("vecadd", (9,))], 2)
+        assert found.why_none is None
+        next(iter(found)).failed = WorkerFailed("timeout", "no answer to 'sample' within 120 s")
+        assert found.why_none == "no answer to 'sample' within 120 s"
+
 
 def test_the_worker_measures_every_kind() -> None:
     try:

@@ -1,169 +1,32 @@
-"""What commands share: options and how they are read, files to write, the progress bar."""
+"""What commands share: comparisons to run, files to write, the progress bar."""
 
 from __future__ import annotations
 
 import argparse
-import math
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any
+
+from py_backends.commands.arguments import ALL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from rich.console import Console
 
     from py_backends.harness.compare import Progress
     from py_backends.harness.plan import Request
     from py_backends.harness.results import Report
 
-ALL = "all"
-_LARGEST_SIZE = 2**40
+VIEW_FILES = ("json", "png", "svg")
+"""The files that every command with a picture writes."""
 
 
 class UsageError(Exception):
     """What was asked for cannot be done; says in one line what to do instead."""
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, where argparse would print the usage too."""
-
-    def error(self, message: str) -> NoReturn:
-        one_line = " ".join(message.split())
-        self.exit(2, f"{self.prog}: error: {one_line} (try {self.prog} --help)\n")
-
-
-Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001  # argparse has no public name for it
-"""To which a command adds its parser."""
-
-
-def add_command(commands: Commands, run: Callable[[argparse.Namespace], int], **words: str) -> Parser:
-    """Add a command: `run` gets its options and returns the exit code. `words`: name, help, description, example."""
-    example = f"example: py-backends {words['example']}"
-    parser = commands.add_parser(
-        words["name"], help=words["help"], description=words["description"], epilog=example, allow_abbrev=False
-    )
-    parser.set_defaults(run=run)
-    return parser
-
-
-def add_names(parser: Parser, *options: tuple[str, str]) -> None:
-    """Add options that take names, each with the words for its default."""
-    for name, default in options:
-        text = f"names, separated by commas, or all (default: {default})"
-        parser.add_argument(f"--{name}", type=names_in, metavar="NAMES", help=text)
-
-
-def add_dtype(parser: Parser, default: str = "float32") -> None:
-    """Add --dtype."""
-    text = f"float32, float64 or all (default: {default})"
-    parser.add_argument("--dtype", type=names_in, metavar="NAMES", default=[default], help=text)
-
-
-def add_shape(parser: Parser) -> None:
-    """Add --shape."""
-    parser.add_argument(
-        "--shape",
-        type=_shape,
-        metavar="KERNEL=SIZES",
-        action="append",
-        default=[],
-        help="vecadd=1000000, matmul=1000x777x513 (M x N x K), matmul=1024 (all three); repeatable",
-    )
-
-
-def add_sizes(parser: Parser) -> None:
-    """Add --sizes, --from (`first`) and --to (`last`)."""
-    parser.add_argument("--sizes", type=_sizes, metavar="N,N", help="of all dimensions, separated by commas")
-    text = "of powers of two, the {} (default: {})"
-    parser.add_argument("--from", type=_size, metavar="N", dest="first", help=text.format("smallest", "64"))
-    parser.add_argument(
-        "--to", type=_size, metavar="N", dest="last", help=text.format("largest", "by this machine's memory")
-    )
-
-
-def add_threads(parser: Parser) -> None:
-    """Add --threads."""
-    parser.add_argument("--threads", type=_threads, metavar="N", help="of every CPU backend (default: all)")
-
-
-def add_seed(parser: Parser) -> None:
-    """Add --seed."""
-    parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="of the inputs (default: 1)")
-
-
-def add_budget(parser: Parser, default: float) -> None:
-    """Add --budget; None where it was not given."""
-    parser.add_argument("--budget", type=_budget, metavar="SECONDS", help=f"for the whole (default: {default:g})")
-
-
-def add_cache(parser: Parser) -> None:
-    """Add --cache."""
-    parser.add_argument(
-        "--cache", choices=("hot", "cold"), default="hot", help="cold: flush caches before every launch (default: hot)"
-    )
-
-
-def add_files(parser: Parser, *kinds: str) -> None:
-    """Add an option for each kind of file, `json` for instance."""
-    for kind in kinds:
-        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"write the results as {kind} too")
-
-
-def names_in(text: str) -> list[str]:
-    """Names that are separated by commas, each once."""
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise argparse.ArgumentTypeError(f"names are separated by single commas, not as in {text!r}")
-    return list(dict.fromkeys(names))
-
-
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    match = re.fullmatch(r"(\w+)=(\d+(?:x\d+)*)", text, re.ASCII)
-    if match is None:
-        raise argparse.ArgumentTypeError(
-            f"a shape is written vecadd=1000000 or matmul=1000x777x513, with whole numbers from 0 up, not {text!r}"
-        )
-    # Counting digits first: Python refuses to convert numbers of thousands of digits.
-    if any(len(size.lstrip("0")) > 13 or int(size) > _LARGEST_SIZE for size in match[2].split("x")):
-        raise argparse.ArgumentTypeError(f"a size is at most 2^40 = {_LARGEST_SIZE}")
-    return match[1], tuple(map(int, match[2].split("x")))
-
-
-def _whole_number(text: str, least: int, most: float) -> int:
-    if re.fullmatch(r"\d{1,18}", text, re.ASCII) is None or not least <= int(text) <= most:
-        upper = f" to {most}" if math.isfinite(most) else " up"
-        raise argparse.ArgumentTypeError(f"takes a whole number from {least}{upper}, not {text!r}")
-    return int(text)
-
-
-def _sizes(text: str) -> list[int]:
-    return [_size(each) for each in names_in(text)]
-
-
-def _size(text: str) -> int:
-    return _whole_number(text, 1, _LARGEST_SIZE)
-
-
-def _threads(text: str) -> int:
-    return _whole_number(text, 1, math.inf)
-
-
-def _seed(text: str) -> int:
-    return _whole_number(text, 0, math.inf)
-
-
-def _budget(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
-    return seconds
 
 
 def names(names: list[str] | None) -> list[str] | None:
@@ -217,20 +80,68 @@ def check_files(options: argparse.Namespace, *kinds: str) -> None:
         raise UsageError(f"{', '.join(given[:-1])} and {given[-1]} name one file: name one for each")
 
 
-def run_view(request: Request, options: argparse.Namespace, budget: float) -> Report:
-    """Run a comparison that only rows with times are of use to, with these options and a progress bar.
+def chosen(options: argparse.Namespace) -> dict[str, Any]:
+    """What the harness takes of the names of backends, targets, variants and dtypes."""
+    return {
+        "backends": names(options.backend),
+        "targets": names(options.target),
+        "variants": options.variant,
+        "dtypes": dtypes(options.dtype),
+    }
 
-    Its results do not say what was asked for in names alone, so `--resume` does not take them. `budget`: where none
-    was given.
+
+def compared(options: argparse.Namespace, budget: float | None = None) -> Report:
+    """Run the comparison that these options ask for, with a progress bar.
+
+    budget: seconds, where none were given.
+    """
+    from py_backends.harness.compare import compare
+
+    with usage_errors(), progress() as shown:
+        return compare(
+            kernels=names(options.kernel),
+            **chosen(options),
+            shapes=shapes(options.shape),
+            threads=options.threads,
+            seed=options.seed,
+            budget=options.budget or budget,
+            cache=options.cache,
+            progress=shown,
+            command=options.line,
+        )
+
+
+def run_timed(request: Request, options: argparse.Namespace) -> Report:
+    """Run a comparison of which only rows with times are of use, with these options and a progress bar.
+
+    Its results do not say what was asked for in names alone, so `--resume` does not take them.
     """
     from py_backends.harness.compare import checked_settings, run
     from py_backends.harness.plan import only_timed
 
-    budget = options.budget or budget
     with usage_errors(), progress() as shown:
-        settings = checked_settings(request, options.threads, options.seed, budget, options.cache, command=options.line)
+        settings = checked_settings(
+            request, options.threads, options.seed, options.budget, options.cache, command=options.line
+        )
         settings.pop("request")
         return run(request, settings, shown, only_timed)
+
+
+def show_view(
+    report: Report,
+    draw: Callable[[Report], Figure],
+    print_view: Callable[[Report, Console], None],
+    options: argparse.Namespace,
+) -> int:
+    """Write the files that were asked for, print the view, and return the exit code."""
+    from py_backends.harness.interruption import let_go
+    from py_backends.report import table
+
+    written = write_view(report, draw, options)
+    let_go()
+    with table.output() as out:
+        print_view(report, out)
+    return report.exit_code() if written else report.exit_code() or 1
 
 
 def write_view(report: Report, draw: Callable[[Report], Figure], options: argparse.Namespace) -> bool:

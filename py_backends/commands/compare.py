@@ -8,19 +8,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands import common
+from py_backends.commands import arguments, common
 from py_backends.harness.interruption import let_go
 
 if TYPE_CHECKING:
-    from py_backends.harness.compare import Progress
     from py_backends.harness.results import Report
 
-_WITH_RESUME = {"--resume", "--budget", "--json", "--csv", "--markdown"}
+_BUDGET = 45.0
+_FILES = ("json", "csv", "markdown")
+_WITH_RESUME = {"--resume", "--budget", *(f"--{kind}" for kind in _FILES)}
 
 
-def add(commands: common.Commands) -> common.Parser:
+def add(commands: arguments.Commands) -> arguments.Parser:
     """Add the command."""
-    parser = common.add_command(
+    parser = arguments.add_command(
         commands,
         compare,
         name="compare",
@@ -28,16 +29,9 @@ def add(commands: common.Commands) -> common.Parser:
         description="Runs the kernels on the same inputs everywhere, checks that all agree, and times each.",
         example="compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
     )
-    common.add_names(
-        parser, ("kernel", "all"), ("backend", "all"), ("target", "all"), ("variant", "tuned, else lecture")
-    )
-    common.add_dtype(parser)
-    common.add_shape(parser)
-    common.add_threads(parser)
-    common.add_seed(parser)
-    common.add_budget(parser, default=45)
-    common.add_cache(parser)
-    common.add_files(parser, "json", "csv", "markdown")
+    arguments.add_comparison(parser, budget=_BUDGET)
+    parser.set_defaults(budget=None)  # resuming keeps to that of the file
+    arguments.add_files(parser, *_FILES)
     parser.add_argument(
         "--resume", type=Path, metavar="FILE", help="go on with what is missing in an interrupted run's --json FILE"
     )
@@ -48,15 +42,10 @@ def compare(options: argparse.Namespace) -> int:
     """Run the comparison, or what is missing of one, write its files and print its tables."""
     if options.resume:
         _check_resume(options)
-    paths = [path for path in (options.json, options.csv, options.markdown) if path]
-    for path in paths:
-        common.check_writable(path)
-    if len(set(paths)) < len(paths):
-        raise common.UsageError("--json, --csv and --markdown name one file: name one for each")
+    common.check_files(options, *_FILES)
     from py_backends.report import table
 
-    with common.usage_errors(), common.progress() as progress:
-        report = _resumed(options, progress) if options.resume else _compared(options, progress)
+    report = _resumed(options) if options.resume else common.compared(options, budget=_BUDGET)
     written = _write_results(report, options)
     let_go()
     with table.output() as out:
@@ -64,30 +53,11 @@ def compare(options: argparse.Namespace) -> int:
     return report.exit_code() if written else report.exit_code() or 1
 
 
-def _compared(options: argparse.Namespace, progress: Progress | None) -> Report:
-    from py_backends.harness.compare import compare as run
-    from py_backends.harness.plan import DTYPES
-
-    return run(
-        kernels=common.names(options.kernel),
-        backends=common.names(options.backend),
-        targets=common.names(options.target),
-        variants=options.variant,
-        dtypes=DTYPES if options.dtype == [common.ALL] else options.dtype,
-        shapes=common.shapes(options.shape),
-        threads=options.threads,
-        seed=options.seed,
-        **({} if options.budget is None else {"budget": options.budget}),
-        cache=options.cache,
-        progress=progress,
-        command=options.line,
-    )
-
-
-def _resumed(options: argparse.Namespace, progress: Progress | None) -> Report:
+def _resumed(options: argparse.Namespace) -> Report:
     from py_backends.harness.resume import resume
 
-    return resume(options.resume, options.budget, progress, options.line)
+    with common.usage_errors(), common.progress() as progress:
+        return resume(options.resume, options.budget, progress, options.line)
 
 
 def _check_resume(options: argparse.Namespace) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from py_backends.commands import common
+from py_backends.commands import arguments, common
 
 
-def add(commands: common.Commands) -> common.Parser:
+def add(commands: arguments.Commands) -> arguments.Parser:
     """Add the command."""
-    parser = common.add_command(
+    parser = arguments.add_command(
         commands,
         diff,
         name="diff",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from py_backends.commands import common
+from py_backends.commands import arguments, common
 
 
-def add(commands: common.Commands) -> common.Parser:
+def add(commands: arguments.Commands) -> arguments.Parser:
     """Add the command."""
-    parser = common.add_command(
+    parser = arguments.add_command(
         commands,
         doctor,
         name="doctor",
@@ -18,7 +18,7 @@ def add(commands: common.Commands) -> common.Parser:
         description="Says which backends and targets this machine has, and what would bring the others.",
         example="doctor --json doctor.json",
     )
-    common.add_files(parser, "json")
+    arguments.add_files(parser, "json")
     return parser
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands import common
+from py_backends.commands import arguments, common
 
 if TYPE_CHECKING:
     from py_backends.harness.results import Report
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 _STANDARD_OUTPUT = Path("-")
 
 
-def add(commands: common.Commands) -> common.Parser:
+def add(commands: arguments.Commands) -> arguments.Parser:
     """Add the command."""
-    parser = common.add_command(
+    parser = arguments.add_command(
         commands,
         report,
         name="report",

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from py_backends.commands import common
-from py_backends.harness.interruption import let_go
+from py_backends.commands import arguments, common
 
-_FILES = "json", "png", "svg"
 _BUDGET = 60.0
 _KERNEL = "matmul"
 
 
-def add(commands: common.Commands) -> common.Parser:
+def add(commands: arguments.Commands) -> arguments.Parser:
     """Add the command."""
-    parser = common.add_command(
+    parser = arguments.add_command(
         commands,
         scaling,
         name="scaling",
@@ -23,30 +21,17 @@ def add(commands: common.Commands) -> common.Parser:
         "with the threads (weak), and fits the laws of Amdahl and Gustafson.",
         example="scaling --backend numpy,openmp --shape matmul=2048 --png scaling.png",
     )
-    common.add_names(
-        parser,
-        ("kernel", _KERNEL),
-        ("backend", "all"),
-        ("target", "all, of several for one device the first"),
-        ("variant", "tuned, else lecture"),
-    )
-    common.add_dtype(parser)
-    common.add_shape(parser)
-    common.add_threads(parser)
-    common.add_seed(parser)
-    common.add_budget(parser, default=_BUDGET)
-    common.add_cache(parser)
-    common.add_files(parser, *_FILES)
+    arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target="all, of several for one device the first")
+    arguments.add_files(parser, *common.VIEW_FILES)
     return parser
 
 
 def scaling(options: argparse.Namespace) -> int:
     """Run the kernels on each number of threads, write files and print speed-ups."""
-    common.check_files(options, *_FILES)
+    common.check_files(options, *common.VIEW_FILES)
     from py_backends import _discovery
     from py_backends.harness import machine
     from py_backends.harness.scaling import request, thread_counts
-    from py_backends.report import table
     from py_backends.report.pictures.scaling import draw
     from py_backends.report.scaling import print_scaling
 
@@ -62,14 +47,6 @@ def scaling(options: argparse.Namespace) -> int:
             kernels,
             common.shapes(options.shape),
             every_target=options.target is not None,
-            backends=common.names(options.backend),
-            targets=common.names(options.target),
-            variants=options.variant,
-            dtypes=common.dtypes(options.dtype),
+            **common.chosen(options),
         )
-    report = common.run_view(wanted, options, _BUDGET)
-    written = common.write_view(report, draw, options)
-    let_go()
-    with table.output() as out:
-        print_scaling(report, out)
-    return report.exit_code() if written else report.exit_code() or 1
+    return common.show_view(common.run_timed(wanted, options), draw, print_scaling, options)

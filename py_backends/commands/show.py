@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from py_backends.commands import common
+from py_backends.commands import arguments, common
 
 if TYPE_CHECKING:
     from py_backends._contract import KernelText
 
 
-def add(commands: common.Commands) -> common.Parser:
+def add(commands: arguments.Commands) -> arguments.Parser:
     """Add the command."""
-    parser = common.add_command(
+    parser = arguments.add_command(
         commands,
         show,
         name="show",
@@ -22,7 +22,7 @@ def add(commands: common.Commands) -> common.Parser:
         example="show matmul --backend openmp,cuda --variant lecture",
     )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
-    common.add_names(parser, ("backend", "all"), ("variant", "tuned, else lecture"))
+    arguments.add_names(parser, ("backend", "all"), ("variant", "tuned, else lecture"))
     return parser
 
 
@@ -36,7 +36,7 @@ def show(options: argparse.Namespace) -> int:
             options.kernel,
             common.names(options.backend),
             common.names(options.variant),
-            options.variant == [common.ALL],
+            options.variant == [arguments.ALL],
         )
     with table.output() as out:
         print_texts(texts, out)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from py_backends.commands import common
-from py_backends.harness.interruption import let_go
+from py_backends.commands import arguments, common
 
-_FILES = "json", "png", "svg"
 _BUDGET = 60.0
 _KERNEL = "matmul"
 
 
-def add(commands: common.Commands) -> common.Parser:
+def add(commands: arguments.Commands) -> arguments.Parser:
     """Add the command."""
-    parser = common.add_command(
+    parser = arguments.add_command(
         commands,
         sweep,
         name="sweep",
@@ -24,34 +22,22 @@ def add(commands: common.Commands) -> common.Parser:
         "which size on it beats NumPy: its kernel alone, and whole calls with upload and download.",
         example="sweep --kernel vecadd --backend numpy,openmp,opencl --from 1024 --png sweep.png",
     )
-    common.add_names(
-        parser,
-        ("kernel", _KERNEL),
-        ("backend", "all"),
-        ("target", "all, of several for one device the first"),
-        ("variant", "tuned, else lecture"),
-    )
-    common.add_dtype(parser)
-    common.add_sizes(parser)
+    target = "all, of several for one device the first"
+    arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target=target, add_sizes=arguments.add_sizes)
     parser.add_argument(
         "--values", choices=("rate", "time"), default="rate", help="what table and picture show (default: rate)"
     )
-    common.add_threads(parser)
-    common.add_seed(parser)
-    common.add_budget(parser, default=_BUDGET)
-    common.add_cache(parser)
-    common.add_files(parser, *_FILES)
+    arguments.add_files(parser, *common.VIEW_FILES)
     return parser
 
 
 def sweep(options: argparse.Namespace) -> int:
     """Run the kernels at each size, write files and print rates and crossovers."""
-    common.check_files(options, *_FILES)
+    common.check_files(options, *common.VIEW_FILES)
     if options.sizes and (options.first or options.last):
         raise common.UsageError("--sizes names every size: leave out --from and --to")
     from py_backends import _discovery
     from py_backends.harness.sweep import request
-    from py_backends.report import table
     from py_backends.report.pictures.sweep import draw
     from py_backends.report.sweep import print_sweeps
 
@@ -61,17 +47,14 @@ def sweep(options: argparse.Namespace) -> int:
             kernels,
             {kernel: _sizes(kernel, options) for kernel in kernels},
             every_target=options.target is not None,
-            backends=common.names(options.backend),
-            targets=common.names(options.target),
-            variants=options.variant,
-            dtypes=common.dtypes(options.dtype),
+            **common.chosen(options),
         )
-    report = common.run_view(wanted, options, _BUDGET)
-    written = common.write_view(report, partial(draw, figure=options.values), options)
-    let_go()
-    with table.output() as out:
-        print_sweeps(report, out, options.values)
-    return report.exit_code() if written else report.exit_code() or 1
+    return common.show_view(
+        common.run_timed(wanted, options),
+        partial(draw, figure=options.values),
+        partial(print_sweeps, figure=options.values),
+        options,
+    )
 
 
 def _sizes(kernel: str, options: argparse.Namespace) -> list[int]:

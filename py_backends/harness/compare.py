@@ -276,8 +276,8 @@ class Comparison:
         if prepared.note:
             add_note(planned.row, prepared.note)
 
-        # Controls go through all that the baseline goes through: by what a process has done it comes to its memory,
-        # and copies that were started afresh read one or two per cent faster.
+        # Controls go through all that the baseline goes through: copies that came fresh to the rounds read one or two
+        # per cent faster than it in matmul, run after run.
         for copy in range(1, 1 + _copies(planned)):
             self._seconds(planned, self._prepare(planned, copy)[0], limit)
         return self._seconds(planned, runner, limit)

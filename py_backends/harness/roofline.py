@@ -246,7 +246,9 @@ class Ceilings:
     @property
     def why_none(self) -> str | None:
         """Why some or all of them could not be measured, and what would change that; None where nothing was missing."""
-        return "; ".join(filter(None, (self.reason, self.fix))) or None
+        missing: list[Ceilings | WorkerFailed] = [self] if self.reason else []
+        missing += [each.failed for each in self._all.values() if each.failed]
+        return "; ".join(filter(None, (missing[0].reason, missing[0].fix))) if missing else None
 
     def roof(self, row: TimedRow) -> Roof | None:
         """The ceilings of a row; None for one that has none."""
@@ -321,8 +323,6 @@ class Ceilings:
                 each.record = [each.sample() for _ in range(1 if each in in_rounds else _RECORD)]
             except WorkerFailed as failed:
                 each.failed = failed
-        if failures := [each.failed for each in self._all.values() if each.failed]:
-            self.reason, self.fix = failures[0].reason, failures[0].fix
 
     def summary(self) -> list[Ceiling]:
         """All that were sampled, for the results."""

@@ -90,7 +90,8 @@ class Worker:
             return
         self._closed = True
         self.kill()
-        self._process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a driver may hold it where no signal reaches it
+            self._process.wait(_ENDS_WITHIN)
         self._channel.close()
         self._log.close()
 
