@@ -62,7 +62,7 @@ def changes(root: Node) -> Iterator[Change]:
     for node in places.nodes(root):
         if node.type == "preproc_call":
             yield from _directive(node)
-        elif not _is_no_expression(node):
+        elif not _is_no_expression(node) and not _is_only_for_speed(node):
             yield from _changes_at(node)
 
 
@@ -98,7 +98,15 @@ def function_of(node: Node) -> str | None:
 
 
 def _is_no_expression(node: Node) -> bool:
-    return any(above.type in _NO_EXPRESSION for above in places.ancestors(node))
+    return any(above.type in _NO_EXPRESSION or _is_only_for_speed(above) for above in places.ancestors(node))
+
+
+def _is_only_for_speed(node: Node) -> bool:
+    """Whether no result depends on what is in a node: a prefetch, and a branch that does nothing else."""
+    if node.type == "if_statement":
+        body = node.child_by_field_name("consequence")
+        return body is not None and body.type == "expression_statement" and _is_only_for_speed(body.named_children[0])
+    return node.type == "call_expression" and bool(places.ONLY_SPEED.fullmatch(written(_field(node, "function"))))
 
 
 def _changes_at(node: Node) -> Iterator[Change]:
@@ -183,15 +191,14 @@ def _call(node: Node) -> Iterator[Change]:
 
 
 def _statement(node: Node) -> Iterator[Change]:
-    called = _called(node)
-    if not places.ONLY_SPEED.fullmatch(called):
-        yield replaced(node, ";", "barrier" if places.BARRIERS.fullmatch(called) else "statement")
+    if not _is_only_for_speed(node.named_children[0]):
+        yield replaced(node, ";", "barrier" if places.BARRIERS.fullmatch(_called(node)) else "statement")
 
 
 def _called(statement: Node) -> str:
     """The function that a statement calls, as it is written; empty where it is no call."""
-    call = statement.named_children[0] if statement.named_children else None
-    return written(_field(call, "function")) if call is not None and call.type == "call_expression" else ""
+    call = statement.named_children[0]
+    return written(_field(call, "function")) if call.type == "call_expression" else ""
 
 
 def _return(node: Node) -> Iterator[Change]:

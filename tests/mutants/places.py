@@ -32,7 +32,7 @@ BARRIERS = re.compile(
     r"|_mm_sfence|wait_for_copies|end_group_of_copies|finish_streaming)(?:<.*>)?"
 )
 WAITS = re.compile(r".*(?:\.|\b)(?:finish|wait|wait_and_throw|synchronize|flush)")
-ONLY_SPEED = re.compile(r"(?:\w+::)*(?:prefetch|fetch|_mm_prefetch|madvise|static_assert)(?:<.*>)?")
+ONLY_SPEED = re.compile(r"(?:\w+::)*(?:prefetch|fetch|_mm_prefetch|__builtin_prefetch|madvise)(?:<.*>)?")
 """Calls that no result depends on."""
 
 
