@@ -48,16 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     skipped = elsewhere.keys() | (set() if options.equivalent else reasons.keys())
     drawn = sample((mutant for mutant in chosen if mutant.identifier not in skipped), options.most, options.seed)
     todo = [mutant for mutant in drawn if _is_to_run(mutant, results, options.again)]
-    if options.seconds > 0 and todo:
-        with tempfile.TemporaryDirectory() as temporary:
-            session = Session(options.scratch or Path(temporary), machines, results, options.json)
-            session.run(todo, options.jobs, options.seconds, _Teller(len(todo)))
+    with tempfile.TemporaryDirectory() as temporary:
+        session = Session(options.scratch or Path(temporary), machines, results, options.json)
+        session.run(todo, options.jobs, options.seconds, _Teller(len(todo)))
     found = report.outcomes(chosen, results, reasons, elsewhere)
     print(report.text(found))
+    for failure in session.failures:
+        print(f"not judged: {failure}", file=sys.stderr)
     if options.markdown:
         command = shlex.join(["python", "-m", "tests.mutants", *_without_files(arguments)])
         options.markdown.write_text(report.markdown(found, command), encoding="utf-8")
-    return 0 if _is_enough(found, reasons) else 1
+    return 0 if _is_enough(found, reasons) and not session.failures else 1
 
 
 def _parser() -> argparse.ArgumentParser:

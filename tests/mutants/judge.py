@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import IO
 
 from .mutant import Mutant
 from .scratch import Scratch, Stillborn
@@ -23,12 +26,17 @@ _FORM = {
     "sycl": ("py_backends/sycl.py", 'self._form = form or ("CPU" if device.is_cpu else "GPU")'),
 }
 """Where a backend decides for which kind of device its kernels are written: those for a GPU run on a CPU as well."""
-_NOT_COMPILED = re.compile(
-    r"BUILD_PROGRAM_FAILURE|during 'prepare'|(?:Typing|Lowering|Unsupported\w*|LLVM\w*|Syntax|Name|UnboundLocal)Error"
-    r"|build_program|error: (?:use of|no m|expected|cannot|invalid|static|assigning|array|implicit|redefin)"
-)
+_SUITE = "py_backends.conformance"
+_PLUGIN = f"{_SUITE}.plugin"
+_TESTS = tuple(f"{_SUITE}.{module}" for module in ("test_results", "test_calls", "test_drawn"))
+_NOT_COMPILED = re.compile(r"^prepare: ", re.MULTILINE)
+"""How the suite says that a text could not be prepared."""
 _FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)(?: - (.*))?$", re.MULTILINE)
-_PASSED, _FAILED, _NO_TESTS = 0, 1, 5
+_PASSED, _FAILED = 0, 1
+_PATIENCE = "60"
+"""Seconds after which a worker that has not answered is taken for hung: many more than a busy machine needs."""
+_LONGEST = 600.0
+"""Seconds that the suite may take on an unchanged text."""
 
 
 class JudgeFailed(RuntimeError):
@@ -45,11 +53,15 @@ class Verdict:
 
 
 def command(backend: str, target: str, user: User | None) -> list[str]:
-    """How a backend is judged on a target: one text of it, or where there is none, all of them."""
-    chosen = "-".join((backend, target, *(user or ())))
+    """What pytest is told to judge a backend on a target: one text of it, or where there is none, all of them.
+
+    Results come first: most mutants are caught there, and whether they compile is seen there.
+    """
+    chosen = {"backend": backend, "target": target, **dict(zip(("kernel", "variant"), user or (), strict=False))}
     return [
-        *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header"),
-        *("tests/test_agreement.py", "-k", chosen),
+        *("-x", "-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider"),
+        *("-p", _PLUGIN, "--pyargs", *_TESTS, "--quick", "--patience", _PATIENCE),
+        *(f"--{option}={name}" for option, name in chosen.items()),
     ]
 
 
@@ -61,6 +73,12 @@ class Judge:
 
     def __init__(self, scratch: Scratch, machine: Machine, times: dict[str, float]) -> None:
         self._scratch, self._machine, self._times = scratch, machine, times
+        self._process = SuiteProcess(scratch.folder, machine.backend)
+        self._cannot: dict[str, JudgeFailed] = {}
+
+    def close(self) -> None:
+        """End the process that runs the suite."""
+        self._process.close()
 
     def judge(self, mutant: Mutant) -> Verdict:
         """The verdict on a mutant: caught as soon as one of those who run its text fails."""
@@ -72,7 +90,7 @@ class Judge:
                 usual = self._time(mutant, target, user, form)
                 try:
                     with self._scratch.changed(self._files(mutant, form), user):
-                        verdict = self._suite(command(mutant.backend, target, user), 3 * usual + 20)
+                        verdict = self._suite(command(mutant.backend, target, user), 5 * usual + 60)
                 except Stillborn as failed:
                     return Verdict(STILLBORN, _first_line_of_error(str(failed)), monotonic() - begin)
                 if verdict != (SURVIVED, ""):
@@ -82,12 +100,15 @@ class Judge:
     def _time(self, mutant: Mutant, target: str, user: User | None, form: str) -> float:
         """How long the suite takes on the unchanged text; JudgeFailed where it does not pass."""
         key = "/".join(filter(None, (mutant.backend, target, *(user or ()), form)))
+        if key in self._cannot:
+            raise self._cannot[key]
         if key not in self._times:
             begin = monotonic()
             with self._scratch.changed(_form(mutant.backend, form), None):
-                outcome, by = self._suite(command(mutant.backend, target, user), 600)
+                outcome, by = self._suite(command(mutant.backend, target, user), _LONGEST)
             if outcome != SURVIVED:
-                raise JudgeFailed(f"{key}: the suite does not pass on the unchanged text: {by}")
+                self._cannot[key] = JudgeFailed(f"{key}: the suite does not pass on the unchanged text: {by}")
+                raise self._cannot[key]
             self._times[key] = monotonic() - begin
         return self._times[key]
 
@@ -97,31 +118,70 @@ class Judge:
     def _suite(self, arguments: Sequence[str], most_seconds: float) -> tuple[str, str]:
         """The outcome of a run of the suite, and what told. A crash and a run without end are caught."""
         with tempfile.TemporaryDirectory() as caches:
-            process = subprocess.Popen(
-                arguments,
-                cwd=self._scratch.folder,
-                env=_environment(Path(caches)),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
-            try:
-                output, _ = process.communicate(timeout=most_seconds)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                return CAUGHT, f"no end within {most_seconds:.0f} s"
-        if process.returncode == _PASSED:
+            code, output = self._process.run(arguments, _environment(Path(caches)), most_seconds)
+        if code is None:
+            return CAUGHT, f"no end within {most_seconds:.0f} s"
+        if code == _PASSED:
             return SURVIVED, ""
-        if process.returncode < 0:
-            return CAUGHT, f"ended by {signal.Signals(-process.returncode).name}"
+        if code < 0:
+            return CAUGHT, f"ended by {signal.Signals(-code).name}"
         failure = _FIRST_FAILURE.search(output)
-        if process.returncode != _FAILED or failure is None:
-            raise JudgeFailed(f"{' '.join(arguments)}: exit code {process.returncode}\n{output[-2000:]}")
+        if code != _FAILED or failure is None:
+            raise JudgeFailed(f"{' '.join(arguments)}: exit code {code}\n{output[-2000:]}")
         by = " - ".join(filter(None, (failure[1].rpartition("/")[2], failure[2])))[:200]
         return (STILLBORN if _NOT_COMPILED.search(output) else CAUGHT), by
+
+
+class SuiteProcess:
+    """The process that runs the suite, see serve.py, in a copy of the clone; started when it is first asked."""
+
+    def __init__(self, folder: Path, backend: str) -> None:
+        self._folder, self._backend = folder, backend
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, arguments: Sequence[str], environment: dict[str, str], most_seconds: float) -> tuple[int | None, str]:
+        """The exit code of pytest, negative where a signal ended it and None where it did not end, and its output."""
+        with tempfile.NamedTemporaryFile() as output:
+            request = {"arguments": list(arguments), "environment": environment, "output": output.name}
+            answers = self._ask(json.dumps(request))
+            number = int(self._answer(answers, _LONGEST) or 0)
+            code = self._answer(answers, most_seconds)
+            if code is None:
+                os.killpg(number, signal.SIGKILL)
+                self._answer(answers, _LONGEST)
+            return None if code is None else int(code), output.read().decode(errors="replace")
+
+    def close(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+    def _ask(self, request: str) -> IO[bytes]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, Path(__file__).with_name("serve.py"), self._backend],
+                cwd=self._folder,
+                env=_environment(self._folder / "caches"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+            )
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{request}\n".encode())
+        return self._process.stdout
+
+    @staticmethod
+    def _answer(answers: IO[bytes], most_seconds: float) -> bytes | None:
+        """The next line; None where there is none yet after so many seconds. JudgeFailed where the process is gone."""
+        if not select.select([answers], [], [], most_seconds)[0]:
+            return None
+        line = answers.readline()
+        if not line:
+            raise JudgeFailed("the process that runs the suite has ended")
+        return line
 
 
 def _environment(caches: Path) -> dict[str, str]:
@@ -134,6 +194,7 @@ def _environment(caches: Path) -> dict[str, str]:
         "SYCL_CACHE_DIR": str(caches / "sycl"),
         "SYCL_CACHE_PERSISTENT": "1",
         "OMP_WAIT_POLICY": "passive",
+        "COLUMNS": "400",  # what pytest says of a failure is one line, which is cut where it is longer
     }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .texts import CLONE, User
 
-_FOLDERS = ("py_backends", "kernels", "tests", "cpp_ext", "cmake")
+_FOLDERS = ("py_backends", "kernels", "cpp_ext", "cmake")
 _FILES = ("CMakeLists.txt", "pyproject.toml")
 _LEFT_OUT = ("__pycache__", "mutants")
 
