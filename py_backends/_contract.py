@@ -154,6 +154,8 @@ class Problem(ABC):
     in_place: ClassVar[bool]
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]
+    edges: ClassVar[tuple[tuple[int, ...], ...]] = ()
+    """Sizes at which a text may go wrong, for the conformance suite, which tries many of any kernel."""
     ladder: ClassVar[Ladder | None] = None
     """For the command `ladder`; None for a kernel without one."""
 
@@ -355,6 +357,8 @@ class Target:
     available: bool = True
     emulated: bool = False
     """Runs on the CPU in place of its device: checked, never timed, and only in a worker."""
+    interpreted: bool = False
+    """Runs each work item in Python: tests keep to few and small cases."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that a worker for this target must be started with."""
 
@@ -376,6 +380,8 @@ class Device(ABC):
     """Whether it computes on this machine's CPU, so that the CPU's ceilings are its own."""
     cache_bytes: int = 0
     """Of its last-level cache, where it is not the CPU."""
+    deterministic: bool = False
+    """Whether the same call gives the same bits again, on as many threads: that holds it to it in the tests."""
     obeys_threads: bool = True
     """Whether it keeps to `threads`; a GPU has none to keep to."""
     profiled: bool = False

@@ -212,6 +212,7 @@ def _emulated(why: BackendUnavailable) -> Target:
         reason=why.reason,
         fix=why.fix,
         emulated=True,
+        interpreted=True,
         environment=_SIMULATOR,
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from conftest import targets_of
-from test_agreement import LARGER_SHAPES, SHAPES
+from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
 
 from py_backends import _discovery
 from py_backends._contract import MOST_IDLE_SCRATCH, Array, KernelText

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_agreement import LARGER_SHAPES, SHAPES
+from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
 
 import py_backends as pb
 from py_backends import _discovery

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,10 @@ import numpy as np
 
 from py_backends._contract import KernelText, Target
 from py_backends.harness.case import Case
+from py_backends.harness.stage import Stage
 from py_backends.harness.workers import Worker, WorkerFailed
+
+_BYTE = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Prepared:
 
     seconds: of compiling it, or looking it up.
     note: what its rows should say.
-    on_cpu, obeys_threads, cache_bytes: as of the `Device`.
+    on_cpu, obeys_threads, cache_bytes, deterministic: as of the `Device`.
     first_launch: seconds from the request to compile until the first launch in its process had ended, at a small shape.
     """
 
@@ -51,6 +55,7 @@ class Prepared:
     on_cpu: bool = True
     obeys_threads: bool = True
     cache_bytes: int = 0
+    deterministic: bool = False
     first_launch: float | None = None
 
 
@@ -58,10 +63,14 @@ class Runner:
     """The way to a (backend, target): opens it, loads cases and prepares kernels when they are needed.
 
     cold: whether samples begin with empty caches.
+    patience: seconds after which a worker that has not answered is taken for hung; the usual ones where None.
     """
 
-    def __init__(self, backend: str, target: Target, threads: int, *, cold: bool = False) -> None:
+    def __init__(
+        self, backend: str, target: Target, threads: int, *, cold: bool = False, patience: float | None = None
+    ) -> None:
         self.backend, self.target, self._threads, self.cold = backend, target, threads, cold
+        self._patience = patience
         self._worker: Worker | None = None
         self._loaded: set[int] = set()
         self._prepared: dict[tuple[str, str, str], Prepared] = {}
@@ -94,6 +103,18 @@ class Runner:
         seconds: float = self._ask(worker, "run", **self._arguments(text, case))["seconds"]
         return seconds
 
+    def compile(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
+        """Compile a kernel, once, and launch nothing; WorkerFailed where that fails."""
+        return self._compile(text, dtype)
+
+    def run_on_stage(self, text: KernelText, stage: Stage) -> None:
+        """One checked run of what stands on a stage, which leaves its result there."""
+        self._compile(text, stage.dtype)
+        worker = self._open()
+        self._load(worker, stage, (), 0, _BYTE)
+        where = {"sizes": stage.sizes, "spans": stage.spans}
+        self._ask(worker, "run", **self._arguments(text, stage), **where)
+
     def whole_call(self, text: KernelText, case: Case) -> float:
         """Seconds of one call from upload to release, with the caches as they are: for estimates."""
         return self._sample(text, case, warm_up=0, repetitions=0, poisoned=False, cold=False).end_to_end
@@ -111,7 +132,7 @@ class Runner:
         worker = self._ready(text, case)
         return Sample(**self._ask(worker, "sample", **how, **self._arguments(text, case)))
 
-    def unload(self, case: Case) -> None:
+    def unload(self, case: Case | Stage) -> None:
         """Let the worker give a case's memory back."""
         if self._worker and id(case) in self._loaded:
             self._loaded.remove(id(case))
@@ -134,7 +155,7 @@ class Runner:
         if self._cannot_open:
             raise self._cannot_open
         if self._worker is None:
-            self._worker = Worker(self.target.environment)
+            self._worker = Worker(self.target.environment, patience=self._patience)
             try:
                 self._ask(self._worker, "open", backend=self.backend, target=self.target.name, threads=self._threads)
             except WorkerFailed as failed:
@@ -153,22 +174,27 @@ class Runner:
     def _ready(self, text: KernelText, case: Case) -> Worker:
         self._compile(text, case.dtype)
         worker = self._open()
+        self._load(worker, case, case.sizes, case.guard, case.dtype)
+        return worker
+
+    def _load(
+        self, worker: Worker, case: Case | Stage, sizes: Sequence[int], guard: int, dtype: np.dtype[Any]
+    ) -> None:
         if id(case) not in self._loaded:
             self._ask(
                 worker,
                 "load",
                 descriptors=case.descriptors,
                 case=id(case),
-                sizes=list(case.sizes),
+                sizes=list(sizes),
                 elements=case.elements,
-                guard=case.guard,
-                dtype=case.dtype.name,
+                guard=guard,
+                dtype=dtype.name,
             )
             self._loaded.add(id(case))
-        return worker
 
     @staticmethod
-    def _arguments(text: KernelText, case: Case) -> dict[str, Any]:
+    def _arguments(text: KernelText, case: Case | Stage) -> dict[str, Any]:
         return {"case": id(case), "kernel": text.kernel, "variant": text.variant, "dtype": case.dtype.name}
 
     def _ask(self, worker: Worker, do: str, **arguments: Any) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class Session:
             "on_cpu": device.on_cpu,
             "obeys_threads": device.obeys_threads,
             "cache_bytes": device.cache_bytes,
+            "deterministic": device.deterministic,
         }
 
     def first_launch(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
@@ -94,18 +95,32 @@ class Session:
         """What the device can do at most: FLOP/s in a dtype, or where it is None bytes a second."""
         return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}
 
-    def run(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
+    def run(
+        self,
+        descriptors: list[int],
+        case: int,
+        kernel: str,
+        variant: str,
+        dtype: str,
+        sizes: list[int] | None = None,
+        spans: list[list[int]] | None = None,
+    ) -> dict[str, Any]:
         """One checked run: guard zones and the output's NaN travel to the device and back.
+
+        sizes, spans: where the arrays lie in the case's memory, for a case that is a `Stage`.
 
         Returns the seconds from launch until it has ended.
         """
         loaded, device = self._cases[case], self._device
         launch = self._launches[kernel, variant, dtype]
-        output = loaded.arrays[-1].whole
-        buffers = [device.upload(shared.whole) for shared in loaded.arrays]
+        arrays = [shared.whole for shared in loaded.arrays]
+        if spans is not None:
+            places = zip(arrays, spans, strict=True)
+            arrays = [memory[first : first + size].view(dtype) for memory, (first, size) in places]
+        buffers = [device.upload(array) for array in arrays]
         try:
-            launched = _timed_launch(device, launch, buffers, loaded.sizes)
-            device.download(buffers[-1], output)
+            launched = _timed_launch(device, launch, buffers, loaded.sizes if sizes is None else sizes)
+            device.download(buffers[-1], arrays[-1])
         finally:
             for buffer in buffers:
                 device.release(buffer)

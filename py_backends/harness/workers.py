@@ -41,8 +41,17 @@ class Worker:
 
     _STATUS_OF_FAILURE = {"unavailable": "unavailable", "memory": "skipped", "error": "error", "fault": "crashed"}
 
-    def __init__(self, environment: Mapping[str, str] | None = None, module: str = MODULE) -> None:
-        """Start `module`, which serves requests (`worker.serve`), with additional variables."""
+    def __init__(
+        self,
+        environment: Mapping[str, str] | None = None,
+        module: str = MODULE,
+        patience: float | None = None,
+    ) -> None:
+        """Start `module`, which serves requests (`worker.serve`), with additional variables.
+
+        patience: seconds after which it is taken for hung if it has not answered; `ANSWER_WITHIN` where None.
+        """
+        self._patience = patience
         self._channel, theirs = Channel.pair()
         self._log = _Log()
         self._process = _starter.submit(
@@ -69,7 +78,7 @@ class Worker:
             received = self._receive()
         except TimeoutError:
             self.close()
-            reason = f"no answer to '{do}' within {ANSWER_WITHIN:g} s"
+            reason = f"no answer to '{do}' within {self._answers_within:g} s"
             raise WorkerFailed("timeout", self._with_log(reason)) from None
         if received is None:
             raise WorkerFailed("crashed", self._with_log(self._how_it_ended(f"during '{do}'")))
@@ -95,12 +104,16 @@ class Worker:
         self._channel.close()
         self._log.close()
 
+    @property
+    def _answers_within(self) -> float:
+        return ANSWER_WITHIN if self._patience is None else self._patience
+
     def _receive(self) -> dict[str, Any] | None:
         """The answer; None where the worker has ended without one. What it writes meanwhile is read.
 
         A worker that has ended is noticed too where a child that it forked keeps its end of the channel open.
         """
-        deadline = monotonic() + ANSWER_WITHIN
+        deadline = monotonic() + self._answers_within
         poll = select.poll()  # and not select: descriptors above 1023 are fine with it
         for end in (self._channel, self._log):
             poll.register(end.fileno(), select.POLLIN)

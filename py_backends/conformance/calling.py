@@ -1,0 +1,66 @@
+"""Has calls made in a process of their own, which is started anew where one ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cattrs
+
+from py_backends._contract import Problem, Target
+from py_backends.conformance.calls import Call, CallKind, Subject
+from py_backends.conformance.running import Outcome
+from py_backends.harness.workers import Worker, WorkerFailed
+
+_MODULE = "py_backends.conformance.caller"
+
+
+class CallingProcess:
+    """The process for one (backend, target)."""
+
+    def __init__(self, target: Target, patience: float) -> None:
+        self._target, self._patience = target, patience
+        self._worker: Worker | None = None
+
+    def ask(self, do: str, subject: Subject, calls: Sequence[Call]) -> tuple[int, str] | None:
+        """Make calls: which went wrong and how, or None. WorkerFailed where the process has none to tell."""
+        if self._worker is None:
+            self._worker = Worker(self._target.environment, _MODULE, self._patience)
+        try:
+            answer = self._worker.ask(do, subject=cattrs.unstructure(subject), calls=cattrs.unstructure(list(calls)))
+        except WorkerFailed as failed:
+            if failed.status != "unavailable":
+                self.close()
+            raise
+        return None if answer["wrong"] is None else (answer["at"], answer["wrong"])
+
+    def run(self, subject: Subject, problem: Problem, kind: CallKind, only: str | None) -> Outcome:
+        """Make the calls of a kind, those whose name contains `only`, until some have gone wrong."""
+        outcome = Outcome()
+        calls = [call for call in kind.calls(problem) if only is None or only in call.name]
+        if kind.together and calls:
+            found = self._answer("together", subject, calls)
+            outcome.ran = [call.name for call in calls]
+            outcome.failures = [] if found is None else [(calls[found[0]].name, found[1])]
+            return outcome
+        for call in calls:
+            if outcome.exhausted:
+                outcome.left_out.append((call.name, "others had failed"))
+                continue
+            found = self._answer("call", subject, [call])
+            outcome.add(call.name, None if found is None else found[1])
+        return outcome
+
+    def _answer(self, do: str, subject: Subject, calls: Sequence[Call]) -> tuple[int, str] | None:
+        """As `ask`; a process that ended is what went wrong. WorkerFailed, `unavailable`, where the target is not."""
+        try:
+            return self.ask(do, subject, calls)
+        except WorkerFailed as failed:
+            if failed.status == "unavailable":
+                raise
+            return 0, f"{failed.status}: {failed.reason}"
+
+    def close(self) -> None:
+        """End the process."""
+        if self._worker:
+            self._worker.close()
+        self._worker = None

@@ -1,0 +1,196 @@
+"""What the Python functions are tried with: how inputs lie in memory, what `out` is, who calls at the same time.
+
+Data again: `caller` performs them, in a process of its own, so that a crash is a failure with its reason.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from py_backends._contract import Problem
+from py_backends.conformance.sizes import Sizes, middling
+
+THREADS = 8
+"""That call at the same time."""
+
+Unfit = Literal["size", "dimensions", "dtype", "read-only", "no array"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an array lies in memory.
+
+    order: `C`, or `F` for columns first.
+    steps: of the last dimensions, in elements: -1 is reversed, 2 leaves one out.
+    padding: elements between the end of a row and the next one.
+    offset: bytes beyond an address that is aligned to a cache line.
+    """
+
+    order: str = "C"
+    steps: tuple[int, ...] = ()
+    padding: int = 0
+    offset: int = 0
+    read_only: bool = False
+
+
+IN_ORDER = Layout()
+LAYOUTS: dict[str, Layout] = {
+    "in order": IN_ORDER,
+    "columns first": Layout("F"),
+    "reversed": Layout(steps=(-1,)),
+    "reversed in all dimensions": Layout(steps=(-1, -1, -1)),
+    "every second": Layout(steps=(2,)),
+    "every third row": Layout(steps=(3, 1)),
+    "part of wider rows": Layout(padding=5),
+    "beginning at the second element": Layout(offset=8),
+    "misaligned": Layout(offset=1),
+    "misaligned by half an element": Layout(offset=2),
+    "read-only": Layout(read_only=True),
+    "columns first, every second, misaligned": Layout("F", (2,), 3, 1),
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a kernel's Python function.
+
+    name: what it is called within its kind.
+    layouts: of the inputs; the last one counts for all further inputs.
+    out: how it lies; None for a call without.
+    shares: the input in whose memory `out` lies, `shift` elements behind its beginning; None where it has its own.
+    unfit: what is wrong with `out`, if anything.
+    seed: of the inputs.
+    values: that the inputs are drawn from; a normal distribution where there are none.
+    """
+
+    name: str
+    sizes: Sizes
+    layouts: tuple[Layout, ...] = (IN_ORDER,)
+    out: Layout | None = None
+    shares: int | None = None
+    shift: int = 0
+    unfit: Unfit | None = None
+    threads: int | None = None
+    seed: int = 1
+    values: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Whose function it is, and in which dtype: names."""
+
+    kernel: str
+    variant: str
+    backend: str
+    target: str
+    dtype: str
+
+
+@dataclass(frozen=True)
+class CallKind:
+    """A theme of calls, as `trials.Kind` is one of cases.
+
+    together: whether the calls are made by several threads at the same time.
+    """
+
+    name: str
+    protects: str
+    calls: Callable[[Problem], Iterator[Call]]
+    together: bool = False
+
+
+def _layouts(problem: Problem) -> Iterator[Call]:
+    arrays = len(problem.shapes(problem.default_sizes)) - 1
+    for sizes, (name, layout) in itertools.product(middling(problem)[:2], LAYOUTS.items()):
+        yield Call(f"{_named(sizes)}, all {name}", sizes, (layout,))
+        for at in range(arrays):
+            alone = (*[IN_ORDER] * at, layout, *[IN_ORDER] * (arrays - at - 1))
+            yield Call(f"{_named(sizes)}, input {at} {name}", sizes, alone)
+
+
+def _out(problem: Problem) -> Iterator[Call]:
+    for sizes, (name, layout) in itertools.product(middling(problem)[:2], LAYOUTS.items()):
+        if not layout.read_only:
+            yield Call(f"{_named(sizes)}, {name}", sizes, out=layout)
+
+
+def _in_place(problem: Problem) -> Iterator[Call]:
+    """Where a kernel cannot work in place, it is refused."""
+    shapes = problem.shapes(problem.default_sizes)
+    for sizes, at in itertools.product(_square(problem), range(len(shapes) - 1)):
+        yield Call(f"{_named(sizes)}, into input {at}", sizes, shares=at)
+        again = Call(f"{_named(sizes)}, into input {at} again", sizes, shares=at, seed=2)
+        yield again
+
+
+def _overlapping(problem: Problem) -> Iterator[Call]:
+    for sizes in _square(problem):
+        for at, shift in itertools.product(range(len(problem.shapes(sizes)) - 1), (-16, -3, -1, 1, 2, 7, 16)):
+            yield Call(f"{_named(sizes)}, {shift} elements from input {at}", sizes, shares=at, shift=shift)
+        elements = int(np.prod(problem.shapes(sizes)[0]))
+        for shift in (-elements, elements):
+            yield Call(f"{_named(sizes)}, just beside input 0, {shift}", sizes, shares=0, shift=shift)
+
+
+def _square(problem: Problem) -> list[Sizes]:
+    """Sizes at which `out` is as large as an input."""
+    return [(size,) * len(problem.dimensions) for size in (33, 70)]
+
+
+def _unfit(problem: Problem) -> Iterator[Call]:
+    kinds: tuple[Unfit, ...] = ("size", "dimensions", "dtype", "read-only", "no array")
+    for sizes, unfit in itertools.product(middling(problem)[:2], kinds):
+        yield Call(f"{_named(sizes)}, another {unfit}", sizes, out=IN_ORDER, unfit=unfit)
+
+
+def _nothing(problem: Problem) -> Iterator[Call]:
+    for sizes in itertools.product((0, 3), repeat=len(problem.dimensions)):
+        if 0 in sizes:
+            yield Call(_named(sizes), sizes)
+            yield Call(f"{_named(sizes)}, with out", sizes, out=IN_ORDER)
+
+
+def _repeats(problem: Problem) -> Iterator[Call]:
+    generator = np.random.default_rng(4)
+    first = Call("the first", _square(problem)[0])
+    yield first
+    yield replace(first, name="the second")
+    for call in range(3, 100):
+        sizes = tuple(map(int, generator.integers(1, 50, len(problem.dimensions))))
+        yield Call(f"call {call}, {_named(sizes)}", sizes, seed=call)
+    yield replace(first, name="the hundredth, as the first")
+
+
+def _numbers_of_threads(problem: Problem) -> Iterator[Call]:
+    for threads, sizes in itertools.product((1, 2, 3), middling(problem)[:3]):
+        yield Call(f"{threads} threads, {_named(sizes)}", sizes, threads=threads)
+
+
+def _at_once(problem: Problem) -> Iterator[Call]:
+    """As many for each thread; other threads have other sizes and values."""
+    generator = np.random.default_rng(5)
+    for call in range(6 * THREADS):
+        sizes = tuple(map(int, generator.integers(1, 40, len(problem.dimensions))))
+        yield Call(f"call {call}, {_named(sizes)}", sizes, seed=call)
+
+
+def _named(sizes: Sequence[int]) -> str:
+    return "x".join(map(str, sizes))
+
+
+KINDS = (
+    CallKind("layouts", "inputs that are strided, reversed, offset, misaligned, read-only, columns first", _layouts),
+    CallKind("out", "an output that lies in any way, with nothing touched around it", _out),
+    CallKind("in-place", "an output that is an input: right, or refused where the kernel cannot", _in_place),
+    CallKind("overlapping", "an output that shares a part of an input's memory", _overlapping),
+    CallKind("unfit-out", "outputs of a wrong size or dtype, and read-only ones, which are refused", _unfit),
+    CallKind("nothing-called", "empty arrays", _nothing),
+    CallKind("calls-repeated", "the second call, and the hundredth after others of other sizes", _repeats),
+    CallKind("numbers-of-threads", "one, two and three threads", _numbers_of_threads),
+    CallKind("threads-at-once", f"memory that {THREADS} threads share which call at the same time", _at_once, together=True),
+)

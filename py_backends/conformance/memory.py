@@ -1,0 +1,64 @@
+"""Arrays that lie in memory in any way, and whose surroundings are watched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from py_backends._contract import Array
+from py_backends.conformance.calls import Layout
+
+_LINE = 64
+_MARGIN = 256
+"""Bytes watched before and behind an array."""
+_NAN = 0xFF
+"""A byte of which a floating-point number consists that is NaN."""
+
+
+class Laid:
+    """An array of a layout in memory of its own, or of somebody else's."""
+
+    def __init__(self, shape: Sequence[int], dtype: np.dtype[np.generic], layout: Layout) -> None:
+        self._shape, self._dtype, self._layout = tuple(shape), dtype, layout
+        steps = (1,) * len(self._shape) + layout.steps
+        self._steps = steps[len(steps) - len(self._shape) :] if self._shape else ()
+        counts = [length * abs(step) for length, step in zip(self._shape, self._steps, strict=True)]
+        if counts:
+            counts[-1] += layout.padding
+        self._counts = counts
+        size = int(np.prod(counts, dtype=int)) * dtype.itemsize
+        room = np.full(size + layout.offset + 2 * _MARGIN + _LINE, _NAN, np.uint8)
+        self._first = _MARGIN - (room.ctypes.data + _MARGIN) % _LINE + _LINE + layout.offset
+        self._size = size
+        self.bytes = room
+        self.array = self.view_of(room)
+        self.array.flags.writeable = not layout.read_only
+
+    def view_of(self, room: Array) -> Array:
+        """The array within memory like its own."""
+        flat = room[self._first : self._first + self._size].view(self._dtype)
+        whole = flat.reshape(self._counts, order="F" if self._layout.order == "F" else "C")
+        stepped = whole[tuple(slice(None, None, step) for step in self._steps)]
+        return stepped[tuple(slice(length) for length in self._shape)]
+
+    def fill(self, values: Array) -> None:
+        """Write its elements, read-only for others or not."""
+        self.view_of(self.bytes)[...] = values
+
+
+def with_neighbour(
+    shape: Sequence[int], neighbour: Sequence[int], shift: int, dtype: np.dtype[np.generic]
+) -> tuple[Array, Array, Array]:
+    """Memory as bytes, an array in it, and another that begins `shift` elements behind the first one's beginning."""
+    margin = _MARGIN // dtype.itemsize
+    first = margin + max(0, -shift)
+    sizes = [int(np.prod(each, dtype=int)) for each in (shape, neighbour)]
+    room = np.full((max(first + sizes[0], first + shift + sizes[1]) + margin) * dtype.itemsize, _NAN, np.uint8)
+    elements = room.view(dtype)
+    begins = (first, first + shift)
+    one, other = (
+        elements[begin : begin + size].reshape(each)
+        for begin, size, each in zip(begins, sizes, (shape, neighbour), strict=True)
+    )
+    return room, one, other

@@ -1,0 +1,235 @@
+"""The pytest plug-in: options, a marker for each backend, skips that say what is missing, and the summary.
+
+The project's own tests load it too, for its markers, skips and workers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from py_backends import _discovery
+from py_backends._contract import Target, WrongRequest
+from py_backends.conformance.at_hand import has_device, why_missing
+from py_backends.conformance.calling import CallingProcess
+from py_backends.conformance.calls import CallKind
+from py_backends.conformance.running import Outcome, Stages
+from py_backends.conformance.selection import Selection, Subject
+from py_backends.conformance.tally import as_property, from_properties, summary, tally
+from py_backends.conformance.trials import Kind
+from py_backends.harness import machine
+from py_backends.harness.runner import Runner
+from py_backends.harness.workers import WorkerFailed
+
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
+
+SELECTION = pytest.StashKey[Selection]()
+_LISTS = {
+    "backend": "backends that the suite tries, and that must be there",
+    "target": "targets that it tries",
+    "kernel": "kernels that it tries",
+    "variant": "variants of their texts",
+    "kind": "kinds of cases",
+}
+_SUITE = str(Path(__file__).parent)
+_COUNTED: list[pytest.TestReport] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The suite's options, and one for all tests that need a backend."""
+    group = parser.getgroup("py-backends", "conformance of backends")
+    for name, what in _LISTS.items():
+        group.addoption(
+            f"--{name}",
+            action="append",
+            default=[],
+            metavar="NAMES",
+            help=f"{what}: a list separated by commas, repeatable; all where there is none",
+        )
+    group.addoption("--case", metavar="TEXT", help="only cases of the suite whose names contain this")
+    group.addoption("--quick", dest="quick", action="store_true", help="the cases that belong into every run of a CI")
+    group.addoption("--thorough", dest="quick", action="store_false", help="all cases of the suite; the default")
+    group.addoption(
+        "--patience",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="after which a case that has not ended is taken for hung (default: 60)",
+    )
+    group.addoption(
+        "--require-backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="fail, instead of skipping, where this backend is not there (repeatable)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register a marker for every backend, and refuse what is nothing's name."""
+    for name in _discovery.backend_names():
+        config.addinivalue_line("markers", f"{name}: needs the backend {name}")
+    for name in config.getoption("--require-backend"):
+        _known_or_usage_error("--require-backend: ", lambda name=name: _require_known(name))
+    chosen = {f"{name}s": _names(config, name) for name in _LISTS}
+    selection = Selection(
+        **chosen,
+        case=config.getoption("--case"),
+        quick=config.getoption("quick"),
+        patience=config.getoption("--patience"),
+    )
+    _known_or_usage_error("", selection.check)
+    config.stash[SELECTION] = selection
+    _COUNTED.clear()
+
+
+def _require_known(name: str) -> None:
+    _discovery.known(name, _discovery.backend_names(), "backend")
+
+
+def _names(config: pytest.Config, option: str) -> tuple[str, ...]:
+    given = ",".join(config.getoption(f"--{option}"))
+    return tuple(name for each in given.split(",") if (name := each.strip()))
+
+
+def _known_or_usage_error(prefix: str, check: Callable[[], None]) -> None:
+    try:
+        check()
+    except WrongRequest as wrong:
+        raise pytest.UsageError(f"{prefix}{wrong}") from None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out the tests of the suite for which the options chose nothing, of which pytest would make skips."""
+    items[:] = [item for item in items if not (_SUITE in str(item.path) and item.name.endswith("[NOTSET]"))]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, or fail where it is required, a test whose backend or target is not there."""
+    for name in _discovery.backend_names():
+        if item.get_closest_marker(name):
+            reason = why_missing(name, _target_of(item))
+            if reason:
+                skip_or_fail(item.config, name, reason)
+
+
+def skip_or_fail(config: pytest.Config, backend: str, reason: str) -> NoReturn:
+    """Skip a test for what is missing; fail it where that is required.
+
+    With a device that is there, other targets may be missing: a CPU need not have every instruction set. What the
+    suite is to try, by `--backend` or `--target`, must be there.
+    """
+    selection = config.stash[SELECTION]
+    chosen = backend in selection.backends and (why_missing(backend) or selection.targets)
+    if chosen or (backend in config.getoption("--require-backend") and not has_device(backend)):
+        pytest.fail(f"{backend} is required but not there: {reason}", pytrace=False)
+    pytest.skip(f"{backend}: {reason}")
+
+
+def _target_of(item: pytest.Item) -> Target | None:
+    call = getattr(item, "callspec", None)
+    target = call.params.get("target") if call else None
+    return target if isinstance(target, Target) else None
+
+
+def skip_where_unavailable(backend: str, failed: WorkerFailed) -> None:
+    """Skip where a device cannot do what a test needs, for instance compute in float64."""
+    if failed.status == "unavailable":
+        fix = f" (to change that: {failed.fix})" if failed.fix else ""
+        pytest.skip(f"{backend}: {failed.reason}{fix}")
+
+
+def marked(backend: str, target: Target) -> ParameterSet:
+    """A backend and a target as parameters, with the backend's marker."""
+    return pytest.param(backend, target, marks=getattr(pytest.mark, backend), id=f"{backend}-{target.name}")
+
+
+def as_parameter(subject: Subject, dtype: str, kind: Kind | CallKind) -> ParameterSet:
+    """A kind of cases for one text and dtype as parameters, with the backend's marker."""
+    mark = getattr(pytest.mark, subject.text.backend)
+    return pytest.param(kind, dtype, subject, marks=mark, id=f"{subject.label}-{dtype}-{kind.name}")
+
+
+def marked_subject(subject: Subject) -> ParameterSet:
+    """A text on a target as a parameter, with the backend's marker."""
+    return pytest.param(subject, marks=getattr(pytest.mark, subject.text.backend), id=subject.label)
+
+
+def finish(item: pytest.Item, outcome: Outcome, subject: Subject, dtype: str, kind: str) -> None:
+    """Let the test's report carry the tally, and fail it where a case did."""
+    text, target = subject
+    names = {"backend": text.backend, "target": target.name, "kernel": text.kernel, "variant": text.variant}
+    told = tally(outcome, **names, dtype=dtype, kind=kind)
+    item.user_properties.append(as_property(told))
+    if outcome.failures:
+        lines = [f"{name}: {reason}" for name, reason in outcome.failures]
+        pytest.fail("\n".join([*lines, told.command]), pytrace=False)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Keep the reports that carry a tally."""
+    if report.when == "call" and from_properties(report.user_properties):
+        _COUNTED.append(report)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what held, for each kernel and dtype, and what did not."""
+    tallies = [one for report in _COUNTED for one in from_properties(report.user_properties)]
+    if tallies:
+        terminalreporter.section("conformance")
+        for line in summary(tallies):
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keep_compiled_sycl(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the SYCL runtime keep what it compiles for the session, since every worker compiles anew."""
+    os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
+    os.environ.setdefault("SYCL_CACHE_DIR", str(tmp_path_factory.mktemp("sycl-cache")))
+
+
+@pytest.fixture(scope="session")
+def selection(pytestconfig: pytest.Config) -> Selection:
+    """What this run tries."""
+    return pytestconfig.stash[SELECTION]
+
+
+@pytest.fixture(scope="session")
+def runner(selection: Selection) -> Iterator[Callable[[str, Target], Runner]]:
+    """A way to any (backend, target), with one worker each for the whole session."""
+    runners: dict[tuple[str, str], Runner] = {}
+
+    def get(backend: str, target: Target) -> Runner:
+        if (backend, target.name) not in runners:
+            runners[backend, target.name] = Runner(backend, target, machine.cpus(), patience=selection.patience)
+        return runners[backend, target.name]
+
+    yield get
+    for each in runners.values():
+        each.close()
+
+
+@pytest.fixture(scope="session")
+def caller(selection: Selection) -> Iterator[Callable[[str, Target], CallingProcess]]:
+    """A process for the calls of any (backend, target), one each for the whole session."""
+    processes: dict[tuple[str, str], CallingProcess] = {}
+
+    def get(backend: str, target: Target) -> CallingProcess:
+        return processes.setdefault((backend, target.name), CallingProcess(target, selection.patience))
+
+    yield get
+    for each in processes.values():
+        each.close()
+
+
+@pytest.fixture(scope="session")
+def stages() -> Iterator[Stages]:
+    """The memory that all cases share."""
+    made = Stages()
+    yield made
+    made.close()

@@ -1,0 +1,80 @@
+"""At which sizes kernels go wrong: around the widths of vectors, tiles, blocks and work groups."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from py_backends._contract import Problem
+
+Sizes = tuple[int, ...]
+
+WIDTHS = (4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Lanes of a vector, rows and columns of tiles and blocks, work items of a group."""
+EDGES = tuple(sorted({1, 2, 3, 5, 6, 7, 11, 12, 13, 14, 21, 42} | {width + by for width in WIDTHS for by in (-1, 0, 1)}))
+"""One below, at and above each width, and what is smaller than any."""
+
+SHAPES: dict[str, list[Sizes]] = {
+    # nothing, one, and one below, at and above each vector width and work group
+    "vecadd": [(n,) for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 521)],
+    "matmul": [
+        (0, 5, 3), (5, 0, 3), (5, 3, 0),
+        (1, 1, 1), (1, 7, 3), (7, 1, 3), (7, 3, 1), (2, 3, 5),
+        (3, 4, 5), (4, 8, 5), (3, 9, 2), (9, 3, 4), (2, 15, 3),
+        (3, 16, 2), (2, 17, 3), (4, 31, 3), (2, 32, 5), (3, 33, 2),
+        (15, 16, 17), (16, 16, 16), (17, 15, 16), (33, 17, 9), (1, 65, 4), (65, 1, 4), (1, 1, 129),
+    ],
+}  # fmt: skip
+"""The fewest that show the most: where a kernel is run in several forms, or slowly."""
+
+LARGER_SHAPES: dict[str, list[Sizes]] = {
+    "vecadd": [(4096,), (100_003,), (1_048_577,)],
+    "matmul": [
+        (64, 64, 64),
+        (67, 131, 257),
+        (257, 131, 67),
+        (300, 1, 200),
+        (1, 300, 200),
+        (129, 127, 128),
+        (200, 170, 150),
+        (90, 70, 1700),
+        (20, 4200, 40),
+    ],
+}
+"""Not where work items are interpreted. The last three are shared among threads, summed in several passes over k, and
+computed in several passes over columns by kernels that block."""
+
+SHARED: dict[str, Sizes] = {"vecadd": (100_003,), "matmul": (200, 170, 150)}
+"""So much to do that threads share it."""
+
+
+def sweeps(problem: Problem, values: Sequence[int]) -> Iterator[Sizes]:
+    """One dimension takes every value while the others are small and all different."""
+    dimensions = len(problem.dimensions)
+    small = tuple(itertools.islice(itertools.cycle((3, 5, 2, 7)), dimensions))
+    for at, value in itertools.product(range(dimensions), values):
+        yield (*small[:at], value, *small[at + 1 :])
+
+
+def mixtures(problem: Problem, values: Sequence[int], count: int, most_work: int, seed: int) -> Iterator[Sizes]:
+    """So many distinct sizes with every dimension drawn from `values`, whose work is bearable."""
+    generator = np.random.default_rng(seed)
+    found: set[Sizes] = set()
+    for _ in range(100 * count):  # where there are not so many, those that there are
+        drawn = tuple(int(value) for value in generator.choice(values, len(problem.dimensions)))
+        if drawn not in found and problem.work(drawn) <= most_work:
+            found.add(drawn)
+            yield drawn
+        if len(found) == count:
+            return
+
+
+def middling(problem: Problem) -> list[Sizes]:
+    """A few sizes, ragged for every width, with all dimensions different: for what depends on values."""
+    dimensions = len(problem.dimensions)
+    if dimensions == 1:
+        return [(19,), (67,), (531,), (1,)]
+    cycles = [(7, 19, 13), (33, 9, 67), (18, 66, 35), (1, 23, 4)]
+    return [tuple(itertools.islice(itertools.cycle(cycle), dimensions)) for cycle in cycles]

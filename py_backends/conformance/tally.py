@@ -1,0 +1,115 @@
+"""Counts what held and what did not, and tells it at the end of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+import cattrs
+
+from py_backends.conformance.running import Outcome
+
+PROPERTY = "conformance"
+"""Under which a test's report carries its tally."""
+_MOST_SHOWN = 12
+"""Failing kinds of which the cases are shown."""
+_MOST_TARGETS = 4
+"""Above it, a target has one line for all that holds."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of one kind, for one text, target and dtype."""
+
+    backend: str
+    target: str
+    kernel: str
+    variant: str
+    dtype: str
+    kind: str
+    cases: int
+    failures: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def command(self) -> str:
+        """How to run its first failing case alone."""
+        options = {
+            "--backend": self.backend,
+            "--target": self.target,
+            "--kernel": self.kernel,
+            "--variant": self.variant,
+            "--kind": self.kind,
+        }
+        chosen = " ".join(f"{option} {value}" for option, value in options.items())
+        return f'pytest --pyargs py_backends.conformance {chosen} -k {self.dtype} --case "{self.failures[0][0]}"'
+
+
+def tally(outcome: Outcome, **of: str) -> Tally:
+    """The tally of an outcome."""
+    return Tally(
+        **of,
+        cases=len(outcome.ran),
+        failures=tuple(outcome.failures),
+        left_out=tuple(outcome.left_out),
+    )
+
+
+def as_property(one: Tally) -> tuple[str, Any]:
+    """For the report of a test, which may come from another process."""
+    return PROPERTY, asdict(one)
+
+
+def from_properties(properties: Iterable[tuple[str, Any]]) -> list[Tally]:
+    """The tallies that a report carries."""
+    return [cattrs.structure(value, Tally) for name, value in properties if name == PROPERTY]
+
+
+def summary(tallies: list[Tally]) -> list[str]:
+    """What held and what did not, a line for each kernel, variant and dtype; then what failed, and how to see it."""
+    place = lambda one: (one.backend, one.target)  # noqa: E731  # a key, used twice
+    ordered = sorted(tallies, key=lambda one: (*place(one), one.kernel, one.variant, one.dtype))
+    targets = {place(one) for one in ordered}
+    lines = []
+    for (backend, target), of_target in groupby(ordered, key=place):
+        together = list(of_target)
+        lines.append(f"{backend} {target}")
+        if len(targets) > _MOST_TARGETS and not any(one.failures for one in together):
+            kernels = ", ".join(sorted({one.kernel for one in together}))
+            lines.append(f"  {kernels}: {_held(together)} hold")
+            continue
+        for text, of_text in groupby(together, key=lambda one: (one.kernel, one.variant, one.dtype)):
+            lines.append(f"  {text[0]:<10} {text[1]:<10} {text[2]:<8} {_line(list(of_text))}")
+    return [*lines, *_remarks(ordered)]
+
+
+def _line(tallies: list[Tally]) -> str:
+    wrong = [one for one in tallies if one.failures]
+    if not wrong:
+        return f"{_held(tallies)} hold"
+    named = ", ".join(f"{one.kind} ({len(one.failures)} of {one.cases})" for one in wrong)
+    right = [one for one in tallies if not one.failures]
+    return f"FAILS in {named}; {_held(right)} hold"
+
+
+def _held(tallies: list[Tally]) -> str:
+    kinds = len({one.kind for one in tallies})
+    return f"{sum(one.cases for one in tallies):,} cases of {kinds} kinds"
+
+
+def _remarks(tallies: list[Tally]) -> list[str]:
+    wrong = [one for one in tallies if one.failures]
+    lines = []
+    for one in wrong[:_MOST_SHOWN]:
+        lines += ["", f"{one.backend} {one.target} {one.kernel} {one.variant} {one.dtype}: {one.kind}"]
+        lines += [f"  {name}: {reason}" for name, reason in one.failures]
+        lines.append(f"  {one.command}")
+    if len(wrong) > _MOST_SHOWN:
+        lines += ["", f"and {len(wrong) - _MOST_SHOWN} more"]
+    for one in tallies:
+        if one.left_out and not one.failures:
+            name, reason = one.left_out[0]
+            lines.append(f"{one.backend} {one.target} {one.kernel} {one.kind}: {name} was left out: {reason}")
+    return lines

@@ -1,0 +1,75 @@
+"""Every case of every kind, through a worker: the result is right, and nothing else was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from py_backends._contract import Target
+from py_backends.conformance.plugin import SELECTION, as_parameter, finish, marked, skip_where_unavailable
+from py_backends.conformance.running import Outcome, Stages, run_kind
+from py_backends.conformance.selection import DTYPES, Selection, Subject
+from py_backends.conformance.trials import Kind, Trial, chosen, prepared
+from py_backends.harness.runner import Runner
+from py_backends.harness.workers import WorkerFailed
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test for each kind, dtype and text; those that share inputs follow each other."""
+    selection = metafunc.config.stash[SELECTION]
+    if "kind" not in metafunc.fixturenames:
+        metafunc.parametrize(("backend", "target"), [marked(*each) for each in selection.at_hand()])
+        return
+    subjects = list(selection.subjects())
+    metafunc.parametrize(
+        ("kind", "dtype", "subject"),
+        [
+            as_parameter(subject, dtype, kind)
+            for kernel in dict.fromkeys(subject.text.kernel for subject in subjects)
+            for kind in selection.kinds_of(kernel)
+            for dtype in DTYPES
+            for subject in subjects
+            if subject.text.kernel == kernel and _cases(selection, kind, dtype, subject)
+        ],
+    )
+
+
+def _cases(selection: Selection, kind: Kind, dtype: str, subject: Subject) -> list[Trial]:
+    """The cases of a kind that belong to this run."""
+    if subject.text.variant == "lecture" and not kind.lecture:
+        return []
+    trials = chosen(kind, subject.text.kernel, dtype, selection.extent(subject.target))
+    return [trial for trial in trials if selection.case is None or selection.case in trial.name]
+
+
+def test_it_is_there(backend: str, target: Target) -> None:
+    """A backend that is not gives its reason here."""
+    assert target.available
+
+
+def test_every_case_holds(
+    kind: Kind,
+    dtype: str,
+    subject: Subject,
+    selection: Selection,
+    runner: Callable[[str, Target], Runner],
+    stages: Stages,
+    request: pytest.FixtureRequest,
+) -> None:
+    """The result is within its bound, or exact where it has to be, and memory around all arrays is as it was."""
+    text, target = subject
+    cases = prepared(kind, text.kernel, dtype, selection.extent(target))
+    if selection.case is not None:
+        cases = [case for case in cases if selection.case in case.trial.name]
+    its_runner = runner(text.backend, target)
+    outcome = Outcome()
+    try:
+        compiled = its_runner.compile(text, np.dtype(dtype))
+    except WorkerFailed as failed:
+        skip_where_unavailable(text.backend, failed)
+        outcome.add("prepare", f"{failed.status}: {failed.reason}")
+    else:
+        outcome = run_kind(its_runner, text, kind, cases, stages, deterministic=compiled.deterministic)
+    finish(request.node, outcome, subject, dtype, kind.name)

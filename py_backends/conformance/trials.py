@@ -1,0 +1,129 @@
+"""What a kind of case is, apart from how it is run: data, which `running` puts on a stage.
+
+A `Kind` protects against one way to be wrong. It yields `Trial`s: sizes, inputs, and what must hold of the result. All
+of them also hold a kernel to its guard zones, and to inputs that nobody writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from py_backends import _discovery
+from py_backends._contract import Array, Problem, Reference
+
+Inputs = list[Array]
+Draw = Callable[[Problem, Sequence[int], np.dtype[Any], np.random.Generator], Inputs]
+"""Makes the inputs of given sizes and dtype."""
+
+Extent = Literal["thorough", "quick", "interpreted", "quick interpreted"]
+"""How much is tried: all, what belongs into every run of a CI, and where work items run one by one in Python."""
+
+INTERPRETED: frozenset[Extent] = frozenset({"interpreted", "quick interpreted"})
+QUICK: frozenset[Extent] = frozenset({"quick", "quick interpreted"})
+_BEARABLE = 6_000
+"""Operations of a trial that are not too many where each work item is interpreted."""
+_ALL = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One case.
+
+    name: what it is called within its kind.
+    sizes: of the kernel.
+    draw: makes its inputs, from a generator that is seeded with the trial's name.
+    exact: whether the result must be the reference itself, and not only within its bound: where every operation is
+        exact, in any order, as those of small whole numbers are.
+    starts: elements by which each array begins beyond an address that is aligned to a page; the last one counts for
+        all further arrays.
+    thorough: whether it is left out of a quick run.
+    dtypes: in which it is tried.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    draw: Draw
+    exact: bool = False
+    starts: tuple[int, ...] = (0,)
+    thorough: bool = False
+    dtypes: tuple[str, ...] = _ALL
+
+    def inputs(self, problem: Problem, dtype: np.dtype[Any]) -> Inputs:
+        """Its inputs, the same for everybody."""
+        generator = np.random.default_rng(list(self.name.encode()))
+        with np.errstate(all="ignore"):  # what is too large for a float32 is infinite
+            return self.draw(problem, self.sizes, dtype, generator)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A theme, and its trials.
+
+    name: a few words with hyphens.
+    protects: what it would catch, as a sentence.
+    trials: of a problem.
+    kernel: whose it is; None for any kernel's.
+    again: whether each trial runs twice, and must leave the same bits where its device says that it is deterministic.
+    lecture: whether texts of the variant `lecture` are tried too.
+    interpreted: how many trials there are where work items are interpreted, in a quick run and in a thorough one.
+    """
+
+    name: str
+    protects: str
+    trials: Callable[[Problem], Iterable[Trial]]
+    kernel: str | None = None
+    again: bool = False
+    lecture: bool = True
+    interpreted: tuple[int, int] = (1, 4)
+
+
+@cache
+def chosen(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Trial]:
+    """The trials of an extent, in the order in which they stand."""
+    problem = _discovery.problem(kernel)
+    trials = [trial for trial in kind.trials(problem) if dtype in trial.dtypes]
+    if extent in QUICK:
+        trials = [trial for trial in trials if not trial.thorough]
+    if extent in INTERPRETED:
+        trials = [trial for trial in trials if problem.work(trial.sizes) <= _BEARABLE]
+        trials = trials[: kind.interpreted[extent not in QUICK]]
+    return trials
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A trial with its inputs in one dtype and the right answer."""
+
+    trial: Trial
+    inputs: Inputs
+    reference: Reference
+
+
+@lru_cache(maxsize=4)
+def prepared(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Prepared]:
+    """The trials of a kind with their right answers, which all backends share."""
+    problem = _discovery.problem(kernel)
+    return [prepare(problem, trial, np.dtype(dtype)) for trial in chosen(kind, kernel, dtype, extent)]
+
+
+def prepare(problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Prepared:
+    """Make a trial's inputs, and find the right answer."""
+    inputs = trial.inputs(problem, dtype)
+    for array in inputs:
+        array.flags.writeable = False
+    return Prepared(trial, inputs, problem.reference(inputs))
+
+
+def seeded(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """Inputs from a normal distribution."""
+    return [generator.standard_normal(shape, np.float64).astype(dtype) for shape in problem.shapes(sizes)[:-1]]
+
+
+def named(sizes: Sequence[int]) -> str:
+    """Sizes as `--shape` takes them."""
+    return "x".join(map(str, sizes))
