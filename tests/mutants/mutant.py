@@ -44,9 +44,10 @@ class Mutant:
 
     @property
     def description(self) -> str:
-        """What became of what, on one line."""
+        """What became of what, on one line; which of several equal changes of equal lines it is, from the second on."""
         new = self.change.new if self.change.new.strip(" ;") not in {"", "pass"} else "nothing"
-        return f"{_short(self.old)} -> {_short(new)}" if self.old else f"with {new.strip()}"
+        said = f"{_short(self.old)} -> {_short(new)}" if self.old else f"with {new.strip()}"
+        return said if self.number == 1 else f"{said} #{self.number}"
 
     @property
     def content(self) -> bytes:
