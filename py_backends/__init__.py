@@ -23,6 +23,8 @@ if (_clone / "kernels").is_dir() and (_clone / "CMakeLists.txt").is_file():
 
 def __getattr__(name: str) -> _Any:
     """Find what needs NumPy or more when it is first used, so that `py-backends --help` starts at once."""
+    if name == "__all__":
+        return _import_module("py_backends._public").names()
     if name.startswith("_"):  # a submodule that is being imported
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = _import_module("py_backends._public").find(name)

@@ -1,3 +1,5 @@
+from typing import Any, Literal, Protocol, TypeVar, overload
+
 from py_backends._contract import Array
 from py_backends._contract import BackendUnavailable as BackendUnavailable
 from py_backends.harness.compare import compare as compare
@@ -6,23 +8,50 @@ from py_backends.harness.doctor import backends as backends
 
 __version__: str
 
-def vecadd(
-    a: Array,
-    b: Array,
-    *,
-    backend: str,
-    variant: str | None = None,
-    target: str | None = None,
-    threads: int | None = None,
-    out: Array | None = None,
-) -> Array: ...
-def matmul(
-    a: Array,
-    b: Array,
-    *,
-    backend: str,
-    variant: str | None = None,
-    target: str | None = None,
-    threads: int | None = None,
-    out: Array | None = None,
-) -> Array: ...
+_Output = TypeVar("_Output")
+
+class _Function(Protocol):
+    """A kernel of two inputs. They are `Any`: arrays of NumPy, and of any library that hands their memory out."""
+
+    @overload
+    def __call__(
+        self,
+        a: Any,
+        b: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["host"] | None = None,
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self,
+        a: Any,
+        b: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["device"],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: Any,
+        b: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: _Output,
+        to: None = None,
+    ) -> _Output: ...
+
+vecadd: _Function
+matmul: _Function

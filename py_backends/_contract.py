@@ -6,6 +6,9 @@ right answer is and how far from it a result may lie. Its text for one backend i
 A *backend* (py_backends/NAME.py) lists its `Target`s and opens one as a `Device`. A device is the
 five steps of offloading: prepare, upload, launch (and wait), download, release. The harness and the
 Python functions know backends by these classes only.
+
+Other packages bring backends and kernels of their own as plug-ins, made of the same classes, which they
+import from `py_backends.contract`.
 """
 
 from __future__ import annotations
@@ -34,10 +37,29 @@ Launch = Callable[[Sequence[Buffer], Sequence[int]], None]
 kernel has ended: `Device.wait` waits for it."""
 
 
-Shortcut = Callable[[Array, Array, Array | None], Array | None]
+Shortcut = Callable[..., Array | None]
 """Runs a prepared kernel on its inputs and output (None: a new array), as they are, and returns the output. Or returns
 None, having done nothing, where one of them is not plainly fit: then its caller looks closer, and says what is wrong.
 """
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """An array of the caller's, in memory where a device can compute: what a call has to know of it.
+
+    buffer: its elements, one after the other with the last dimension the fastest, as launches take them. It keeps the
+        array alive, and is released as any other, which gives nothing of the caller's back. None where there is no
+        element.
+    shape, dtype: of the array.
+    address: of its first byte. Arrays whose bytes have the same addresses share memory.
+    writable: whether it may be an output.
+    """
+
+    buffer: Buffer | None
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    address: int
+    writable: bool = True
 
 
 class BackendUnavailable(RuntimeError):
@@ -51,6 +73,15 @@ class BackendUnavailable(RuntimeError):
 
 class WrongRequest(ValueError):
     """What was asked for cannot be done by anyone: an unknown name, or an impossible size or number."""
+
+
+class BrokenKernel(WrongRequest):
+    """A kernel that a package promises and does not bring; says why, and what would change it."""
+
+    def __init__(self, reason: str, fix: str | None = None) -> None:
+        super().__init__(f"{reason}; {fix}" if fix else reason)
+        self.reason = reason
+        self.fix = fix
 
 
 class KernelFault(RuntimeError):
@@ -138,6 +169,10 @@ class _UnknownSize:
         raise TypeError("a size that may be any equals nothing")
 
 
+RULES = ("bitwise", "componentwise")
+RATES = ("gflops", "gbytes_per_second")
+
+
 class Problem(ABC):
     """What a kernel computes, apart from any backend.
 
@@ -147,10 +182,12 @@ class Problem(ABC):
 
     name: ClassVar[str]
     dimensions: ClassVar[tuple[str, ...]]
+    inputs: ClassVar[tuple[str, ...]] = ("a", "b")
+    """What the inputs are called, in the order of the kernel's first parameters; any number but none."""
     rule: ClassVar[str]
-    """How results are judged: `bitwise` or `componentwise`."""
+    """How results are judged, one of `RULES`."""
     rate: ClassVar[str]
-    """The rate by which people know this kernel: `gflops` or `gbytes_per_second`."""
+    """The rate by which people know this kernel, one of `RATES`."""
     in_place: ClassVar[bool]
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]
@@ -301,12 +338,16 @@ def _factor(factor: str, sizes: Mapping[str, int]) -> int:
 
 @dataclass(frozen=True)
 class KernelText:
-    """The text of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*"""
+    """The text of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*
+
+    package: the package, with dots, in whose folder VARIANT/BACKEND.* lies; None for the project's own.
+    """
 
     problem: Problem
     variant: str
     backend: str
     path: Path
+    package: str | None = None
 
     @property
     def kernel(self) -> str:
@@ -315,6 +356,12 @@ class KernelText:
     @property
     def text(self) -> str:
         return self.path.read_text(encoding="utf-8")
+
+    @property
+    def place(self) -> str:
+        """Where it lies, for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
+        folder = f"kernels.{self.kernel}" if self.package is None else self.package
+        return "/".join((*folder.split("."), self.variant, self.path.name))
 
     @property
     def work_items(self) -> WorkItems:
@@ -330,7 +377,8 @@ class KernelText:
 
     def load(self) -> ModuleType:
         """Import a text that is a Python module."""
-        return importlib.import_module(f"py_backends.kernels.{self.kernel}.{self.variant}.{self.backend}")
+        package = self.package or f"py_backends.kernels.{self.kernel}"
+        return importlib.import_module(f"{package}.{self.variant}.{self.backend}")
 
     def shaped(self, buffers: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
         """View flat buffers as arrays of the problem's shapes, for kernels that index by row and column."""
@@ -427,6 +475,22 @@ class Device(ABC):
     def release(self, buffer: Buffer) -> None:
         """Give the memory back."""
 
+    def adopt(self, array: Any) -> Adopted | None:
+        """An array of another library's where it lies, to compute on it there: nothing is copied.
+
+        What its library still computes for it has ended, or comes before the launches of the calling thread. None for
+        what does not lie on such a device. TypeError for what does and cannot be used, with what to do about it, and
+        whatever its library raises where it does not hand the memory out.
+        """
+        return None
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A new array on the device, contents undefined, as its library knows arrays; `adopt` takes it.
+
+        None where its library has none: NumPy's are those of a CPU.
+        """
+        return None
+
 
 class HostDevice(Device):
     """A device that computes in the caller's own memory, at once: nothing to move, nothing to wait for."""
@@ -459,6 +523,8 @@ class Backend(ABC):
 
     baseline: ClassVar[bool] = False
     """Whether the others' speed is given relative to it; true of one backend."""
+    dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
+    """Of the arrays that its kernels take, by their names in NumPy."""
 
     @abstractmethod
     def targets(self) -> list[Target]:

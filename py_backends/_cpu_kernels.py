@@ -28,11 +28,13 @@ class Device(HostDevice):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         """Look the kernel up, and note whether its text is still the one that was compiled."""
         key = (text.kernel, text.variant, self._instruction_set, dtype.name)
+        if text.package is not None:
+            raise BackendUnavailable(f"{text.place}: C++ is compiled with py-backends, so a plug-in brings none")
         if key not in self._kernels:
-            raise BackendUnavailable(f"{_place(text)} has not been compiled for {dtype.name}", "make")
+            raise BackendUnavailable(f"{text.place} has not been compiled for {dtype.name}", "make")
         kernel, compiled = self._kernels[key]
         same = hashlib.sha256(text.path.read_bytes()).hexdigest() == compiled
-        self.note = None if same else f"{_place(text)} has changed since it was compiled: run make"
+        self.note = None if same else f"{text.place} has changed since it was compiled: run make"
         threads = self._threads
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
@@ -93,7 +95,3 @@ def _kernels(module: str) -> dict[tuple[str, str, str, str], tuple[Kernel, str]]
         (kernel.kernel, kernel.variant, kernel.instruction_set, kernel.dtype): (kernel, kernel.sha256)
         for kernel in _compiled.load(module).kernels()
     }
-
-
-def _place(text: KernelText) -> str:
-    return "/".join(("kernels", *text.path.parts[-3:]))

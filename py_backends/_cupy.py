@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _contract, _nvidia_driver
-from py_backends._contract import Array, BackendUnavailable, Buffer, KernelFault, Launch, Target
+from py_backends import _arrays, _contract, _nvidia_driver
+from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelFault, Launch, Target
 
 if TYPE_CHECKING:
     import cupy
@@ -171,6 +171,41 @@ class Gpu(_contract.Device):
 
     def release(self, buffer: Buffer) -> None:
         buffer.array = None
+
+    def adopt(self, array: Any) -> Adopted | None:
+        """Arrays of CuPy, and of whoever speaks DLPack or has `__cuda_array_interface__`, in this GPU's memory.
+
+        CuPy's own are taken as its kernels take them, in the order of the calling thread's current stream. For others
+        it makes that stream wait, or waits for the stream that they name.
+        """
+        with self._gpu:
+            view = self._view(array)
+        if view is None:
+            return None
+        if view.device.id != self._gpu.id:
+            raise TypeError(f"it lies on GPU {view.device.id}, and this is GPU {self._gpu.id}; copy it there first")
+        if not view.size:
+            return Adopted(None, view.shape, view.dtype, 0)
+        if not view.flags.c_contiguous:
+            raise _arrays.out_of_order()
+        return Adopted(Memory(view.reshape(-1)), view.shape, view.dtype, view.data.ptr, _arrays.writable(array))
+
+    def _view(self, array: Any) -> cupy.ndarray | None:
+        """CuPy's view of an array on a GPU, of the very same memory; None of one elsewhere."""
+        if isinstance(array, self._cupy.ndarray):
+            return array
+        if _arrays.dlpack_memory(array) in (_arrays.Memory.CUDA, _arrays.Memory.CUDA_MANAGED):
+            return self._cupy.from_dlpack(array)
+        if not hasattr(array, "__cuda_array_interface__"):
+            return None
+        view = self._cupy.asarray(array)
+        if view.size and view.data.ptr != array.__cuda_array_interface__["data"][0]:
+            raise TypeError("it lies on another GPU; copy it to this one first")  # as CuPy just did
+        return view
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> cupy.ndarray:
+        with self._gpu:
+            return self._cupy.empty(shape, dtype)
 
 
 def _version(driver: _nvidia_driver.Driver) -> str:

@@ -1,56 +1,153 @@
-"""Which backends, kernels and variants there are: found by looking, listed nowhere."""
+"""Which backends, kernels and variants there are: found by looking, listed nowhere.
+
+The project's own are files in their places; other packages bring more as plug-ins (`_plugins`). Those are looked for
+only when somebody asks for a name that is not the project's own, or for all of them.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 import py_backends
-from py_backends._contract import Backend, KernelText, Problem, WrongRequest
+from py_backends import _plugins
+from py_backends._contract import (
+    Backend,
+    BackendUnavailable,
+    BrokenKernel,
+    KernelText,
+    Problem,
+    Target,
+    WrongRequest,
+)
+from py_backends._plugins import Plugin
 
 
 def backend_names() -> list[str]:
-    """Every module of py_backends without an underscore in front is a backend."""
-    package = [str(Path(py_backends.__file__).parent)]
-    return sorted(m.name for m in pkgutil.iter_modules(package) if not m.ispkg and not m.name.startswith("_"))
+    """Every backend that can be asked for: the project's own, and those of plug-ins, whether or not they work."""
+    return sorted([*_own_backends(), *(plugin.name for plugin in _backend_plugins() if plugin.refusal is None)])
 
 
 @cache
 def backend(name: str) -> Backend:
-    """The backend of that name; ValueError, with the nearest name, where there is none."""
-    known(name, backend_names(), "backend")
-    module = importlib.import_module(f"py_backends.{name}")
-    made: Backend = module.Backend()
-    return made
+    """The backend of that name; WrongRequest, with the nearest name, where there is none.
+
+    Raises BackendUnavailable where a plug-in promises it and does not bring it.
+    """
+    if name in _own_backends():
+        made: Backend = importlib.import_module(f"py_backends.{name}").Backend()
+        return made
+    if plugin := backend_plugin(name):
+        return _plugins.backend(plugin)
+    raise _unknown(name, backend_names(), "backend")
 
 
-@cache
+def targets(name: str) -> list[Target]:
+    """Every target of a backend, probed; raises as `backend`, and where those of a plug-in are none."""
+    plugin = backend_plugin(name)
+    return _plugins.targets(plugin, backend(name)) if plugin else backend(name).targets()
+
+
+def is_baseline(name: str) -> bool:
+    """Whether others' speed is given relative to a backend; never to one of a plug-in, which is not imported here."""
+    return name in _own_backends() and backend(name).baseline
+
+
+def backend_plugin(name: str) -> Plugin | None:
+    """The plug-in that brings a backend, or is refused with it; None for the project's own, and an unknown one."""
+    if name in _own_backends():
+        return None
+    return next((plugin for plugin in _backend_plugins() if plugin.name == name), None)
+
+
+def refused_backends() -> dict[str, BackendUnavailable]:
+    """What plug-ins bring under names that they cannot have, by these names, with the reason."""
+    refused = {plugin.name: plugin for plugin in _backend_plugins() if plugin.refusal is not None}
+    return {name: BackendUnavailable(plugin.refusal or "", plugin.fix) for name, plugin in refused.items()}
+
+
 def kernel_names() -> list[str]:
-    """Every folder of kernels/ that holds a problem.py is a kernel."""
-    return sorted(path.parent.name for path in _kernels_folder().glob("*/problem.py"))
+    """Every kernel that can be run: the project's own, and those of plug-ins whose problems are sound."""
+    sound = [plugin.name for plugin in _kernel_plugins() if isinstance(_brought_problem(plugin), Problem)]
+    return sorted([*_own_kernels(), *sound])
+
+
+def kernel_plugins() -> list[Plugin]:
+    """All kernels that plug-ins promise, those too that are refused or broken, in order of their names."""
+    return list(_kernel_plugins())
+
+
+def broken_kernels() -> dict[str, BrokenKernel]:
+    """The kernels that plug-ins promise and do not bring, with the reason, but not what is named as a sound one."""
+    brought = {plugin.name: _brought_problem(plugin) for plugin in _kernel_plugins()}
+    broken = {name: what for name, what in brought.items() if isinstance(what, BrokenKernel)}
+    return {name: why for name, why in broken.items() if name not in _own_kernels()}
 
 
 @cache
 def problem(kernel: str) -> Problem:
-    """The problem of that kernel; ValueError, with the nearest name, where there is none."""
-    known(kernel, kernel_names(), "kernel")
-    made: Problem = importlib.import_module(f"py_backends.kernels.{kernel}.problem").PROBLEM
-    return made
+    """The problem of that kernel; WrongRequest, with the nearest name, where there is none.
+
+    Raises BrokenKernel where a plug-in promises it and does not bring it.
+    """
+    if kernel in _own_kernels():
+        made: Problem = importlib.import_module(f"py_backends.kernels.{kernel}.problem").PROBLEM
+        return made
+    if plugin := kernel_plugin(kernel):
+        brought = _brought_problem(plugin)
+        if isinstance(brought, BrokenKernel):
+            raise brought
+        return brought
+    raise _unknown(kernel, kernel_names(), "kernel")
+
+
+def kernel_plugin(name: str) -> Plugin | None:
+    """The plug-in that brings a kernel, or is refused with it; None for the project's own, and an unknown one."""
+    if name in _own_kernels():
+        return None
+    return next((plugin for plugin in _kernel_plugins() if plugin.name == name), None)
+
+
+def is_kernel(name: str) -> bool:
+    """Whether there is a kernel of that name, be it a broken one: no plug-in is imported to find out."""
+    return name in _own_kernels() or kernel_plugin(name) is not None
 
 
 @cache
 def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
     """The texts of a kernel for a backend, by variant: `tuned` first where there is one."""
-    folder = _kernels_folder() / kernel
-    texts = {
-        path.parent.name: KernelText(problem(kernel), path.parent.name, backend, path)
-        for path in folder.glob(f"*/{backend}.*")
+    asked = problem(kernel)
+    return {
+        variant: KernelText(asked, variant, backend, path, package)
+        for variant, (path, package) in kernel_files(kernel, backend).items()
     }
-    return dict(sorted(texts.items(), key=lambda item: item[0] != "tuned"))
+
+
+def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]]:
+    """As `kernel_texts`, the files and their packages: of a broken kernel too."""
+    files: dict[str, tuple[Path, str | None]] = {}
+    for folder, package in _folders_of_texts(kernel, backend):
+        for path in sorted(folder.glob(f"*/{backend}.*")):
+            variant = path.parent.name
+            if variant.isidentifier() and not variant.startswith("_"):
+                files.setdefault(variant, (path, package))
+    return dict(sorted(files.items(), key=lambda item: item[0] != "tuned"))
+
+
+def _folders_of_texts(kernel: str, backend: str) -> Iterator[tuple[Path, str | None]]:
+    """Where texts of a kernel for a backend lie: of two of one variant, the kernel's own comes before the backend's."""
+    if kernel in _own_kernels():
+        yield _kernels_folder() / kernel, None
+    else:
+        for plugin in _kernel_plugins():
+            if plugin.name == kernel and plugin.folder:
+                yield plugin.folder, plugin.module
+    if (brought := backend_plugin(backend)) and brought.folder and brought.refusal is None:
+        yield brought.folder / "kernels" / kernel, f"{brought.module}.kernels.{kernel}"
 
 
 @cache
@@ -65,10 +162,54 @@ def known(name: str, names: Iterable[str], what: str) -> str:
     names = list(names)
     if name in names:
         return name
+    raise _unknown(name, names, what)
+
+
+def _unknown(name: str, names: list[str], what: str) -> WrongRequest:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4) if isinstance(name, str) else []
     others = f"there is only {names[0]!r}" if len(names) == 1 else f"there are {', '.join(names)}"
     hint = f"did you mean {near[0]!r}?" if near else others
-    raise WrongRequest(f"unknown {what} {name!r}: {hint}")
+    return WrongRequest(f"unknown {what} {name!r}: {hint}")
+
+
+def known_backend(name: str) -> str:
+    """`name`, if it is a backend's; BackendUnavailable where it is refused, WrongRequest where it is unknown."""
+    names, refused = backend_names(), refused_backends()
+    if name not in names and isinstance(name, str) and name in refused:
+        raise refused[name]
+    return known(name, names, "backend")
+
+
+@cache
+def _own_backends() -> tuple[str, ...]:
+    """Every module of py_backends without an underscore in front is a backend."""
+    package = [str(Path(py_backends.__file__).parent)]
+    return tuple(m.name for m in pkgutil.iter_modules(package) if not m.ispkg and not m.name.startswith("_"))
+
+
+@cache
+def _own_kernels() -> tuple[str, ...]:
+    """Every folder of kernels/ that holds a problem.py is a kernel."""
+    return tuple(sorted(path.parent.name for path in _kernels_folder().glob("*/problem.py")))
+
+
+@cache
+def _backend_plugins() -> list[Plugin]:
+    return _plugins.plugins(_plugins.BACKENDS, _own_backends())
+
+
+@cache
+def _kernel_plugins() -> list[Plugin]:
+    return _plugins.plugins(_plugins.KERNELS, _own_kernels())
+
+
+@cache
+def _brought_problem(plugin: Plugin) -> Problem | BrokenKernel:
+    """What a plug-in brings where it promises a kernel: its problem, or what is wrong with it."""
+    try:
+        return _plugins.problem(plugin)
+    except BrokenKernel as error:
+        return error
 
 
 def _kernels_folder() -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from py_backends import _discovery, _functions
-from py_backends._contract import BackendUnavailable
+from py_backends._contract import BackendUnavailable, BrokenKernel
 from py_backends.harness.compare import compare
 from py_backends.harness.doctor import backends
 
@@ -21,6 +21,9 @@ def find(name: str) -> Any:
     """What `py_backends.NAME` is; AttributeError where it is nothing."""
     if name in _NAMES:
         return _NAMES[name]
-    if name in _discovery.kernel_names():
+    if not _discovery.is_kernel(name):
+        raise AttributeError(f"module 'py_backends' has no attribute {name!r}")
+    try:
         return _functions.function(name)
-    raise AttributeError(f"module 'py_backends' has no attribute {name!r}")
+    except BrokenKernel as broken:
+        raise AttributeError(f"module 'py_backends' has no {name!r}: {broken}") from broken

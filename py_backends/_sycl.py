@@ -6,6 +6,7 @@ and their memory; an extension module of ours connects the two.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _compiled, _contract, _device_names, _opencl_drivers
-from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText
+from py_backends import _arrays, _compiled, _contract, _device_names, _opencl_drivers
+from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelText
 
 if TYPE_CHECKING:
     import dpctl
-    from dpctl.memory import MemoryUSMDevice
+    from dpctl.memory import MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared
+
+    Usm = MemoryUSMDevice | MemoryUSMHost | MemoryUSMShared
 
 TYPES = {"float32": "float", "float64": "double"}
 _CACHE_LINE = 64
@@ -34,8 +37,43 @@ class Memory:
     address: int
     size: int
     """In bytes."""
-    owner: Array | MemoryUSMDevice | None
+    owner: Array | Usm | None
     """What it belongs to: the caller's array where the device computes in place; None once it has been released."""
+    adopted: bool = False
+    """Whether it is the caller's, on a device."""
+
+
+class UsmArray:
+    """An array in a SYCL device's own memory (USM), C-contiguous: what a call with `to="device"` returns.
+
+    shape, dtype: as NumPy's.
+    memory: the `dpctl.memory.MemoryUSMDevice` that holds its elements.
+
+    Libraries take it without a copy by its `__sycl_usm_array_interface__`, dpnp for instance; and so do these
+    functions. `get()` copies it to the host.
+    """
+
+    def __init__(self, memory: MemoryUSMDevice, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.memory, self.shape, self.dtype = memory, shape, dtype
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        """What dpctl defines: https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_interface.html."""
+        return self.memory.__sycl_usm_array_interface__ | {
+            "data": (self.memory.__sycl_usm_array_interface__["data"][0], False),  # that is not read-only
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+        }
+
+    def get(self) -> Array:
+        """A copy of it as a NumPy array."""
+        array = np.empty(self.shape, self.dtype)
+        if array.size:
+            self.memory.copy_to_host(array.reshape(-1).view(np.uint8))
+        return array
+
+    def __repr__(self) -> str:
+        return f"<UsmArray of shape {self.shape} and dtype {self.dtype} on {self.memory.sycl_device.name}>"
 
 
 Event = Any
@@ -65,7 +103,8 @@ class Device(_contract.Device):
             self._device = self._part(device, threads)
         self.on_cpu = device.is_cpu
         self._in_place = device.is_cpu and device.has_aspect_usm_system_allocations
-        self._context = dpctl.SyclContext(self._device)
+        # Of a whole device the context in which everybody's arrays are, unless they asked for another one.
+        self._context = dpctl.SyclQueue(self._device).sycl_context
         self._of_thread = threading.local()
 
     def compiled(
@@ -133,9 +172,44 @@ class Device(_contract.Device):
             buffer.owner.copy_to_host(array.view(np.uint8))
 
     def release(self, buffer: Buffer) -> None:
-        if self._in_place:
+        if self._in_place or buffer.adopted:
             self.wait()  # after an interrupted wait a kernel may still write to the caller's memory
         buffer.owner = None
+
+    def adopt(self, array: Any) -> Adopted | None:
+        """Arrays with `__sycl_usm_array_interface__`: in USM of this device and its default context.
+
+        A CPU that can reach all of its process's memory takes host and shared USM of any context. The queue that an
+        array comes with is waited for.
+        """
+        interface = getattr(array, "__sycl_usm_array_interface__", None)
+        if interface is None:
+            return None
+        shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+        if 0 in shape:
+            return Adopted(None, shape, dtype, 0)
+        if not _in_order(shape, interface.get("strides")):
+            raise _arrays.out_of_order()
+        from dpctl.memory import as_usm_memory
+
+        usm = as_usm_memory(array)
+        self._check_reach(usm)
+        usm.sycl_queue.wait()
+        address = usm.__sycl_usm_array_interface__["data"][0]
+        read_only = interface["data"][1]
+        return Adopted(Memory(address, usm.nbytes, usm, adopted=True), shape, dtype, address, not read_only)
+
+    def _check_reach(self, usm: Usm) -> None:
+        """Raise TypeError for memory where this device's kernels cannot compute."""
+        if usm.get_usm_type(self._context) == "unknown":
+            if not (self._in_place and usm.get_usm_type() in ("host", "shared")):
+                raise TypeError("it lies in USM of another SYCL context; copy it to the default context first")
+        elif usm.sycl_device != self._device:
+            raise TypeError(f"it lies on another SYCL device, {usm.sycl_device.name}; copy it first")
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> UsmArray:
+        usm = self._memory_of_its_own(math.prod(shape) * dtype.itemsize).owner
+        return UsmArray(usm, shape, dtype)
 
     def _memory_of_its_own(self, size: int) -> Memory:
         from dpctl.memory import MemoryUSMDevice
@@ -165,6 +239,16 @@ class Device(_contract.Device):
             self.note = f"its driver cannot use {threads} of its {device.max_compute_units} threads: all run"
             self.obeys_threads = False
             return device
+
+
+def _in_order(shape: Sequence[int], strides: Sequence[int] | None) -> bool:
+    """Whether elements lie one after the other; strides are counted in elements."""
+    expected = 1
+    for length, stride in zip(reversed(shape), reversed(strides or ()), strict=False):
+        if length > 1 and stride != expected:
+            return False
+        expected *= length
+    return True
 
 
 def devices(install: str) -> dict[str, dpctl.SyclDevice]:

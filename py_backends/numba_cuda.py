@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _contract, _numba, _nvidia_driver
-from py_backends._contract import Array, BackendUnavailable, Buffer, KernelFault, KernelText, Launch, Target
+from py_backends import _arrays, _contract, _numba, _nvidia_driver
+from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelFault, KernelText, Launch, Target
 
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
@@ -58,6 +58,7 @@ class Gpu(_contract.Device):
 
     def __init__(self, ordinal: int) -> None:
         self._cuda = cuda = _cuda()
+        self._ordinal = ordinal
         self._context = cuda.gpus[ordinal]
         with self._context:
             self._stream = cuda.per_thread_default_stream()
@@ -126,6 +127,31 @@ class Gpu(_contract.Device):
     def release(self, buffer: Buffer) -> None:
         """Nothing to do: the memory goes back with the last reference, and Numba has no other way."""
 
+    def adopt(self, array: Any) -> Adopted | None:
+        """Arrays of Numba, and of whoever has `__cuda_array_interface__`, in this GPU's memory.
+
+        The stream that they name is waited for. Those that name none are ready for the default stream, which the
+        per-thread default stream waits for.
+        """
+        if not hasattr(array, "__cuda_array_interface__"):
+            return None
+        address = array.__cuda_array_interface__["data"][0]
+        with self._context:
+            view = self._cuda.as_cuda_array(array)
+            if not view.size:
+                return Adopted(None, view.shape, view.dtype, 0)
+            if not view.is_c_contiguous():
+                raise _arrays.out_of_order()
+            flat = view.reshape(view.size)
+        ordinal = _ordinal_of(address)
+        if ordinal != self._ordinal:
+            raise TypeError(f"it lies on GPU {ordinal}, and this is GPU {self._ordinal}; copy it there first")
+        return Adopted(flat, view.shape, view.dtype, address, _arrays.writable(array))
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        with self._context:
+            return self._cuda.device_array(shape, dtype)
+
 
 class Simulator(_contract.Device):
     """The same kernels, with a thread of Python for every thread of the grid. Only in a worker."""
@@ -176,6 +202,17 @@ def _load() -> Any:
 
 def _cuda() -> Any:
     return importlib.import_module("numba.cuda")
+
+
+def _ordinal_of(address: int) -> int:
+    """The number of the GPU in whose memory an address lies."""
+    from cuda.bindings import driver
+
+    wanted = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    error, ordinal = driver.cuPointerGetAttribute(wanted, address)
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise TypeError(f"CUDA does not know its memory ({error.name})")
+    return int(ordinal)
 
 
 @cache

@@ -6,6 +6,7 @@ Without a driver on the system it runs on Intel's CPU runtime and on PoCL, which
 from __future__ import annotations
 
 import importlib
+import math
 import threading
 import time
 import warnings
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _caches, _contract, _device_names, _opencl_drivers
-from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText, Launch, Target
+from py_backends import _arrays, _caches, _contract, _device_names, _opencl_drivers
+from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelText, Launch, Target
 
 if TYPE_CHECKING:
     import pyopencl as cl
+    import pyopencl.array as cl_array
 
 _INSTALL = 'pip install "py-backends[opencl]"'
 _PAUSE = 5e-5
@@ -137,6 +139,50 @@ class OpenClDevice(_contract.Device):
         if self._in_place:
             self._queue.finish()  # after an interrupted wait a kernel may still write to the caller's memory
         buffer.release()
+
+    def adopt(self, array: Any) -> Adopted | None:
+        """Arrays of pyopencl in this device's context, which is that of its earlier results.
+
+        What their events and their queue still have to do is waited for.
+        """
+        from pyopencl.array import Array as ClArray
+
+        if not isinstance(array, ClArray):
+            return None
+        if not array.size:
+            return Adopted(None, array.shape, array.dtype, 0)
+        if not array.flags.c_contiguous:
+            raise _arrays.out_of_order()
+        memory = array.base_data
+        if array.context != self._context or not isinstance(memory, self._cl.MemoryObjectHolder):
+            raise TypeError(
+                "it lies in another OpenCL context, or in SVM; copy it first with .get(), or make it with the queue of "
+                "an array that a call with to='device' returned"
+            )
+        array.finish()
+        if array.queue is not None:
+            array.queue.finish()
+        buffer = self._cl.Buffer.from_int_ptr(memory.int_ptr, retain=True)  # which can be released
+        if array.offset:
+            buffer = self._part_of(buffer, array)
+        # Buffers have no addresses that could be compared; no two are less than 2^64 apart by these.
+        return Adopted(buffer, array.shape, array.dtype, (memory.int_ptr << 64) + array.offset)
+
+    def _part_of(self, buffer: cl.Buffer, array: cl_array.Array) -> cl.Buffer:
+        """The buffer from where the array begins."""
+        alignment = self._device.mem_base_addr_align // 8  # OpenCL counts bits
+        if array.offset % alignment:
+            raise TypeError(
+                f"it begins {array.offset} bytes behind the start of its buffer, and OpenCL lets kernels begin at "
+                f"multiples of {alignment} only; copy it first"
+            )
+        return buffer.get_sub_region(array.offset, array.nbytes)
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> cl_array.Array:
+        from pyopencl.array import Array as ClArray
+
+        size = math.prod(shape) * dtype.itemsize
+        return ClArray(self._queue, shape, dtype, data=self._memory(size) if size else None)
 
     def _memory(self, size: int) -> cl.Buffer:
         """Memory of the device's own; MemoryError where there is too little."""

@@ -31,7 +31,9 @@ def texts(*suffixes: str, variant: str | None = None) -> list[object]:
         for kernel in _discovery.kernel_names()
         for backend in _discovery.backend_names()
         for text in _discovery.kernel_texts(kernel, backend).values()
-        if (not suffixes or text.path.suffix in suffixes) and variant in (None, text.variant)
+        if text.package is None  # plug-ins' texts are their authors' affair
+        and (not suffixes or text.path.suffix in suffixes)
+        and variant in (None, text.variant)
     ]
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from commands import run_python
 from conftest import at_hand, targets_of
-from test_agreement import run
 
 from py_backends import _discovery
 from py_backends._contract import Array, KernelText, Target
@@ -40,6 +39,16 @@ def cases(kernel: str, shapes: dict[str, list[Any]]) -> Iterator[Any]:
         for sizes in shapes.get(backend, []) if text else []:
             name = f"{backend}-{'x'.join(map(str, np.atleast_1d(sizes)))}"
             yield pytest.param(text, target, sizes, marks=getattr(pytest.mark, backend), id=name)
+
+
+def run(runner: Runner, text: KernelText, case: Case) -> str | None:
+    """Run a case through the backend's worker; what is wrong with its result, or None."""
+    case.poison()
+    runner.run(text, case)
+    verdict = case.judge()
+    runner.unload(case)
+    case.close()
+    return verdict.reason
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from conftest import targets_of
-from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
 
 from py_backends import _discovery
 from py_backends._contract import MOST_IDLE_SCRATCH, Array, KernelText
+from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
 from py_backends.harness.check import judge
 
 if TYPE_CHECKING:

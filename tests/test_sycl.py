@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
 
 import py_backends as pb
 from py_backends import _discovery
 from py_backends._contract import Launch
+from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
 from py_backends.harness.case import Case
 from py_backends.harness.memory import SharedArray
 from py_backends.sycl import SyclDevice

@@ -15,7 +15,8 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         doctor,
         name="doctor",
         help="every backend and target: there or not, device, version, the reason and the fix",
-        description="Says which backends and targets this machine has, and what would bring the others.",
+        description="Says which backends and targets this machine has, and what would bring the others. Plug-ins' "
+        "kernels, too.",
         example="doctor --json doctor.json",
     )
     arguments.add_files(parser, "json")
@@ -32,11 +33,11 @@ def doctor(options: argparse.Namespace) -> int:
     from py_backends.report import doctor as report
     from py_backends.report import table
 
-    found = harness.backends()
+    found, kernels = harness.backends(), harness.kernels()
     written = True
     if options.json:
-        text = report.doctor_json(found, machine.describe())
+        text = report.doctor_json(found, kernels, machine.describe())
         written = common.written(options.json, partial(write_whole, text=text))
     with table.output() as out:
-        report.print_doctor(found, out)
+        report.print_doctor(found, kernels, out)
     return 0 if written else 1

@@ -46,11 +46,15 @@ def show(options: argparse.Namespace) -> int:
 def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, all_variants: bool) -> list[KernelText]:
     """The texts to show: of each backend the preferred variant, those named, or all."""
     from py_backends import _discovery
+    from py_backends._contract import BackendUnavailable
 
     _discovery.problem(kernel)
     shown: list[KernelText] = []
     for backend in backends or _discovery.backend_names():
-        _discovery.known(backend, _discovery.backend_names(), "backend")
+        try:
+            _discovery.known_backend(backend)
+        except BackendUnavailable as refused:
+            raise common.UsageError(str(refused)) from refused
         texts = _discovery.kernel_texts(kernel, backend)
         chosen = variants or (list(texts) if all_variants else list(texts)[:1])
         shown += [texts[variant] for variant in chosen if variant in texts]

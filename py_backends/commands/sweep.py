@@ -61,7 +61,7 @@ def _sizes(kernel: str, options: argparse.Namespace) -> list[int]:
     from py_backends import _discovery
     from py_backends.harness.sweep import SMALLEST, largest_size, sizes_between
 
-    problem = _discovery.problem(_discovery.known(kernel, _discovery.kernel_names(), "kernel"))
+    problem = _discovery.problem(kernel)
     if options.sizes:
         return sorted(set(options.sizes))
     first = options.first or SMALLEST

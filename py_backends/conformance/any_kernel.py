@@ -100,7 +100,9 @@ ALWAYS = (
     Kind("nothing", "empty arrays, and sums of nothing, which are zeros", _nothing, interpreted=(2, 7)),
     Kind("alignment", "arrays that begin between the addresses that vectors are aligned to", _alignment),
     Kind("repeats", "what an earlier call left: buffers of its size, sums, flags", _repeats, interpreted=(5, 12)),
-    Kind("same-bits", "other bits for the same call, of a device that says it is deterministic", _same_bits, again=True),
+    Kind(
+        "same-bits", "other bits for the same call, of a device that says it is deterministic", _same_bits, again=True
+    ),
 )
 
 

@@ -1,4 +1,7 @@
-"""The process that makes calls: `python -m py_backends.conformance.caller`, asked as workers are."""
+"""A worker that makes calls too: `python -m py_backends.conformance.caller`.
+
+One process for both, so that what takes long to compile may be compiled once.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ from py_backends._contract import Array, Problem
 from py_backends.conformance.calls import THREADS, Call, Subject
 from py_backends.conformance.memory import Laid, with_neighbour
 from py_backends.harness.check import judge
-from py_backends.harness.worker import serve
+from py_backends.harness.worker import Session, serve
 
 
-class Caller:
-    """What the process answers."""
+class Caller(Session):
+    """What the worker answers beyond what every worker does."""
 
     def call(self, descriptors: list[int], subject: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
         """Make calls, one after the other; which of them went wrong, and how."""
@@ -35,7 +38,11 @@ class Caller:
         perform(whose, made[0])  # so that what is prepared once is there
         with ThreadPoolExecutor(THREADS) as pool:
             shares = [made[thread::THREADS] for thread in range(THREADS)]
-            wrong = [found for share in pool.map(lambda share: [perform(whose, call) for call in share], shares) for found in share]
+            wrong = [
+                found
+                for share in pool.map(lambda share: [perform(whose, call) for call in share], shares)
+                for found in share
+            ]
         first = next((at for at, found in enumerate(wrong) if found), None)
         return {"at": first, "wrong": None if first is None else wrong[first]}
 
@@ -136,12 +143,12 @@ def _wrong_result(problem: Problem, call: Call, values: list[Array], arrays: _Ar
 
 def _touched(before: list[Array], arrays: _Arrays) -> str | None:
     """Whether memory changed that is not the output's."""
-    for at, (old, new) in enumerate(zip(before, arrays.memory, strict=True)):
-        if arrays.out is not None and np.may_share_memory(new, arrays.out):
-            kept = new.copy()
-            _same_place(arrays.out, new, kept)[...] = _same_place(arrays.out, new, old)
-            new = kept
-        if not np.array_equal(old, new):
+    for at, (old, memory) in enumerate(zip(before, arrays.memory, strict=True)):
+        now = memory
+        if arrays.out is not None and np.may_share_memory(memory, arrays.out):
+            now = memory.copy()
+            _same_place(arrays.out, memory, now)[...] = _same_place(arrays.out, memory, old)
+        if not np.array_equal(old, now):
             return "it changed an input" if at < len(arrays.inputs) else "it wrote beside the elements of out"
     return None
 

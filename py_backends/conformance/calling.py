@@ -1,4 +1,4 @@
-"""Has calls made in a process of their own, which is started anew where one ends it."""
+"""Has calls made in a worker: a crash is a failure with its reason."""
 
 from __future__ import annotations
 
@@ -6,31 +6,26 @@ from collections.abc import Sequence
 
 import cattrs
 
-from py_backends._contract import Problem, Target
+from py_backends._contract import Problem
 from py_backends.conformance.calls import Call, CallKind, Subject
 from py_backends.conformance.running import Outcome
-from py_backends.harness.workers import Worker, WorkerFailed
+from py_backends.harness.runner import Runner
+from py_backends.harness.workers import WorkerFailed
 
-_MODULE = "py_backends.conformance.caller"
+MODULE = "py_backends.conformance.caller"
+"""What the workers of the suite run."""
 
 
-class CallingProcess:
-    """The process for one (backend, target)."""
+class Caller:
+    """Makes calls in a runner's worker."""
 
-    def __init__(self, target: Target, patience: float) -> None:
-        self._target, self._patience = target, patience
-        self._worker: Worker | None = None
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
 
     def ask(self, do: str, subject: Subject, calls: Sequence[Call]) -> tuple[int, str] | None:
-        """Make calls: which went wrong and how, or None. WorkerFailed where the process has none to tell."""
-        if self._worker is None:
-            self._worker = Worker(self._target.environment, _MODULE, self._patience)
-        try:
-            answer = self._worker.ask(do, subject=cattrs.unstructure(subject), calls=cattrs.unstructure(list(calls)))
-        except WorkerFailed as failed:
-            if failed.status != "unavailable":
-                self.close()
-            raise
+        """Make calls: which went wrong and how, or None. WorkerFailed where the worker has none to tell."""
+        unstructured = {"subject": cattrs.unstructure(subject), "calls": cattrs.unstructure(list(calls))}
+        answer = self._runner.ask(do, **unstructured)
         return None if answer["wrong"] is None else (answer["at"], answer["wrong"])
 
     def run(self, subject: Subject, problem: Problem, kind: CallKind, only: str | None) -> Outcome:
@@ -58,9 +53,3 @@ class CallingProcess:
             if failed.status == "unavailable":
                 raise
             return 0, f"{failed.status}: {failed.reason}"
-
-    def close(self) -> None:
-        """End the process."""
-        if self._worker:
-            self._worker.close()
-        self._worker = None

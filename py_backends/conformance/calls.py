@@ -209,5 +209,7 @@ KINDS = (
     CallKind("nothing-called", "empty arrays", _nothing),
     CallKind("calls-repeated", "the second call, and the hundredth after others of other sizes", _repeats),
     CallKind("numbers-of-threads", "one, two and three threads", _numbers_of_threads),
-    CallKind("threads-at-once", f"memory that {THREADS} threads share which call at the same time", _at_once, together=True),
+    CallKind(
+        "threads-at-once", f"memory that {THREADS} threads share which call at the same time", _at_once, together=True
+    ),
 )

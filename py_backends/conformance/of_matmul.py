@@ -64,7 +64,9 @@ def _indices(problem: Problem) -> Iterator[Trial]:
             yield Trial(name, sizes, _one_hot(which, place), exact=True, thorough=thorough)
 
 
-def _permutation(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+def _permutation(
+    problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator
+) -> Inputs:
     m, n, k = sizes
     a = np.zeros((m, k), dtype)
     a[np.arange(m), generator.permutation(np.arange(m) % k)] = 1
@@ -121,9 +123,7 @@ def _precise(which: int) -> Draw:
     return draw
 
 
-def _cancelling(
-    problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator
-) -> Inputs:
+def _cancelling(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     """Neighbouring products are almost opposite: what is left is far smaller than what was added."""
     a, b = seeded(problem, sizes, dtype, generator)
     pairs = a.shape[1] // 2 * 2
@@ -213,49 +213,59 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
         yield Trial(named(sizes), sizes, seeded, thorough=sizes in more)
 
 
-PASSES = Kind(
-    "several-passes", "sums that are begun anew, or blocks that are left out, where there are several", _several_passes,
-    "matmul", lecture=False,
-)  # fmt: skip
-
-KINDS = tuple(
-    Kind(name, protects, trials, "matmul")
-    for name, protects, trials in (
-        ("indices", "a product that is taken from another's place, by matrices with a single one", _indices),
-        (
-            "permutations",
-            "rows and columns in a wrong order",
-            _all(
-                _at_sizes(_permutation, exact=True, what=", rows"),
-                _at_sizes(_permuted_columns, exact=True, what=", columns"),
-            ),
+_THEMES: tuple[tuple[str, str, Callable[[Problem], Iterator[Trial]]], ...] = (
+    ("indices", "a product that is taken from another's place, by matrices with a single one", _indices),
+    (
+        "permutations",
+        "rows and columns in a wrong order",
+        _all(
+            _at_sizes(_permutation, exact=True, what=", rows"),
+            _at_sizes(_permuted_columns, exact=True, what=", columns"),
         ),
-        ("asymmetric", "an operand or a result that is transposed, where its shape does not tell", _asymmetric),
-        ("whole-numbers", "sums that must be exact in any order", _at_sizes(_small_integers, exact=True)),
-        (
-            "precision",
-            "inputs that are rounded to a lower precision, as by TF32",
-            _all(
-                _at_sizes(_precise(0), exact=True, what=", large in a"),
-                _at_sizes(_precise(1), exact=True, what=", large in b"),
-            ),
+    ),
+    ("asymmetric", "an operand or a result that is transposed, where its shape does not tell", _asymmetric),
+    ("whole-numbers", "sums that must be exact in any order", _at_sizes(_small_integers, exact=True)),
+    (
+        "precision",
+        "inputs that are rounded to a lower precision, as by TF32",
+        _all(
+            _at_sizes(_precise(0), exact=True, what=", large in a"),
+            _at_sizes(_precise(1), exact=True, what=", large in b"),
         ),
-        ("cancellation", "sums far smaller than what is added", _at_sizes(_cancelling)),
-        ("scales", "rows and columns of very different size, which only a normwise error allows", _at_sizes(_scaled_rows)),
-        (
-            "subnormals",
-            "subnormal inputs and results that are flushed to zero",
-            _all(_at_sizes(_subnormal_products, what=", results"), _at_sizes(_subnormal_inputs, what=", inputs")),
+    ),
+    ("cancellation", "sums far smaller than what is added", _at_sizes(_cancelling)),
+    (
+        "scales",
+        "rows and columns of very different size, which only a normwise error allows",
+        _at_sizes(_scaled_rows),
+    ),
+    (
+        "subnormals",
+        "subnormal inputs and results that are flushed to zero",
+        _all(_at_sizes(_subnormal_products, what=", results"), _at_sizes(_subnormal_inputs, what=", inputs")),
+    ),
+    (
+        "overflow",
+        "infinities that spread, and sums that overflow before their time",
+        _all(
+            _at_sizes(_some_rows_overflow, what=", some rows"),
+            _at_sizes(_just_below_overflow, what=", just below"),
         ),
-        (
-            "overflow",
-            "infinities that spread, and sums that overflow before their time",
-            _all(
-                _at_sizes(_some_rows_overflow, what=", some rows"),
-                _at_sizes(_just_below_overflow, what=", just below"),
-            ),
-        ),
-        ("not-finite-at-the-edge", "NaN and infinity in the last row or column, which must stay in theirs", _at_the_edge),
-        ("zero-times-not-finite", "0 times NaN or infinity that is left out, for being 0", _zero_times),
-    )
-) + (PASSES,)
+    ),
+    (
+        "not-finite-at-the-edge",
+        "NaN and infinity in the last row or column, which must stay in theirs",
+        _at_the_edge,
+    ),
+    ("zero-times-not-finite", "0 times NaN or infinity that is left out, for being 0", _zero_times),
+)
+KINDS = (
+    *(Kind(name, protects, trials, "matmul") for name, protects, trials in _THEMES),
+    Kind(
+        "several-passes",
+        "sums that are begun anew, or blocks that are left out, where there are several",
+        _several_passes,
+        "matmul",
+        lecture=False,
+    ),
+)

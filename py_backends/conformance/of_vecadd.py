@@ -137,10 +137,17 @@ def _cheap(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generat
 
 KINDS = (
     Kind("indices", "an element that is taken from another's place", _indices, "vecadd"),
-    Kind("special-values", "sums of zeros, infinities, NaN and the largest numbers", _at_lengths(_pairs(_special)), "vecadd"),
+    Kind(
+        "special-values",
+        "sums of zeros, infinities, NaN and the largest numbers",
+        _at_lengths(_pairs(_special)),
+        "vecadd",
+    ),
     Kind("signed-zeros", "-0 + -0, which is -0", _at_lengths(_pairs(lambda _: [0.0, -0.0])), "vecadd"),
     Kind("subnormals", "subnormal numbers that are flushed to zero", _at_lengths(_pairs(_subnormal)), "vecadd"),
-    Kind("rounding", "sums half-way between two numbers, which go to the even one", _at_lengths(_pairs(_ties)), "vecadd"),
+    Kind(
+        "rounding", "sums half-way between two numbers, which go to the even one", _at_lengths(_pairs(_ties)), "vecadd"
+    ),
     Kind("precision", "numbers of more digits than a lower precision has", _at_lengths(_pairs(_precise)), "vecadd"),
     Kind("cancellation", "differences of neighbours, which are exact", _at_lengths(_opposite), "vecadd"),
     Kind("overflow", "sums at and beyond the largest number", _at_lengths(_pairs(_overflowing)), "vecadd"),

@@ -14,8 +14,8 @@ import pytest
 
 from py_backends import _discovery
 from py_backends._contract import Target, WrongRequest
+from py_backends.conformance import calling
 from py_backends.conformance.at_hand import has_device, why_missing
-from py_backends.conformance.calling import CallingProcess
 from py_backends.conformance.calls import CallKind
 from py_backends.conformance.running import Outcome, Stages
 from py_backends.conformance.selection import Selection, Subject
@@ -206,24 +206,12 @@ def runner(selection: Selection) -> Iterator[Callable[[str, Target], Runner]]:
 
     def get(backend: str, target: Target) -> Runner:
         if (backend, target.name) not in runners:
-            runners[backend, target.name] = Runner(backend, target, machine.cpus(), patience=selection.patience)
+            how = {"patience": selection.patience, "stopped_between": False, "module": calling.MODULE}
+            runners[backend, target.name] = Runner(backend, target, machine.cpus(), **how)
         return runners[backend, target.name]
 
     yield get
     for each in runners.values():
-        each.close()
-
-
-@pytest.fixture(scope="session")
-def caller(selection: Selection) -> Iterator[Callable[[str, Target], CallingProcess]]:
-    """A process for the calls of any (backend, target), one each for the whole session."""
-    processes: dict[tuple[str, str], CallingProcess] = {}
-
-    def get(backend: str, target: Target) -> CallingProcess:
-        return processes.setdefault((backend, target.name), CallingProcess(target, selection.patience))
-
-    yield get
-    for each in processes.values():
         each.close()
 
 

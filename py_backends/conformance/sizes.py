@@ -13,7 +13,8 @@ Sizes = tuple[int, ...]
 
 WIDTHS = (4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Lanes of a vector, rows and columns of tiles and blocks, work items of a group."""
-EDGES = tuple(sorted({1, 2, 3, 5, 6, 7, 11, 12, 13, 14, 21, 42} | {width + by for width in WIDTHS for by in (-1, 0, 1)}))
+_SMALL = {1, 2, 3, 5, 6, 7, 11, 12, 13, 14, 21, 42}
+EDGES = tuple(sorted(_SMALL | {width + by for width in WIDTHS for by in (-1, 0, 1)}))
 """One below, at and above each width, and what is smaller than any."""
 
 SHAPES: dict[str, list[Sizes]] = {
@@ -59,16 +60,10 @@ def sweeps(problem: Problem, values: Sequence[int]) -> Iterator[Sizes]:
 
 
 def mixtures(problem: Problem, values: Sequence[int], count: int, most_work: int, seed: int) -> Iterator[Sizes]:
-    """So many distinct sizes with every dimension drawn from `values`, whose work is bearable."""
-    generator = np.random.default_rng(seed)
-    found: set[Sizes] = set()
-    for _ in range(100 * count):  # where there are not so many, those that there are
-        drawn = tuple(int(value) for value in generator.choice(values, len(problem.dimensions)))
-        if drawn not in found and problem.work(drawn) <= most_work:
-            found.add(drawn)
-            yield drawn
-        if len(found) == count:
-            return
+    """So many distinct sizes, drawn from `values`, whose work is bearable; fewer if they are rare."""
+    drawn = np.random.default_rng(seed).choice(values, (20 * count, len(problem.dimensions)))
+    bearable = (sizes for sizes in dict.fromkeys(map(tuple, drawn.tolist())) if problem.work(sizes) <= most_work)
+    yield from itertools.islice(bearable, count)
 
 
 def middling(problem: Problem) -> list[Sizes]:

@@ -8,9 +8,10 @@ import pytest
 
 from py_backends._contract import Target
 from py_backends.conformance import calls
-from py_backends.conformance.calling import CallingProcess
+from py_backends.conformance.calling import Caller
 from py_backends.conformance.plugin import SELECTION, as_parameter, finish, skip_where_unavailable
 from py_backends.conformance.selection import DTYPES, Selection, Subject
+from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 
 
@@ -35,14 +36,14 @@ def test_every_call_ends_as_it_must(
     dtype: str,
     subject: Subject,
     selection: Selection,
-    caller: Callable[[str, Target], CallingProcess],
+    runner: Callable[[str, Target], Runner],
     request: pytest.FixtureRequest,
 ) -> None:
     """The result is right and no input changed, or the call is refused and nothing changed."""
     text, target = subject
     whose = calls.Subject(text.kernel, text.variant, text.backend, target.name, dtype)
     try:
-        outcome = caller(text.backend, target).run(whose, text.problem, kind, selection.case)
+        outcome = Caller(runner(text.backend, target)).run(whose, text.problem, kind, selection.case)
     except WorkerFailed as failed:
         skip_where_unavailable(text.backend, failed)
         raise

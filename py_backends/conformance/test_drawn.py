@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from py_backends._contract import Problem, Target
-from py_backends.conformance.calling import CallingProcess
+from py_backends.conformance.calling import Caller
 from py_backends.conformance.calls import Call, Layout
 from py_backends.conformance.calls import Subject as Whose
 from py_backends.conformance.plugin import SELECTION, finish, marked_subject, skip_where_unavailable
@@ -44,12 +44,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_drawn_calls_end_as_they_must(
     subject: Subject,
     selection: Selection,
-    caller: Callable[[str, Target], CallingProcess],
+    runner: Callable[[str, Target], Runner],
     request: pytest.FixtureRequest,
 ) -> None:
     """Sequences of calls of the Python function; a sequence that fails is shrunk."""
     text, target = subject
-    process = caller(text.backend, target)
+    process = Caller(runner(text.backend, target))
 
     def run(dtype: str, sequence: Sequence[Call]) -> str | None:
         whose = Whose(text.kernel, text.variant, text.backend, target.name, dtype)

@@ -46,7 +46,7 @@ def _cases(selection: Selection, kind: Kind, dtype: str, subject: Subject) -> li
 
 def test_it_is_there(backend: str, target: Target) -> None:
     """A backend that is not gives its reason here."""
-    assert target.available
+    assert target.available, backend
 
 
 def test_every_case_holds(

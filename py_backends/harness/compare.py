@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from threading import Lock
@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 import py_backends
-from py_backends import _discovery
+from py_backends import _discovery, _plugins
 from py_backends._contract import MOST_THREADS, WrongRequest, whole_number
 from py_backends.harness import doctor, interruption, machine, roofline
 from py_backends.harness.bench import Bench, Sizes, check_memory
@@ -232,16 +232,12 @@ class Comparison:
         def of_one_worker(group: list[PlannedRow]) -> None:
             for planned in group:
                 self._progress.update(len(estimates), len(rows), f"preparing {planned.title}")
-                try:
+                with self._failures_of(planned):
                     estimates.append((planned, self._estimate_row(planned, limit)))
-                except (WorkerFailed, MemoryError) as failed:
-                    if self._interrupted:
-                        return
-                    _fail(planned, failed)
 
         def prepare(group: list[PlannedRow]) -> None:
             for planned in group:
-                with contextlib.suppress(WorkerFailed, MemoryError):  # its estimate will say the same
+                with contextlib.suppress(Exception):  # its estimate will say the same
                     self._prepare(planned)
 
         with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
@@ -340,20 +336,16 @@ class Comparison:
             self._progress.update(number, len(checked), f"checking {planned.title}")
             runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads)
             timed = TimedRow(planned, runner, cases[id(planned)])
-            try:
+            with self._failures_of(planned):
                 timed.check()
                 if planned.row.status == "ok" and timed.settle():
                     self._timed.append(timed)
-            except (WorkerFailed, MemoryError) as failed:
-                _fail(planned, failed)
 
     def _case(self, planned: PlannedRow) -> Case | None:
         sizes = tuple(planned.row.shape.values())
-        try:
+        with self._failures_of(planned):
             return self._bench.case(planned.problem, sizes, planned.dtype)
-        except MemoryError as failed:
-            _fail(planned, failed)
-            return None
+        return None
 
     def _add_controls(self) -> None:
         self._groups = groups(self._timed)
@@ -379,12 +371,19 @@ class Comparison:
         """One more timed sample of each row, on an output of NaN, judged like the first run."""
         for number, timed in enumerate(self._timed):
             self._progress.update(number, len(self._timed), f"checking again {timed.title}")
-            try:
+            with self._failures_of(timed.planned):
                 if timed.failed:
                     raise timed.failed
                 timed.check_timed()
-            except WorkerFailed as failed:
-                _fail(timed.planned, failed)
+
+    @contextlib.contextmanager
+    def _failures_of(self, planned: PlannedRow) -> Iterator[None]:
+        """Whatever fails here is said in the row; but not once all that runs has been killed."""
+        try:
+            yield
+        except Exception as failed:  # noqa: BLE001  # `_fail` raises again what is no row's affair
+            if not self._interrupted:
+                _fail(planned, failed)
 
 
 def _runs(planned: PlannedRow, if_timed: int) -> int:
@@ -396,16 +395,22 @@ def _runs(planned: PlannedRow, if_timed: int) -> int:
 
 def _copies(planned: PlannedRow) -> int:
     """How many controls a row has, if it is timed."""
-    return COPIES if _discovery.backend(planned.row.backend).baseline and not planned.target.emulated else 0
+    return COPIES if _discovery.is_baseline(planned.row.backend) and not planned.target.emulated else 0
 
 
-def _fail(planned: PlannedRow, failed: WorkerFailed | MemoryError) -> None:
+def _fail(planned: PlannedRow, failed: Exception) -> None:
+    """Say in a row how it failed; raises what neither a worker nor a plug-in's problem can have brought about."""
     row = planned.row
     row.check = row.seconds = None
     if isinstance(failed, MemoryError):
         row.status, row.reason = "skipped", str(failed)
-    else:
+    elif isinstance(failed, WorkerFailed):
         row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
+    elif plugin := _discovery.kernel_plugin(row.kernel):
+        row.status, row.fix = "error", plugin.fix
+        row.reason = f"the problem of {plugin.origin} fails: {_plugins.described(failed)}"
+    else:
+        raise failed
 
 
 def _worker_key(planned: PlannedRow) -> tuple[str, str, int]:

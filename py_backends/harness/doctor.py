@@ -1,16 +1,20 @@
-"""Finds out what this machine has: every backend is probed in a process of its own."""
+"""Finds out what this machine has: every backend is probed in a process of its own. And what plug-ins bring."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from py_backends import _discovery
 from py_backends._contract import Target
+from py_backends._plugins import Plugin
 from py_backends.harness.workers import Worker, WorkerFailed
 
 _AT_ONCE = 4
+_NOWHERE = "unknown"
+"""The target of a backend that does not come to say what targets it has."""
 
 
 class BackendTarget(NamedTuple):
@@ -20,9 +24,49 @@ class BackendTarget(NamedTuple):
     target: Target
 
 
+@dataclass(frozen=True)
+class BroughtKernel:
+    """A kernel that a plug-in brings.
+
+    package: the distribution, with its version.
+    backends: those that it has a text for.
+    reason, fix: why it is not there, and what would change that; None where it is.
+    """
+
+    kernel: str
+    package: str
+    backends: tuple[str, ...]
+    reason: str | None = None
+    fix: str | None = None
+
+
 def backends() -> list[BackendTarget]:
     """Every backend with every target: available or not, device, version, the reason and the fix."""
-    return probe(_discovery.backend_names())
+    return probe(names())
+
+
+def names() -> list[str]:
+    """Every backend that doctor has a word on: those that can be asked for, and those that are refused."""
+    return sorted({*_discovery.backend_names(), *_discovery.refused_backends()})
+
+
+def origin(backend: str) -> str | None:
+    """The package that brings a backend as a plug-in, with its version; None for the project's own."""
+    plugin = _discovery.backend_plugin(backend)
+    return plugin.origin if plugin and plugin.refusal is None else None
+
+
+def kernels() -> list[BroughtKernel]:
+    """Every kernel that a plug-in promises, with what is wrong with it."""
+    return [_brought(plugin) for plugin in _discovery.kernel_plugins()]
+
+
+def _brought(plugin: Plugin) -> BroughtKernel:
+    found = tuple(name for name in _discovery.backend_names() if _discovery.kernel_files(plugin.name, name))
+    if plugin.refusal:
+        return BroughtKernel(plugin.name, plugin.origin, (), plugin.refusal, plugin.fix)
+    broken = _discovery.broken_kernels().get(plugin.name)
+    return BroughtKernel(plugin.name, plugin.origin, found, broken and broken.reason, broken and broken.fix)
 
 
 def probe(names: Sequence[str]) -> list[BackendTarget]:
@@ -42,13 +86,29 @@ def probe(names: Sequence[str]) -> list[BackendTarget]:
 
 
 def _targets(backend: str, workers: list[Worker]) -> list[Target]:
+    """The targets of a backend; and of what a plug-in brings under a name that it cannot have, the reason."""
+    found = _probed(backend, workers) if backend in _discovery.backend_names() else []
+    refused = _discovery.refused_backends().get(backend)
+    return [*found, Target.missing(_NOWHERE, refused.reason, refused.fix)] if refused else found
+
+
+def _probed(backend: str, workers: list[Worker]) -> list[Target]:
     worker = Worker()
     workers.append(worker)
     try:
         answer = worker.ask("targets", backend=backend)
     except WorkerFailed as failed:
-        return [Target.missing("unknown", f"looking for it failed: {failed.reason}", failed.fix)]
+        return [_missing(backend, failed)]
     finally:
         worker.close()
     targets: list[dict[str, Any]] = answer["targets"]
     return [Target(**fields) for fields in targets]
+
+
+def _missing(backend: str, failed: WorkerFailed) -> Target:
+    """What is said of a backend that could not be asked. A plug-in's is named by its package."""
+    if failed.status == "unavailable":
+        return Target.missing(_NOWHERE, failed.reason, failed.fix)
+    plugin = _discovery.backend_plugin(backend)
+    whose = f" in {plugin.origin}" if plugin else ""
+    return Target.missing(_NOWHERE, f"looking for it{whose} failed: {failed.reason}", plugin.fix if plugin else None)

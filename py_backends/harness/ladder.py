@@ -77,7 +77,7 @@ def measure(
     """
     found = ladders()
     for kernel in shapes:
-        _discovery.known(kernel, _discovery.kernel_names(), "kernel")
+        _discovery.problem(kernel)
         if kernel not in found:
             raise WrongRequest(f"{kernel} has no ladder: leave out its shape")
     chosen = {kernel: found[kernel] for kernel in shapes} or found
@@ -145,7 +145,7 @@ def _texts(kernel: str, ladder: Ladder) -> Iterator[tuple[str, str]]:
 
 
 def _baselines() -> list[str]:
-    return [name for name in _discovery.backend_names() if _discovery.backend(name).baseline]
+    return [name for name in _discovery.backend_names() if _discovery.is_baseline(name)]
 
 
 def _first_targets(rows: list[PlannedRow]) -> list[PlannedRow]:

@@ -72,7 +72,7 @@ def groups(timed: Sequence[TimedRow]) -> list[Group]:
     made = []
     for _, rows in groupby(sorted(timed, key=lambda row: row.planned.group), key=lambda row: row.planned.group):
         members = list(rows)
-        baselines = [row for row in members if _discovery.backend(row.planned.row.backend).baseline]
+        baselines = [row for row in members if _discovery.is_baseline(row.planned.row.backend)]
         # Where it runs on several numbers of threads, the most are what a user would take.
         made.append(Group(members, max(baselines, key=lambda row: row.planned.row.threads or 0, default=None)))
     return made

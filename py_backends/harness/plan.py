@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from py_backends import _discovery
-from py_backends._contract import KernelText, Problem, Target, WrongRequest, whole_number
+from py_backends._contract import (
+    Array,
+    BrokenKernel,
+    KernelText,
+    Problem,
+    Reference,
+    Target,
+    WrongRequest,
+    whole_number,
+)
+from py_backends.harness import doctor
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Row
 
@@ -50,9 +60,9 @@ class Request:
             if isinstance(getattr(self, names), str):
                 raise WrongRequest(f"{names} takes a list of names, not the text {getattr(self, names)!r}")
         for name in self.kernels or ():
-            _discovery.known(name, _discovery.kernel_names(), "kernel")
+            _discovery.known(name, _all_kernels(), "kernel")
         for name in self.backends or ():
-            _discovery.known(name, _discovery.backend_names(), "backend")
+            _discovery.known(name, doctor.names(), "backend")
         for name in self.dtypes:
             _discovery.known(name, DTYPES, "dtype")
         self._check_shapes()
@@ -61,13 +71,13 @@ class Request:
 
     def _check_shapes(self) -> None:
         for kernel, shapes in self.shapes.items():
-            _discovery.known(kernel, _discovery.kernel_names(), "kernel")
+            problem = _discovery.problem(kernel)
             if not isinstance(shapes, Sequence) or not shapes or not all(isinstance(s, Sequence) for s in shapes):
                 raise WrongRequest(f"the shapes of {kernel} are a list of tuples of sizes, not {shapes!r}")
             if self.kernels and kernel not in self.kernels:
                 raise WrongRequest(f"a shape is given for {kernel}, which is not among the kernels: leave out one")
             for sizes in shapes:
-                _check_sizes(_discovery.problem(kernel), sizes)
+                _check_sizes(problem, sizes)
 
     def settings(self) -> dict[str, Any]:
         """The request as it stands in the results, in values of JSON; `resume` makes the same of it again."""
@@ -79,11 +89,11 @@ class Request:
         return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
 
     def chosen_kernels(self) -> list[str]:
-        """The kernels to run, in order of their names."""
-        return list(self.kernels or _discovery.kernel_names())
+        """The kernels to run, in order of their names, and those that plug-ins promise and do not bring."""
+        return list(self.kernels or _all_kernels())
 
     def chosen_backends(self) -> list[str]:
-        return list(self.backends or _discovery.backend_names())
+        return list(self.backends or doctor.names())
 
     def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
         shapes = self.shapes.get(problem.name, [problem.default_sizes])
@@ -119,17 +129,24 @@ def plan(request: Request, found: Sequence[BackendTarget]) -> list[PlannedRow]:
     """All rows for the targets that were found; WrongRequest where a named target is nowhere among them."""
     for name in request.targets or ():
         _discovery.known(name, sorted({target.name for _, target in found}), "target")
+    broken = _discovery.broken_kernels()
+    problems = [_discovery.problem(kernel) for kernel in request.chosen_kernels() if kernel not in broken]
     rows = (
         planned
-        for kernel in request.chosen_kernels()
-        for sizes in request.chosen_shapes(_discovery.problem(kernel))
+        for problem in problems
+        for sizes in request.chosen_shapes(problem)
         for dtype in request.dtypes
         for backend, target in found
         if not request.targets or target.name in request.targets
         for threads in request.threads
-        for planned in _rows(_discovery.problem(kernel), sizes, dtype, backend, target, request.variants, threads)
+        for planned in _rows(problem, sizes, dtype, backend, target, request.variants, threads)
     )
-    return [planned for planned in rows if request.wanted(planned.row)]
+    return [planned for planned in rows if request.wanted(planned.row)] + [
+        planned
+        for kernel in request.chosen_kernels()
+        if kernel in broken
+        for planned in _rows_of_broken(kernel, broken[kernel], request, found)
+    ]
 
 
 def _rows(
@@ -154,6 +171,48 @@ def _rows(
         elif text is None:
             row.reason = f"{backend} has no {variant} {problem.name}"
         yield PlannedRow(row, problem, sizes, target, text)
+
+
+class _NoProblem(Problem):
+    """Stands for the problem of a kernel that has none: no row of it runs."""
+
+    dimensions, rule, rate, in_place, default_sizes = (), "", "", False, ()
+
+    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        return ()
+
+    def sizes(self, *inputs: Array) -> tuple[int, ...]:
+        return ()
+
+    def reference(self, inputs: Sequence[Array]) -> Reference:
+        raise NotImplementedError
+
+    def flops(self, sizes: Sequence[int]) -> int:
+        return 0
+
+
+def _rows_of_broken(
+    kernel: str, broken: BrokenKernel, request: Request, found: Sequence[BackendTarget]
+) -> Iterator[PlannedRow]:
+    """A row wherever the kernel would run, which says why it does not: `error`, so that nobody overlooks it.
+
+    It would run wherever it has a text; everywhere, where it has none that can be found.
+    """
+    texts = {backend: list(_discovery.kernel_files(kernel, backend)) for backend, _ in found}
+    for backend, target in found:
+        if (request.targets and target.name not in request.targets) or not (texts[backend] or not any(texts.values())):
+            continue
+        for dtype in request.dtypes:
+            variant = next(iter(texts[backend]), "lecture")
+            row = Row(kernel, backend, target.name, variant, dtype, {}, "error", broken.reason, broken.fix)
+            row.device = target.device
+            if not target.available:
+                row.status, row.reason, row.fix = "unavailable", target.reason, target.fix
+            yield PlannedRow(row, _NoProblem(), (), target, None)
+
+
+def _all_kernels() -> list[str]:
+    return [*_discovery.kernel_names(), *_discovery.broken_kernels()]
 
 
 def only_timed(rows: Sequence[PlannedRow]) -> list[PlannedRow]:

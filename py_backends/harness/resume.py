@@ -46,7 +46,7 @@ def resume(
         return [
             row
             for row in rows
-            if _key(row.row) not in finished or (row.group in groups and _discovery.backend(row.row.backend).baseline)
+            if _key(row.row) not in finished or (row.group in groups and _discovery.is_baseline(row.row.backend))
         ]
 
     return _together(old, run(request, settings, progress, missing), finished)

@@ -63,14 +63,12 @@ class Runner:
     """The way to a (backend, target): opens it, loads cases and prepares kernels when they are needed.
 
     cold: whether samples begin with empty caches.
-    patience: seconds after which a worker that has not answered is taken for hung; the usual ones where None.
+    how: of its workers, as `Worker` takes it.
     """
 
-    def __init__(
-        self, backend: str, target: Target, threads: int, *, cold: bool = False, patience: float | None = None
-    ) -> None:
+    def __init__(self, backend: str, target: Target, threads: int, *, cold: bool = False, **how: Any) -> None:
         self.backend, self.target, self._threads, self.cold = backend, target, threads, cold
-        self._patience = patience
+        self._how = how
         self._worker: Worker | None = None
         self._loaded: set[int] = set()
         self._prepared: dict[tuple[str, str, str], Prepared] = {}
@@ -132,6 +130,10 @@ class Runner:
         worker = self._ready(text, case)
         return Sample(**self._ask(worker, "sample", **how, **self._arguments(text, case)))
 
+    def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
+        """Have the worker do something that its module knows beyond what is here."""
+        return self._ask(self._open(), do, **arguments)
+
     def unload(self, case: Case | Stage) -> None:
         """Let the worker give a case's memory back."""
         if self._worker and id(case) in self._loaded:
@@ -155,7 +157,7 @@ class Runner:
         if self._cannot_open:
             raise self._cannot_open
         if self._worker is None:
-            self._worker = Worker(self.target.environment, patience=self._patience)
+            self._worker = Worker(self.target.environment, **self._how)
             try:
                 self._ask(self._worker, "open", backend=self.backend, target=self.target.name, threads=self._threads)
             except WorkerFailed as failed:
@@ -177,9 +179,7 @@ class Runner:
         self._load(worker, case, case.sizes, case.guard, case.dtype)
         return worker
 
-    def _load(
-        self, worker: Worker, case: Case | Stage, sizes: Sequence[int], guard: int, dtype: np.dtype[Any]
-    ) -> None:
+    def _load(self, worker: Worker, case: Case | Stage, sizes: Sequence[int], guard: int, dtype: np.dtype[Any]) -> None:
         if id(case) not in self._loaded:
             self._ask(
                 worker,

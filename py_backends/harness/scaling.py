@@ -150,7 +150,7 @@ def request(
     every_target: else of several targets that a backend has for one device the first.
     names: backends, targets, variants and dtypes of the `Request`.
     """
-    problems = [_discovery.problem(_discovery.known(name, _discovery.kernel_names(), "kernel")) for name in kernels]
+    problems = [_discovery.problem(name) for name in kernels]
     bases = {problem.name: list(shapes.get(problem.name, [problem.default_sizes])) for problem in problems}
     asked = dict(shapes)
     wanted: set[tuple[str, Sizes, int]] = set()

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends import _discovery
+from py_backends import _discovery, _plugins
 from py_backends._contract import BackendUnavailable, Device, HostDevice, KernelFault, KernelText, Launch
 from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
@@ -42,13 +42,13 @@ class Session:
 
     def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
         """Every target of a backend, probed here."""
-        found = _discovery.backend(backend).targets()
+        found = _discovery.targets(backend)
         return {"targets": [vars(target) | {"environment": dict(target.environment)} for target in found]}
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
         """Open the target on which everything else runs."""
         self._backend = backend
-        self._device = _discovery.backend(backend).open(target, threads)
+        self._device = _plugins.checked_device(_discovery.backend(backend).open(target, threads))
         self._device.profiled = True
         return {}
 
@@ -61,7 +61,7 @@ class Session:
             SharedArray.attach(descriptor, count, guard, np.dtype(dtype), writable=index == last)
             for index, (descriptor, count) in enumerate(zip(descriptors, elements, strict=True))
         ]
-        self._cases[case] = LoadedCase(arrays, sizes)
+        self._cases[case] = LoadedCase(arrays, tuple(sizes))
         return {}
 
     def unload(self, descriptors: list[int], case: int) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Session:
 class LoadedCase:
     """A case's arrays as a worker sees them."""
 
-    def __init__(self, arrays: list[SharedArray], sizes: list[int]) -> None:
+    def __init__(self, arrays: list[SharedArray], sizes: tuple[int, ...]) -> None:
         self.arrays, self.sizes = arrays, sizes
 
 
@@ -214,7 +214,7 @@ class Launched(NamedTuple):
     events: float | None
 
 
-def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: list[int]) -> Launched:
+def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: Sequence[int]) -> Launched:
     begin = perf_counter()
     launch(buffers, sizes)
     device.wait()

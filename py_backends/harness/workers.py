@@ -37,7 +37,10 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    """A worker process. Between requests it is stopped, and what it forked too, so that no pool spins on a core."""
+    """A worker process. Between requests it is stopped, and what it forked too, so that no pool spins on a core.
+
+    Unless it is told otherwise, where nothing is timed.
+    """
 
     _STATUS_OF_FAILURE = {"unavailable": "unavailable", "memory": "skipped", "error": "error", "fault": "crashed"}
 
@@ -46,12 +49,14 @@ class Worker:
         environment: Mapping[str, str] | None = None,
         module: str = MODULE,
         patience: float | None = None,
+        stopped_between: bool = True,
     ) -> None:
         """Start `module`, which serves requests (`worker.serve`), with additional variables.
 
         patience: seconds after which it is taken for hung if it has not answered; `ANSWER_WITHIN` where None.
+        stopped_between: whether it is stopped between requests, which takes longer than a small one itself.
         """
-        self._patience = patience
+        self._patience, self._stopped_between = patience, stopped_between
         self._channel, theirs = Channel.pair()
         self._log = _Log()
         self._process = _starter.submit(
@@ -82,7 +87,8 @@ class Worker:
             raise WorkerFailed("timeout", self._with_log(reason)) from None
         if received is None:
             raise WorkerFailed("crashed", self._with_log(self._how_it_ended(f"during '{do}'")))
-        self._stop()
+        if self._stopped_between:
+            self._stop()
         if "failed" in received:
             status = self._STATUS_OF_FAILURE[received["failed"]]
             raise WorkerFailed(status, received["reason"], received.get("fix"))

@@ -1,4 +1,4 @@
-"""Shows what this machine has: every backend and target, and what would bring those that are missing."""
+"""Shows what this machine has: every backend and target, what would bring those that are missing; plug-ins' kernels."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from py_backends._contract import Target
+from py_backends.harness.doctor import BroughtKernel, origin
 from py_backends.report.layout import Remark
 from py_backends.report.table import print_remarks
 
@@ -22,25 +23,38 @@ Found = Sequence[tuple[str, Target]]
 """Names of backends, each with a target."""
 
 
-def print_doctor(found: Found, out: Console) -> None:
-    """A line a backend and target; below them the reasons and fixes of those that are not there."""
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("backend", no_wrap=True)
-    table.add_column("target", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("device and version", overflow="fold")
+def print_doctor(found: Found, kernels: Sequence[BroughtKernel], out: Console) -> None:
+    """A line a backend and target, a line a kernel of a plug-in; below them reasons and fixes of what is missing."""
+    table = _table("backend", "target", "state", "device and version")
     for backend, target in found:
         state = _state(target)
-        what = ", ".join(filter(None, [target.device, target.version]))
+        package = origin(backend)
+        what = ", ".join(filter(None, [target.device, target.version, package and f"from {package}"]))
         table.add_row(backend, target.name, Text(state, style=_STYLES[state]), what)
     out.print(Padding(table, (0, 0, 0, 2)))
+    if kernels:
+        table = _table("kernel", "from", "state", "texts for")
+        for each in kernels:
+            state = "missing" if each.reason else "available"
+            table.add_row(each.kernel, each.package, Text(state, style=_STYLES[state]), ", ".join(each.backends))
+        out.print()
+        out.print(Padding(table, (0, 0, 0, 2)))
     remarks = [
         Remark(f"{backend} {target.name}", target.reason, target.fix) for backend, target in found if target.reason
-    ]
+    ] + [Remark(f"kernel {each.kernel}", each.reason, each.fix) for each in kernels if each.reason]
     print_remarks("Missing or emulated", remarks, out)
 
 
-def doctor_json(found: Found, machine: Mapping[str, Any]) -> str:
+def _table(*columns: str) -> Table:
+    """Three short columns, and a last one that may be folded."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+    for column in columns[:-1]:
+        table.add_column(column, no_wrap=True)
+    table.add_column(columns[-1], overflow="fold")
+    return table
+
+
+def doctor_json(found: Found, kernels: Sequence[BroughtKernel], machine: Mapping[str, Any]) -> str:
     """The same as strict JSON."""
     backends = [
         {
@@ -50,12 +64,29 @@ def doctor_json(found: Found, machine: Mapping[str, Any]) -> str:
             "emulated": target.emulated,
             "device": target.device,
             "version": target.version,
+            "package": origin(backend),
             "reason": target.reason,
             "fix": target.fix,
         }
         for backend, target in found
     ]
-    whole = {"schema_version": SCHEMA_VERSION, "machine": dict(machine), "backends": backends}
+    brought = [
+        {
+            "kernel": each.kernel,
+            "package": each.package,
+            "available": each.reason is None,
+            "backends": list(each.backends),
+            "reason": each.reason,
+            "fix": each.fix,
+        }
+        for each in kernels
+    ]
+    whole = {
+        "schema_version": SCHEMA_VERSION,
+        "machine": dict(machine),
+        "backends": backends,
+        "plugin_kernels": brought,
+    }
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 
 

@@ -56,7 +56,8 @@ def markdown_text(report: Report) -> str:
     """A section a table, then what was not run, notes and the verdict."""
     lines = ["# " + layout.heading(report)[0], "", ", ".join(layout.heading(report)[1:])]
     for section in layout.sections(report):
-        lines += ["", f"## {section.title}", "", section.rule.capitalize() + ".", ""]
+        lines += ["", f"## {section.title}", ""]
+        lines += [section.rule.capitalize() + ".", ""] if section.rule else []
         if section.timed:
             lines += _markdown_table(section.header, section.timed, right_from=3)
         lines += [f"- {line.backend} {line.target} {line.variant}: {_escape(line.text)}" for line in section.lines]

@@ -163,7 +163,7 @@ def _section(group: Sequence[Row], controls: Iterable[Control], *, several_threa
     # Rows ran at the shape that was asked for, or at a smaller one.
     requested = max((row.shape for row in group), key=lambda shape: math.prod(shape.values()))
     baseline = next((row.versus.baseline for row in group if row.versus), None)
-    title = f"{group[0].kernel}  {group[0].dtype}  {units.shape(requested.values())}"
+    title = f"{group[0].kernel}  {group[0].dtype}  {units.shape(requested.values())}".rstrip()
     if several_threads and group[0].threads is not None:
         title += f"  {count(group[0].threads, 'thread')}"
     made = Section(

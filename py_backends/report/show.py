@@ -75,4 +75,4 @@ def _panel(text: KernelText) -> Panel:
 
 def _title(text: KernelText) -> str:
     lines = len(text.text.rstrip().splitlines())
-    return f"{text.backend}  kernels/{text.kernel}/{text.variant}/{text.path.name}  {lines} lines"
+    return f"{text.backend}  {text.place}  {lines} lines"

@@ -46,7 +46,7 @@ class Source:
 
     @property
     def title(self) -> str:
-        return f"{self.model}: kernels/{self.path}, {self.lines} lines"
+        return f"{self.model}: {self.path}, {self.lines} lines"
 
 
 def sources(reports: Sequence[tuple[str, Report]]) -> list[Source]:
@@ -80,7 +80,7 @@ def _source(text: KernelText, reports: Iterable[tuple[str, Report]]) -> Source:
         text.kernel,
         text.variant,
         text.backend,
-        f"{text.kernel}/{text.variant}/{text.path.name}",
+        text.place,
         len(text.text.rstrip().splitlines()),
         _highlighted(text),
         list(_speeds(rows, rate)),

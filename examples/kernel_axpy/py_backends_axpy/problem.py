@@ -1,0 +1,34 @@
+"""axpy: z = alpha x + y for vectors of n elements; every one within g (|alpha x| + |y|), fused or not, g = 2u / (1 - 2u)
+(Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, lemma 3.1), and two subnormals of underflow."""
+
+import numpy as np
+
+from py_backends.contract import Problem, Reference
+
+
+class Axpy(Problem):
+    name, dimensions, inputs = "axpy", ("n",), ("alpha", "x", "y")
+    rule, rate, in_place, default_sizes = "componentwise", "gbytes_per_second", True, (2_000_003,)
+
+    def shapes(self, sizes):
+        return (1,), sizes, sizes, sizes
+
+    def sizes(self, alpha, x, y):
+        if alpha.shape != (1,) or x.ndim != 1 or x.shape != y.shape:
+            raise ValueError(f"axpy takes a number and two like vectors, not {alpha.shape}, {x.shape} and {y.shape}")
+        return x.shape
+
+    @np.errstate(all="ignore")
+    def reference(self, inputs):
+        alpha, x, y = (array.astype(np.float64) for array in inputs)
+        numbers, magnitude = np.finfo(inputs[0].dtype), np.abs(alpha * x) + np.abs(y)
+        g = float(numbers.eps) / (1 - float(numbers.eps))  # eps is 2u
+        bound = g * magnitude * (2 if inputs[0].dtype == np.float64 else 1)  # a reference in float64 errs as much
+        overflow = np.isfinite(alpha) & np.isfinite(x) & np.isfinite(y) & ~((1 + g) * magnitude <= numbers.max)
+        return Reference(alpha * x + y, bound + 2 * float(numbers.smallest_subnormal), overflow)
+
+    def flops(self, sizes):
+        return 2 * sizes[0]
+
+
+PROBLEM = Axpy()

@@ -1,0 +1,79 @@
+"""Arrays that people have beside NumPy's: where they lie, by the protocols in which libraries hand memory out.
+
+DLPack (https://data-apis.org/array-api/latest/design_topics/data_interchange.html) and Python's own buffers. What a
+device takes beside them is said by its `adopt`.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from py_backends._contract import Array
+
+
+class Memory(IntEnum):
+    """Kinds of memory, by DLPack's numbers (`DLDeviceType` in dlpack.h)."""
+
+    CPU = 1
+    CUDA = 2
+    CUDA_PINNED = 3
+    ROCM_PINNED = 11
+    CUDA_MANAGED = 13
+
+
+_HOST = (Memory.CPU, Memory.CUDA_PINNED, Memory.ROCM_PINNED)
+REFUSALS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
+"""What libraries raise where they do not hand memory out as they are asked to."""
+
+
+def dlpack_memory(array: Any) -> int | None:
+    """The kind of memory that an array lies in, by DLPack's number; None where it does not speak DLPack."""
+    if not hasattr(array, "__dlpack__"):
+        return None
+    kind, _ = array.__dlpack_device__()
+    return int(kind)
+
+
+def on_host(array: Any) -> Array | None:
+    """The array as a NumPy array on the same memory; None where it has none that the host can address.
+
+    It is read-only where its library says so. Raises whatever its library or NumPy raises where it lies on the host
+    and cannot be read there.
+    """
+    kind = dlpack_memory(array)
+    if kind in _HOST:
+        return np.from_dlpack(array)
+    if kind is not None:
+        try:  # memory of a device that the host may address too: its library knows, and waits for what it computes
+            return np.from_dlpack(array, device="cpu", copy=False)
+        except REFUSALS:
+            return None
+    try:
+        return np.asarray(memoryview(array))
+    except (BufferError, TypeError, ValueError):
+        return None
+
+
+def writable(array: Any) -> bool:
+    """Whether others may write to an array on a GPU, as its `__cuda_array_interface__` says; True where it has none."""
+    interface = getattr(array, "__cuda_array_interface__", {"data": (0, False)})
+    return not interface["data"][1]
+
+
+def out_of_order() -> TypeError:
+    """What to raise for an array on a device that does not lie there in order."""
+    return TypeError(
+        "its elements do not lie in order (it is not C-contiguous), and on a device nothing puts them in order; "
+        "make a contiguous copy of it first"
+    )
+
+
+def how_to_copy(name: str, array: Any) -> str:
+    """The words that bring an array to the host, in the terms of its library."""
+    for method in ("get", "copy_to_host", "cpu", "asnumpy"):  # CuPy and pyopencl, Numba, PyTorch, dpnp
+        if callable(getattr(array, method, None)):
+            return f"copy it first: {name}.{method}()"
+    return "copy it to a NumPy array first"

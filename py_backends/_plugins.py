@@ -1,0 +1,253 @@
+"""What other packages bring: their entry points, and what they promise there, held to the contract.
+
+    [project.entry-points."py_backends"]            [project.entry-points."py_backends.kernels"]
+    einsum = "py_backends_einsum"                   axpy = "py_backends_axpy"
+
+A backend's package has a class `Backend`, and texts in its folder as `kernels/KERNEL/VARIANT/NAME.*`. A kernel's has
+`problem.py`, with `PROBLEM`, and texts as `VARIANT/BACKEND.*`. Nothing is imported to find it. Whatever is wrong with a
+plug-in, up to its name, becomes a reason that names its package.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import keyword
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+import numpy as np
+
+from py_backends._contract import (
+    RATES,
+    RULES,
+    Backend,
+    BackendUnavailable,
+    BrokenKernel,
+    Device,
+    Ladder,
+    Problem,
+    Target,
+    WrongRequest,
+    whole_number,
+)
+
+BACKENDS, KERNELS = "py_backends", "py_backends.kernels"
+"""The groups of entry points."""
+_TAKEN: Mapping[str, Collection[str]] = {
+    # The word for every name, and markers of pytest: those of a backend's tests are named as the backend.
+    BACKENDS: {"all", "browser", "filterwarnings", "parametrize", "skip", "skipif", "timeout", "usefixtures", "xfail"},
+    # The word for every name, and what else there is in `py_backends`, where a kernel becomes a function.
+    KERNELS: {"all", "backends", "compare", "BackendUnavailable", "commands", "conformance", "contract", "harness",
+              "kernels", "report"},
+}  # fmt: skip
+_MOST_WORK = 2**120
+_MOST_INPUTS = 15
+"""With the output as many arrays as a worker can be handed at once."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What one entry point promises.
+
+    name: of the backend or kernel.
+    module: what it names, which should be a package.
+    package: the distribution that brings it.
+    version: of that.
+    folder: of `module`; None where that is no package, or cannot be found.
+    refusal: why it is not taken, as a sentence without full stop; None where it is.
+    """
+
+    name: str
+    module: str
+    package: str
+    version: str
+    folder: Path | None = None
+    refusal: str | None = None
+
+    @property
+    def origin(self) -> str:
+        """The package with its version."""
+        return f"{self.package} {self.version}"
+
+    @property
+    def fix(self) -> str:
+        """What would help, whatever is wrong with it."""
+        return f"mend {self.package}, or pip uninstall {self.package}"
+
+
+def plugins(group: str, own: Collection[str]) -> list[Plugin]:
+    """All that a group of entry points promises, in order of their names, those too that are refused.
+
+    own: the names that the project has itself, which no plug-in replaces.
+    """
+    found = sorted(map(_plugin, importlib.metadata.entry_points(group=group)), key=attrgetter("name", "package"))
+    taken = {*own, *_TAKEN[group]}
+    checked = []
+    for name, rivals in groupby(found, key=attrgetter("name")):
+        several = list(rivals)
+        refusal = _refusal(name, taken, several)
+        checked += [replace(plugin, refusal=plugin.refusal or refusal) for plugin in several]
+    return checked
+
+
+def _plugin(entry: importlib.metadata.EntryPoint) -> Plugin:
+    package, version = (entry.dist.name, entry.dist.version) if entry.dist else ("an unknown package", "")
+    plugin = Plugin(entry.name, entry.value, package, version)
+    if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", entry.value) is None:
+        return replace(plugin, refusal=f"{plugin.origin} names {entry.value!r}, which is no package")
+    return replace(plugin, folder=_folder(entry.value))
+
+
+def _refusal(name: str, taken: Collection[str], rivals: Sequence[Plugin]) -> str | None:
+    """Why none of the plug-ins of one name is taken."""
+    origins = " and ".join(plugin.origin for plugin in rivals)
+    bring = "bring" if len(rivals) > 1 else "brings"
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        return f"{origins} {bring} the name {name!r}: names are of letters, digits and underscores, a letter first"
+    if name in taken:
+        return f"{origins} {bring} the name {name!r}, which py-backends has itself"
+    return f"{origins} bring the same name: only one can be installed" if len(rivals) > 1 else None
+
+
+def _folder(package: str) -> Path | None:
+    """The folder of a package, which is not imported to find it."""
+    first, *others = package.split(".")
+    try:
+        spec = importlib.util.find_spec(first)
+    except ValueError:  # a module in use that does not say what it is
+        return None
+    places = spec.submodule_search_locations if spec else None
+    return next((path for place in places or () if (path := Path(place, *others)).is_dir()), None)
+
+
+def backend(plugin: Plugin) -> Backend:
+    """Import and make the backend that a plug-in promises; BackendUnavailable where it cannot be had."""
+    _check_taken(plugin)
+    try:
+        made = importlib.import_module(plugin.module).Backend()
+    except (Exception, SystemExit) as error:
+        raise BackendUnavailable(f"{plugin.origin} brings no backend: {described(error)}", plugin.fix) from error
+    if not isinstance(made, Backend):
+        raise BackendUnavailable(f"the Backend of {plugin.origin} is not derived from the contract's", plugin.fix)
+    return made
+
+
+def targets(plugin: Plugin, backend: Backend) -> list[Target]:
+    """What a plug-in's `targets` returns; BackendUnavailable where that raises or is nonsense."""
+    try:
+        return checked_targets(backend.targets())
+    except (Exception, SystemExit) as error:
+        raise BackendUnavailable(f"targets() of {plugin.origin} fails: {described(error)}", plugin.fix) from error
+
+
+def checked_targets(found: object) -> list[Target]:
+    """A list of targets as the contract has it; WrongRequest, which says what is wrong, for anything else."""
+    if not isinstance(found, list | tuple):
+        raise WrongRequest(f"it returns {_short(found)}, not a list of Target")
+    if not found:
+        raise WrongRequest("it returns no target: where nothing is there, one says why")
+    for target in found:
+        _check_target(target)
+    if len({target.name for target in found}) < len(found):
+        raise WrongRequest("it returns several targets of one name")
+    return list(found)
+
+
+def _check_target(target: object) -> None:
+    if not isinstance(target, Target):
+        raise WrongRequest(f"it returns {_short(target)} among its targets, which is no Target")
+    if not isinstance(target.name, str) or not target.name:
+        raise WrongRequest(f"a target is named {_short(target.name)}, which is no name")
+    for field in ("device", "version", "reason", "fix"):
+        value = getattr(target, field)
+        if not isinstance(value, str | None):
+            raise WrongRequest(f"the {field} of the target {target.name} is {_short(value)}, which is no text")
+    if not (target.available or target.reason):
+        raise WrongRequest(f"the target {target.name} is not available and does not say why")
+    if not all(isinstance(each, str) for pair in target.environment.items() for each in pair):
+        raise WrongRequest(f"the environment of the target {target.name} is {_short(target.environment)}")
+
+
+def checked_device(opened: object) -> Device:
+    """What `open` returns, if it is a device; TypeError otherwise."""
+    if not isinstance(opened, Device):
+        raise TypeError(f"open() returns {_short(opened)}, which is no Device")
+    return opened
+
+
+def problem(plugin: Plugin) -> Problem:
+    """Import the problem that a plug-in promises; BrokenKernel where it cannot be had, or is none."""
+    if plugin.refusal is not None:
+        raise BrokenKernel(plugin.refusal, plugin.fix)
+    try:
+        return checked_problem(importlib.import_module(f"{plugin.module}.problem").PROBLEM, plugin.name)
+    except (Exception, SystemExit) as error:
+        raise BrokenKernel(f"{plugin.origin} brings no problem: {described(error)}", plugin.fix) from error
+
+
+def checked_problem(made: object, name: str) -> Problem:
+    """A problem that a comparison can rely on; WrongRequest, which says what is wrong, or whatever else it raises."""
+    if not isinstance(made, Problem):
+        raise WrongRequest(f"PROBLEM is {_short(made)}, which is no Problem")
+    if made.name != name:
+        raise WrongRequest(f"its problem is named {_short(made.name)}, and its entry point {name!r}")
+    for what in ("dimensions", "inputs"):
+        _check_names(what, getattr(made, what))
+    if len(made.inputs) > _MOST_INPUTS:
+        raise WrongRequest(f"it has {len(made.inputs)} inputs, and {_MOST_INPUTS} are the most")
+    for what, among in (("rule", RULES), ("rate", RATES)):
+        if getattr(made, what) not in among:
+            raise WrongRequest(f"its {what} is {_short(getattr(made, what))}, and not {' or '.join(among)}")
+    if not isinstance(made.in_place, bool) or not isinstance(made.ladder, Ladder | None):
+        raise WrongRequest(f"its in_place is {_short(made.in_place)} and its ladder {_short(made.ladder)}")
+    _check_work(made)
+    return made
+
+
+def _check_names(what: str, names: object) -> None:
+    if not isinstance(names, tuple) or not names or not all(isinstance(each, str) for each in names):
+        raise WrongRequest(f"its {what} are {_short(names)}, not a tuple of names")
+    if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
+        raise WrongRequest(f"its {what} are {_short(names)}, not different identifiers")
+
+
+def _check_work(made: Problem) -> None:
+    """Shapes, operations and bytes, at its own choice of sizes."""
+    sizes = made.default_sizes
+    if not isinstance(sizes, tuple) or len(sizes) != len(made.dimensions):
+        raise WrongRequest(f"its default_sizes are {_short(sizes)}, not a tuple of a size for each dimension")
+    for dimension, size in zip(made.dimensions, sizes, strict=True):
+        whole_number(f"the default size {dimension}", size, 1, 2**40)
+    shapes = made.shapes(sizes)
+    if not isinstance(shapes, tuple) or len(shapes) != len(made.inputs) + 1:
+        raise WrongRequest(f"its shapes are {_short(shapes)}, not a tuple of one for each input and the output")
+    for shape in shapes:
+        if not isinstance(shape, tuple):
+            raise WrongRequest(f"one of its shapes is {_short(shape)}, which is no tuple")
+        for length in shape:
+            whole_number("each length of its shapes", length, 0, 2**40)
+    whole_number("its flops", made.flops(sizes), 0, _MOST_WORK)
+    whole_number("its bytes", made.bytes(sizes, np.dtype(np.float32)), 0, _MOST_WORK)
+    whole_number("its work", made.work(sizes), 1, _MOST_WORK)
+
+
+def described(error: BaseException) -> str:
+    """An exception in one line."""
+    text = " / ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    return text if isinstance(error, WrongRequest) else f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
+def _check_taken(plugin: Plugin) -> None:
+    if plugin.refusal is not None:
+        raise BackendUnavailable(plugin.refusal, plugin.fix)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,852 @@
+"""Arrays that people have: used where they lie, brought to a device at most, never from one; or refused in one line."""
+
+from __future__ import annotations
+
+import array as python_array
+import ctypes
+import gc
+import inspect
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from conftest import has_device, marked_backends, skip_or_fail, targets_of
+
+import py_backends as pb
+from py_backends import _arrays, _contract, _discovery, _functions, numba_cuda
+from py_backends import cuda as cuda_backend
+from py_backends._contract import Adopted, Array, Buffer, KernelText, Launch, Problem, Reference, Target
+from py_backends._cupy import Memory
+
+FLOAT32 = np.dtype(np.float32)
+CPU, CUDA = _arrays.Memory.CPU, _arrays.Memory.CUDA
+
+
+def drawn(*shape: int, dtype: str = "float32", seed: int = 3) -> Array:
+    """Small whole numbers, whose sums and products come out exact in any order."""
+    return np.random.default_rng(seed).integers(-9, 9, shape).astype(dtype)
+
+
+def on_every_backend(test: Callable[..., None]) -> Callable[..., None]:
+    return pytest.mark.usefixtures("device_at_hand")(pytest.mark.parametrize("backend", marked_backends())(test))
+
+
+@pytest.fixture
+def device_at_hand(backend: str, pytestconfig: pytest.Config) -> None:
+    if not has_device(backend):
+        skip_or_fail(pytestconfig, backend, f"{targets_of(backend)[0].reason}")
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The arrays of the last call as its device got them: inputs, then output."""
+    arrays: list[Any] = []
+    run = _functions._run
+
+    def spying(device: Any, launch: Any, inputs: Any, output: Any, sizes: Any) -> None:
+        arrays[:] = [*inputs, output]
+        run(device, launch, inputs, output, sizes)
+
+    monkeypatch.setattr(_functions, "_run", spying)
+    return arrays
+
+
+# On the host, of other libraries
+
+
+class Tensor:
+    """An array of a library that speaks DLPack: it is somewhere, and hands its memory out."""
+
+    def __init__(self, array: Array, where: int = CPU) -> None:
+        self.array, self.where, self.asked = array, where, list[dict[str, Any]]()
+        self.dtype, self.shape = array.dtype, array.shape
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.where, 0
+
+    def __dlpack__(self, **how: Any) -> Any:
+        self.asked.append(how)
+        if self.where != CPU and how.get("dl_device") != (CPU, 0):
+            raise BufferError("it is not on the CPU")
+        return self.array.__dlpack__(max_version=how.get("max_version"))
+
+
+class OldTensor(Tensor):
+    """As before the array API of 2023, as Arrow's: no version, device or copy to be asked for."""
+
+    def __dlpack__(self, stream: None = None) -> Any:  # type: ignore[override]
+        return self.array.__dlpack__()
+
+
+class FarTensor(Tensor):
+    """On a GPU, whose memory the host cannot reach."""
+
+    def __dlpack__(self, **how: Any) -> Any:
+        raise BufferError("that needs a copy")
+
+    def cpu(self) -> Tensor:
+        return Tensor(self.array)
+
+
+class WithGradient(Tensor):
+    def __dlpack__(self, **how: Any) -> Any:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+
+
+class BrainFloats(Tensor):
+    """bfloat16, as PyTorch has them, of which NumPy knows nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(np.zeros(4, np.uint16))
+        self.dtype: Any = "torch.bfloat16"
+
+    def __dlpack__(self, **how: Any) -> Any:
+        raise BufferError("Unsupported dtype in DLTensor.")
+
+
+def read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+FOREIGN: dict[str, Callable[[Array], Any]] = {
+    "DLPack": Tensor,
+    "DLPack without keywords": OldTensor,
+    "read-only, by DLPack": lambda array: Tensor(read_only(array)),
+    "pinned, by DLPack": Tensor,
+    "on a device, in memory that the host addresses": lambda array: Tensor(array, CUDA),
+    "a buffer": memoryview,
+}
+
+
+@on_every_backend
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_arrays_on_the_host_are_read_where_they_lie(backend: str, kind: str, seen: list[Any]) -> None:
+    x, y, a, b = drawn(37), drawn(37, seed=4), drawn(5, 7), drawn(7, 3)
+    as_foreign = FOREIGN[kind]
+    np.testing.assert_array_equal(pb.vecadd(as_foreign(x), as_foreign(y), backend=backend), x + y)
+    assert [each.ctypes.data for each in seen[:2]] == [x.ctypes.data, y.ctypes.data]
+    np.testing.assert_array_equal(pb.matmul(as_foreign(a), b, backend=backend), a @ b)
+    assert [each.ctypes.data for each in seen[:2]] == [a.ctypes.data, b.ctypes.data]
+
+
+@pytest.mark.numpy
+def test_no_copy_is_accepted_of_memory_on_a_device() -> None:
+    tensor = Tensor(drawn(4), CUDA)
+    pb.vecadd(tensor, tensor, backend="numpy")
+    assert {(how["copy"], how["dl_device"]) for how in tensor.asked} == {(False, (CPU, 0))}
+
+
+@pytest.mark.numpy
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_strided_arrays_of_other_libraries(dtype: str) -> None:
+    a, b = drawn(8, 6, dtype=dtype)[::2, ::-1], drawn(5, 6, dtype=dtype).T
+    np.testing.assert_array_equal(pb.matmul(Tensor(a), Tensor(b), backend="numpy"), a @ b)
+
+
+@pytest.mark.cpp
+def test_buffers_of_python_are_arrays_too() -> None:
+    x, y = python_array.array("d", [1, 2, 3]), (ctypes.c_double * 3)(4, 5, 6)
+    assert pb.vecadd(x, y, backend="cpp").tolist() == [5, 7, 9]
+    assert pb.vecadd(x, memoryview(y), backend="cpp", out=x) is x
+    assert x.tolist() == [5, 7, 9]
+
+
+@on_every_backend
+def test_out_of_another_library_is_written_where_it_lies(backend: str) -> None:
+    a, b, out = drawn(5, 6), drawn(6, 7), Tensor(np.full((5, 7), np.nan, FLOAT32))
+    assert pb.matmul(Tensor(a), b, backend=backend, out=out) is out
+    np.testing.assert_array_equal(out.array, a @ b)
+    shared = Tensor(drawn(33))
+    expected = 2 * shared.array
+    assert pb.vecadd(shared, shared, backend=backend, out=shared) is shared
+    np.testing.assert_array_equal(shared.array, expected)
+
+
+@on_every_backend
+def test_arrays_on_a_device_out_of_reach_are_not_copied(backend: str) -> None:
+    x = drawn(4)
+    with pytest.raises(TypeError, match=rf"b is a \w+ array \(FarTensor\) in memory that {backend} cannot reach: "):
+        pb.vecadd(x, FarTensor(x, CUDA), backend=backend)
+    with pytest.raises(TypeError, match=r"copy it first: out\.cpu\(\)$"):
+        pb.vecadd(x, x, backend=backend, out=FarTensor(x, CUDA))
+
+
+@pytest.mark.cpp
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (WithGradient(drawn(4)), "a: Can't export tensors that require gradient"),
+        (BrainFloats(), "a must be float32 or float64 in native byte order, not bfloat16: cpp declares no other dtype"),
+        (Tensor(np.ones(4, np.float16)), "not float16: cpp declares no other dtype"),
+        (np.ones(4, np.float16), r"not float16: .* for instance with a\.astype\('float32'\)"),
+        (b"abcd", "not uint8"),
+        ("abcd", "a must be a NumPy array of float32 or float64, or another array that hands its memory out, not str"),
+        (np.float32(1), "not float32|dimensions"),
+        (SimpleNamespace(dtype=FLOAT32, shape=(4,)), "copy it to a NumPy array first"),
+    ],
+)
+def test_refusals_say_what_to_do(given: Any, words: str) -> None:
+    x = drawn(4)
+    pb.vecadd(x, x, backend="cpp")
+    with pytest.raises((TypeError, ValueError), match=words) as refusal:
+        pb.vecadd(given, x, backend="cpp")
+    assert "\n" not in str(refusal.value)
+
+
+@on_every_backend
+def test_results_may_stay_where_they_are(backend: str) -> None:
+    """Where the host is the device, they are NumPy's. Whatever they are, the same backend takes them again."""
+    a, b = drawn(6, 6), drawn(6, 6, seed=4)
+    product = pb.matmul(a, b, backend=backend, to="device")
+    assert product.shape == (6, 6)
+    assert product.dtype == FLOAT32
+    np.testing.assert_array_equal(pb.matmul(product, a, backend=backend, to="host"), (a @ b) @ a)
+    device = _functions._opened(("matmul", backend, None, None, None, type(None)))
+    assert isinstance(product, np.ndarray) == (device.new((1,), FLOAT32) is None)
+
+
+@pytest.mark.parametrize("backend", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("cpp", "numpy")])
+class TestPlaces:
+    def test_names(self, backend: str) -> None:
+        with pytest.raises(ValueError, match="unknown place of a result 'devise': did you mean 'device'"):
+            pb.vecadd(drawn(4), drawn(4), backend=backend, to="devise")
+
+    def test_out_is_a_place_already(self, backend: str) -> None:
+        with pytest.raises(ValueError, match="give one of the two"):
+            pb.vecadd(drawn(4), drawn(4), backend=backend, to="host", out=drawn(4))
+
+
+# A device whose memory is its own
+
+
+class FarArray:
+    """An array on the device of the backend `far`: elsewhere than on the host, as far as anybody is told."""
+
+    def __init__(self, elements: Array, device: int = 0, writable: bool = True) -> None:
+        self.elements, self.device, self.writable = elements, device, writable
+        self.dtype, self.shape = elements.dtype, elements.shape
+
+    def get(self) -> Array:
+        return self.elements.copy()
+
+
+@dataclass
+class FarMemory:
+    """A buffer. Kernels use it until it is released."""
+
+    elements: Array | None
+    owner: Any = None
+
+
+@dataclass
+class Far(_contract.Device):
+    """Computes when it is waited for, in memory of its own, and counts what crosses the bus."""
+
+    uploads: int = 0
+    downloads: int = 0
+    buffers: list[FarMemory] = field(default_factory=list)
+    queued: list[Callable[[], None]] = field(default_factory=list)
+    keeps_results: bool = True
+    on_cpu: bool = False
+
+    __hash__ = object.__hash__
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            def compute() -> None:
+                assert all(buffer.elements is not None for buffer in buffers), "memory that has been released"
+                *inputs, output = text.shaped([buffer.elements for buffer in buffers], sizes)
+                output[...] = COMPUTED[text.kernel](*inputs)
+
+            self.queued.append(compute)
+
+        return launch
+
+    def upload(self, array: Array) -> Buffer:
+        self.uploads += array.size > 0
+        return self._buffer(array.copy())
+
+    def allocate(self, array: Array) -> Buffer:
+        return self._buffer(np.full_like(array, -1))
+
+    def wait(self) -> None:
+        while self.queued:
+            self.queued.pop(0)()
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        self.downloads += array.size > 0
+        array[...] = buffer.elements
+
+    def release(self, buffer: Buffer) -> None:
+        buffer.elements = buffer.owner = None
+
+    def adopt(self, array: Any) -> Adopted | None:
+        if not isinstance(array, FarArray):
+            return None
+        if array.device != 0:
+            raise TypeError(f"it lies on device {array.device}, and this is device 0; copy it there first")
+        elements = array.elements
+        if not elements.size:
+            return Adopted(None, elements.shape, elements.dtype, 0)
+        if not elements.flags.c_contiguous:
+            raise _arrays.out_of_order()
+        buffer = self._buffer(elements.reshape(-1), array)
+        return Adopted(buffer, elements.shape, elements.dtype, elements.ctypes.data, array.writable)
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return FarArray(np.full(shape, -1, dtype)) if self.keeps_results else None
+
+    def _buffer(self, elements: Array, owner: Any = None) -> FarMemory:
+        self.buffers.append(FarMemory(elements, owner))
+        return self.buffers[-1]
+
+    def counted(self) -> tuple[int, int]:
+        """Uploads and downloads of the call before; all that it took has been given back, and nothing is queued."""
+        assert all(buffer.elements is None for buffer in self.buffers)
+        assert not self.queued
+        counts = self.uploads, self.downloads
+        self.uploads = self.downloads = 0
+        self.buffers.clear()
+        return counts
+
+
+class OneInput(Problem):
+    """c = -x"""
+
+    name, dimensions, inputs, rule, rate = "negated", ("n",), ("x",), "bitwise", "gbytes_per_second"
+    in_place, default_sizes = True, (5,)
+
+    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        return tuple(sizes), tuple(sizes)
+
+    def sizes(self, *inputs: Array) -> tuple[int, ...]:
+        (x,) = inputs
+        return (x.size,)
+
+    def reference(self, inputs: Sequence[Array]) -> Reference:
+        return Reference(-inputs[0])
+
+    def flops(self, sizes: Sequence[int]) -> int:
+        return sizes[0]
+
+
+class ThreeInputs(OneInput):
+    """c = u v + w, where w has one element more: a shape that is computed from the size."""
+
+    name, inputs = "fused", ("u", "v", "w")
+
+    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        (n,) = sizes
+        return (n,), (n,), (n + 1,), (n,)
+
+    def sizes(self, *inputs: Array) -> tuple[int, ...]:
+        u, v, w = inputs
+        if not u.shape == v.shape == (w.size - 1,):
+            raise ValueError(f"fused takes u and v of n elements and w of n + 1, not {u.size}, {v.size} and {w.size}")
+        return (u.size,)
+
+
+COMPUTED: dict[str, Callable[..., Array]] = {
+    "vecadd": lambda a, b: a + b,
+    "matmul": lambda a, b: a @ b,
+    "negated": lambda x: -x,
+    "fused": lambda u, v, w: u * v + w[:-1],
+}
+PROBLEMS: dict[str, Problem] = {each.name: each for each in (OneInput(), ThreeInputs())}
+
+
+class Near(_contract.HostDevice):
+    """The host, for the kernels of these tests."""
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            *inputs, output = text.shaped(buffers, sizes)
+            output[...] = COMPUTED[text.kernel](*inputs)
+
+        return launch
+
+
+class TestBackend(_contract.Backend):
+    __test__ = False
+    dtypes: ClassVar[tuple[str, ...]] = _contract.Backend.dtypes
+
+    def __init__(self, device: _contract.Device) -> None:
+        self.device = device
+
+    def targets(self) -> list[Target]:
+        return [Target("only")]
+
+    def open(self, target: str, threads: int) -> _contract.Device:
+        return self.device
+
+
+@pytest.fixture
+def backends(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """Backends of these tests, by their names, which have all kernels, and those of these tests too."""
+    made: dict[str, Any] = {}
+    names, backend, problem, texts = (
+        getattr(_discovery, name) for name in ("backend_names", "backend", "problem", "kernel_texts")
+    )
+
+    def text(kernel: str, name: str) -> dict[str, KernelText]:
+        if name not in made:
+            return dict(texts(kernel, name))
+        found = _discovery.problem(kernel)
+        path = next(iter(texts("vecadd", "numpy").values())).path
+        return {"lecture": KernelText(found, "lecture", name, path)}
+
+    monkeypatch.setattr(_discovery, "backend_names", lambda: [*names(), *made])
+    monkeypatch.setattr(_discovery, "backend", lambda name: made.get(name) or backend(name))
+    monkeypatch.setattr(_discovery, "problem", lambda kernel: PROBLEMS.get(kernel) or problem(kernel))
+    monkeypatch.setattr(_discovery, "kernel_texts", text)
+    yield made
+    for cached in (_functions._targets, _functions._dtypes):
+        for name in made:
+            cached.pop(name, None)
+    for cache in (_functions._ready, _functions._launches, _functions._devices, _functions._shortcuts):
+        cache.clear()
+    _functions.function.cache_clear()
+
+
+@pytest.fixture
+def far(backends: dict[str, Any]) -> Far:
+    backends["far"] = TestBackend(Far())
+    device = backends["far"].device
+    assert isinstance(device, Far)
+    return device
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_lies_on_the_device_stays_there(far: Far, dtype: str) -> None:
+    a, b = FarArray(drawn(5, 7, dtype=dtype)), FarArray(drawn(7, 3, dtype=dtype))
+    before = a.get(), b.get()
+    product = pb.matmul(a, b, backend="far", to="device")
+    assert far.counted() == (0, 0)
+    assert type(product) is FarArray
+    np.testing.assert_array_equal(product.elements, a.elements @ b.elements)
+    assert product.dtype == dtype
+    again = pb.matmul(product, FarArray(b.elements.T.copy()), backend="far", to="device")
+    assert far.counted() == (0, 0)
+    np.testing.assert_array_equal(again.elements, product.elements @ b.elements.T)
+    np.testing.assert_array_equal(a.elements, before[0])
+    np.testing.assert_array_equal(b.elements, before[1])
+
+
+@pytest.mark.parametrize("to", [None, "host"])
+def test_a_result_for_the_host_crosses_the_bus_once(far: Far, to: str | None) -> None:
+    x = FarArray(drawn(9))
+    total = pb.vecadd(x, x, backend="far", to=to)
+    assert far.counted() == (0, 1)
+    assert type(total) is np.ndarray
+    np.testing.assert_array_equal(total, 2 * x.elements)
+
+
+def test_what_lies_on_the_host_is_brought_to_the_device(far: Far) -> None:
+    """One input there and one here, of NumPy or of any library."""
+    x, y = FarArray(drawn(9)), drawn(18)[::2]
+    for on_host in (y, Tensor(y), memoryview(y.copy())):
+        total = pb.vecadd(x, on_host, backend="far", to="device")
+        assert far.counted() == (1, 0)
+        np.testing.assert_array_equal(total.elements, x.elements + y)
+    np.testing.assert_array_equal(pb.vecadd(y, y, backend="far"), 2 * y)
+    assert far.counted() == (2, 1)
+
+
+def test_out_may_be_an_array_on_the_device(far: Far) -> None:
+    a, b, out = drawn(5, 7), FarArray(drawn(7, 3)), FarArray(np.zeros((5, 3), FLOAT32))
+    assert pb.matmul(a, b, backend="far", out=out) is out
+    assert far.counted() == (1, 0)
+    np.testing.assert_array_equal(out.elements, a @ b.elements)
+
+
+@pytest.mark.parametrize("lay", [lambda out: out, lambda out: out[:, ::-1], Tensor], ids=["plain", "strided", "DLPack"])
+def test_out_may_be_on_the_host_where_inputs_are_not(far: Far, lay: Callable[[Array], Any]) -> None:
+    a, b, out = FarArray(drawn(5, 7)), FarArray(drawn(7, 3)), lay(np.zeros((5, 3), FLOAT32))
+    assert pb.matmul(a, b, backend="far", out=out) is out
+    assert far.counted() == (0, 1)
+    np.testing.assert_array_equal(np.from_dlpack(out), a.elements @ b.elements)
+
+
+@pytest.mark.usefixtures("far")
+def test_out_may_be_an_input_of_vecadd_but_not_a_part_of_it() -> None:
+    memory = drawn(20)
+    x, expected = FarArray(memory[:10]), memory[:10] * 2
+    assert pb.vecadd(x, x, backend="far", out=x) is x
+    np.testing.assert_array_equal(x.elements, expected)
+    before = memory.copy()
+    with pytest.raises(ValueError, match="out overlaps a part of an input on its device"):
+        pb.vecadd(x, x, backend="far", out=FarArray(memory[5:15]))
+    pb.vecadd(x, x, backend="far", out=FarArray(memory[10:]))
+    np.testing.assert_array_equal(memory[:10], before[:10])
+    np.testing.assert_array_equal(memory[10:], 2 * before[:10])
+
+
+@pytest.mark.usefixtures("far")
+def test_out_may_not_be_an_input_of_matmul() -> None:
+    square = FarArray(drawn(4, 4))
+    with pytest.raises(ValueError, match="out overlaps an input of matmul"):
+        pb.matmul(square, drawn(4, 4), backend="far", out=square)
+    with pytest.raises(ValueError, match="out overlaps an input of matmul"):
+        pb.matmul(square, drawn(4, 4), backend="far", out=square.elements)
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "words"),
+    [
+        (FarArray(np.ones(4, FLOAT32), writable=False), ValueError, "out is read-only"),
+        (FarArray(np.ones(5, FLOAT32)), ValueError, r"out must have the shape \(4,\), not \(5,\)"),
+        (FarArray(np.ones(4)), TypeError, "out must have the inputs' dtype float32, not float64"),
+        (FarArray(np.ones(4, np.int32)), TypeError, "out must be float32 or float64 in native byte order, not int32"),
+        (FarArray(np.ones(8, FLOAT32)[::2]), TypeError, "out: its elements do not lie in order"),
+        (FarArray(np.ones(4, FLOAT32), device=1), TypeError, "out: it lies on device 1, and this is device 0"),
+    ],
+)
+def test_unfit_outputs_on_the_device(far: Far, out: FarArray, error: type[Exception], words: str) -> None:
+    before = out.elements.copy()
+    for x in (drawn(4), FarArray(drawn(4))):
+        with pytest.raises(error, match=words):
+            pb.vecadd(x, x, backend="far", out=out)
+    np.testing.assert_array_equal(out.elements, before)
+    assert (far.uploads, far.downloads) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (
+            FarArray(np.ones(8, FLOAT32)[::2]),
+            TypeError,
+            "b: its elements do not lie in order .* make a contiguous copy",
+        ),
+        (FarArray(np.ones(4, FLOAT32), device=1), TypeError, "b: it lies on device 1, and this is device 0; copy it"),
+        (FarArray(np.ones(4, np.float16)), TypeError, "b must be float32 or float64 .* not float16: far declares no"),
+        (FarArray(np.ones(4)), TypeError, "the inputs must have one dtype: a is float32, b is float64"),
+        (FarArray(np.ones(5, FLOAT32)), ValueError, "a has 4 elements, b has 5"),
+        (FarArray(np.ones((2, 2), FLOAT32)), ValueError, "takes vectors"),
+        (
+            FarTensor(np.ones(4, FLOAT32), CUDA),
+            TypeError,
+            r"in memory that far cannot reach: copy it first: b\.cpu\(\)",
+        ),
+    ],
+)
+def test_unfit_inputs_on_the_device(far: Far, given: Any, error: type[Exception], words: str) -> None:
+    for x in (drawn(4), FarArray(drawn(4))):
+        with pytest.raises(error, match=words):
+            pb.vecadd(x, given, backend="far", to="device")
+    assert (far.uploads, far.downloads) == (0, 0)
+
+
+@pytest.mark.parametrize("to", ["host", "device"])
+def test_empty_arrays_on_the_device(far: Far, to: str) -> None:
+    nothing = FarArray(np.zeros(0, FLOAT32))
+    assert pb.vecadd(nothing, nothing, backend="far", to=to).shape == (0,)
+    assert pb.vecadd(nothing, np.zeros(0, FLOAT32), backend="far", out=nothing) is nothing
+    product = pb.matmul(FarArray(np.zeros((2, 0), FLOAT32)), np.zeros((0, 3), FLOAT32), backend="far", to=to)
+    assert product.shape == (2, 3)
+    np.testing.assert_array_equal(product if to == "host" else product.get(), np.zeros((2, 3)))
+    assert far.counted() == (0, to == "host")
+
+
+def test_an_array_lives_until_its_kernel_has_ended(far: Far) -> None:
+    given = [FarArray(drawn(9))]
+    alive = weakref.ref(given[0])
+    wait = far.wait
+
+    def waiting() -> None:
+        gc.collect()
+        assert alive() is not None
+        wait()
+
+    far.wait = waiting  # type: ignore[method-assign]
+    pb.vecadd(given.pop(), drawn(9), backend="far")
+    gc.collect()
+    assert alive() is None
+
+
+def test_buffers_are_released_where_a_launch_fails(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing() -> None:
+        far.queued.clear()
+        raise ArithmeticError
+
+    monkeypatch.setattr(far, "wait", failing)
+    with pytest.raises(ArithmeticError):
+        pb.vecadd(FarArray(drawn(9)), drawn(9), backend="far", to="device")
+    assert [buffer.elements for buffer in far.buffers] == [None] * 3
+
+
+def test_a_backend_may_have_no_arrays_for_its_results(far: Far) -> None:
+    far.keeps_results = False
+    with pytest.raises(ValueError, match="far has no arrays to leave a result in on its device: leave out to='device'"):
+        pb.vecadd(drawn(4), drawn(4), backend="far", to="device")
+    far.on_cpu = True
+    assert type(pb.vecadd(drawn(4), drawn(4), backend="far", to="device")) is np.ndarray
+
+
+@pytest.mark.parametrize("name", ["far", "near"])
+class TestDtypes:
+    """A backend declares the dtypes of the arrays that it takes."""
+
+    def test_more_than_most_take(self, name: str, backends: dict[str, Any]) -> None:
+        backends[name] = TestBackend(Far() if name == "far" else Near())
+        backends[name].dtypes = ("float16", "float32", "float64")
+        x = drawn(9, dtype="float16")
+        assert pb.vecadd(x, x, backend=name).dtype == np.float16
+        with pytest.raises(TypeError, match="must be float16 or float32 or float64 in native byte order, not int8"):
+            pb.vecadd(x.astype(np.int8), x, backend=name)
+
+    def test_fewer_than_most_take(self, name: str, backends: dict[str, Any]) -> None:
+        backends[name] = TestBackend(Far() if name == "far" else Near())
+        backends[name].dtypes = ("float32",)
+        pb.vecadd(drawn(9), drawn(9), backend=name)
+        with pytest.raises(TypeError, match="a must be float32 in native byte order, not float64"):
+            pb.vecadd(np.ones(9), np.ones(9), backend=name)
+
+
+# Any number of inputs
+
+
+@pytest.mark.parametrize("name", ["far", "near"])
+class TestNumbersOfInputs:
+    @pytest.fixture(autouse=True)
+    def _backends(self, name: str, backends: dict[str, Any]) -> None:
+        backends[name] = TestBackend(Far() if name == "far" else Near())
+
+    def test_one(self, name: str) -> None:
+        x, negated = drawn(5), _functions.function("negated")
+        np.testing.assert_array_equal(negated(x, backend=name), -x)
+        np.testing.assert_array_equal(negated(x=x, backend=name), -x)
+        out = np.zeros(5, FLOAT32)
+        assert negated(Tensor(x), backend=name, out=out) is out
+        np.testing.assert_array_equal(out, -x)
+
+    def test_three(self, name: str) -> None:
+        u, v, w = drawn(5), drawn(5, seed=4), drawn(6, seed=5)
+        fused = _functions.function("fused")
+        for result in (
+            fused(u, v, w, backend=name),
+            fused(w=w, v=v, u=u, backend=name),
+            fused(u, w=w, v=v, backend=name),
+        ):
+            np.testing.assert_array_equal(result, u * v + w[:-1])
+
+    @pytest.mark.parametrize(
+        ("call", "words"),
+        [
+            (lambda f, x, **how: f(x, **how), r"fused takes 3 inputs, u, v and w; 1 were given"),
+            (lambda f, x, **how: f(x, x, x, x, **how), r"fused takes 3 inputs, u, v and w; 4 were given"),
+            (lambda f, x, **how: f(x, x, w=x, v=x, **how), r"fused takes 3 inputs, u, v and w; 4 were given"),
+            (lambda f, x, **how: f(x, x, v=x, **how), r"fused was given 'v' by its place and by its name"),
+            (lambda f, x, **how: f(x, x, z=x, **how), r"fused has no parameter 'z'; its inputs are u, v and w"),
+            (lambda f, x, **how: f(x, x, x, tread=1, **how), r"fused has no parameter 'tread'"),
+        ],
+    )
+    def test_a_wrong_number_is_refused(self, name: str, call: Callable[..., Any], words: str) -> None:
+        with pytest.raises(TypeError, match=words):
+            call(_functions.function("fused"), drawn(5), backend=name)
+
+    def test_signatures_and_words_have_the_inputs_names(self, name: str) -> None:
+        fused, negated = _functions.function("fused"), _functions.function("negated")
+        assert list(inspect.signature(fused).parameters)[:4] == ["u", "v", "w", "backend"]
+        assert "x: an array of n elements." in (negated.__doc__ or "")
+        assert "u: an array.\nv: an array.\nw: an array." in (fused.__doc__ or ""), "whose shapes are computed"
+        with pytest.raises(TypeError, match="v must be a NumPy array of float32 or float64"):
+            fused(drawn(5), None, drawn(6), backend=name)
+        with pytest.raises(TypeError, match="u is float32, v is float32, w is float64"):
+            fused(drawn(5), drawn(5), drawn(6, dtype="float64"), backend=name)
+
+
+@pytest.mark.cpp
+def test_inputs_by_their_names() -> None:
+    x, y = drawn(4), drawn(4, seed=4)
+    for total in (
+        pb.vecadd(a=x, b=y, backend="cpp"),
+        pb.vecadd(x, b=y, backend="cpp"),
+        pb.vecadd(b=y, a=x, backend="cpp"),
+    ):
+        np.testing.assert_array_equal(total, x + y)
+    assert list(inspect.signature(pb.matmul).parameters)[:3] == ["a", "b", "backend"]
+    assert "a: an array of m x k elements.\nb: an array of k x n elements." in (pb.matmul.__doc__ or "")
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'backend'"):
+        pb.vecadd(x, y)  # type: ignore[call-overload]
+
+
+# GPUs, whose libraries are stand-ins here: there may be no GPU at hand
+
+
+class CupyArray:
+    """As much of `cupy.ndarray` as is looked at. Its memory is the host's."""
+
+    def __init__(self, elements: Array, gpu: int = 0) -> None:
+        self.elements, self.device = elements, SimpleNamespace(id=gpu)
+        self.data = SimpleNamespace(ptr=elements.ctypes.data)
+        self.shape, self.dtype, self.size, self.flags = elements.shape, elements.dtype, elements.size, elements.flags
+
+    def reshape(self, shape: int) -> CupyArray:
+        return CupyArray(self.elements.reshape(shape), self.device.id)
+
+
+class OnGpu:
+    """An array of another library on a GPU, by NVIDIA's protocol alone, as numba-cuda's."""
+
+    def __init__(self, elements: Array, *, read_only: bool = False) -> None:
+        self.elements, self.read_only = elements, read_only
+        self.shape, self.dtype = elements.shape, elements.dtype
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.elements.shape,
+            "typestr": self.elements.dtype.str,
+            "strides": None if self.elements.flags.c_contiguous else self.elements.strides,
+            "data": (self.elements.ctypes.data if self.elements.size else 0, self.read_only),
+            "version": 3,
+            "stream": 7,
+        }
+
+
+class FakeCupy:
+    """CuPy's ways to take an array over, and what they were asked for."""
+
+    ndarray = CupyArray
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+
+    def from_dlpack(self, array: Any) -> CupyArray:
+        self.taken.append("DLPack")
+        return CupyArray(array.array, 0)
+
+    def asarray(self, array: Any) -> CupyArray:
+        self.taken.append("__cuda_array_interface__")
+        return CupyArray(array.elements)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> CupyArray:
+        return CupyArray(np.empty(shape, dtype))
+
+
+@pytest.fixture
+def cupy_gpu() -> Any:
+    gpu: Any = object.__new__(cuda_backend.Gpu)
+    gpu._cupy = FakeCupy()
+    gpu._gpu = Number(0)
+    return gpu
+
+
+class Number(nullcontext[None]):
+    """A GPU, which is entered."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.id = number
+
+
+class TestOfCupy:
+    @pytest.mark.parametrize(
+        ("make", "way"),
+        [
+            (CupyArray, []),
+            (lambda elements: Tensor(elements, CUDA), ["DLPack"]),
+            (lambda elements: Tensor(elements, _arrays.Memory.CUDA_MANAGED), ["DLPack"]),
+            (OnGpu, ["__cuda_array_interface__"]),
+        ],
+        ids=["CuPy's", "DLPack", "managed", "NVIDIA's protocol"],
+    )
+    def test_arrays_on_the_gpu_are_taken_as_they_are(self, cupy_gpu: Any, make: Any, way: list[str]) -> None:
+        elements = drawn(5, 7)
+        adopted = cupy_gpu.adopt(make(elements))
+        assert cupy_gpu._cupy.taken == way
+        assert (adopted.shape, adopted.dtype, adopted.writable) == ((5, 7), FLOAT32, True)
+        assert adopted.address == adopted.buffer.array.data.ptr == elements.ctypes.data
+        assert adopted.buffer.array.shape == (35,), "launches take flat buffers"
+        assert isinstance(adopted.buffer, Memory)
+        cupy_gpu.release(adopted.buffer)
+        assert adopted.buffer.array is None
+
+    def test_arrays_elsewhere_are_left_to_others(self, cupy_gpu: Any) -> None:
+        assert [cupy_gpu.adopt(each) for each in (Tensor(drawn(4)), FarArray(drawn(4)), [1.0], None)] == [None] * 4
+
+    def test_arrays_of_another_gpu_are_refused(self, cupy_gpu: Any) -> None:
+        with pytest.raises(TypeError, match="it lies on GPU 1, and this is GPU 0; copy it there first"):
+            cupy_gpu.adopt(CupyArray(drawn(4), gpu=1))
+        cupy_gpu._cupy.asarray = lambda array: CupyArray(array.elements.copy())  # as CuPy may, from GPU to GPU
+        with pytest.raises(TypeError, match="it lies on another GPU"):
+            cupy_gpu.adopt(OnGpu(drawn(4)))
+
+    @pytest.mark.parametrize("make", [CupyArray, OnGpu])
+    def test_strided_and_empty_ones(self, cupy_gpu: Any, make: Any) -> None:
+        with pytest.raises(TypeError, match="not C-contiguous"):
+            cupy_gpu.adopt(make(drawn(5, 7).T))
+        empty = cupy_gpu.adopt(make(np.zeros((0, 3), FLOAT32)))
+        assert (empty.buffer, empty.shape, empty.dtype) == (None, (0, 3), FLOAT32)
+
+    def test_read_only_ones_are_no_outputs(self, cupy_gpu: Any) -> None:
+        assert cupy_gpu.adopt(OnGpu(drawn(4), read_only=True)).writable is False
+
+    def test_new_ones(self, cupy_gpu: Any) -> None:
+        made = cupy_gpu.new((3, 4), FLOAT32)
+        assert (type(made), made.shape, made.dtype) == (CupyArray, (3, 4), FLOAT32)
+        assert cupy_gpu.adopt(made).shape == (3, 4)
+
+
+class NumbaArray(OnGpu):
+    """As much of a device array of Numba as is looked at."""
+
+    @property
+    def size(self) -> int:
+        return self.elements.size
+
+    def is_c_contiguous(self) -> bool:
+        return bool(self.elements.flags.c_contiguous)
+
+    def reshape(self, *shape: int) -> NumbaArray:
+        return NumbaArray(self.elements.reshape(shape))
+
+
+@pytest.fixture
+def numba_gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
+    gpu: Any = object.__new__(numba_cuda.Gpu)
+    gpu._ordinal, gpu._context, gpu._stream = 0, nullcontext(), object()
+    gpu._cuda = SimpleNamespace(
+        as_cuda_array=lambda array: NumbaArray(array.elements),
+        device_array=lambda shape, dtype: NumbaArray(np.empty(shape, dtype)),
+    )
+    monkeypatch.setattr(numba_cuda, "_ordinal_of", lambda _: 0)
+    return gpu
+
+
+class TestOfNumba:
+    @pytest.mark.parametrize("make", [NumbaArray, OnGpu])
+    def test_arrays_on_the_gpu_are_taken_as_they_are(self, numba_gpu: Any, make: Any) -> None:
+        elements = drawn(5, 7)
+        adopted = numba_gpu.adopt(make(elements))
+        assert (adopted.shape, adopted.dtype, adopted.writable) == ((5, 7), FLOAT32, True)
+        assert adopted.address == adopted.buffer.elements.ctypes.data == elements.ctypes.data
+        assert adopted.buffer.shape == (35,), "kernels are compiled for flat arrays"
+
+    def test_arrays_elsewhere_are_left_to_others(self, numba_gpu: Any) -> None:
+        assert [numba_gpu.adopt(each) for each in (Tensor(drawn(4), CUDA), FarArray(drawn(4)), [1.0])] == [None] * 3
+
+    def test_arrays_of_another_gpu_are_refused(self, numba_gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(numba_cuda, "_ordinal_of", lambda _: 1)
+        with pytest.raises(TypeError, match="it lies on GPU 1, and this is GPU 0"):
+            numba_gpu.adopt(OnGpu(drawn(4)))
+
+    def test_strided_and_empty_ones(self, numba_gpu: Any) -> None:
+        with pytest.raises(TypeError, match="not C-contiguous"):
+            numba_gpu.adopt(OnGpu(drawn(5, 7).T))
+        empty = numba_gpu.adopt(OnGpu(np.zeros((0, 3), FLOAT32)))
+        assert (empty.buffer, empty.shape) == (None, (0, 3))
+
+    def test_read_only_ones_are_no_outputs(self, numba_gpu: Any) -> None:
+        assert numba_gpu.adopt(OnGpu(drawn(4), read_only=True)).writable is False
+
+    def test_new_ones(self, numba_gpu: Any) -> None:
+        made = numba_gpu.new((3, 4), FLOAT32)
+        assert (made.shape, made.dtype, numba_gpu.adopt(made).shape) == ((3, 4), FLOAT32, (3, 4))

@@ -1,0 +1,501 @@
+"""Plug-ins: what other packages bring is as the project's own, and whatever is wrong with it is told, and no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import LONGEST, Finished, copy_clone, environment
+from plugin_packages import BACKEND, BACKENDS, KERNELS, PROBLEM, install, kernel
+
+from py_backends import _discovery, _plugins, _public
+from py_backends._contract import BackendUnavailable, KernelText
+
+IN_WORKERS_ONLY = """
+    import sys
+    assert sys.orig_argv[3] == "py_backends.harness.worker", f"imported by {sys.orig_argv}"
+"""
+TARGETS = """
+    import os, sys, time
+    from py_backends import contract
+    from py_backends.contract import Target
+
+    class Backend(contract.Backend):
+        def targets(self):
+            {body}
+
+        def open(self, target, threads):
+            return None
+"""
+WRONG_BACKENDS = {
+    "absent": (None, "ModuleNotFoundError: No module named 'brought_absent'"),
+    "raises": ("raise RuntimeError('no driver\\nin sight')", "RuntimeError: no driver / in sight"),
+    "exits": ("raise SystemExit(3)", "SystemExit: 3"),
+    "dies": ("import os; os.abort()", "the worker was ended by SIGABRT"),
+    "lacks": ("", "module 'brought_lacks' has no attribute 'Backend'"),
+    "alien": ("class Backend: pass", "the Backend of broken-alien 1.0 is not derived from the contract's"),
+    "abstract": ("from py_backends.contract import Backend", "Can't instantiate abstract class Backend"),
+    "targets_raise": (TARGETS.format(body="raise OSError('no bus')"), "OSError: no bus"),
+    "targets_none": (TARGETS.format(body="return"), "it returns None, not a list of Target"),
+    "targets_empty": (TARGETS.format(body="return []"), "it returns no target"),
+    "targets_alien": (TARGETS.format(body="return ['cpu']"), "it returns 'cpu' among its targets"),
+    "targets_unnamed": (TARGETS.format(body="return [Target(7)]"), "a target is named 7"),
+    "targets_alike": (TARGETS.format(body="return [Target('x')] * 2"), "it returns several targets of one name"),
+    "targets_mute": (TARGETS.format(body="return [Target('x', available=False)]"), "does not say why"),
+    "targets_odd": (TARGETS.format(body="return [Target('x', version=3)]"), "the version of the target x is 3"),
+    "targets_die": (TARGETS.format(body="os.kill(os.getpid(), 11)"), "the worker was ended by SIGSEGV"),
+    "targets_hang": (TARGETS.format(body="time.sleep(3600)"), "no answer to 'targets' within 3 s"),
+}
+"""What a backend's package holds, and what is to be said of it."""
+REFUSED_BACKENDS = {
+    "twice": "other-twice 2.0 and some-twice 1.0 bring the same name",
+    "numpy": "broken-numpy 1.0 brings the name 'numpy', which py-backends has itself",
+    "all": "broken-all 1.0 brings the name 'all', which py-backends has itself",
+    "two-words": "broken-two-words 1.0 brings the name 'two-words': names are of letters",
+    "_hidden": "broken-_hidden 1.0 brings the name '_hidden': names are of letters",
+    "class": "broken-class 1.0 brings the name 'class': names are of letters",
+    "attribute": "broken-attribute 1.0 names 'brought_attribute:Backend', which is no package",
+}
+WRONG_PROBLEMS = {
+    "absent_kernel": (None, "ModuleNotFoundError: No module named 'brought_absent_kernel'"),
+    "raising": ("raise RuntimeError('no\\nway')", "RuntimeError: no / way"),
+    "exiting": ("raise SystemExit(3)", "SystemExit: 3"),
+    "without": ("", "module 'brought_without.problem' has no attribute 'PROBLEM'"),
+    "number": ("PROBLEM = 7", "PROBLEM is 7, which is no Problem"),
+    "misnamed": (PROBLEM.format(name="other"), "its problem is named 'other', and its entry point 'misnamed'"),
+    "unfinished": ("from py_backends.contract import Problem\nPROBLEM = Problem()", "Can't instantiate abstract class"),
+    "shapeless": (PROBLEM.replace("return (n,), (n,), (n,)", "return n"), "its shapes are 10007, not a tuple of one"),
+    "shapes_of_text": (PROBLEM.replace("return (n,), (n,), (n,)", "return ('n',) * 3"), "one of its shapes is 'n'"),
+    "broken_shapes": (PROBLEM.replace("(n,) = sizes", "n, m = sizes"), "ValueError: not enough values to unpack"),
+    "unsized": (PROBLEM.replace("(10007,)", "10007"), "its default_sizes are 10007, not a tuple"),
+    "many_sizes": (PROBLEM.replace("(10007,)", "(7, 8)"), "its default_sizes are (7, 8), not a tuple of a size for"),
+    "flat": (PROBLEM.replace('("n",)', "()"), "its dimensions are (), not a tuple of names"),
+    "unruly": (PROBLEM.replace('"bitwise"', '"roughly"'), "its rule is 'roughly', and not bitwise or componentwise"),
+    "unrated": (PROBLEM.replace("rate =", "speed ="), "has no attribute 'rate'"),
+    "lazy": (PROBLEM.replace("return sizes[0]", "return 'much'"), "its flops must be a whole number, not 'much'"),
+    "anonymous": (PROBLEM.replace("in_place", 'inputs = ("a", "a")\n        in_place'), "not different identifiers"),
+}
+"""What the problem.py of a kernel's package holds, and what is to be said of it."""
+_RETURN = "return Reference(inputs[0] - inputs[1])"
+MISBEHAVING_PROBLEMS = {
+    "reference_raises": (_RETURN, "raise ZeroDivisionError('oh')", "ZeroDivisionError: oh"),
+    "reference_is_none": (_RETURN, "return None", "AttributeError: 'NoneType' object"),
+    "reference_of_other_shape": (_RETURN, "return Reference(inputs[0][:3])", "ValueError: operands could not be"),
+    "shapes_raise_elsewhere": ("(n,) = sizes", "(n,) = sizes; 1 / (n == 10007)", "ZeroDivisionError: division by zero"),
+}
+"""Problems that are sound as far as can be told without running them."""
+REFUSED_KERNELS = {
+    "twice": "other-twice-kernel 2.0 and some-twice-kernel 1.0 bring the same name",
+    "matmul": "broken-matmul-kernel 1.0 brings the name 'matmul', which py-backends has itself",
+    "compare": "broken-compare-kernel 1.0 brings the name 'compare', which py-backends has itself",
+    "two-words": "broken-two-words-kernel 1.0 brings the name 'two-words': names are of letters",
+}
+SMALL = ("--shape", "vecadd=509", "--shape", "matmul=9")
+WITH_PATIENCE = """
+import sys
+import py_backends.harness.workers as workers
+from py_backends.__main__ import main
+workers.ANSWER_WITHIN = 3.0
+sys.exit(main())
+"""
+SAID = """
+import numpy as np
+import py_backends as pb
+
+def said(function, *arguments, **options):
+    try:
+        print(function(*arguments, **options))
+    except (pb.BackendUnavailable, ValueError, AttributeError) as error:
+        print(type(error).__name__, error)
+
+a, b = np.float32([5, 7]), np.float32([1, 2])
+"""
+FUNCTIONS_OF_WRONG_BACKENDS = f"""{SAID}
+for name in ("raises", "targets_none", "alien", "exits", "twice", "finger"):
+    said(pb.vecadd, a, b, backend=name)
+"""
+FUNCTIONS_OF_WRONG_KERNELS = f"""{SAID}
+said(pb.vecsub, a, b, backend="numpy")
+said(lambda: pb.raising)
+said(lambda: pb.nothing)
+print(sorted(set(dir(pb)) & {{"vecadd", "matmul", "vecsub", "raising", "twice"}}))
+"""
+
+Rows = dict[Any, Any]
+"""Rows of a comparison, or lists of them, by what names them."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A clone, and a folder with plug-ins on the path of all that runs in it."""
+
+    clone: Path
+    installed: Path
+
+    def python(self, *arguments: str | Path) -> Finished:
+        path = os.pathsep.join(map(str, (self.clone, self.installed)))
+        return subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            cwd=self.installed,
+            env=environment(PYTHONPATH=path),
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            check=False,
+        )
+
+    def command(self, *arguments: str | Path) -> Finished:
+        return self.python("-c", WITH_PATIENCE, *arguments)
+
+    def results(self, *arguments: str) -> tuple[int, Any]:
+        """Run a command that writes JSON; its exit code, and what it wrote."""
+        path = self.installed / "results.json"
+        run = self.command(*arguments, "--json", path)
+        assert path.exists(), run.stdout + run.stderr
+        assert "Traceback" not in run.stdout + run.stderr
+        found = json.loads(path.read_text())
+        path.unlink()
+        return run.returncode, found
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_clone(tmp_path_factory.mktemp("clone"), backends=["numpy", "python"])
+
+
+@pytest.fixture(scope="module")
+def sound(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """The backend `fingers`, with texts of its own, and the kernel `vecsub`."""
+    folder = tmp_path_factory.mktemp("sound")
+    install_sound(folder)
+    return Place(clone, folder)
+
+
+def install_sound(folder: Path) -> None:
+    backend = {
+        "fingers_backend/__init__.py": IN_WORKERS_ONLY + BACKEND,
+        "fingers_backend/kernels/vecadd/tuned/fingers.py": kernel("vecadd", "+"),
+        "fingers_backend/kernels/vecadd/lecture/numpy.py": kernel("vecadd", "*"),  # not its to bring
+        "fingers_backend/kernels/vecsub/tuned/fingers.py": kernel("vecsub"),
+        "fingers_backend/kernels/vecsub/lecture/fingers.py": kernel("vecsub", "*"),  # the kernel's own comes first
+        "fingers_backend/kernels/vecadd/__pycache__/fingers.pyc": "",
+    }
+    install(folder, BACKENDS, {"fingers": "fingers_backend"}, backend, "some-fingers", "1.2")
+    texts = {f"vecsub_kernel/deeper/lecture/{name}": kernel("vecsub") for name in ("fingers.py", "numpy.py")}
+    problem = {"vecsub_kernel/__init__.py": "", "vecsub_kernel/deeper/problem.py": PROBLEM.format(name="vecsub")}
+    install(folder, KERNELS, {"vecsub": "vecsub_kernel.deeper"}, problem | texts, "some-vecsub", "3.4")
+
+
+@pytest.fixture(scope="module")
+def sound_doctor(sound: Place) -> Any:
+    code, found = sound.results("doctor")
+    assert code == 0
+    return found
+
+
+@pytest.fixture(scope="module")
+def sound_rows(sound: Place) -> Rows:
+    code, report = sound.results("compare", "--variant", "all", *SMALL, "--shape", "vecsub=521", "--budget", "3")
+    assert code == 0, report
+    return {(row["kernel"], row["backend"], row["variant"]): row for row in report["rows"]}
+
+
+class TestSound:
+    def test_doctor_sees_them(self, sound_doctor: Any) -> None:
+        entries = {entry["backend"]: entry for entry in sound_doctor["backends"]}
+        assert set(entries) == {"fingers", "numpy", "python"}
+        assert entries["numpy"]["package"] is None
+        fingers = {name: entries["fingers"][name] for name in ("target", "available", "device", "package", "reason")}
+        assert fingers == {
+            "target": "abacus", "available": True, "device": "wood", "package": "some-fingers 1.2", "reason": None,
+        }  # fmt: skip
+        assert sound_doctor["plugin_kernels"] == [
+            {
+                "kernel": "vecsub", "package": "some-vecsub 3.4", "available": True,
+                "backends": ["fingers", "numpy"], "reason": None, "fix": None,
+            }
+        ]  # fmt: skip
+
+    def test_doctor_prints_them(self, sound: Place) -> None:
+        lines = [" ".join(line.split()) for line in sound.command("doctor").stdout.splitlines()]
+        assert "fingers abacus available wood, 1, from some-fingers 1.2" in lines
+        assert "vecsub some-vecsub 3.4 available fingers, numpy" in lines
+
+    def test_compare_runs_them(self, sound_rows: Rows) -> None:
+        ran = {name for name, row in sound_rows.items() if row["status"] == "ok"}
+        assert {name for name in ran if "fingers" in name or "vecsub" in name} == {
+            ("vecadd", "fingers", "tuned"), ("vecsub", "fingers", "tuned"), ("vecsub", "fingers", "lecture"),
+            ("vecsub", "numpy", "lecture"),
+        }  # fmt: skip
+        assert sound_rows["vecsub", "fingers", "tuned"]["target"] == "abacus"
+        assert sound_rows["vecsub", "fingers", "tuned"]["seconds"]["kernel"]["samples"] >= 1
+
+    def test_a_plug_in_is_no_baseline(self, sound_rows: Rows) -> None:
+        baselines = {row["versus"]["baseline"] for row in sound_rows.values() if row["versus"]}
+        assert baselines == {"numpy"}
+
+    def test_show_tells_where_texts_lie(self, sound: Place) -> None:
+        shown = sound.command("show", "vecsub", "--backend", "fingers,numpy", "--variant", "all").stdout
+        heads = [line.split()[1:3] for line in shown.splitlines() if line.startswith("==>")]
+        assert heads == [
+            ["fingers", "fingers_backend/kernels/vecsub/tuned/fingers.py"],
+            ["fingers", "vecsub_kernel/deeper/lecture/fingers.py"],
+            ["numpy", "vecsub_kernel/deeper/lecture/numpy.py"],
+        ]
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ["sweep", "--kernel", "vecsub", "--sizes", "64,128,256"],
+            ["timeline", "--shape", "vecsub=521", "--kernel", "vecsub"],
+        ],
+        ids=lambda command: command[0],
+    )
+    def test_other_commands_take_them(self, sound: Place, command: list[str]) -> None:
+        code, report = sound.results(*command, "--backend", "fingers", "--budget", "2")
+        assert code == 0
+        assert {row["status"] for row in report["rows"]} <= {"ok", "skipped"}, "a busy machine may have no time for all"
+
+    def test_names_are_known_and_near_ones_suggested(self, sound: Place) -> None:
+        assert "did you mean 'vecsub'?" in sound.command("compare", "--kernel", "vecsubb").stderr
+        assert "did you mean 'fingers'?" in sound.command("compare", "--backend", "finger").stderr
+        assert "vecsub has the dimensions N" in sound.command("compare", "--shape", "vecsub=3x4").stderr
+
+    @pytest.mark.parametrize("what", [["-c", "import py_backends"], ["-m", "py_backends", "compare", "--help"]])
+    def test_none_is_looked_for_where_none_is_asked_for(self, sound: Place, what: list[str]) -> None:
+        errors = sound.python("-X", "importtime", *what).stderr
+        loaded = {line.rpartition("|")[2].strip() for line in errors.splitlines()}
+        assert "py_backends" in loaded
+        assert not {"importlib.metadata", "vecsub_kernel", "fingers_backend"} & loaded
+
+
+@pytest.fixture(scope="module")
+def wrong_backends(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Backends with every fault, and one that is sound."""
+    folder = tmp_path_factory.mktemp("wrong-backends")
+    install_sound(folder)
+    for name, (text, _) in WRONG_BACKENDS.items():
+        texts = {f"brought_{name}/kernels/vecadd/lecture/{name}.py": kernel("vecadd", "+")}
+        files = {} if text is None else {f"brought_{name}/__init__.py": text} | texts
+        install(folder, BACKENDS, {name: f"brought_{name}"}, files, f"broken-{name}")
+    for name in REFUSED_BACKENDS.keys() - {"twice", "attribute"}:
+        install(folder, BACKENDS, {name: "brought_lacks"}, {}, f"broken-{name}")
+    install(folder, BACKENDS, {"attribute": "brought_attribute:Backend"}, {}, "broken-attribute")
+    install(folder, BACKENDS, {"twice": "one"}, {}, "some-twice")
+    install(folder, BACKENDS, {"twice": "other"}, {}, "other-twice", "2.0")
+    return Place(clone, folder)
+
+
+@pytest.fixture(scope="module")
+def backend_rows(wrong_backends: Place) -> Rows:
+    code, report = wrong_backends.results("compare", "--kernel", "vecadd", *SMALL[:2], "--budget", "3")
+    assert code == 0, "what is unavailable is no failure"
+    return {(row["backend"], row["target"]): row for row in report["rows"]}
+
+
+@pytest.fixture(scope="module")
+def backend_doctor(wrong_backends: Place) -> Rows:
+    code, found = wrong_backends.results("doctor")
+    assert code == 0
+    return {(entry["backend"], entry["target"]): entry for entry in found["backends"]}
+
+
+class TestWrongBackends:
+    @pytest.mark.parametrize("fault", WRONG_BACKENDS)
+    def test_a_fault_is_an_unavailable_row(self, backend_rows: Rows, fault: str) -> None:
+        row = backend_rows[fault, "unknown"]
+        assert row["status"] == "unavailable"
+        assert WRONG_BACKENDS[fault][1] in row["reason"]
+        assert f"broken-{fault} 1.0" in row["reason"]
+        assert f"pip uninstall broken-{fault}" in row["fix"]
+
+    @pytest.mark.parametrize("name", REFUSED_BACKENDS)
+    def test_a_refused_name_is_an_unavailable_row(self, backend_rows: Rows, name: str) -> None:
+        row = backend_rows[name, "unknown"]
+        assert row["status"] == "unavailable"
+        assert row["reason"].startswith(REFUSED_BACKENDS[name])
+
+    def test_doctor_says_the_same(self, backend_rows: Rows, backend_doctor: Rows) -> None:
+        for name in [*WRONG_BACKENDS, *REFUSED_BACKENDS]:
+            said = backend_doctor[name, "unknown"]
+            assert (
+                said["reason"].split("; it last wrote")[0]
+                == backend_rows[name, "unknown"]["reason"].split("; it last")[0]
+            )
+            assert not said["available"]
+
+    def test_the_others_stand(self, backend_rows: Rows) -> None:
+        right = {name for (name, _), row in backend_rows.items() if row["status"] == "ok"}
+        assert right == {"fingers", "numpy", "python"}
+
+    def test_a_refused_one_can_be_asked_for_too(self, wrong_backends: Place) -> None:
+        options = "--kernel", "vecadd", *SMALL[:2], "--budget", "1", "--backend", "numpy,twice"
+        code, report = wrong_backends.results("compare", *options)
+        assert (code, [row["status"] for row in report["rows"]]) == (0, ["ok", "unavailable", "unavailable"])
+
+    def test_functions_say_why(self, wrong_backends: Place) -> None:
+        run = wrong_backends.python("-c", FUNCTIONS_OF_WRONG_BACKENDS)
+        assert run.returncode == 0, run.stderr
+        said = run.stdout.splitlines()
+        for line, name in zip(said, ["raises", "targets_none", "alien", "exits"], strict=False):
+            assert line.startswith("BackendUnavailable")
+            assert WRONG_BACKENDS[name][1] in line
+        assert said[4].startswith("BackendUnavailable other-twice 2.0 and some-twice 1.0 bring the same name")
+        assert said[5] == "WrongRequest unknown backend 'finger': did you mean 'fingers'?"
+
+    def test_show_says_why(self, wrong_backends: Place) -> None:
+        run = wrong_backends.command("show", "vecadd", "--backend", "twice")
+        assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+        assert "other-twice 2.0 and some-twice 1.0 bring the same name" in run.stderr
+
+
+def test_a_device_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
+    text = {
+        "nothing_backend/__init__.py": TARGETS.format(body="return [Target('x')]"),
+        "nothing_backend/kernels/vecadd/lecture/nothing.py": kernel("vecadd", "+"),
+    }
+    install(tmp_path, BACKENDS, {"nothing": "nothing_backend"}, text, "some-nothing")
+    options = "--kernel", "vecadd", *SMALL[:2], "--budget", "1", "--backend", "numpy,nothing"
+    code, report = Place(clone, tmp_path).results("compare", *options)
+    assert (code, [row["status"] for row in report["rows"]]) == (1, ["ok", "error"])
+    assert report["rows"][1]["reason"] == "TypeError: open() returns None, which is no Device"
+
+
+@pytest.fixture(scope="module")
+def wrong_kernels(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Kernels with every fault, and one that is sound."""
+    folder = tmp_path_factory.mktemp("wrong-kernels")
+    install_sound(folder)
+    texts = {name: text for name, (text, _) in WRONG_PROBLEMS.items() if text is not None}
+    texts |= {name: PROBLEM.replace(old, new) for name, (old, new, _) in MISBEHAVING_PROBLEMS.items()}
+    for name, text in texts.items():
+        files = {
+            f"brought_{name}/__init__.py": "",
+            f"brought_{name}/problem.py": text.replace("{name}", name),
+            f"brought_{name}/lecture/numpy.py": kernel(name),
+        }
+        install(folder, KERNELS, {name: f"brought_{name}"}, files, f"broken-{name}")
+    install(folder, KERNELS, {"absent_kernel": "brought_absent_kernel"}, {}, "broken-absent_kernel")
+    for name in REFUSED_KERNELS.keys() - {"twice"}:
+        install(folder, KERNELS, {name: "brought_number"}, {}, f"broken-{name}-kernel")
+    install(folder, KERNELS, {"twice": "brought_number"}, {}, "some-twice-kernel")
+    install(folder, KERNELS, {"twice": "brought_raising"}, {}, "other-twice-kernel", "2.0")
+    return Place(clone, folder)
+
+
+@pytest.fixture(scope="module")
+def kernel_rows(wrong_kernels: Place) -> Rows:
+    code, report = wrong_kernels.results("compare", *SMALL, "--budget", "5")
+    assert code == 1
+    by_kernel: Rows = {}
+    for row in report["rows"]:
+        by_kernel.setdefault(row["kernel"], []).append(row)
+    return by_kernel
+
+
+class TestWrongKernels:
+    @pytest.mark.parametrize("fault", WRONG_PROBLEMS.keys() - {"absent_kernel"})
+    def test_a_fault_is_an_error_where_there_is_a_text(self, kernel_rows: Rows, fault: str) -> None:
+        (row,) = kernel_rows[fault]
+        assert (row["backend"], row["variant"], row["status"]) == ("numpy", "lecture", "error")
+        assert (row["shape"], row["check"], row["seconds"]) == ({}, None, None)
+        assert row["reason"].startswith(f"broken-{fault} 1.0 brings no problem: ")
+        assert WRONG_PROBLEMS[fault][1] in row["reason"]
+        assert f"pip uninstall broken-{fault}" in row["fix"]
+
+    def test_without_any_text_it_is_an_error_everywhere(self, kernel_rows: Rows) -> None:
+        found = {row["backend"]: (row["status"], row["reason"]) for row in kernel_rows["absent_kernel"]}
+        error = (
+            "broken-absent_kernel 1.0 brings no problem: ModuleNotFoundError: No module named 'brought_absent_kernel'"
+        )
+        assert {name for name, said in found.items() if said == ("error", error)} == {"fingers", "numpy", "python"}
+
+    @pytest.mark.parametrize("fault", MISBEHAVING_PROBLEMS)
+    def test_what_fails_when_it_runs_is_an_error_too(self, kernel_rows: Rows, fault: str) -> None:
+        row = next(row for row in kernel_rows[fault] if row["backend"] == "numpy")
+        assert row["status"] == "error"
+        assert row["reason"].startswith(f"the problem of broken-{fault} 1.0 fails: {MISBEHAVING_PROBLEMS[fault][2]}")
+
+    def test_a_refused_name_is_an_error_unless_it_stands_for_a_sound_one(self, kernel_rows: Rows) -> None:
+        for name in ("twice", "two-words", "compare"):
+            assert {row["status"] for row in kernel_rows[name] if row["backend"] == "numpy"} == {"error"}
+            assert kernel_rows[name][0]["reason"].startswith(REFUSED_KERNELS[name])
+        assert "error" not in {row["status"] for row in kernel_rows["matmul"]}
+
+    def test_the_others_stand(self, kernel_rows: Rows) -> None:
+        right = {
+            (row["kernel"], row["backend"]) for found in kernel_rows.values() for row in found if row["status"] == "ok"
+        }
+        assert right == {
+            ("matmul", "numpy"), ("matmul", "python"), ("vecadd", "fingers"), ("vecadd", "numpy"),
+            ("vecadd", "python"), ("vecsub", "fingers"), ("vecsub", "numpy"),
+        }  # fmt: skip
+
+    def test_doctor_says_it_too(self, wrong_kernels: Place) -> None:
+        code, found = wrong_kernels.results("doctor")
+        assert code == 0
+        reasons = {entry["kernel"]: entry["reason"] for entry in found["plugin_kernels"]}
+        for name, (_, words) in WRONG_PROBLEMS.items():
+            assert words in reasons[name]
+        for name, words in REFUSED_KERNELS.items():
+            assert reasons[name].startswith(words)
+        assert reasons["vecsub"] is None
+        assert "kernel raising" in wrong_kernels.command("doctor").stdout
+
+    @pytest.mark.parametrize("command", [["show", "raising"], ["sweep", "--kernel", "raising"]], ids=lambda c: c[0])
+    def test_who_asks_for_one_alone_is_told_in_a_line(self, wrong_kernels: Place, command: list[str]) -> None:
+        run = wrong_kernels.command(*command)
+        assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+        assert "broken-raising 1.0 brings no problem: RuntimeError: no / way" in run.stderr
+
+    def test_all_kernels_but_those(self, wrong_kernels: Place) -> None:
+        """A shape is needed of every kernel, and a broken one has none."""
+        options = "--kernel", "all", "--sizes", "8,16,32", "--backend", "numpy", "--budget", "2"
+        _, report = wrong_kernels.results("sweep", *options)
+        sound = {"matmul", "vecadd", "vecsub"}
+        assert {row["kernel"] for row in report["rows"]} - MISBEHAVING_PROBLEMS.keys() == sound
+
+    def test_a_page_shows_a_report_with_them(self, wrong_kernels: Place, tmp_path: Path) -> None:
+        results, page = tmp_path / "r.json", tmp_path / "page.html"
+        options = "--kernel", "raising,vecsub", "--backend", "numpy", "--budget", "1", "--json", results
+        wrong_kernels.command("compare", *options, "--markdown", tmp_path / "r.md", "--csv", tmp_path / "r.csv")
+        run = wrong_kernels.command("report", results, "-o", page)
+        assert run.returncode == 0, run.stderr
+        for path in (page, tmp_path / "r.md", tmp_path / "r.csv"):
+            assert "broken-raising 1.0 brings no problem" in path.read_text()
+        assert "vecsub_kernel/deeper/lecture/numpy.py" in page.read_text()
+
+    def test_functions_say_why(self, wrong_kernels: Place) -> None:
+        run = wrong_kernels.python("-c", FUNCTIONS_OF_WRONG_KERNELS)
+        assert run.returncode == 0, run.stderr
+        why = "broken-raising 1.0 brings no problem: RuntimeError: no / way; mend broken-raising, or pip uninstall "
+        why += "broken-raising"
+        assert run.stdout.splitlines() == [
+            "[4. 5.]",
+            f"AttributeError module 'py_backends' has no 'raising': {why}",
+            "AttributeError module 'py_backends' has no attribute 'nothing'",
+            "['matmul', 'vecadd', 'vecsub']",
+        ]
+
+
+@pytest.mark.cpp
+def test_what_is_compiled_ahead_cannot_be_brought(tmp_path: Path) -> None:
+    device = _discovery.backend("cpp").open("cpu", 1)
+    text = KernelText(_discovery.problem("vecadd"), "lecture", "cpp", tmp_path / "cpp.cpp", "some.package")
+    with pytest.raises(BackendUnavailable, match=r"some/package/lecture/cpp.cpp: C\+\+ is compiled with py-backends"):
+        device.prepare(text, np.dtype(np.float32))
+
+
+def test_names_that_py_backends_has_are_taken() -> None:
+    """Who adds a module or a public name finds out here that plug-ins may not have it."""
+    taken = set(_plugins._TAKEN[KERNELS])
+    package = Path(_discovery.__file__).parent
+    folders = {path.parent.name for path in package.glob("*/__init__.py") if not path.parent.name.startswith("_")}
+    assert (folders | set(_public._NAMES) | {"kernels"}) - taken == set()
