@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         return 0
     machines = {name: Machine(name) for name in sorted({mutant.backend for mutant in chosen})}
-    elsewhere = _elsewhere(chosen, machines)
+    elsewhere = equivalent.needs(chosen, entries) | _elsewhere(chosen, machines)
     results = Results.read(options.json)
     skipped = elsewhere.keys() | (set() if options.equivalent else reasons.keys())
     drawn = sample((mutant for mutant in chosen if mutant.identifier not in skipped), options.most, options.seed)

@@ -8,7 +8,8 @@ An entry is found again by the line that is changed and by the change, so that i
     changes = ["240 -> 241"]
     reason = "how far ahead a line is fetched changes no result"
 
-Without `changes`, every change of those lines; with `backends`, of these backends alone, where several run a file.
+Without `changes`, every change of those lines; with `backends`, of these backends alone, where several run a file. With
+`needs` in place of `reason`: it could be told apart with that, which the suite has not.
 """
 
 from __future__ import annotations
@@ -25,13 +26,18 @@ FILE = Path(__file__).with_name("equivalent.toml")
 
 @dataclass(frozen=True)
 class Equivalent:
-    """Changes of some lines of a file that change no result; any change, and any backend, where none are named."""
+    """Changes of some lines of a file that change no result; any change, and any backend, where none are named.
+
+    reason: why they change none.
+    needs: what it would take to see that they do; then there is no reason.
+    """
 
     file: str
     lines: tuple[str, ...]
-    reason: str
+    reason: str = ""
     changes: tuple[str, ...] = ()
     backends: tuple[str, ...] = ()
+    needs: str = ""
 
     def matches(self, mutant: Mutant) -> bool:
         return (
@@ -50,19 +56,28 @@ def read(path: Path = FILE) -> list[Equivalent]:
     """The entries of a file; ValueError where one lacks something or has something unknown."""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", [])
     try:
-        return [
+        found = [
             Equivalent(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})
             for entry in entries
         ]
     except TypeError as error:
         raise ValueError(f"{path.name}: {error}") from error
+    for entry in found:
+        if bool(entry.reason) == bool(entry.needs):
+            raise ValueError(f"{path.name}: {entry.lines[0]!r} has to have either a reason or needs")
+    return found
 
 
 def reasons(mutants: Iterable[Mutant], entries: Sequence[Equivalent]) -> dict[str, str]:
     """Why a mutant is equivalent, by its identifier, of those that are."""
-    return {
-        mutant.identifier: entry.reason for mutant in mutants for entry in reversed(entries) if entry.matches(mutant)
-    }
+    chosen = [entry for entry in entries if entry.reason]
+    return {each.identifier: entry.reason for each in mutants for entry in chosen[::-1] if entry.matches(each)}
+
+
+def needs(mutants: Iterable[Mutant], entries: Sequence[Equivalent]) -> dict[str, str]:
+    """What it would take to tell a mutant, by its identifier, of those for which that is not there."""
+    chosen = [entry for entry in entries if entry.needs]
+    return {each.identifier: f"needs {entry.needs}" for each in mutants for entry in chosen if entry.matches(each)}
 
 
 def check(mutants: Sequence[Mutant], entries: Sequence[Equivalent]) -> None:
