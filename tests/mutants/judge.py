@@ -84,7 +84,7 @@ class Judge:
         """The verdict on a mutant: caught as soon as one of those who run its text fails."""
         begin = monotonic()
         place = self._machine.place(mutant.text, mutant.context)
-        target = self._machine.target_name(place)
+        target = self._machine.target_name(self._scratch.instruction_set)
         for user in mutant.text.users or (None,):
             for form in place.forms:
                 usual = self._time(mutant, target, user, form)

@@ -24,7 +24,7 @@ class Scratch:
     """A folder with a copy of the clone for one backend. What lies there already is brought up to date."""
 
     def __init__(self, folder: Path, backend: str, instruction_set: str | None) -> None:
-        self.folder, self._backend, self._instruction_set = folder, backend, instruction_set
+        self.folder, self.instruction_set = folder, instruction_set
         for name in _FOLDERS:
             for file in (CLONE / name).rglob("*"):
                 if file.is_file() and not set(_LEFT_OUT) & set(file.relative_to(CLONE).parts):

@@ -63,12 +63,12 @@ class Place:
     """What has to run for a change of a text to be seen.
 
     forms: of texts that are written for two kinds of device, which of them to run, in this order; else one empty name.
-    instruction_set: of texts in C++.
+    instruction_sets: of texts in C++, that they are run with, in this order.
     elsewhere: why this machine cannot run it; None where it can.
     """
 
     forms: tuple[str, ...] = ("",)
-    instruction_set: str | None = None
+    instruction_sets: tuple[str | None, ...] = (None,)
     elsewhere: str | None = None
 
 
@@ -130,15 +130,18 @@ class Machine:
         return Place(forms=_forms(text, context))
 
     def _compiled(self, conditions: Conditions) -> Place:
-        wanted = instruction_set(conditions) or self.instruction_sets[0]
-        runs = self.instruction_sets if self.backend == "avx" else self.instruction_sets[:1]
+        runs = [name for name in self.instruction_sets if name in {target.name for target in self.targets}]
+        runs = runs or self.instruction_sets[:1]
+        wanted = instruction_set(conditions)
+        if wanted is None:
+            return Place(instruction_sets=tuple(runs))
         elsewhere = None if wanted in runs else f"runs with {wanted} alone, and this CPU has better"
-        return Place(instruction_set=wanted, elsewhere=elsewhere)
+        return Place(instruction_sets=(wanted,), elsewhere=elsewhere)
 
-    def target_name(self, place: Place) -> str:
-        """The target on which a place is run: of avx, which has one for each, that of the instruction set."""
+    def target_name(self, instruction_set: str | None) -> str:
+        """The target that runs texts compiled for an instruction set: of avx, which has one for each, that one."""
         names = [target.name for target in self.targets]
-        return place.instruction_set if place.instruction_set in names else self.target.name
+        return instruction_set if instruction_set in names else self.target.name
 
 
 def instruction_set(conditions: Conditions) -> str | None:
