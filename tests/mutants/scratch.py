@@ -68,7 +68,7 @@ class Scratch:
 
 
 class _Build:
-    """The extension module of one backend, compiled for one instruction set, without optimisation that takes long."""
+    """The extension module of one backend, compiled for one instruction set, and not optimised, which takes long."""
 
     def __init__(self, source: Path, module: str, instruction_set: str | None) -> None:
         self._module, self._set = module, instruction_set
@@ -83,7 +83,7 @@ class _Build:
         _run(
             [
                 *(_tool("cmake"), "-G", "Ninja", "-S", self._source, "-B", self._folder),
-                *("-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG"),
+                *("-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG"),
                 *(f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}"),
                 # What the compiler is known not to have is not compiled for.
                 *(f"-DPY_BACKENDS_COMPILER_HAS_{name}=OFF" for name in sorted(others) if self._set),
