@@ -28,8 +28,8 @@ and wrote this page:
 - **stillborn**: they do not compile, and are not counted. The other ones that were run are those that **live**.
 - **caught**: a test failed, crashed, or did not end.
 
-C++ is compiled without optimisation, for one instruction set: an operator means the same. A mutant of `avx` that survives
-on the first one is tried on the others.
+C++ is compiled without optimisation: an operator means the same. A mutant of `avx` that survives on one instruction set
+is tried on the others.
 Texts that have a form for GPUs are run in that form on the CPU, where the change is in it.
 """
 
