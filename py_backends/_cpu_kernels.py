@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Device(HostDevice):
     """The CPU, running the kernels of one extension module for one instruction set."""
 
+    deterministic = True  # threads compute elements, each of which is one sum in one order
+
     def __init__(self, module: str, instruction_set: str, threads: int = 1) -> None:
         self._kernels = _kernels(module)
         self._instruction_set = instruction_set

@@ -31,6 +31,8 @@ class Backend(_contract.Backend):
 class Device(_contract.HostDevice):
     """Runs with `threads` threads of Numba's pool, whose size was fixed when Numba was imported."""
 
+    deterministic = True  # as many threads take the same stretches, and each element is one sum
+
     def __init__(self, numba: Any, threads: int) -> None:
         self._numba = numba
         most = numba.config.NUMBA_NUM_THREADS

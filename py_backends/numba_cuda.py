@@ -156,6 +156,8 @@ class Gpu(_contract.Device):
 class Simulator(_contract.Device):
     """The same kernels, with a thread of Python for every thread of the grid. Only in a worker."""
 
+    deterministic = True  # threads compute elements, each of which is one sum in one order
+
     def __init__(self) -> None:
         self._cuda = _cuda()
         self._turn = threading.Lock()  # the simulator swaps the kernel's globals while it runs

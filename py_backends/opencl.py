@@ -55,6 +55,8 @@ class OpenClDevice(_contract.Device):
     form: for which kind of device its kernels are written, `CPU` or `GPU`; the device's own kind where None.
     """
 
+    deterministic = True  # work items compute elements, each of which is one sum in one order
+
     def __init__(self, device: cl.Device, threads: int, form: str | None = None) -> None:
         import pyopencl as cl
 

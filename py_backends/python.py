@@ -28,6 +28,8 @@ class Device(_contract.Device):
     nothing: 53 bits are more than twice 24 and two, so rounding twice gives what rounding once does.
     """
 
+    deterministic = True
+
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(), text.kernel)
 

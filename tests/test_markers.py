@@ -113,7 +113,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_pytest(clone: Path, *options: str) -> Finished:
-    return run_python("-m", "pytest", "-v", "-p", "no:cacheprovider", *options, cwd=clone)
+    chosen = () if any(option.startswith(str(clone)) for option in options) else ("tests",)
+    return run_python("-m", "pytest", "-v", "-p", "no:cacheprovider", *chosen, *options, cwd=clone)
 
 
 def outcomes(run: Finished) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -29,16 +30,16 @@ def _all(*several: Callable[[Problem], Iterator[Trial]]) -> Callable[[Problem], 
     return lambda problem: itertools.chain.from_iterable(trials(problem) for trials in several)
 
 
-def _numbered(rows: int, columns: int, dtype: np.dtype[Any]) -> Array:
+def _numbered(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """Every element is another whole number: a wrong one tells where it was taken from."""
-    return np.arange(1, rows * columns + 1, dtype=dtype).reshape(rows, columns)
+    return np.arange(1, math.prod(shape) + 1, dtype=dtype).reshape(shape)
 
 
 def _one_hot(which: int, place: tuple[float, float]) -> Draw:
     """One operand is zero but for a one at a place, given in fractions; the other is numbered."""
 
     def draw(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-        inputs = [_numbered(*shape, dtype) for shape in problem.shapes(sizes)[:2]]
+        inputs = [_numbered(shape, dtype) for shape in problem.shapes(sizes)[:2]]
         inputs[which][...] = 0
         inputs[which][_at(inputs[which], place)] = 1
         return inputs
@@ -70,7 +71,7 @@ def _permutation(
     m, n, k = sizes
     a = np.zeros((m, k), dtype)
     a[np.arange(m), generator.permutation(np.arange(m) % k)] = 1
-    return [a, _numbered(k, n, dtype)]
+    return [a, _numbered((k, n), dtype)]
 
 
 def _permuted_columns(
@@ -79,7 +80,7 @@ def _permuted_columns(
     m, n, k = sizes
     b = np.zeros((k, n), dtype)
     b[generator.permutation(np.arange(n) % k), np.arange(n)] = 1
-    return [_numbered(m, k, dtype), b]
+    return [_numbered((m, k), dtype), b]
 
 
 def _asymmetric(problem: Problem) -> Iterator[Trial]:
@@ -92,7 +93,7 @@ def _asymmetric(problem: Problem) -> Iterator[Trial]:
 
     def identity(which: int) -> Draw:
         def draw(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], _: np.random.Generator) -> Inputs:
-            inputs = [_numbered(*shape, dtype) for shape in problem.shapes(sizes)[:2]]
+            inputs = [_numbered(shape, dtype) for shape in problem.shapes(sizes)[:2]]
             inputs[which] = np.eye(*inputs[which].shape, dtype=dtype)
             return inputs
 
@@ -124,10 +125,10 @@ def _precise(which: int) -> Draw:
 
 
 def _cancelling(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Neighbouring products are almost opposite: what is left is far smaller than what was added."""
+    """Neighbouring products are almost opposite: what is left has half the digits of what was added."""
     a, b = seeded(problem, sizes, dtype, generator)
     pairs = a.shape[1] // 2 * 2
-    a[:, 1:pairs:2] = -np.nextafter(a[:, 0:pairs:2], np.inf, dtype=dtype)
+    a[:, 1:pairs:2] = -a[:, 0:pairs:2] * dtype.type(1 + float(np.finfo(dtype).eps) ** 0.5)
     b[1:pairs:2] = b[0:pairs:2]
     a[:, pairs:] = 0
     return [a, b]

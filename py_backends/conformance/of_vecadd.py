@@ -159,5 +159,6 @@ KINDS = (
         _beyond_the_caches,
         "vecadd",
         lecture=False,
+        emulated=False,
     ),
 )

@@ -5,15 +5,18 @@ The project's own tests load it too, for its markers, skips and workers.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from py_backends import _discovery
-from py_backends._contract import Target, WrongRequest
+from py_backends._contract import BackendUnavailable, BrokenKernel, Target, WrongRequest
 from py_backends.conformance import calling
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.calls import CallKind
@@ -62,6 +65,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="after which a case that has not ended is taken for hung (default: 60)",
     )
     group.addoption(
+        "--conformance-json",
+        type=Path,
+        metavar="FILE",
+        help="write what held and what did not, an object for each kind",
+    )
+    group.addoption(
         "--require-backend",
         action="append",
         default=[],
@@ -75,7 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in _discovery.backend_names():
         config.addinivalue_line("markers", f"{name}: needs the backend {name}")
     for name in config.getoption("--require-backend"):
-        _known_or_usage_error("--require-backend: ", lambda name=name: _require_known(name))
+        _known_or_usage_error("--require-backend: ", partial(_discovery.known_backend, name))
     chosen = {f"{name}s": _names(config, name) for name in _LISTS}
     selection = Selection(
         **chosen,
@@ -88,19 +97,15 @@ def pytest_configure(config: pytest.Config) -> None:
     _COUNTED.clear()
 
 
-def _require_known(name: str) -> None:
-    _discovery.known(name, _discovery.backend_names(), "backend")
-
-
 def _names(config: pytest.Config, option: str) -> tuple[str, ...]:
     given = ",".join(config.getoption(f"--{option}"))
     return tuple(name for each in given.split(",") if (name := each.strip()))
 
 
-def _known_or_usage_error(prefix: str, check: Callable[[], None]) -> None:
+def _known_or_usage_error(prefix: str, check: Callable[[], object]) -> None:
     try:
         check()
-    except WrongRequest as wrong:
+    except (WrongRequest, BackendUnavailable, BrokenKernel) as wrong:
         raise pytest.UsageError(f"{prefix}{wrong}") from None
 
 
@@ -177,9 +182,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _COUNTED.append(report)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what held, for each kernel and dtype, and what did not."""
     tallies = [one for report in _COUNTED for one in from_properties(report.user_properties)]
+    if file := config.getoption("--conformance-json"):
+        file.write_text(json.dumps([asdict(one) for one in tallies], indent=1) + "\n", encoding="utf-8")
     if tallies:
         terminalreporter.section("conformance")
         for line in summary(tallies):
@@ -206,7 +213,7 @@ def runner(selection: Selection) -> Iterator[Callable[[str, Target], Runner]]:
 
     def get(backend: str, target: Target) -> Runner:
         if (backend, target.name) not in runners:
-            how = {"patience": selection.patience, "stopped_between": False, "module": calling.MODULE}
+            how: dict[str, Any] = {"patience": selection.patience, "stopped_between": False, "module": calling.MODULE}
             runners[backend, target.name] = Runner(backend, target, machine.cpus(), **how)
         return runners[backend, target.name]
 

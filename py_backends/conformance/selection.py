@@ -10,6 +10,7 @@ from py_backends import _discovery
 from py_backends._contract import KernelText, Target, WrongRequest
 from py_backends.conformance import any_kernel, calls, of_matmul, of_vecadd
 from py_backends.conformance.at_hand import at_hand, targets_of
+from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import Extent, Kind
 from py_backends.harness.doctor import BackendTarget
 
@@ -47,14 +48,18 @@ class Selection:
     patience: float = 60.0
 
     def check(self) -> None:
-        """Raise WrongRequest, with one clear line, for a name that is nothing's, and where nothing is chosen."""
-        known = {
-            "backend": (self.backends, _discovery.backend_names()),
-            "kernel": (self.kernels, _discovery.kernel_names()),
-            "variant": (self.variants, _discovery.variant_names()),
-            "kind": (self.kinds, kind_names()),
-        }
-        for what, (names, there) in known.items():
+        """Raise WrongRequest, with one clear line, for a name that is nothing's, and where nothing is chosen.
+
+        BackendUnavailable and BrokenKernel for what a plug-in promises and does not bring.
+        """
+        for name in self.backends:
+            _discovery.known_backend(name)
+        for name in self.kernels:
+            _discovery.problem(name)
+        for what, names, there in (
+            ("variant", self.variants, _discovery.variant_names()),
+            ("kind", self.kinds, kind_names()),
+        ):
             for name in names:
                 _discovery.known(name, there, what)
         if self.targets:
@@ -113,8 +118,5 @@ def all_kinds_of(kernel: str) -> list[Kind]:
 def kind_names() -> list[str]:
     """Of results and of calls."""
     results = (*any_kernel.ALWAYS, *any_kernel.WITHOUT_OWN, *_OF_KERNELS)
-    return [*dict.fromkeys([kind.name for kind in (*results, *calls.KINDS)]), DRAWN]
-
-
-DRAWN = "drawn"
-"""The kind of what hypothesis draws."""
+    names = [*(kind.name for kind in results), *(kind.name for kind in calls.KINDS), DRAWN]
+    return list(dict.fromkeys(names))

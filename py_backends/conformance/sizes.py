@@ -26,6 +26,7 @@ SHAPES: dict[str, list[Sizes]] = {
         (3, 4, 5), (4, 8, 5), (3, 9, 2), (9, 3, 4), (2, 15, 3),
         (3, 16, 2), (2, 17, 3), (4, 31, 3), (2, 32, 5), (3, 33, 2),
         (15, 16, 17), (16, 16, 16), (17, 15, 16), (33, 17, 9), (1, 65, 4), (65, 1, 4), (1, 1, 129),
+        (65, 63, 9), (1, 66, 17),
     ],
 }  # fmt: skip
 """The fewest that show the most: where a kernel is run in several forms, or slowly."""
@@ -42,10 +43,13 @@ LARGER_SHAPES: dict[str, list[Sizes]] = {
         (200, 170, 150),
         (90, 70, 1700),
         (20, 4200, 40),
+        (11, 37, 2300),
+        (2, 1, 50_000),
     ],
 }
-"""Not where work items are interpreted. The last three are shared among threads, summed in several passes over k, and
-computed in several passes over columns by kernels that block."""
+"""Not where work items are interpreted. From the seventh on they are shared among threads, summed in several passes over
+k, computed in several passes over columns by kernels that block, summed in several passes by tiles of unequal height, and
+too long for what is meant to hold a few columns."""
 
 SHARED: dict[str, Sizes] = {"vecadd": (100_003,), "matmul": (200, 170, 150)}
 """So much to do that threads share it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -11,6 +12,8 @@ import cattrs
 
 from py_backends.conformance.running import Outcome
 
+DRAWN = "drawn"
+"""The kind of what hypothesis draws."""
 PROPERTY = "conformance"
 """Under which a test's report carries its tally."""
 _MOST_SHOWN = 12
@@ -44,7 +47,8 @@ class Tally:
             "--kind": self.kind,
         }
         chosen = " ".join(f"{option} {value}" for option, value in options.items())
-        return f'pytest --pyargs py_backends.conformance {chosen} -k {self.dtype} --case "{self.failures[0][0]}"'
+        alone = "" if self.kind == DRAWN else f" -k {self.dtype} --case {shlex.quote(self.failures[0][0])}"
+        return f"pytest --pyargs py_backends.conformance {chosen}{alone}"
 
 
 def tally(outcome: Outcome, **of: str) -> Tally:
@@ -69,11 +73,10 @@ def from_properties(properties: Iterable[tuple[str, Any]]) -> list[Tally]:
 
 def summary(tallies: list[Tally]) -> list[str]:
     """What held and what did not, a line for each kernel, variant and dtype; then what failed, and how to see it."""
-    place = lambda one: (one.backend, one.target)  # noqa: E731  # a key, used twice
-    ordered = sorted(tallies, key=lambda one: (*place(one), one.kernel, one.variant, one.dtype))
-    targets = {place(one) for one in ordered}
+    ordered = sorted(tallies, key=lambda one: (*_place(one), one.kernel, one.variant, one.dtype))
+    targets = {_place(one) for one in ordered}
     lines = []
-    for (backend, target), of_target in groupby(ordered, key=place):
+    for (backend, target), of_target in groupby(ordered, key=_place):
         together = list(of_target)
         lines.append(f"{backend} {target}")
         if len(targets) > _MOST_TARGETS and not any(one.failures for one in together):
@@ -83,6 +86,10 @@ def summary(tallies: list[Tally]) -> list[str]:
         for text, of_text in groupby(together, key=lambda one: (one.kernel, one.variant, one.dtype)):
             lines.append(f"  {text[0]:<10} {text[1]:<10} {text[2]:<8} {_line(list(of_text))}")
     return [*lines, *_remarks(ordered)]
+
+
+def _place(one: Tally) -> tuple[str, str]:
+    return one.backend, one.target
 
 
 def _line(tallies: list[Tally]) -> str:

@@ -19,7 +19,8 @@ from py_backends.conformance.calls import Call, Layout
 from py_backends.conformance.calls import Subject as Whose
 from py_backends.conformance.plugin import SELECTION, finish, marked_subject, skip_where_unavailable
 from py_backends.conformance.running import Outcome, Stages
-from py_backends.conformance.selection import DRAWN, DTYPES, Selection, Subject
+from py_backends.conformance.selection import DTYPES, Selection, Subject
+from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import Inputs, Trial, named, prepare
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed

@@ -38,7 +38,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _cases(selection: Selection, kind: Kind, dtype: str, subject: Subject) -> list[Trial]:
     """The cases of a kind that belong to this run."""
-    if subject.text.variant == "lecture" and not kind.lecture:
+    if (subject.text.variant == "lecture" and not kind.lecture) or (subject.target.emulated and not kind.emulated):
         return []
     trials = chosen(kind, subject.text.kernel, dtype, selection.extent(subject.target))
     return [trial for trial in trials if selection.case is None or selection.case in trial.name]

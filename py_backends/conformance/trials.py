@@ -25,7 +25,7 @@ Extent = Literal["thorough", "quick", "interpreted", "quick interpreted"]
 
 INTERPRETED: frozenset[Extent] = frozenset({"interpreted", "quick interpreted"})
 QUICK: frozenset[Extent] = frozenset({"quick", "quick interpreted"})
-_BEARABLE = 6_000
+_BEARABLE = 80_000
 """Operations of a trial that are not too many where each work item is interpreted."""
 _ALL = ("float32", "float64")
 
@@ -69,7 +69,7 @@ class Kind:
     trials: of a problem.
     kernel: whose it is; None for any kernel's.
     again: whether each trial runs twice, and must leave the same bits where its device says that it is deterministic.
-    lecture: whether texts of the variant `lecture` are tried too.
+    lecture, emulated: whether texts of the variant `lecture`, and devices that are emulated, are tried too.
     interpreted: how many trials there are where work items are interpreted, in a quick run and in a thorough one.
     """
 
@@ -79,6 +79,7 @@ class Kind:
     kernel: str | None = None
     again: bool = False
     lecture: bool = True
+    emulated: bool = True
     interpreted: tuple[int, int] = (1, 4)
 
 

@@ -38,7 +38,7 @@ def judge(output: Array, reference: Reference, rule: str) -> Verdict:
     if right.all():
         return Verdict(Check(True, rule, error_over_bound), None)
     exact = reference.bound is None
-    reason = _describe(output, reference.value, right)
+    reason = _describe(output, reference, right)
     return Verdict.wrong(rule, reason, None if exact or not np.isfinite(error_over_bound) else error_over_bound)
 
 
@@ -67,11 +67,12 @@ def _within_bound(output: Array, value: Array, bound: Array, overflow: Array | N
     return right, float(counted.max()) if counted.size else 0.0
 
 
-def _describe(output: Array, value: Array, right: Array) -> str:
+def _describe(output: Array, reference: Reference, right: Array) -> str:
     wrong = np.flatnonzero(~right)
     first = np.unravel_index(wrong[0], right.shape)
     place = ", ".join(str(int(index)) for index in first)
+    within = "" if reference.bound is None else f", within {reference.bound[first]:.2g}"
     return (
         f"{wrong.size} of {right.size} elements are wrong, the first at [{place}]: "
-        f"{output[first]:.9g} where {value[first]:.9g} is right"
+        f"{output[first]:.9g} where {reference.value[first]:.9g} is right{within}"
     )

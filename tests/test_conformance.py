@@ -1,0 +1,312 @@
+"""The conformance suite: a backend that is wrong in one respect fails there, and in what that cannot affect it passes.
+
+The wrong backends are plug-ins (`faults`), tried by the suite as anybody's are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import faults
+import numpy as np
+import plugin_packages
+import pytest
+from commands import CLONE, Finished, run_python
+
+from py_backends import _discovery
+from py_backends.conformance import calls
+from py_backends.conformance.selection import all_kinds_of, kind_names
+from py_backends.conformance.trials import chosen, prepared
+from py_backends.harness.stage import Stage
+
+V, M = faults.VECADD, faults.MATMUL
+FAILS: dict[str, dict[str, set[str]]] = {
+    "flushes_subnormals": {V: {"subnormals"}, M: {"subnormals"}},
+    "rounds_to_tf32": {V: {"precision"}, M: {"precision"}},
+    "drops_signs_of_zeros": {V: {"signed-zeros", "special-values"}},
+    "rounds_towards_zero": {V: {"rounding"}},
+    "saturates": {V: {"overflow"}},
+    "overflows_everywhere": {M: {"overflow"}},
+    "swaps_sizes": {M: {"shapes", "layouts"}},
+    "transposes_square_b": {M: {"asymmetric"}},
+    "skips_its_tail": {V: {"shapes", "layouts"}, M: {"shapes", "layouts"}},
+    "leaves_empty_sums": {M: {"nothing"}},
+    "refuses_nothing": {V: {"nothing", "nothing-called"}, M: {"nothing", "nothing-called"}},
+    "exchanges_two_elements": {V: {"indices"}, M: {"indices", "permutations"}},
+    "is_off_by_one_unit": {M: {"whole-numbers", "indices"}},
+    "loses_small_sums": {V: {"cancellation"}, M: {"cancellation"}},
+    "loses_small_elements": {V: {"scales"}, M: {"scales"}},
+    "spreads_nan_at_the_edge": {V: {"not-finite-at-the-edge"}, M: {"not-finite-at-the-edge"}},
+    "skips_zeros": {M: {"zero-times-not-finite"}},
+    "writes_one_before": {V: {"shapes", "nothing", "out"}, M: {"shapes", "nothing", "out"}},
+    "writes_one_past": {V: {"shapes", "nothing", "out"}, M: {"shapes", "nothing", "out"}},
+    "changes_an_input": {V: {"layouts", "calls-repeated"}, M: {"layouts", "calls-repeated"}},
+    "crashes_at_one_size": {V: {"shapes"}, M: {"shapes"}},
+    "is_stale_at_the_hundredth_call": {V: {"repeats", "calls-repeated"}, M: {"repeats", "calls-repeated"}},
+    "has_other_bits_each_time": {V: {"same-bits"}, M: {"same-bits"}},
+    "shares_scratch_memory": {V: {"threads-at-once"}, M: {"threads-at-once"}},
+    "is_wrong_with_other_numbers_of_threads": {V: {"numbers-of-threads"}, M: {"numbers-of-threads"}},
+    "needs_alignment": {V: {"alignment"}, M: {"alignment"}},
+    "clears_its_output_first": {V: {"in-place"}},
+    "forgets_earlier_passes": {V: {"beyond-the-caches"}, M: {"several-passes"}},
+    "ignores_overlaps": {V: {"overlapping"}, M: {"overlapping", "in-place"}},
+    "ignores_strides": {M: {"layouts"}},
+    "takes_any_output": {V: {"unfit-out"}, M: {"unfit-out"}},
+}
+"""The kinds that must fail for a kernel."""
+
+ONLY_THERE = {"nothing_wrong", "shares_scratch_memory", "is_wrong_with_other_numbers_of_threads", "takes_any_output"}
+ONLY_THERE |= {"clears_its_output_first", "forgets_earlier_passes", "crashes_at_one_size", "spreads_nan_at_the_edge"}
+"""Faults by which nothing else can fail."""
+ALSO: dict[str, set[str]] = {"spreads_nan_at_the_edge": {"special-values", "zero-times-not-finite"}}
+"""What else such a fault may fail."""
+
+
+def variant_of(fault: str) -> str:
+    return "tuned" if fault == "forgets_earlier_passes" else "lecture"
+
+
+def kernels_of(fault: str) -> Iterable[str]:
+    return FAILS.get(fault, {V: set(), M: set()})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of plug-ins, a backend for each fault."""
+    made = tmp_path_factory.mktemp("plugins")
+    names = ["nothing_wrong", *FAILS]
+    files = {"conformance_faults.py": (CLONE / "tests" / "faults.py").read_text(encoding="utf-8")}
+    for name in names:
+        files[f"fault_{name}/__init__.py"] = f"import conformance_faults as c\n\nBackend = c.backend({name!r})\n"
+        for kernel in kernels_of(name):
+            files[f"fault_{name}/kernels/{kernel}/{variant_of(name)}/{name}.py"] = "# see conformance_faults\n"
+    entries = {name: f"fault_{name}" for name in names}
+    plugin_packages.install(made, plugin_packages.BACKENDS, entries, files, "faults")
+    plugin_packages.install(made, "pytest11", {"py_backends": "py_backends.conformance.entry"}, {}, "as-if-installed")
+    return made
+
+
+def run_suite(folder: Path, *options: str) -> Finished:
+    """Run the suite as from an installed wheel: in another folder, without the clone's settings of pytest."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(CLONE), os.environ.get("PYTHONPATH", "")]))
+        patch.setenv("OPENBLAS_NUM_THREADS", "1")  # many backends that compute with NumPy are open at once
+        command = ("-m", "pytest", "--pyargs", "py_backends.conformance", "-p", "no:cacheprovider", "--quick", *options)
+        return run_python(*command, cwd=folder)
+
+
+Tallies = dict[tuple[str, str], dict[str, Any]]
+"""By backend and kernel, the tally of each kind."""
+
+
+@pytest.fixture(scope="module")
+def tallies(folder: Path) -> Tallies:
+    """What the suite says of all the faults, in one dtype: one run, whose cases they share."""
+    file = folder / "tallies.json"
+    names = ",".join(["nothing_wrong", *FAILS])
+    run = run_suite(folder, "-q", "--backend", names, "-k", "float32 and not drawn", "--conformance-json", str(file))
+    assert run.returncode == 1, run.stdout + run.stderr
+    found: Tallies = {}
+    for one in json.loads(file.read_text(encoding="utf-8")):
+        found.setdefault((one["backend"], one["kernel"]), {})[one["kind"]] = one
+    return found
+
+
+def failed(tallies: Tallies, fault: str, kernel: str) -> set[str]:
+    return {kind for kind, one in tallies[fault, kernel].items() if one["failures"]}
+
+
+@pytest.mark.parametrize(("fault", "kernel"), [(fault, kernel) for fault in FAILS for kernel in FAILS[fault]])
+def test_a_fault_fails_its_kinds(tallies: Tallies, fault: str, kernel: str) -> None:
+    assert FAILS[fault][kernel] <= failed(tallies, fault, kernel), tallies[fault, kernel]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kernel"), [(fault, kernel) for fault in sorted(ONLY_THERE) for kernel in kernels_of(fault)]
+)
+def test_what_a_fault_cannot_affect_holds(tallies: Tallies, fault: str, kernel: str) -> None:
+    expected = kernels_of(fault)[kernel] | ALSO.get(fault, set())
+    assert failed(tallies, fault, kernel) <= expected
+    assert set(tallies[fault, kernel]) > expected
+
+
+def test_a_sound_backend_passes(tallies: Tallies) -> None:
+    for kernel in (V, M):
+        told = tallies["nothing_wrong", kernel]
+        missing = set(tallies["forgets_earlier_passes", kernel]) - set(told)
+        assert missing == {"beyond-the-caches" if kernel == V else "several-passes"}, "which are for the variant tuned"
+        assert all(one["cases"] > 0 and not one["failures"] for one in told.values())
+
+
+REASONS = {
+    ("writes_one_before", V, "shapes"): "it wrote before the beginning of its output",
+    ("writes_one_past", M, "nothing"): "it wrote past the end of its output",
+    ("writes_one_before", M, "out"): "it wrote beside the elements of out",
+    ("changes_an_input", V, "layouts"): "it changed an input",
+    ("crashes_at_one_size", M, "shapes"): "crashed: the worker was ended by SIGABRT",
+    ("has_other_bits_each_time", M, "same-bits"): "it says that it is deterministic",
+    ("rounds_to_tf32", M, "precision"): "which is exact in any order",
+    ("takes_any_output", M, "unfit-out"): "it took the call, which must end as ValueError",
+    ("is_stale_at_the_hundredth_call", M, "repeats"): "nan where",
+    ("loses_small_elements", M, "scales"): "is right, within",
+}
+
+
+@pytest.mark.parametrize(("fault", "kernel", "kind"), REASONS)
+def test_the_reason_is_told(tallies: Tallies, fault: str, kernel: str, kind: str) -> None:
+    assert REASONS[fault, kernel, kind] in tallies[fault, kernel][kind]["failures"][0][1]
+
+
+class TestWhatIsTold:
+    def test_of_what_holds_and_what_does_not(self, folder: Path) -> None:
+        chosen = ("--backend", "crashes_at_one_size", "--kernel", V, "-k", "float32", "--kind", "shapes,indices,out")
+        run = run_suite(folder, *chosen)
+        assert run.returncode == 1
+        words = "  vecadd     lecture    float32  FAILS in shapes (1 of "
+        assert words in run.stdout, run.stdout
+        alone = next(line for line in run.stdout.splitlines() if line.startswith("  pytest --pyargs"))
+        assert alone.endswith("--kernel vecadd --variant lecture --kind shapes -k float32 --case 129")
+        again = run_suite(folder, *shlex.split(alone)[3:])
+        assert (again.returncode, "shapes (1 of 1)" in again.stdout) == (1, True), again.stdout
+
+    def test_drawn_cases_are_made_small(self, folder: Path) -> None:
+        run = run_suite(folder, "--backend", "skips_its_tail", "--kernel", V, "--kind", "drawn")
+        assert run.returncode == 1
+        assert "1 of 1 elements are wrong" in run.stdout, run.stdout
+        assert "sizes=(1,)" in run.stdout
+
+
+class TestWrongUsage:
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--backend", "nunpy"], "unknown backend 'nunpy': did you mean 'numpy'?"),
+            (["--backend", "numpy", "--target", "gpu"], "unknown target 'gpu': there is only 'cpu'"),
+            (["--kernel", "matmull"], "unknown kernel 'matmull': did you mean 'matmul'?"),
+            (["--variant", "tunde"], "unknown variant 'tunde': did you mean 'tuned'?"),
+            (["--kind", "shape"], "unknown kind 'shape': did you mean 'shapes'?"),
+            (["--backend", "numpy", "--variant", "tuned"], "numpy: there is no text of any chosen kernel and variant"),
+        ],
+    )
+    def test_is_one_line(self, folder: Path, options: list[str], words: str) -> None:
+        run = run_suite(folder, *options)
+        assert run.returncode == pytest.ExitCode.USAGE_ERROR
+        assert f"ERROR: {words}" in run.stderr.splitlines(), run.stderr
+
+    def test_what_is_not_there_fails(self, folder: Path, tmp_path: Path) -> None:
+        missing = """
+            from py_backends import contract
+
+            class Backend(contract.Backend):
+                def targets(self):
+                    return [contract.Target.missing("moon", "it is too far away", "wait")]
+
+                def open(self, target, threads):
+                    raise AssertionError
+        """
+        files = {"far_away/__init__.py": missing, "far_away/kernels/vecadd/lecture/faraway.py": "# nothing"}
+        plugin_packages.install(tmp_path, plugin_packages.BACKENDS, {"faraway": "far_away"}, files, "far")
+        plugin_packages.install(tmp_path, "pytest11", {"py_backends": "py_backends.conformance.entry"}, {}, "as-if")
+        run = run_suite(tmp_path, "--backend", "faraway")
+        assert run.returncode == 1
+        assert "faraway is required but not there: it is too far away (to change that: wait)" in run.stdout
+        assert "1 error in" in run.stdout
+
+
+def test_nobody_elses_run_is_changed(folder: Path, tmp_path: Path) -> None:
+    """The entry point is there for all who have py-backends installed."""
+    (tmp_path / "test_own.py").write_text(
+        "import sys\n\n\ndef test_it(pytestconfig):\n"
+        "    assert 'py_backends.conformance.plugin' not in sys.modules\n"
+        "    assert 'numpy' not in sys.modules\n"
+        "    assert not any(line.startswith('opencl') for line in pytestconfig.getini('markers'))\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(CLONE), os.environ.get("PYTHONPATH", "")]))
+        run = run_python("-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "1 passed" in run.stdout
+
+
+@pytest.mark.parametrize("kernel", _discovery.kernel_names())
+def test_there_are_enough_distinct_cases(kernel: str) -> None:
+    """For a backend with one variant, in two dtypes: 1,000 of each of two kernels and more."""
+    names = [
+        (kind.name, trial.name)
+        for kind in all_kinds_of(kernel)
+        for trial in chosen(kind, kernel, "float32", "thorough")
+    ]
+    assert len(set(names)) == len(names), "a case is run alone by its name"
+    assert len(names) > {V: 800, M: 1200}.get(kernel, 0)
+
+
+def test_every_kind_has_its_line_in_the_documentation() -> None:
+    page = (CLONE / "docs" / "conformance.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE))
+    assert documented == set(kind_names())
+
+
+@pytest.mark.parametrize("kernel", [V, M])
+def test_every_kind_has_a_backend_that_fails_it(kernel: str) -> None:
+    failing = {kind for kernels in FAILS.values() for kind in kernels.get(kernel, ())}
+    assert failing == {kind.name for kind in (*all_kinds_of(kernel), *calls.KINDS)}
+
+
+def test_names_of_calls_are_distinct() -> None:
+    for kernel, kind in itertools.product(_discovery.kernel_names(), calls.KINDS):
+        names = [call.name for call in kind.calls(_discovery.problem(kernel))]
+        assert names
+        assert len(set(names)) == len(names), kind.name
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_result_that_numpy_has_is_exact_where_it_must_be(dtype: str) -> None:
+    """Of a case that must come out exact, the reference is."""
+    for kind in all_kinds_of(M):
+        for case in prepared(kind, M, dtype, "quick"):
+            if case.trial.exact:
+                a, b = (x.astype(object) for x in case.inputs)
+                if a.size * b.shape[1] < 40_000:
+                    assert (case.reference.value == (a @ b).astype(np.float64)).all(), case.trial.name
+                assert np.abs(case.reference.value).max(initial=0) < 1 / np.finfo(dtype).eps
+
+
+class TestStage:
+    @pytest.fixture
+    def stage(self) -> Iterator[Stage]:
+        made = Stage(3, 2**16)
+        made.set((5,), [np.arange(5, dtype=np.float32), np.ones(5, np.float32)], (5,), (1, 0, 3))
+        yield made
+        made.close()
+
+    def whole(self, stage: Stage, array: int) -> Any:
+        return stage._memory[array].whole.view(np.float32)
+
+    def test_arrays_lie_between_zones(self, stage: Stage) -> None:
+        for array, start in enumerate((1, 0, 3)):
+            first, _ = stage.spans[array]
+            whole = self.whole(stage, array)
+            assert (whole.ctypes.data + first) % 4096 == 4 * start
+            at = first // 4
+            around = np.concatenate([whole[:at], whole[at + 5 : at + 1000]])
+            assert (around == -1e30).all() if array == 2 else np.isnan(around).all()
+        assert np.isnan(stage.output).all()
+
+    @pytest.mark.parametrize(("at", "words"), [(-1, "before the beginning"), (5, "past the end"), (-900, "before")])
+    def test_what_is_written_around_the_output_is_seen(self, stage: Stage, at: int, words: str) -> None:
+        assert stage.trespass() is None
+        self.whole(stage, 2)[stage.spans[2][0] // 4 + at] = np.nan
+        assert words in str(stage.trespass())
+        stage.poison()
+        assert stage.trespass() is None
+
+    def test_what_does_not_fit_is_refused(self, stage: Stage) -> None:
+        with pytest.raises(MemoryError, match="exceed 65536 bytes"):
+            stage.set((2**14,), [np.ones(2**14, np.float32)] * 2, (2**14,), (0, 0, 0))
