@@ -79,7 +79,8 @@ def test_places_in_cuda() -> None:
 def test_places_in_sycl() -> None:
     file = "kernels/matmul/tuned/sycl.cpp"
     assert found("sycl", file, "sycl::group_barrier(item.get_group());") == {
-        ("barrier", "sycl::group_barrier(item.get_group()); -> nothing")
+        ("barrier", "sycl::group_barrier(item.get_group()); -> nothing"),
+        ("barrier", "sycl::group_barrier(item.get_group()); -> nothing #2"),
     }
     line = "const Size depth = sycl::min(k - p, most_depth);"
     assert found("sycl", file, line) >= {
@@ -167,6 +168,13 @@ def test_the_list_of_equivalent_mutants_is_up_to_date() -> None:
     equivalent.check([mutant for text in EVERY_TEXT for mutant in mutants_of(text)], entries)
 
 
+def test_what_needs_more_than_there_is_is_not_run() -> None:
+    entry = Equivalent(FILE, (LINE,), needs="a GPU", changes=("+ -> -",))
+    some = mutants("cpp", FILE)
+    assert list(equivalent.needs(some, [entry]).values()) == ["needs a GPU"]
+    assert not equivalent.reasons(some, [entry])
+
+
 def test_an_entry_with_a_word_too_many_is_told(tmp_path: Path) -> None:
     (tmp_path / "equivalent.toml").write_text(
         '[[equivalent]]\nfile = "a"\nlines = ["b"]\nreason = "c"\nbackend = "cpp"\n'
@@ -194,6 +202,11 @@ class TestWhole:
     def wrong(self) -> Mutant:
         return next(each for each in mutants("python", PLAIN) if each.description == "+ -> -")
 
+    @pytest.fixture(autouse=True)
+    def known(self, tmp_path: Path) -> None:
+        """How long the suite takes is known, so that it is not run on the unchanged text first."""
+        Results(times={"python/cpu/vecadd/lecture": 30.0}).write(tmp_path / "results.json")
+
     def run(self, mutant: Mutant, tmp_path: Path, *options: str) -> int:
         return tool.main(
             ["--only", mutant.identifier, "--jobs", "1", "--json", str(tmp_path / "results.json"), *options]
@@ -208,7 +221,7 @@ class TestWhole:
         assert verdict.outcome == CAUGHT
         assert "| python | 1 | 0 | 0 | 0 | 1 | 0 | 1 | 0 | 100.0% |" in page.read_text()
         assert (texts.CLONE / PLAIN).read_bytes() == wrong.text.content, "the clone is left alone"
-        monkeypatch.setattr(tool, "Session", None)  # a second run has nothing to judge
+        monkeypatch.setattr(tool.Session, "_run", None)  # a second run has nothing to judge
         capsys.readouterr()
         assert self.run(wrong, tmp_path) == 0
         assert "100.0%" in capsys.readouterr().out
