@@ -1,6 +1,7 @@
 # make compare     the comparison, with all that it needs: .venv, packages, the extension
 # make test        all the tests, in the same environment
 # make benchmarks  what the tuned kernels are held to, against NumPy, MKL, cuBLAS and the machine's ceilings
+# make docs        the API reference, from the docstrings: build/docs/index.html
 # make lint        what .ci/run asks of every change; `make format` does what it can by itself
 #
 # ARGS goes to the command: make compare ARGS="--kernel matmul", make test ARGS="-m openmp".
@@ -18,7 +19,7 @@ export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 export CMAKE_GENERATOR ?= Ninja
 CPP_SOURCES = $(shell find cpp_ext kernels py_backends -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
 
-.PHONY: build compare test benchmarks lint format clean
+.PHONY: build compare test benchmarks docs lint format clean
 
 # The environment once, and again when pyproject.toml asks for other packages; the extension whenever a source
 # or a kernel is newer, which CMake finds out in a fraction of a second.
@@ -33,6 +34,9 @@ test: build
 
 benchmarks: build
 	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: build
+	$(BIN)/python -W error docs/api.py build/docs
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
@@ -64,6 +68,6 @@ $(INSTALLED): pyproject.toml
 	@echo 'Installing into $(VENV): a few minutes the first time'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cpu,peers,test,dev]' \
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cpu,peers,test,docs,dev]' \
 	    --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF
 	@touch $@

@@ -88,6 +88,11 @@ def broken_kernels() -> dict[str, BrokenKernel]:
     return {name: why for name, why in broken.items() if name not in _own_kernels()}
 
 
+def plugin_packages() -> dict[str, str]:
+    """The packages that bring plug-ins, or would, with their versions."""
+    return {plugin.package: plugin.version for plugin in (*_backend_plugins(), *_kernel_plugins())}
+
+
 @cache
 def problem(kernel: str) -> Problem:
     """The problem of that kernel; WrongRequest, with the nearest name, where there is none.

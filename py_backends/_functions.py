@@ -252,6 +252,7 @@ def _compute(
         out = memory = place = np.empty(shape, dtype)
     _run(device, launch, [_flat(array) for array in inputs], _flat(memory), sizes)
     if memory is not place:
+        assert isinstance(place, np.ndarray), "on a device nothing is computed elsewhere first"
         place[...] = memory
     return out
 
@@ -269,13 +270,11 @@ def _new(device: Device, asked: _Asked, shape: tuple[int, ...], dtype: np.dtype[
 def _one_dtype(problem: Problem, asked: _Asked, arrays: Sequence[Array]) -> np.dtype[Any]:
     """The dtype of all inputs; TypeError where it is not one that the backend takes."""
     dtypes, dtype = _declared(asked[1]), arrays[0].dtype
-    mixed = False
     for array in arrays:
-        if array.dtype not in dtypes or isinstance(array, np.ma.MaskedArray):
+        if array.dtype != dtype or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):
             break
-        mixed = mixed or array.dtype != dtype
     else:
-        if not mixed:
+        if dtype in dtypes:
             return dtype
     for name, array in zip(problem.inputs, arrays, strict=True):
         _check_array(name, array, asked)
@@ -346,17 +345,15 @@ def _check_output(
 
 def _overlap(one: _Placed, other: _Placed) -> bool:
     if isinstance(one, Adopted) or isinstance(other, Adopted):
-        return _may_overlap(one, other)
+        return _ranges_meet(one, other)
     try:
         return np.shares_memory(one, other, max_work=_EFFORT_OF_OVERLAP_TEST)  # type: ignore[arg-type]  # NumPy's stub knows 0 and -1 only
     except np.exceptions.TooHardError:
         return True
 
 
-def _may_overlap(one: _Placed, other: _Placed) -> bool:
+def _ranges_meet(one: _Placed, other: _Placed) -> bool:
     """Whether the ranges of memory from the first to the last byte of each have a byte in common."""
-    if not isinstance(one, Adopted) and not isinstance(other, Adopted):
-        return np.may_share_memory(one, other)
     (begin, end), (other_begin, other_end) = _bounds(one), _bounds(other)
     return begin < other_end and other_begin < end
 
@@ -376,13 +373,14 @@ def _usable_in_place(out: _Placed, inputs: Sequence[_Placed]) -> bool:
 
 def _apart_or_same(out: _Placed, array: _Placed) -> bool:
     """Whether an output that lies in order shares no byte with an input, or has each element in the input's place."""
-    if not _may_overlap(out, array):
+    if isinstance(out, np.ndarray) and isinstance(array, np.ndarray):
+        return not np.may_share_memory(out, array) or (
+            out.ctypes.data == array.ctypes.data and out.shape == array.shape and out.strides == array.strides
+        )
+    if not _ranges_meet(out, array):
         return True
-    if out.shape != array.shape:
-        return False
-    if not isinstance(out, Adopted) and not isinstance(array, Adopted):
-        return out.ctypes.data == array.ctypes.data and out.strides == array.strides
-    return _bounds(out) == _bounds(array) and (isinstance(array, Adopted) or _in_order(array))
+    in_order = isinstance(array, Adopted) or _in_order(array)
+    return in_order and out.shape == array.shape and _bounds(out) == _bounds(array)
 
 
 def _flat(array: _Placed) -> _Placed:

@@ -46,7 +46,10 @@ _TAKEN: Mapping[str, Collection[str]] = {
     KERNELS: {"all", "backends", "compare", "BackendUnavailable", "commands", "conformance", "contract", "harness",
               "kernels", "report"},
 }  # fmt: skip
+DTYPES = frozenset({"float16", "float32", "float64"})
+"""What a backend may declare."""
 _MOST_WORK = 2**120
+_NAMELESS = "a nameless package", "0"
 _MOST_INPUTS = 15
 """With the output as many arrays as a worker can be handed at once."""
 
@@ -97,11 +100,18 @@ def plugins(group: str, own: Collection[str]) -> list[Plugin]:
 
 
 def _plugin(entry: importlib.metadata.EntryPoint) -> Plugin:
-    package, version = (entry.dist.name, entry.dist.version) if entry.dist else ("an unknown package", "")
-    plugin = Plugin(entry.name, entry.value, package, version)
+    plugin = Plugin(entry.name, entry.value, *_package(entry.dist))
     if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", entry.value) is None:
         return replace(plugin, refusal=f"{plugin.origin} names {entry.value!r}, which is no package")
     return replace(plugin, folder=_folder(entry.value))
+
+
+def _package(distribution: importlib.metadata.Distribution | None) -> tuple[str, str]:
+    """The name and version of an installed package, of which damaged ones have lost."""
+    if distribution is None:
+        return _NAMELESS
+    names, versions = (distribution.metadata.get_all(what) for what in ("Name", "Version"))
+    return (names or _NAMELESS)[0], (versions or _NAMELESS[1:])[0]
 
 
 def _refusal(name: str, taken: Collection[str], rivals: Sequence[Plugin]) -> str | None:
@@ -130,11 +140,19 @@ def backend(plugin: Plugin) -> Backend:
     """Import and make the backend that a plug-in promises; BackendUnavailable where it cannot be had."""
     _check_taken(plugin)
     try:
-        made = importlib.import_module(plugin.module).Backend()
+        return checked_backend(importlib.import_module(plugin.module).Backend())
     except (Exception, SystemExit) as error:
         raise BackendUnavailable(f"{plugin.origin} brings no backend: {described(error)}", plugin.fix) from error
+
+
+def checked_backend(made: object) -> Backend:
+    """A backend; WrongRequest, which says what is wrong, for anything else."""
     if not isinstance(made, Backend):
-        raise BackendUnavailable(f"the Backend of {plugin.origin} is not derived from the contract's", plugin.fix)
+        raise WrongRequest("its Backend is not derived from the contract's")
+    if not isinstance(made.dtypes, tuple) or not set(made.dtypes) <= DTYPES:
+        raise WrongRequest(
+            f"its dtypes are {_short(made.dtypes)}, not a tuple of names among {', '.join(sorted(DTYPES))}"
+        )
     return made
 
 
@@ -204,6 +222,9 @@ def checked_problem(made: object, name: str) -> Problem:
     for what, among in (("rule", RULES), ("rate", RATES)):
         if getattr(made, what) not in among:
             raise WrongRequest(f"its {what} is {_short(getattr(made, what))}, and not {' or '.join(among)}")
+    edges = made.edges
+    if not isinstance(edges, tuple) or not all(isinstance(each, tuple) for each in edges):
+        raise WrongRequest(f"its edges are {_short(edges)}, not a tuple of tuples of sizes")
     if not isinstance(made.in_place, bool) or not isinstance(made.ladder, Ladder | None):
         raise WrongRequest(f"its in_place is {_short(made.in_place)} and its ladder {_short(made.ladder)}")
     _check_work(made)

@@ -20,14 +20,15 @@ from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, Ke
 
 if TYPE_CHECKING:
     import dpctl
-    from dpctl.memory import MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared
-
-    Usm = MemoryUSMDevice | MemoryUSMHost | MemoryUSMShared
 
 TYPES = {"float32": "float", "float64": "double"}
 _CACHE_LINE = 64
 """Alignment of a device's memory in bytes: no vector of 64 bytes lies in two lines."""
 _OPTIONS = ("-fno-sycl-id-queries-fit-in-int",)  # there may be more than 2^31 work items
+
+
+Usm = Any
+"""A `MemoryUSMDevice`, `MemoryUSMShared` or `MemoryUSMHost` of dpctl's."""
 
 
 @dataclass
@@ -44,26 +45,25 @@ class Memory:
 
 
 class UsmArray:
-    """An array in a SYCL device's own memory (USM), C-contiguous: what a call with `to="device"` returns.
+    """An array in memory of a SYCL device (USM), C-contiguous: what a call with `to="device"` returns.
 
     shape, dtype: as NumPy's.
-    memory: the `dpctl.memory.MemoryUSMDevice` that holds its elements.
+    memory: what holds its elements: a `dpctl.memory.MemoryUSMDevice`, or of a CPU that computes in all of its
+        process's memory a `MemoryUSMShared`, whatever number of threads it is to be used with.
 
     Libraries take it without a copy by its `__sycl_usm_array_interface__`, dpnp for instance; and so do these
     functions. `get()` copies it to the host.
     """
 
-    def __init__(self, memory: MemoryUSMDevice, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(self, memory: Usm, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.memory, self.shape, self.dtype = memory, shape, dtype
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """What dpctl defines: https://intelpython.github.io/dpctl/latest/api_reference/dpctl/sycl_usm_array_interface.html."""
-        return self.memory.__sycl_usm_array_interface__ | {
-            "data": (self.memory.__sycl_usm_array_interface__["data"][0], False),  # that is not read-only
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-        }
+        interface: dict[str, Any] = self.memory.__sycl_usm_array_interface__
+        data = interface["data"][0], False  # that is, not read-only
+        return interface | {"data": data, "shape": self.shape, "typestr": self.dtype.str}
 
     def get(self) -> Array:
         """A copy of it as a NumPy array."""
@@ -105,8 +105,7 @@ class Device(_contract.Device):
             self._device = self._part(device, threads)
         self.on_cpu = device.is_cpu
         self._in_place = device.is_cpu and device.has_aspect_usm_system_allocations
-        # Of a whole device the context in which everybody's arrays are, unless they asked for another one.
-        self._context = dpctl.SyclQueue(self._device).sycl_context
+        self._context = dpctl.SyclContext(self._device)
         self._of_thread = threading.local()
 
     def compiled(
@@ -205,23 +204,32 @@ class Device(_contract.Device):
         """Raise TypeError for memory where this device's kernels cannot compute."""
         if usm.get_usm_type(self._context) == "unknown":
             if not (self._in_place and usm.get_usm_type() in ("host", "shared")):
-                raise TypeError("it lies in USM of another SYCL context; copy it to the default context first")
+                raise TypeError(
+                    "it lies in USM of another SYCL context than the backend's, which is its device's default one, or "
+                    "has to do with `threads`; copy it to the host first"
+                )
         elif usm.sycl_device != self._device:
             raise TypeError(f"it lies on another SYCL device, {usm.sycl_device.name}; copy it first")
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> UsmArray:
-        usm = self._memory_of_its_own(math.prod(shape) * dtype.itemsize).owner
-        return UsmArray(usm, shape, dtype)
+        from dpctl.memory import MemoryUSMDevice, MemoryUSMShared
+
+        kind = MemoryUSMShared if self._in_place else MemoryUSMDevice
+        return UsmArray(self._usm(kind, math.prod(shape) * dtype.itemsize), shape, dtype)
 
     def _memory_of_its_own(self, size: int) -> Memory:
         from dpctl.memory import MemoryUSMDevice
 
+        usm = self._usm(MemoryUSMDevice, size)
+        return Memory(usm.__sycl_usm_array_interface__["data"][0], size, usm)
+
+    def _usm(self, kind: type[Usm], size: int) -> Usm:
+        """New USM; MemoryError where the device does not hold as much in one piece."""
         most = self._device.max_mem_alloc_size
         if size > most:
             name = self._device.name
             raise MemoryError(f"{name} holds at most {most / 2**30:.1f} GiB in one array, not {size / 2**30:.1f}")
-        usm = MemoryUSMDevice(max(size, 1), alignment=_CACHE_LINE, queue=self._queue)  # there is no empty memory
-        return Memory(usm.__sycl_usm_array_interface__["data"][0], size, usm)
+        return kind(max(size, 1), alignment=_CACHE_LINE, queue=self._queue)  # there is no empty memory
 
     @property
     def _queue(self) -> dpctl.SyclQueue:

@@ -31,10 +31,10 @@ def run_command(*arguments: str | Path, cwd: Path = CLONE) -> Finished:
     return run_python("-m", "py_backends", *arguments, cwd=cwd)
 
 
-def run_python(*arguments: str | Path, cwd: Path = CLONE) -> Finished:
+def run_python(*arguments: str | Path, cwd: Path = CLONE, longest: float = LONGEST) -> Finished:
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(
-        command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=LONGEST, check=False
+        command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=longest, check=False
     )
 
 

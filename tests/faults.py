@@ -246,6 +246,11 @@ def crashes_at_one_size(run: Run) -> None:
     run.compute()
 
 
+@fault(VECADD)
+def hangs(run: Run) -> None:
+    time.sleep(3600)
+
+
 @fault()
 def is_stale_at_the_hundredth_call(run: Run) -> None:
     if run.calls % 100:

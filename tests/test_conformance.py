@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,10 @@ FAILS: dict[str, dict[str, set[str]]] = {
 ONLY_THERE = {"nothing_wrong", "shares_scratch_memory", "is_wrong_with_other_numbers_of_threads", "takes_any_output"}
 ONLY_THERE |= {"clears_its_output_first", "forgets_earlier_passes", "crashes_at_one_size", "spreads_nan_at_the_edge"}
 """Faults by which nothing else can fail."""
-ALSO: dict[str, set[str]] = {"spreads_nan_at_the_edge": {"special-values", "zero-times-not-finite"}}
+ALSO: dict[str, set[str]] = {
+    "spreads_nan_at_the_edge": {"special-values", "zero-times-not-finite"},
+    "takes_any_output": {"out"},
+}
 """What else such a fault may fail."""
 
 
@@ -73,7 +76,7 @@ def variant_of(fault: str) -> str:
     return "tuned" if fault == "forgets_earlier_passes" else "lecture"
 
 
-def kernels_of(fault: str) -> Iterable[str]:
+def kernels_of(fault: str) -> Mapping[str, set[str]]:
     return FAILS.get(fault, {V: set(), M: set()})
 
 
@@ -81,7 +84,7 @@ def kernels_of(fault: str) -> Iterable[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of plug-ins, a backend for each fault."""
     made = tmp_path_factory.mktemp("plugins")
-    names = ["nothing_wrong", *FAILS]
+    names = ["nothing_wrong", "hangs", *FAILS]
     files = {"conformance_faults.py": (CLONE / "tests" / "faults.py").read_text(encoding="utf-8")}
     for name in names:
         files[f"fault_{name}/__init__.py"] = f"import conformance_faults as c\n\nBackend = c.backend({name!r})\n"
@@ -99,7 +102,7 @@ def run_suite(folder: Path, *options: str) -> Finished:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(CLONE), os.environ.get("PYTHONPATH", "")]))
         patch.setenv("OPENBLAS_NUM_THREADS", "1")  # many backends that compute with NumPy are open at once
         command = ("-m", "pytest", "--pyargs", "py_backends.conformance", "-p", "no:cacheprovider", "--quick", *options)
-        return run_python(*command, cwd=folder)
+        return run_python(*command, cwd=folder, longest=290)
 
 
 Tallies = dict[tuple[str, str], dict[str, Any]]
@@ -134,7 +137,7 @@ def test_a_fault_fails_its_kinds(tallies: Tallies, fault: str, kernel: str) -> N
 def test_what_a_fault_cannot_affect_holds(tallies: Tallies, fault: str, kernel: str) -> None:
     expected = kernels_of(fault)[kernel] | ALSO.get(fault, set())
     assert failed(tallies, fault, kernel) <= expected
-    assert set(tallies[fault, kernel]) > expected
+    assert set(tallies[fault, kernel]) - expected
 
 
 def test_a_sound_backend_passes(tallies: Tallies) -> None:
@@ -176,6 +179,13 @@ class TestWhatIsTold:
         again = run_suite(folder, *shlex.split(alone)[3:])
         assert (again.returncode, "shapes (1 of 1)" in again.stdout) == (1, True), again.stdout
 
+    def test_of_what_hangs_and_soon(self, folder: Path) -> None:
+        chosen = ("--backend", "hangs", "--kernel", V, "-k", "float32", "--kind", "shapes,indices,nothing,repeats,out")
+        run = run_suite(folder, *chosen, "--patience", "0.5")
+        assert run.returncode == 1
+        assert run.stdout.count("timeout: no answer to ") == 2 * 2, "in the test and in the summary"
+        assert run.stdout.count("not run, since hangs-cpu-vecadd-lecture has hung in 2 kinds of cases") >= 3
+
     def test_drawn_cases_are_made_small(self, folder: Path) -> None:
         run = run_suite(folder, "--backend", "skips_its_tail", "--kernel", V, "--kind", "drawn")
         assert run.returncode == 1
@@ -188,7 +198,7 @@ class TestWrongUsage:
         ("options", "words"),
         [
             (["--backend", "nunpy"], "unknown backend 'nunpy': did you mean 'numpy'?"),
-            (["--backend", "numpy", "--target", "gpu"], "unknown target 'gpu': there is only 'cpu'"),
+            (["--backend", "numpy", "--target", "gpu"], "unknown target 'gpu': did you mean 'cpu'?"),
             (["--kernel", "matmull"], "unknown kernel 'matmull': did you mean 'matmul'?"),
             (["--variant", "tunde"], "unknown variant 'tunde': did you mean 'tuned'?"),
             (["--kind", "shape"], "unknown kind 'shape': did you mean 'shapes'?"),
@@ -244,12 +254,12 @@ def test_there_are_enough_distinct_cases(kernel: str) -> None:
         for trial in chosen(kind, kernel, "float32", "thorough")
     ]
     assert len(set(names)) == len(names), "a case is run alone by its name"
-    assert len(names) > {V: 800, M: 1200}.get(kernel, 0)
+    assert len(names) > {V: 700, M: 1200}.get(kernel, 0)
 
 
 def test_every_kind_has_its_line_in_the_documentation() -> None:
     page = (CLONE / "docs" / "conformance.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE))
+    documented = set(re.findall(r"^\| `([a-z][a-z-]*)` \|", page, re.MULTILINE))
     assert documented == set(kind_names())
 
 

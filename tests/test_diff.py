@@ -117,7 +117,23 @@ class TestVerdict:
         new = report_of(row_of("openmp", 0.9), control=[control_of(new_band)])
         (pair,) = diff(old, new).pairs
         assert pair.band == max(old_band, new_band, BETWEEN_RUNS)
-        assert pair.verdict == ("same" if 0.2 in {old_band, new_band} else "slower")
+        assert pair.verdict == ("unclear" if 0.2 in {old_band, new_band} else "slower")
+
+    def test_calls_nothing_the_same_that_may_differ_by_more_than_a_tenth(self) -> None:
+        """However wide the band of a restless machine."""
+        restless = [control_of(0.2)]
+        for now, verdict in ((1.09, "same"), (1.11, "unclear"), (1.19, "unclear"), (1.21, "faster")):
+            old, new = (report_of(row_of("openmp", each), control=restless) for each in (1.0, now))
+            assert diff(old, new).pairs[0].verdict == verdict, now
+
+    def test_is_by_the_rounds_of_the_row_where_these_vary_more(self) -> None:
+        """What varies from round to round varies from run to run."""
+        rounds = [1.0, 1.05] * 10
+        baseline, row = row_of("numpy", 1.0), row_of("openmp", 1.0)
+        baseline.kernel_seconds, row.kernel_seconds = [*[3.0] * 20, None], [*rounds, 1.0]
+        restless = diff(report_of(baseline, row), report_of(baseline, row_of("openmp", 0.94))).pairs[1]
+        assert restless.band == pytest.approx(1.05 ** (0.5 * 1.96 / 0.6745) - 1)
+        assert (restless.verdict, compared(row, row_of("openmp", 0.94)).verdict) == ("same", "slower")
 
     @pytest.mark.parametrize(
         "other", [{"kernel": "vecadd"}, {"dtype": "float64"}, {"shape": {"m": 64, "n": 64, "k": 65}}]

@@ -1,31 +1,31 @@
-"""The Python functions: what they accept, refuse and leave alone, on every backend."""
+"""The Python functions: what they refuse, and with which words.
+
+What they compute, accept and leave alone is the affair of the conformance suite (`conformance.calls`), which calls each
+backend in a process of its own; here all are in one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import at_hand, has_device, marked_backends, skip_or_fail, targets_of
+from conftest import has_device, marked_backends, skip_or_fail, targets_of
 from numpy.lib.stride_tricks import as_strided
 
 import py_backends as pb
-from py_backends import _discovery, _functions
+from py_backends import _discovery
 from py_backends._contract import Array
-from py_backends.harness import machine
 from py_backends.harness.check import judge
 
 with_every_backend = pytest.mark.parametrize("backend", marked_backends())
-at_first_and_later = pytest.mark.parametrize("prepared", [False, True], ids=["first call", "later call"])
-in_both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
 def on_every_backend(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test on every backend that has its device, since the functions do not emulate; twice, see `calls`."""
-    return pytest.mark.usefixtures("device", "calls")(with_every_backend(at_first_and_later(test)))
+    """Run a test on every backend that has its device, since the functions do not emulate: all in this process."""
+    return pytest.mark.usefixtures("device")(with_every_backend(test))
 
 
 @pytest.fixture
@@ -34,19 +34,6 @@ def device(backend: str, pytestconfig: pytest.Config) -> None:
     if not has_device(backend):
         reason = f"{targets_of(backend)[0].reason} (its kernels are tested where they are emulated)"
         skip_or_fail(pytestconfig, backend, reason)
-
-
-@pytest.fixture
-def calls(backend: str, prepared: bool) -> None:
-    """Begin a test as in a fresh process, or with everything prepared: a later call may take a shortcut."""
-    forget_calls()
-    if prepared:
-        call_simply(backend)
-
-
-def forget_calls() -> None:
-    _functions._ready.clear()
-    _functions._shortcuts.clear()
 
 
 def call_simply(backend: str) -> None:
@@ -59,121 +46,22 @@ def drawn(shape: tuple[int, ...], dtype: str, seed: int = 3) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
-def assert_right(kernel: str, result: Array, *inputs: Array) -> None:
-    problem = _discovery.problem(kernel)
-    verdict = judge(np.ascontiguousarray(result), problem.reference(inputs), problem.rule)
-    assert verdict.check.passed, verdict.reason
-
-
-def misaligned(array: Array) -> Array:
-    memory = np.zeros(array.nbytes + 1, np.uint8)[1:]
-    view = memory.view(array.dtype).reshape(array.shape)
-    view[...] = array
-    return view
-
-
 def read_only(array: Array) -> Array:
     copy = array.copy()
     copy.flags.writeable = False
     return copy
 
 
-LAYOUTS: dict[str, Callable[[Array], Array]] = {
-    "contiguous": lambda array: array.copy(),
-    "fortran order": np.asfortranarray,
-    "reversed": lambda array: array[::-1].copy()[::-1],
-    "every second": lambda array: np.repeat(array, 2, axis=-1)[..., ::2],
-    "misaligned": misaligned,
-    "read-only": read_only,
-}
-
-
-@on_every_backend
-@in_both_dtypes
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_inputs_may_lie_in_memory_in_any_way(backend: str, dtype: str, layout: str) -> None:
-    lay = LAYOUTS[layout]
-    x, y = lay(drawn((37,), dtype)), lay(drawn((37,), dtype, 4))
-    a, b = lay(drawn((13, 7), dtype)), lay(drawn((7, 11), dtype, 4))
-    before = [array.tobytes() for array in (x, y, a, b)]
-    assert_right("vecadd", pb.vecadd(x, y, backend=backend), x, y)
-    assert_right("matmul", pb.matmul(a, b, backend=backend), a, b)
-    assert [array.tobytes() for array in (x, y, a, b)] == before, "inputs are never changed"
-
-
-@on_every_backend
-@in_both_dtypes
-def test_out_is_written_and_returned(backend: str, dtype: str) -> None:
-    a, b = drawn((5, 6), dtype), drawn((6, 7), dtype)
-    for out in (
-        np.full((5, 7), np.nan, dtype),
-        np.full((7, 5), np.nan, dtype).T,
-        np.full((5, 14), np.nan, dtype)[:, ::2],
-    ):
-        assert pb.matmul(a, b, backend=backend, out=out) is out
-        assert_right("matmul", out, a, b)
-
-
-@on_every_backend
-@in_both_dtypes
-def test_vecadd_works_in_place_and_into_a_part_of_its_inputs(backend: str, dtype: str) -> None:
-    memory = drawn((50,), dtype)
-    expected = memory[:40] + memory[10:]
-    assert pb.vecadd(memory[:40], memory[10:], backend=backend, out=memory[5:45]) is not None
-    np.testing.assert_array_equal(memory[5:45], expected)
-    a, b = drawn((33,), dtype), drawn((33,), dtype, 4)
-    expected = a + b
-    pb.vecadd(a, b, backend=backend, out=a)
-    np.testing.assert_array_equal(a, expected)
-
-
-@on_every_backend
-@in_both_dtypes
-def test_empty_shapes(backend: str, dtype: str) -> None:
-    assert pb.vecadd(drawn((0,), dtype), drawn((0,), dtype), backend=backend).shape == (0,)
-    assert pb.matmul(drawn((0, 3), dtype), drawn((3, 4), dtype), backend=backend).shape == (0, 4)
-    np.testing.assert_array_equal(
-        pb.matmul(drawn((2, 0), dtype), drawn((0, 3), dtype), backend=backend), np.zeros((2, 3), dtype)
-    )
-
-
-@on_every_backend
-@in_both_dtypes
-def test_special_values_of_vecadd(backend: str, dtype: str) -> None:
-    """Signed zeros, subnormals, overflow, infinities and NaN, as IEEE 754 has them."""
-    limits = np.finfo(dtype)
-    special = np.array(
-        [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, limits.max, limits.tiny, limits.smallest_subnormal], dtype
-    )
-    a, b = (np.ascontiguousarray(grid.ravel()) for grid in np.meshgrid(special, special))
-    assert_right("vecadd", pb.vecadd(a, b, backend=backend), a, b)
-
-
-def beyond_the_caches() -> list[Any]:
-    """Every (backend, target) whose tuned vecadd may treat vectors apart that no cache holds."""
-    return [
-        pytest.param(backend, target.name, marks=getattr(pytest.mark, backend), id=f"{backend}-{target.name}")
-        for backend, target in at_hand()
-        if target.available and not target.emulated and "tuned" in _discovery.kernel_texts("vecadd", backend)
-    ]
-
-
-@pytest.mark.parametrize(("backend", "target"), beyond_the_caches())
-def test_vectors_that_no_cache_holds(backend: str, target: str) -> None:
-    sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
-    last_level = max([2**25, *(1024 * int(size.read_text().strip().removesuffix("K")) for size in sizes)])
-    n = last_level // 12 + 4099
-    if 6 * last_level > machine.free_memory():
-        pytest.skip(f"three vectors beyond a cache of {last_level} bytes need more memory than is free")
-    a = np.tile(drawn((2**16,), "float32"), n // 2**16 + 1)[:n]
-    b, memory = a[::-1].copy(), np.full(n + 2, np.nan, np.float32)
-    pb.vecadd(a, b, backend=backend, target=target, out=memory[1:-1])  # not aligned to any register
-    assert np.array_equal(memory[1:-1], a + b)
-    assert np.isnan(memory[[0, -1]]).all()
+def assert_right(kernel: str, result: Array, *inputs: Array) -> None:
+    problem = _discovery.problem(kernel)
+    verdict = judge(np.ascontiguousarray(result), problem.reference(inputs), problem.rule)
+    assert verdict.check.passed, verdict.reason
 
 
 @on_every_backend
 def test_several_threads_at_once(backend: str) -> None:
+    """The conformance suite has this in a process of the backend's own; here all are in one."""
+
     def work(seed: int) -> None:
         generator = np.random.default_rng(seed)
         for _ in range(5):
@@ -183,13 +71,6 @@ def test_several_threads_at_once(backend: str) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
-
-
-@on_every_backend
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_numbers_of_threads(backend: str, threads: int) -> None:
-    a, b = drawn((31, 17), "float32"), drawn((17, 29), "float32")
-    assert_right("matmul", pb.matmul(a, b, backend=backend, threads=threads), a, b)
 
 
 @on_every_backend

@@ -90,11 +90,8 @@ def chosen(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def compared(options: argparse.Namespace, budget: float | None = None) -> Report:
-    """Run the comparison that these options ask for, with a progress bar.
-
-    budget: seconds, where none were given.
-    """
+def compared(options: argparse.Namespace) -> Report:
+    """Run the comparison that these options ask for, with a progress bar."""
     from py_backends.harness.compare import compare
 
     with usage_errors(), progress() as shown:
@@ -104,7 +101,7 @@ def compared(options: argparse.Namespace, budget: float | None = None) -> Report
             shapes=shapes(options.shape),
             threads=options.threads,
             seed=options.seed,
-            budget=options.budget or budget,
+            budget=options.budget,
             cache=options.cache,
             progress=shown,
             command=options.line,

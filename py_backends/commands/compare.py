@@ -30,7 +30,7 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         example="compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
     )
     arguments.add_comparison(parser, budget=_BUDGET)
-    parser.set_defaults(budget=None)  # resuming keeps to that of the file
+    parser.set_defaults(budget=None)  # to see whether it was given: resuming keeps to that of the file
     arguments.add_files(parser, *_FILES)
     parser.add_argument(
         "--resume", type=Path, metavar="FILE", help="go on with what is missing in an interrupted run's --json FILE"
@@ -42,10 +42,12 @@ def compare(options: argparse.Namespace) -> int:
     """Run the comparison, or what is missing of one, write its files and print its tables."""
     if options.resume:
         _check_resume(options)
+    else:
+        options.budget = options.budget or _BUDGET
     common.check_files(options, *_FILES)
     from py_backends.report import table
 
-    report = _resumed(options) if options.resume else common.compared(options, budget=_BUDGET)
+    report = (_resumed if options.resume else common.compared)(options)
     written = _write_results(report, options)
     let_go()
     with table.output() as out:

@@ -98,12 +98,14 @@ class CallKind:
     """A theme of calls, as `trials.Kind` is one of cases.
 
     together: whether the calls are made by several threads at the same time.
+    costly: whether kernels are compiled for it anew: a quick run tries it in one dtype.
     """
 
     name: str
     protects: str
     calls: Callable[[Problem], Iterator[Call]]
     together: bool = False
+    costly: bool = False
 
 
 def _layouts(problem: Problem) -> Iterator[Call]:
@@ -208,7 +210,7 @@ KINDS = (
     CallKind("unfit-out", "outputs of a wrong size or dtype, and read-only ones, which are refused", _unfit),
     CallKind("nothing-called", "empty arrays", _nothing),
     CallKind("calls-repeated", "the second call, and the hundredth after others of other sizes", _repeats),
-    CallKind("numbers-of-threads", "one, two and three threads", _numbers_of_threads),
+    CallKind("numbers-of-threads", "one, two and three threads", _numbers_of_threads, costly=True),
     CallKind(
         "threads-at-once", f"memory that {THREADS} threads share which call at the same time", _at_once, together=True
     ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
@@ -40,6 +41,9 @@ _LISTS = {
     "kind": "kinds of cases",
 }
 _SUITE = str(Path(__file__).parent)
+_HANGS = pytest.StashKey[Counter[str]]()
+_MOST_HANGS = 2
+"""Kinds in which a text may hang before it is not run any more."""
 _COUNTED: list[pytest.TestReport] = []
 
 
@@ -94,6 +98,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     _known_or_usage_error("", selection.check)
     config.stash[SELECTION] = selection
+    config.stash[_HANGS] = Counter()
     _COUNTED.clear()
 
 
@@ -165,12 +170,19 @@ def marked_subject(subject: Subject) -> ParameterSet:
     return pytest.param(subject, marks=getattr(pytest.mark, subject.text.backend), id=subject.label)
 
 
+def fail_if_hung(config: pytest.Config, subject: Subject) -> None:
+    """Fail a test whose text has hung before: each further time takes as long as patience lasts."""
+    if config.stash[_HANGS][subject.label] >= _MOST_HANGS:
+        pytest.fail(f"not run, since {subject.label} has hung in {_MOST_HANGS} kinds of cases", pytrace=False)
+
+
 def finish(item: pytest.Item, outcome: Outcome, subject: Subject, dtype: str, kind: str) -> None:
     """Let the test's report carry the tally, and fail it where a case did."""
     text, target = subject
     names = {"backend": text.backend, "target": target.name, "kernel": text.kernel, "variant": text.variant}
     told = tally(outcome, **names, dtype=dtype, kind=kind)
     item.user_properties.append(as_property(told))
+    item.config.stash[_HANGS][subject.label] += outcome.hung
     if outcome.failures:
         lines = [f"{name}: {reason}" for name, reason in outcome.failures]
         pytest.fail("\n".join([*lines, told.command]), pytrace=False)

@@ -38,9 +38,14 @@ class Outcome:
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     @property
+    def hung(self) -> bool:
+        """Whether a case did not end."""
+        return any(reason.startswith("timeout") for _, reason in self.failures)
+
+    @property
     def exhausted(self) -> bool:
-        """Whether so many have failed that no further one shows more."""
-        return len(self.failures) >= MOST_FAILURES
+        """Whether so many have failed, or one took so long, that no further one shows more."""
+        return self.hung or len(self.failures) >= MOST_FAILURES
 
     def add(self, name: str, wrong: str | None) -> None:
         """Note a case that ran."""
@@ -93,7 +98,7 @@ def run_kind(
     outcome = Outcome()
     for case in cases:
         if outcome.exhausted:
-            outcome.left_out.append((case.trial.name, f"{MOST_FAILURES} others had failed"))
+            outcome.left_out.append((case.trial.name, "others had failed"))
             continue
         try:
             wrong = stages.run(runner, text, case, again=kind.again and deterministic)

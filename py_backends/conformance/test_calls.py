@@ -9,7 +9,7 @@ import pytest
 from py_backends._contract import Target
 from py_backends.conformance import calls
 from py_backends.conformance.calling import Caller
-from py_backends.conformance.plugin import SELECTION, as_parameter, finish, skip_where_unavailable
+from py_backends.conformance.plugin import SELECTION, as_parameter, fail_if_hung, finish, skip_where_unavailable
 from py_backends.conformance.selection import DTYPES, Selection, Subject
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
@@ -25,7 +25,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             as_parameter(subject, dtype, kind)
             for subject in subjects
             for kind in selection.call_kinds()
-            for dtype in DTYPES
+            for dtype in (DTYPES[:1] if kind.costly and selection.quick else DTYPES)
             if any(selection.case is None or selection.case in call.name for call in kind.calls(subject.text.problem))
         ],
     )
@@ -40,6 +40,7 @@ def test_every_call_ends_as_it_must(
     request: pytest.FixtureRequest,
 ) -> None:
     """The result is right and no input changed, or the call is refused and nothing changed."""
+    fail_if_hung(request.config, subject)
     text, target = subject
     whose = calls.Subject(text.kernel, text.variant, text.backend, target.name, dtype)
     try:

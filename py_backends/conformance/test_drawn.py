@@ -17,7 +17,7 @@ from py_backends._contract import Problem, Target
 from py_backends.conformance.calling import Caller
 from py_backends.conformance.calls import Call, Layout
 from py_backends.conformance.calls import Subject as Whose
-from py_backends.conformance.plugin import SELECTION, finish, marked_subject, skip_where_unavailable
+from py_backends.conformance.plugin import SELECTION, fail_if_hung, finish, marked_subject, skip_where_unavailable
 from py_backends.conformance.running import Outcome, Stages
 from py_backends.conformance.selection import DTYPES, Selection, Subject
 from py_backends.conformance.tally import DRAWN
@@ -86,6 +86,7 @@ def _draw(
     run: Callable[[str, Sequence[Any]], str | None],
 ) -> None:
     """Run drawn sequences; the same in every quick run, and others in every thorough one."""
+    fail_if_hung(item.config, subject)
     ran = dict.fromkeys(DTYPES, 0)
 
     @settings(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from py_backends._contract import Target
-from py_backends.conformance.plugin import SELECTION, as_parameter, finish, marked, skip_where_unavailable
+from py_backends.conformance.plugin import SELECTION, as_parameter, fail_if_hung, finish, marked, skip_where_unavailable
 from py_backends.conformance.running import Outcome, Stages, run_kind
 from py_backends.conformance.selection import DTYPES, Selection, Subject
 from py_backends.conformance.trials import Kind, Trial, chosen, prepared
@@ -59,6 +59,7 @@ def test_every_case_holds(
     request: pytest.FixtureRequest,
 ) -> None:
     """The result is within its bound, or exact where it has to be, and memory around all arrays is as it was."""
+    fail_if_hung(request.config, subject)
     text, target = subject
     cases = prepared(kind, text.kernel, dtype, selection.extent(target))
     if selection.case is not None:

@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from threading import Lock
 from time import monotonic
 from typing import Any, Protocol
 
@@ -155,7 +154,6 @@ class Comparison:
         self._rounds: Rounds | None = None
         self._interrupted = False
         self._obeying = False
-        self._one_at_a_time = Lock()
 
     def run(self, request: Request, choose: Callable[[list[PlannedRow]], list[PlannedRow]]) -> None:
         """All of it. What is finished when an exception interrupts it stays."""
@@ -166,7 +164,7 @@ class Comparison:
         for planned in self._rows:
             planned.row.threads = planned.row.threads or self._threads
         waiting = [row for row in choose(self._rows) if row.text is not None]
-        estimates = self._estimate(waiting, by_turns=not request.shorten)
+        estimates = self._estimate(waiting)
         self._check_and_settle((self._shorten if request.shorten else self._skip)(estimates, request))
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
@@ -219,41 +217,36 @@ class Comparison:
             interrupted=self._interrupted,
         )
 
-    def _estimate(self, rows: Sequence[PlannedRow], *, by_turns: bool) -> list[tuple[PlannedRow, float]]:
-        """Prepare every row and estimate the seconds of one run; several backends at once.
+    def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
+        """Prepare every row, several backends at once, and then estimate the seconds of one run, one by one.
 
-        by_turns: estimate only when all are prepared. A backend whose threads wait for each other may seem a hundred
-        times slower beside a compiler: that only matters where a row is skipped for it.
+        A backend whose threads wait for each other may seem a hundred times slower beside a compiler, and would be
+        shortened or skipped for it.
         """
         estimates: list[tuple[PlannedRow, float]] = []
         limit = max(_FLOOR_OF_ESTIMATES, _LONGEST_ESTIMATE * self._budget / max(1, len(rows)))
-        by_runner = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
+        self._prepare_all(rows)
+        for planned in rows:
+            self._progress.update(len(estimates), len(rows), f"estimating {planned.title}")
+            with _failures_of(planned):
+                estimates.append((planned, self._estimate_row(planned, limit)))
+        return estimates
 
+    def _prepare_all(self, rows: Sequence[PlannedRow]) -> None:
         def of_one_worker(group: list[PlannedRow]) -> None:
             for planned in group:
-                self._progress.update(len(estimates), len(rows), f"preparing {planned.title}")
-                with self._failures_of(planned):
-                    estimates.append((planned, self._estimate_row(planned, limit)))
-
-        def prepare(group: list[PlannedRow]) -> None:
-            for planned in group:
+                self._progress.update(0, 1, f"preparing {planned.title}")
                 with contextlib.suppress(Exception):  # its estimate will say the same
                     self._prepare(planned)
 
+        by_worker = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
         with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
             try:
-                if by_turns:
-                    list(pool.map(prepare, by_runner))
-                    for group in by_runner:
-                        of_one_worker(group)
-                else:
-                    list(pool.map(of_one_worker, by_runner))
+                list(pool.map(of_one_worker, by_worker))
             except KeyboardInterrupt:
                 self._interrupted = True
                 self._bench.kill()  # nobody is to wait for what was begun
                 raise
-        order = {id(planned): index for index, planned in enumerate(rows)}
-        return sorted(estimates, key=lambda estimate: order[id(estimate[0])])
 
     def _prepare(self, planned: PlannedRow, copy: int = 0) -> tuple[Runner, Prepared]:
         text, dtype = planned.text, planned.dtype
@@ -285,9 +278,8 @@ class Comparison:
 
         def seconds_at(sizes: Sizes) -> float:
             case = self._bench.case(planned.problem, sizes, dtype, checked=False)
-            with self._one_at_a_time:  # backends that share the cores would both seem slow
-                # The first run of a shape also brings its pages in, and either may meet a neighbour.
-                return min(runner.whole_call(text, case) for _ in range(2))
+            # The first run of a shape also brings its pages in, and either may meet a neighbour.
+            return min(runner.whole_call(text, case) for _ in range(2))
 
         return estimate(planned.problem, planned.requested, seconds_at, limit)
 
@@ -336,14 +328,14 @@ class Comparison:
             self._progress.update(number, len(checked), f"checking {planned.title}")
             runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads)
             timed = TimedRow(planned, runner, cases[id(planned)])
-            with self._failures_of(planned):
+            with _failures_of(planned):
                 timed.check()
                 if planned.row.status == "ok" and timed.settle():
                     self._timed.append(timed)
 
     def _case(self, planned: PlannedRow) -> Case | None:
         sizes = tuple(planned.row.shape.values())
-        with self._failures_of(planned):
+        with _failures_of(planned):
             return self._bench.case(planned.problem, sizes, planned.dtype)
         return None
 
@@ -371,19 +363,19 @@ class Comparison:
         """One more timed sample of each row, on an output of NaN, judged like the first run."""
         for number, timed in enumerate(self._timed):
             self._progress.update(number, len(self._timed), f"checking again {timed.title}")
-            with self._failures_of(timed.planned):
+            with _failures_of(timed.planned):
                 if timed.failed:
                     raise timed.failed
                 timed.check_timed()
 
-    @contextlib.contextmanager
-    def _failures_of(self, planned: PlannedRow) -> Iterator[None]:
-        """Whatever fails here is said in the row; but not once all that runs has been killed."""
-        try:
-            yield
-        except Exception as failed:  # noqa: BLE001  # `_fail` raises again what is no row's affair
-            if not self._interrupted:
-                _fail(planned, failed)
+
+@contextlib.contextmanager
+def _failures_of(planned: PlannedRow) -> Iterator[None]:
+    """Whatever fails here is said in the row."""
+    try:
+        yield
+    except Exception as failed:  # noqa: BLE001  # `_fail` raises again what is no row's affair
+        _fail(planned, failed)
 
 
 def _runs(planned: PlannedRow, if_timed: int) -> int:

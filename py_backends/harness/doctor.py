@@ -62,11 +62,13 @@ def kernels() -> list[BroughtKernel]:
 
 
 def _brought(plugin: Plugin) -> BroughtKernel:
-    found = tuple(name for name in _discovery.backend_names() if _discovery.kernel_files(plugin.name, name))
-    if plugin.refusal:
+    if plugin.refusal is not None:
         return BroughtKernel(plugin.name, plugin.origin, (), plugin.refusal, plugin.fix)
-    broken = _discovery.broken_kernels().get(plugin.name)
-    return BroughtKernel(plugin.name, plugin.origin, found, broken and broken.reason, broken and broken.fix)
+    wrong = _discovery.broken_kernels().get(plugin.name)
+    found = tuple(name for name in _discovery.backend_names() if _discovery.kernel_files(plugin.name, name))
+    if wrong is not None:
+        return BroughtKernel(plugin.name, plugin.origin, found, wrong.reason, wrong.fix)
+    return BroughtKernel(plugin.name, plugin.origin, found)
 
 
 def probe(names: Sequence[str]) -> list[BackendTarget]:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from py_backends import _caches
+from py_backends import _caches, _discovery
 from py_backends._contract import Target
 
 _INSTRUCTION_SETS = (
@@ -164,13 +164,13 @@ def describe() -> dict[str, Any]:
 
 
 def _packages() -> dict[str, str]:
-    """Versions of what is installed of all that the distribution requires, its extras and their compilers included."""
+    """Versions of what is installed of all that the distribution requires, its extras, their compilers and plug-ins."""
     try:
         requirements = importlib.metadata.requires("py-backends") or []
     except importlib.metadata.PackageNotFoundError:  # run from a clone that was never installed
         requirements = ["numpy"]
     names = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements}
-    installed = {}
+    installed = _discovery.plugin_packages()
     for name in names | set(_COMPILERS_OF_OTHERS):
         try:
             installed[name] = importlib.metadata.version(name)

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from py_backends.harness.diff import Change, Difference, Pair, Setting, asked
 from py_backends.harness.results import Row
+from py_backends.harness.verdicts import WIDEST_SAME
 from py_backends.report import units
 from py_backends.report.layout import Remark
 from py_backends.report.table import print_parts, print_remarks
@@ -93,14 +94,20 @@ def _place(row: Row) -> str:
 
 
 def _print_group(group: Sequence[Pair], out: Console) -> None:
-    band = max((pair.band for pair in group if pair.band is not None), default=None)
-    meaning = f"same: within {100 * band:.1f}%" if band is not None else ""
-    print_parts([Text(_place(group[0].new), style="bold"), Text(meaning, style="dim")], out)
+    print_parts([Text(_place(group[0].new), style="bold"), Text(_meaning_of_same(group), style="dim")], out)
     order = list(_VERDICTS)
     ordered = sorted(group, key=lambda pair: (pair.reason is not None, order.index(pair.verdict or "")))
     out.print(Padding(_table(ordered, out.width), (0, 0, 0, _INDENT)))
     for footnote in _footnotes(ordered):
         out.print(Padding(Text(footnote, style="dim"), (0, 0, 0, _INDENT)))
+
+
+def _meaning_of_same(group: Sequence[Pair]) -> str:
+    bands = [min(pair.band, WIDEST_SAME) for pair in group if pair.band is not None]
+    if not bands:
+        return ""
+    least, most = (f"{100 * band:.1f}%" for band in (min(bands), max(bands)))
+    return f"same: within {most}" if least == most else f"same: within {least} to {most}, as the rounds of each vary"
 
 
 def _table(pairs: Sequence[Pair], width: int) -> Table:

@@ -1,4 +1,4 @@
-"""axpy: z = alpha x + y for vectors of n elements; every one within g (|alpha x| + |y|), fused or not, g = 2u / (1 - 2u)
+"""axpy: z = alpha x + y for vectors of n elements, each within g (|alpha x| + |y|), g = 2u / (1 - 2u), fused or not
 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, lemma 3.1), and two subnormals of underflow."""
 
 import numpy as np

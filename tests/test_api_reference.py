@@ -1,0 +1,139 @@
+"""The API reference: every public name says what it takes, returns and raises, and pages come of it, without warnings."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from commands import CLONE
+
+import py_backends as pb
+from py_backends import _contract, _discovery
+from py_backends.harness import doctor, results
+
+KERNELS = _discovery.kernel_names()
+
+
+def words(thing: Any) -> str:
+    return inspect.getdoc(thing) or ""
+
+
+def own(module: ModuleType) -> list[Any]:
+    """What a module defines for others."""
+    return [
+        value
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and getattr(value, "__module__", None) == module.__name__
+        and hasattr(value, "__doc__")
+    ]
+
+
+def test_all_names_are_there() -> None:
+    names: dict[str, Any] = {}
+    exec("from py_backends import *", names)  # noqa: S102  # what a user may write
+    assert set(pb.__all__) == {"BackendUnavailable", "backends", "compare", *KERNELS} <= set(names)
+
+
+@pytest.mark.parametrize("name", pb.__all__)
+def test_public_names_say_what_they_do(name: str) -> None:
+    thing = getattr(pb, name)
+    assert len(words(thing)) > 20
+    if inspect.isclass(thing):
+        return
+    parameters = inspect.signature(thing).parameters
+    for parameter in parameters:
+        assert re.search(rf"^(\w+, )*{parameter}(, \w+)*: .", words(thing), re.MULTILINE), (
+            f"{parameter} is not described"
+        )
+    if parameters:
+        assert re.search(r"\bRaises ValueError", words(thing))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_say_shapes_dtypes_and_errors(kernel: str) -> None:
+    problem, text = _discovery.problem(kernel), words(getattr(pb, kernel))
+    shapes = problem.size_of_each_dimension()
+    assert shapes is not None
+    named = [" x ".join(problem.dimensions[size] for size in shape) for shape in shapes]
+    for name, shape in zip(problem.inputs, named, strict=False):
+        assert f"{name}: an array of {shape} elements." in text
+    assert f"its result: an array of {named[-1]} elements" in text.splitlines()[0]
+    for word in (
+        "float32",
+        "float64",
+        "NumPy",
+        "DLPack",
+        "ValueError",
+        "TypeError",
+        "BackendUnavailable",
+        "MemoryError",
+    ):
+        assert word in text
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_bounds_have_a_source(kernel: str) -> None:
+    problem = _discovery.problem(kernel)
+    text = words(importlib.import_module(type(problem).__module__))
+    assert text.startswith(f"{kernel}: ")
+    if problem.rule == "componentwise":
+        assert re.search(r"[A-Z]\w+, [A-Z].*(edition|section|ch\.|J\.|\d{4})", text, re.DOTALL), "whose formula is it?"
+
+
+@pytest.mark.parametrize("module", [_contract, results, doctor], ids=lambda module: module.__name__)
+def test_what_others_derive_from_and_get_back_is_described(module: ModuleType) -> None:
+    for thing in own(module):
+        assert words(thing), thing
+        if dataclasses.is_dataclass(thing):
+            assert not words(thing).startswith(f"{thing.__name__}("), f"{thing} has only what Python says by itself"
+    for base in (_contract.Backend, _contract.Device, _contract.Problem):
+        for name, member in vars(base).items():
+            if inspect.isfunction(member) and not name.startswith("_"):
+                assert words(member), f"{base.__name__}.{name}"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reference as `make docs` makes it; every warning is an error."""
+    if importlib.util.find_spec("pdoc") is None:
+        pytest.skip('pdoc is not installed (to change that: pip install "py-backends[docs]")')
+    folder = tmp_path_factory.mktemp("docs")
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "docs/api.py", str(folder)],
+        cwd=CLONE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(CLONE), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    return folder
+
+
+def test_pages_have_every_name(pages: Path) -> None:
+    page = (pages / "py_backends.html").read_text(encoding="utf-8")
+    for name in pb.__all__:
+        assert f'id="{name}"' in page
+    assert "<strong>backend</strong>" in page, "parameters are a list"
+    for kernel in KERNELS:
+        assert (pages / "py_backends" / "kernels" / kernel / "problem.html").is_file()
+    contract = (pages / "py_backends" / "_contract.html").read_text(encoding="utf-8")
+    for name in ("Device.adopt", "Backend.dtypes", "Problem.inputs"):
+        assert f'id="{name}"' in contract
+
+
+def test_pages_need_nothing_from_elsewhere(pages: Path) -> None:
+    for page in pages.rglob("*.html"):
+        loaded = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?:[^"]+)', page.read_text(encoding="utf-8"))
+        assert loaded == [], page
