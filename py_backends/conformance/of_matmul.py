@@ -207,8 +207,11 @@ def _zero_times(problem: Problem) -> Iterator[Trial]:
 
 
 def _several_passes(problem: Problem) -> Iterator[Trial]:
-    """Deeper and wider than a block, and more rows of tiles than a band has."""
-    quick = ((100, 100, 2100), (3, 4, 33_000), (257, 260, 33), (2200, 140, 9))
+    """Deeper and wider than a block, with tiles of unequal height, and more rows of tiles than a band has.
+
+    A single column is deeper than what is meant to hold a few of them.
+    """
+    quick = ((100, 100, 2100), (11, 37, 2300), (3, 4, 33_000), (2, 1, 50_000), (257, 260, 33), (2200, 140, 9))
     more = ((17, 4200, 2050), (4300, 70, 10), (200, 300, 1300), (40, 4099, 70))
     for sizes in (*quick, *more):
         yield Trial(named(sizes), sizes, seeded, thorough=sizes in more)

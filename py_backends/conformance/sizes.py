@@ -43,13 +43,10 @@ LARGER_SHAPES: dict[str, list[Sizes]] = {
         (200, 170, 150),
         (90, 70, 1700),
         (20, 4200, 40),
-        (11, 37, 2300),
-        (2, 1, 50_000),
     ],
 }
-"""Not where work items are interpreted. From the seventh on they are shared among threads, summed in several passes over
-k, computed in several passes over columns by kernels that block, summed in several passes by tiles of unequal height, and
-too long for what is meant to hold a few columns."""
+"""Not where work items are interpreted. The last three are shared among threads, summed in several passes over k, and
+computed in several passes over columns by kernels that block."""
 
 SHARED: dict[str, Sizes] = {"vecadd": (100_003,), "matmul": (200, 170, 150)}
 """So much to do that threads share it."""
