@@ -12,6 +12,7 @@ pytest.importorskip("hypothesis", reason='hypothesis draws these cases: pip inst
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 
 from py_backends._contract import Problem, Target
 from py_backends.conformance.calling import Caller
@@ -87,7 +88,7 @@ def _draw(
 ) -> None:
     """Run drawn sequences; the same in every quick run, and others in every thorough one."""
     fail_if_hung(item.config, subject)
-    ran = dict.fromkeys(DTYPES, 0)
+    ran, last = dict.fromkeys(DTYPES, 0), [DTYPES[0]]
 
     @settings(
         max_examples=_EXAMPLES[selection.extent(subject.target)],
@@ -99,6 +100,7 @@ def _draw(
     @given(dtype=st.sampled_from(DTYPES), sequence=st.lists(elements, min_size=1, max_size=3))
     def holds(dtype: str, sequence: list[Any]) -> None:
         ran[dtype] += 1
+        last[:] = [dtype]
         try:
             wrong = run(dtype, sequence)
         except WorkerFailed as failed:
@@ -106,15 +108,13 @@ def _draw(
             raise _Ended(f"{failed.status}: {failed.reason}, in {dtype}, at {sequence}") from None
         assert wrong is None, f"{wrong}, in {dtype}, at {sequence}"
 
-    wrong = ""
+    outcomes = {dtype: Outcome() for dtype in DTYPES}
     try:
         holds()
-    except (AssertionError, _Ended) as failed:
-        wrong = str(failed)
-    for dtype, count in ran.items():
-        outcome = Outcome([f"example {example}" for example in range(count)])
-        if wrong and f"in {dtype}" in wrong:
-            outcome.failures.append(("the smallest found", wrong))
+    except (AssertionError, Flaky, _Ended) as failed:
+        outcomes[last[0]].failures.append(("the smallest found", str(failed)))
+    for dtype, outcome in sorted(outcomes.items(), key=lambda each: len(each[1].failures)):
+        outcome.ran = [f"example {example}" for example in range(ran[dtype])]
         finish(item, outcome, subject, dtype, DRAWN)
 
 
