@@ -132,7 +132,16 @@ def _walls(problem: Problem) -> Iterator[Call]:
 
 _WALLS: dict[str, list[Sizes]] = {
     "vecadd": [(4097,), (5000,), (70_001,)],
-    "matmul": [(1, 300, 200), (300, 1, 200), (40, 2, 70), (65, 66, 9), (100, 98, 97), (130, 131, 133), (70, 132, 1)],
+    "matmul": [
+        (9, 5, 5),
+        (1, 300, 200),
+        (300, 1, 200),
+        (40, 2, 70),
+        (65, 66, 9),
+        (100, 98, 97),
+        (130, 131, 133),
+        (70, 132, 1),
+    ],
 }
 """Arrays of several pages; of matrices those that are packed, thin ones and deep ones."""
 

@@ -211,8 +211,9 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
 
     A single column is deeper than what is meant to hold a few of them.
     """
-    quick = ((100, 100, 2100), (11, 37, 2300), (3, 4, 33_000), (2, 1, 50_000), (257, 260, 33), (2200, 140, 9))
-    more = ((17, 4200, 2050), (4300, 70, 10), (200, 300, 1300), (40, 4099, 70))
+    deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, 33_000), (2, 1, 50_000))
+    quick = (*deep, (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
+    more = ((17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
     for sizes in (*quick, *more):
         yield Trial(named(sizes), sizes, seeded, thorough=sizes in more)
 
