@@ -199,7 +199,11 @@ def _numbers_of_threads(problem: Problem) -> Iterator[Call]:
 
 
 def _at_once(problem: Problem) -> Iterator[Call]:
-    """As many for each thread; other threads have other sizes and values."""
+    """As many for each thread; other threads have other sizes and values. At first each needs as much of its memory."""
+    dimensions = len(problem.dimensions)
+    deep = (*[2] * (dimensions - 2), 1, 3000)[-dimensions:]
+    for thread in range(THREADS):
+        yield Call(f"first call {thread}, {_named(deep)}", deep, seed=thread)
     generator = np.random.default_rng(5)
     for call in range(6 * THREADS):
         sizes = tuple(map(int, generator.integers(1, 40, len(problem.dimensions))))
