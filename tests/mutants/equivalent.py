@@ -18,6 +18,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .mutant import Mutant
 
@@ -56,16 +57,17 @@ def read(path: Path = FILE) -> list[Equivalent]:
     """The entries of a file; ValueError where one lacks something or has something unknown."""
     entries = tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", [])
     try:
-        found = [
-            Equivalent(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})
-            for entry in entries
-        ]
+        found = [Equivalent(**_with_tuples(entry)) for entry in entries]
     except TypeError as error:
         raise ValueError(f"{path.name}: {error}") from error
     for entry in found:
         if bool(entry.reason) == bool(entry.needs):
             raise ValueError(f"{path.name}: {entry.lines[0]!r} has to have either a reason or needs")
     return found
+
+
+def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
 
 
 def reasons(mutants: Iterable[Mutant], entries: Sequence[Equivalent]) -> dict[str, str]:
