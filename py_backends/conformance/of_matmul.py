@@ -218,6 +218,8 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
     more = ((3, 4, 33_000), (17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
     for sizes in (*quick, *more):
         yield Trial(named(sizes), sizes, seeded, thorough=sizes in more)
+    for sizes in deep:  # of so many products one may be missing within the bound
+        yield Trial(f"{named(sizes)}, whole numbers", sizes, _small_integers, exact=True)
 
 
 _THEMES: tuple[tuple[str, str, Callable[[Problem], Iterator[Trial]]], ...] = (
