@@ -29,6 +29,7 @@ class Run:
     output: Any
     device: Device
     calls: int
+    buffers: Sequence[Any]
 
     @property
     def flat(self) -> Any:
@@ -68,7 +69,7 @@ class Device(contract.HostDevice):
             self.calls += 1
             *inputs, output = text.shaped(buffers, sizes)
             with np.errstate(all="ignore"):
-                spoil(Run(text.kernel, inputs, output, self, self.calls))
+                spoil(Run(text.kernel, inputs, output, self, self.calls, buffers))
 
         return launch
 
@@ -225,6 +226,19 @@ def writes_one_before(run: Run) -> None:
 def writes_one_past(run: Run) -> None:
     run.compute()
     poke(run, run.output.size)
+
+
+@fault()
+def reads_one_past(run: Run) -> None:
+    run.compute()
+    last = run.inputs[-1]
+    ctypes.string_at(last.ctypes.data + last.nbytes, last.itemsize)
+
+
+@fault()
+def indexes_one_past(run: Run) -> None:
+    run.compute()
+    run.buffers[0][run.inputs[0].size]
 
 
 @fault()

@@ -47,6 +47,8 @@ FAILS: dict[str, dict[str, set[str]]] = {
     "skips_zeros": {M: {"zero-times-not-finite"}},
     "writes_one_before": {V: {"shapes", "nothing", "out"}, M: {"shapes", "nothing", "out"}},
     "writes_one_past": {V: {"shapes", "nothing", "out"}, M: {"shapes", "nothing", "out"}},
+    "reads_one_past": {V: {"walls"}, M: {"walls"}},
+    "indexes_one_past": {V: {"bare"}, M: {"bare"}},
     "changes_an_input": {V: {"layouts", "calls-repeated"}, M: {"layouts", "calls-repeated"}},
     "crashes_at_one_size": {V: {"shapes"}, M: {"shapes"}},
     "is_stale_at_the_hundredth_call": {V: {"repeats", "calls-repeated"}, M: {"repeats", "calls-repeated"}},
@@ -63,7 +65,13 @@ FAILS: dict[str, dict[str, set[str]]] = {
 """The kinds that must fail for a kernel."""
 
 ONLY_THERE = {"nothing_wrong", "shares_scratch_memory", "is_wrong_with_other_numbers_of_threads", "takes_any_output"}
-ONLY_THERE |= {"clears_its_output_first", "forgets_earlier_passes", "crashes_at_one_size", "spreads_nan_at_the_edge"}
+ONLY_THERE |= {
+    "reads_one_past",
+    "clears_its_output_first",
+    "forgets_earlier_passes",
+    "crashes_at_one_size",
+    "spreads_nan_at_the_edge",
+}
 """Faults by which nothing else can fail."""
 ALSO: dict[str, set[str]] = {
     "spreads_nan_at_the_edge": {"special-values", "zero-times-not-finite"},
@@ -164,6 +172,8 @@ REASONS = {
     ("writes_one_before", V, "shapes"): "it wrote before the beginning of its output",
     ("writes_one_past", M, "nothing"): "it wrote past the end of its output",
     ("writes_one_before", M, "out"): "it wrote beside the elements of out",
+    ("reads_one_past", M, "walls"): "crashed: the worker was ended by SIGSEGV",
+    ("indexes_one_past", V, "bare"): "IndexError",
     ("changes_an_input", V, "layouts"): "it changed an input",
     ("crashes_at_one_size", M, "shapes"): "crashed: the worker was ended by SIGABRT",
     ("has_other_bits_each_time", M, "same-bits"): "it says that it is deterministic",

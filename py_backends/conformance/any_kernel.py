@@ -75,6 +75,11 @@ def _alignment(problem: Problem) -> Iterator[Trial]:
             yield Trial(name, sizes, seeded, starts=starts, thorough=by not in {1, 2, 3, 8})
 
 
+def _bare(problem: Problem) -> Iterator[Trial]:
+    for sizes in (*middling(problem), *problem.edges):
+        yield Trial(named(sizes), sizes, seeded, bare=True)
+
+
 def _repeats(problem: Problem) -> Iterator[Trial]:
     """A hundred calls of changing sizes, smaller after larger and the same again."""
     dimensions = len(problem.dimensions)
@@ -99,6 +104,7 @@ ALWAYS = (
     ),
     Kind("nothing", "empty arrays, and sums of nothing, which are zeros", _nothing, interpreted=(2, 7)),
     Kind("alignment", "arrays that begin between the addresses that vectors are aligned to", _alignment),
+    Kind("bare", "elements read behind an array, of a device that knows its length", _bare, interpreted=(2, 4)),
     Kind("repeats", "what an earlier call left: buffers of its size, sums, flags", _repeats, interpreted=(5, 12)),
     Kind(
         "same-bits", "other bits for the same call, of a device that says it is deterministic", _same_bits, again=True

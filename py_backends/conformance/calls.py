@@ -29,6 +29,7 @@ class Layout:
     steps: of the last dimensions, in elements: -1 is reversed, 2 leaves one out.
     padding: elements between the end of a row and the next one.
     offset: bytes beyond an address that is aligned to a cache line.
+    wall: whether it ends where the memory ends that may be touched; then it begins where it has to.
     """
 
     order: str = "C"
@@ -36,6 +37,7 @@ class Layout:
     padding: int = 0
     offset: int = 0
     read_only: bool = False
+    wall: bool = False
 
 
 IN_ORDER = Layout()
@@ -121,6 +123,29 @@ def _out(problem: Problem) -> Iterator[Call]:
             yield Call(f"{_named(sizes)}, {name}", sizes, out=layout)
 
 
+def _walls(problem: Problem) -> Iterator[Call]:
+    """Nothing of it would show in a result: what is read too far is not used, or is used for what is not written."""
+    wall = Layout(wall=True)
+    for sizes in dict.fromkeys((*middling(problem), *problem.edges, *_WALLS.get(problem.name, ()))):
+        yield Call(_named(sizes), sizes, (wall,), out=wall)
+
+
+_WALLS: dict[str, list[Sizes]] = {
+    "vecadd": [(4097,), (5000,), (70_001,)],
+    "matmul": [
+        (9, 5, 5),
+        (1, 300, 200),
+        (300, 1, 200),
+        (40, 2, 70),
+        (65, 66, 9),
+        (100, 98, 97),
+        (130, 131, 133),
+        (70, 132, 1),
+    ],
+}
+"""Arrays of several pages; of matrices those that are packed, thin ones and deep ones."""
+
+
 def _in_place(problem: Problem) -> Iterator[Call]:
     """Where a kernel cannot work in place, it is refused."""
     shapes = problem.shapes(problem.default_sizes)
@@ -174,7 +199,11 @@ def _numbers_of_threads(problem: Problem) -> Iterator[Call]:
 
 
 def _at_once(problem: Problem) -> Iterator[Call]:
-    """As many for each thread; other threads have other sizes and values."""
+    """As many for each thread; other threads have other sizes and values. At first each needs as much of its memory."""
+    dimensions = len(problem.dimensions)
+    deep = (*[2] * (dimensions - 2), 1, 3000)[-dimensions:]
+    for thread in range(THREADS):
+        yield Call(f"first call {thread}, {_named(deep)}", deep, seed=thread)
     generator = np.random.default_rng(5)
     for call in range(6 * THREADS):
         sizes = tuple(map(int, generator.integers(1, 40, len(problem.dimensions))))
@@ -188,6 +217,7 @@ def _named(sizes: Sequence[int]) -> str:
 KINDS = (
     CallKind("layouts", "inputs that are strided, reversed, offset, misaligned, read-only, columns first", _layouts),
     CallKind("out", "an output that lies in any way, with nothing touched around it", _out),
+    CallKind("walls", "elements read or written behind the end of an array, in memory that nobody may touch", _walls),
     CallKind("in-place", "an output that is an input: right, or refused where the kernel cannot", _in_place),
     CallKind("overlapping", "an output that shares a part of an input's memory", _overlapping),
     CallKind("unfit-out", "outputs of a wrong size or dtype, and read-only ones, which are refused", _unfit),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,8 +30,12 @@ class Laid:
             counts[-1] += layout.padding
         self._counts = counts
         size = int(np.prod(counts, dtype=int)) * dtype.itemsize
-        room = np.full(size + layout.offset + 2 * _MARGIN + _LINE, _NAN, np.uint8)
-        self._first = _MARGIN - (room.ctypes.data + _MARGIN) % _LINE + _LINE + layout.offset
+        if layout.wall:
+            room = _before_a_wall(size + _MARGIN)
+            self._first = _MARGIN
+        else:
+            room = np.full(size + layout.offset + 2 * _MARGIN + _LINE, _NAN, np.uint8)
+            self._first = _MARGIN - (room.ctypes.data + _MARGIN) % _LINE + _LINE + layout.offset
         self._size = size
         self.bytes = room
         self.array = self.view_of(room)
@@ -45,6 +51,20 @@ class Laid:
     def fill(self, values: Array) -> None:
         """Write its elements, read-only for others or not."""
         self.view_of(self.bytes)[...] = values
+
+
+def _before_a_wall(size: int) -> Array:
+    """So many bytes of NaN at the end of a page, before one that nobody may touch."""
+    readable = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = np.frombuffer(mmap.mmap(-1, readable + mmap.PAGESIZE), np.uint8)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    nothing_allowed = 0  # PROT_NONE in <sys/mman.h>
+    if libc.mprotect(memory.ctypes.data + readable, mmap.PAGESIZE, nothing_allowed) != 0:
+        raise OSError(ctypes.get_errno(), "mprotect")
+    room: Array = memory[readable - size : readable]
+    room.fill(_NAN)
+    return room
 
 
 def with_neighbour(

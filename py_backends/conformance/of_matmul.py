@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from py_backends import _caches
 from py_backends._contract import Array, Problem
 from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, named, seeded
 
@@ -207,11 +208,18 @@ def _zero_times(problem: Problem) -> Iterator[Trial]:
 
 
 def _several_passes(problem: Problem) -> Iterator[Trial]:
-    """Deeper and wider than a block, and more rows of tiles than a band has."""
-    quick = ((100, 100, 2100), (3, 4, 33_000), (257, 260, 33), (2200, 140, 9))
-    more = ((17, 4200, 2050), (4300, 70, 10), (200, 300, 1300), (40, 4099, 70))
+    """Deeper and wider than a block, with tiles of unequal height, and more rows of tiles than a band has.
+
+    A single column is deeper than what is meant to hold a few of them, and of a few one element more than a quarter of
+    the second-level cache holds.
+    """
+    deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, _caches.second_level_cache() // 64 + 1), (2, 1, 50_000))
+    quick = (*deep, (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
+    more = ((3, 4, 33_000), (17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
     for sizes in (*quick, *more):
         yield Trial(named(sizes), sizes, seeded, thorough=sizes in more)
+    for sizes in deep:  # of so many products one may be missing within the bound
+        yield Trial(f"{named(sizes)}, whole numbers", sizes, _small_integers, exact=True)
 
 
 _THEMES: tuple[tuple[str, str, Callable[[Problem], Iterator[Trial]]], ...] = (

@@ -113,7 +113,7 @@ def run_on(stage: Stage, runner: Runner, text: KernelText, case: Prepared, *, ag
     """Put a case on a stage, run it, and judge what it left; what is wrong, or None."""
     problem, trial = text.problem, case.trial
     starts = trial.starts + trial.starts[-1:] * (len(case.inputs) + 1 - len(trial.starts))
-    stage.set(trial.sizes, case.inputs, problem.shapes(trial.sizes)[-1], starts)
+    stage.set(trial.sizes, case.inputs, problem.shapes(trial.sizes)[-1], starts, bare=trial.bare)
     try:
         runner.run_on_stage(text, stage)
         wrong = stage.trespass() or verdict(stage.output, case, problem.rule)

@@ -43,6 +43,7 @@ class Trial:
         all further arrays.
     thorough: whether it is left out of a quick run.
     dtypes: in which it is tried.
+    bare: whether arrays are given without the zones behind them: a device that knows their lengths sees who reads on.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Trial:
     starts: tuple[int, ...] = (0,)
     thorough: bool = False
     dtypes: tuple[str, ...] = _ALL
+    bare: bool = False
 
     def inputs(self, problem: Problem, dtype: np.dtype[Any]) -> Inputs:
         """Its inputs, the same for everybody."""

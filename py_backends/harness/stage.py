@@ -34,7 +34,7 @@ class Stage:
         self.sizes: tuple[int, ...] = ()
         self.dtype = np.dtype(np.float32)
         self.spans: list[tuple[int, int]] = []
-        """For each array, the first byte of its content, and the bytes of content and the zone behind it."""
+        """For each array, the first byte of its content, and the bytes of it and, as a rule, the zone behind it."""
         self.output = np.empty(0, self.dtype)
         self._zones: list[Array] = []
 
@@ -48,11 +48,20 @@ class Stage:
         """Bytes of each array's memory."""
         return [self.capacity] * len(self._memory)
 
-    def set(self, sizes: Sequence[int], inputs: Sequence[Array], shape: tuple[int, ...], starts: Sequence[int]) -> None:
+    def set(
+        self,
+        sizes: Sequence[int],
+        inputs: Sequence[Array],
+        shape: tuple[int, ...],
+        starts: Sequence[int],
+        *,
+        bare: bool = False,
+    ) -> None:
         """Put a case on the stage: its inputs, and an output of NaN.
 
         shape: of the output, whose dtype is that of the inputs.
         starts: for each array, how many elements beyond the beginning of a page its first element lies.
+        bare: whether spans end with the content, and not with the zone behind it.
 
         Raises MemoryError where an array does not fit.
         """
@@ -64,6 +73,9 @@ class Stage:
             for zone in zones:
                 zone.fill(np.nan)
         content, self._zones = self._place(self._memory[-1], math.prod(shape), starts[-1])
+        if bare:
+            lengths = [array.nbytes for array in inputs] + [content.nbytes]
+            self.spans = [(first, length) for (first, _), length in zip(self.spans, lengths, strict=True)]
         self.output = content.reshape(shape)
         self.poison()
 

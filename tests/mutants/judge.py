@@ -1,0 +1,214 @@
+"""Runs the conformance suite on a changed copy of the clone, and says what became of the mutant."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import IO
+
+from .mutant import Mutant
+from .scratch import Scratch, Stillborn
+from .texts import CLONE, Machine, User
+
+CAUGHT, SURVIVED, STILLBORN = "caught", "survived", "stillborn"
+_FORM = {
+    "opencl": ("py_backends/opencl.py", 'self._form = form or ("CPU" if self._in_place else "GPU")'),
+    "sycl": ("py_backends/sycl.py", 'self._form = form or ("CPU" if device.is_cpu else "GPU")'),
+}
+"""Where a backend decides for which kind of device its kernels are written: those for a GPU run on a CPU as well."""
+_SUITE = "py_backends.conformance"
+_PLUGIN = f"{_SUITE}.plugin"
+_TESTS = tuple(f"{_SUITE}.{module}" for module in ("test_results", "test_calls", "test_drawn"))
+_NOT_COMPILED = re.compile(r"^prepare: ", re.MULTILINE)
+"""How the suite says that a text could not be prepared."""
+_FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)(?: - (.*))?$", re.MULTILINE)
+_PASSED, _FAILED = 0, 1
+_PATIENCE = "60"
+"""Seconds after which a worker that has not answered is taken for hung: many more than a busy machine needs."""
+_LONGEST = 600.0
+"""Seconds that the suite may take on an unchanged text."""
+
+
+class JudgeFailed(RuntimeError):
+    """The suite did not run, or does not pass on the unchanged text: it says nothing about mutants."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant, the test that told or the compiler's words, and the seconds that it took."""
+
+    outcome: str
+    by: str
+    seconds: float
+
+
+def command(backend: str, target: str, user: User | None) -> list[str]:
+    """What pytest is told to judge a backend on a target: one text of it, or where there is none, all of them.
+
+    Results come first: most mutants are caught there, and whether they compile is seen there.
+    """
+    chosen = {"backend": backend, "target": target, **dict(zip(("kernel", "variant"), user or (), strict=False))}
+    return [
+        *("-x", "-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider"),
+        *("-p", _PLUGIN, "--pyargs", *_TESTS, "--quick", "--patience", _PATIENCE),
+        *(f"--{option}={name}" for option, name in chosen.items()),
+    ]
+
+
+class Judge:
+    """Judges mutants of one backend in a scratch copy, one at a time.
+
+    times: seconds that the suite takes on unchanged texts, by what is judged; what is not known yet is measured.
+    """
+
+    def __init__(self, scratch: Scratch, machine: Machine, times: dict[str, float]) -> None:
+        self._scratch, self._machine, self._times = scratch, machine, times
+        self._process = SuiteProcess(scratch.folder, machine.backend)
+        self._cannot: dict[str, JudgeFailed] = {}
+
+    def close(self) -> None:
+        """End the process that runs the suite."""
+        self._process.close()
+
+    def judge(self, mutant: Mutant) -> Verdict:
+        """The verdict on a mutant: caught as soon as one of those who run its text fails."""
+        begin = monotonic()
+        place = self._machine.place(mutant.text, mutant.context)
+        target = self._machine.target_name(self._scratch.instruction_set)
+        for user in mutant.text.users or (None,):
+            for form in place.forms:
+                usual = self._time(mutant, target, user, form)
+                try:
+                    with self._scratch.changed(self._files(mutant, form), user):
+                        verdict = self._suite(command(mutant.backend, target, user), 5 * usual + 60)
+                except Stillborn as failed:
+                    return Verdict(STILLBORN, _first_line_of_error(str(failed)), monotonic() - begin)
+                if verdict != (SURVIVED, ""):
+                    return Verdict(*verdict, monotonic() - begin)
+        return Verdict(SURVIVED, "", monotonic() - begin)
+
+    def _time(self, mutant: Mutant, target: str, user: User | None, form: str) -> float:
+        """How long the suite takes on the unchanged text; JudgeFailed where it does not pass."""
+        key = "/".join(filter(None, (mutant.backend, target, *(user or ()), form)))
+        if key in self._cannot:
+            raise self._cannot[key]
+        if key not in self._times:
+            begin = monotonic()
+            with self._scratch.changed(_form(mutant.backend, form), None):
+                outcome, by = self._suite(command(mutant.backend, target, user), _LONGEST)
+            if outcome != SURVIVED:
+                self._cannot[key] = JudgeFailed(f"{key}: the suite does not pass on the unchanged text: {by}")
+                raise self._cannot[key]
+            self._times[key] = monotonic() - begin
+        return self._times[key]
+
+    def _files(self, mutant: Mutant, form: str) -> dict[str, bytes]:
+        return {**_form(mutant.backend, form), mutant.text.file: mutant.content}
+
+    def _suite(self, arguments: Sequence[str], most_seconds: float) -> tuple[str, str]:
+        """The outcome of a run of the suite, and what told. A crash and a run without end are caught."""
+        with tempfile.TemporaryDirectory() as caches:
+            code, output = self._process.run(arguments, _environment(Path(caches)), most_seconds)
+        if code is None:
+            return CAUGHT, f"no end within {most_seconds:.0f} s"
+        if code == _PASSED:
+            return SURVIVED, ""
+        if code < 0:
+            return CAUGHT, f"ended by {signal.Signals(-code).name}"
+        failure = _FIRST_FAILURE.search(output)
+        if code != _FAILED or failure is None:
+            raise JudgeFailed(f"{' '.join(arguments)}: exit code {code}\n{output[-2000:]}")
+        by = " - ".join(filter(None, (failure[1].rpartition("/")[2], failure[2])))[:200]
+        return (STILLBORN if _NOT_COMPILED.search(output) else CAUGHT), by
+
+
+class SuiteProcess:
+    """The process that runs the suite, see serve.py, in a copy of the clone; started when it is first asked."""
+
+    def __init__(self, folder: Path, backend: str) -> None:
+        self._folder, self._backend = folder, backend
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, arguments: Sequence[str], environment: dict[str, str], most_seconds: float) -> tuple[int | None, str]:
+        """The exit code of pytest, negative where a signal ended it and None where it did not end, and its output."""
+        with tempfile.NamedTemporaryFile() as output:
+            request = {"arguments": list(arguments), "environment": environment, "output": output.name}
+            answers = self._ask(json.dumps(request))
+            number = int(self._answer(answers, _LONGEST) or 0)
+            code = self._answer(answers, most_seconds)
+            if code is None:
+                os.killpg(number, signal.SIGKILL)
+                self._answer(answers, _LONGEST)
+            return None if code is None else int(code), output.read().decode(errors="replace")
+
+    def close(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+    def _ask(self, request: str) -> IO[bytes]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, Path(__file__).with_name("serve.py"), self._backend],
+                cwd=self._folder,
+                env=_environment(self._folder / "caches"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+            )
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{request}\n".encode())
+        return self._process.stdout
+
+    @staticmethod
+    def _answer(answers: IO[bytes], most_seconds: float) -> bytes | None:
+        """The next line; None where there is none yet after so many seconds. JudgeFailed where the process is gone."""
+        if not select.select([answers], [], [], most_seconds)[0]:
+            return None
+        line = answers.readline()
+        if not line:
+            raise JudgeFailed("the process that runs the suite has ended")
+        return line
+
+
+def _environment(caches: Path) -> dict[str, str]:
+    """Ours, where no compiled form of an earlier text is found, and idle threads leave the cores to others."""
+    return {
+        **{name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTEST_ADDOPTS"}},
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(caches / "numba"),
+        "POCL_CACHE_DIR": str(caches / "pocl"),
+        "SYCL_CACHE_DIR": str(caches / "sycl"),
+        "SYCL_CACHE_PERSISTENT": "1",
+        "OMP_WAIT_POLICY": "passive",
+        "COLUMNS": "400",  # what pytest says of a failure is one line, which is cut where it is longer
+    }
+
+
+def _form(backend: str, form: str) -> dict[str, bytes]:
+    """The file that chooses a form, changed so that it chooses this one; nothing where there is no choice."""
+    if not form:
+        return {}
+    name, choice = _FORM[backend]
+    before = (CLONE / name).read_text(encoding="utf-8")
+    if choice not in before:
+        raise JudgeFailed(f"{name} chooses the form of its kernels in other words than {choice!r}")
+    return {name: before.replace(choice, f'self._form = "{form}"').encode()}
+
+
+def _first_line_of_error(log: str) -> str:
+    lines = [line for line in log.splitlines() if "error" in line.lower()]
+    return (lines or log.splitlines() or [""])[0].strip()[-200:]

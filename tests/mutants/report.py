@@ -1,0 +1,154 @@
+"""What came out of a run: a table, a line for each survivor, and the page docs/mutants.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .judge import CAUGHT, STILLBORN, SURVIVED
+from .mutant import Mutant
+from .results import Results
+
+EQUIVALENT, ELSEWHERE, NOT_RUN = "equivalent", "elsewhere", "not run"
+_COLUMNS = ("programming model", "mutants", "equivalent", "not run here", "left out", "run", "stillborn", "caught",
+            "survived", "caught of those that live")  # fmt: skip
+_HEAD = """# Mutants
+
+How much the conformance suite notices: every kernel's text is changed in one place at a time, one operator, bound,
+index, initial value, barrier, wait, directive or tail, and the suite is run on it. `python -m tests.mutants` does that,
+and wrote this page:
+
+    {command}
+
+- **mutants**: the changes that there are. A header counts for each backend that includes it.
+- **equivalent**: changes that change no result, listed [below](#equivalent) with the reason. They are not run.
+- **not run here**: what this machine cannot run, listed [below](#not-run-here).
+- **left out**: beyond the sample, which is drawn by lot with a seed for each programming model.
+- **stillborn**: they do not compile, and are not counted. The other ones that were run are those that **live**.
+- **caught**: a test failed, crashed, or did not end.
+
+C++ is compiled without optimisation: an operator means the same. A mutant of `avx` that survives on one instruction set
+is tried on the others.
+Texts that have a form for GPUs are run in that form on the CPU, where the change is in it.
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A mutant and what became of it; `by` says what told, or why it was not run."""
+
+    mutant: Mutant
+    what: str
+    by: str
+
+
+def outcomes(
+    mutants: Iterable[Mutant], results: Results, equivalent: dict[str, str], elsewhere: dict[str, str]
+) -> list[Outcome]:
+    """Of every mutant. One that was run is what the suite said of it, unless it is equivalent and survived."""
+    found = []
+    for mutant in mutants:
+        name = mutant.identifier
+        verdict = results.verdicts.get(name)
+        if name in equivalent and (verdict is None or verdict.outcome != CAUGHT):
+            found.append(Outcome(mutant, EQUIVALENT, equivalent[name]))
+        elif name in elsewhere:
+            found.append(Outcome(mutant, ELSEWHERE, elsewhere[name]))
+        elif verdict is None:
+            found.append(Outcome(mutant, NOT_RUN, ""))
+        else:
+            found.append(Outcome(mutant, verdict.outcome, verdict.by))
+    return found
+
+
+def percent(counts: Counter[str]) -> float | None:
+    """Of the mutants that live, how many were caught; None where none was run."""
+    lives = counts[CAUGHT] + counts[SURVIVED]
+    return 100 * counts[CAUGHT] / lives if lives else None
+
+
+def rows(found: Sequence[Outcome]) -> Iterator[tuple[str, ...]]:
+    """The table, a line for each programming model, and one for all."""
+    backends = sorted({outcome.mutant.backend for outcome in found})
+    for name, chosen in [*((name, {name}) for name in backends), ("all", set(backends))]:
+        counts = Counter(outcome.what for outcome in found if outcome.mutant.backend in chosen)
+        run = counts[STILLBORN] + counts[CAUGHT] + counts[SURVIVED]
+        caught = percent(counts)
+        yield (
+            name,
+            *map(str, (counts.total(), counts[EQUIVALENT], counts[ELSEWHERE], counts[NOT_RUN], run)),
+            *map(str, (counts[STILLBORN], counts[CAUGHT], counts[SURVIVED])),
+            "" if caught is None else f"{caught:.1f}%",
+        )
+
+
+def text(found: Sequence[Outcome]) -> str:
+    """The table for a terminal, and the survivors."""
+    lines = [("model", *_COLUMNS[1:-1], "caught"), *rows(found)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(_COLUMNS))]
+    table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+    return "\n".join([*table, "", *map(survivor, _of(found, SURVIVED))])
+
+
+def survivor(outcome: Outcome) -> str:
+    """One line that says which mutant it is and what was changed."""
+    mutant = outcome.mutant
+    return (
+        f"{outcome.what}: {mutant.identifier}  {mutant.text.file}:{mutant.line}  {mutant.change.kind}: "
+        f"{mutant.description}   in: {mutant.source}"
+    )
+
+
+def markdown(found: Sequence[Outcome], command: str) -> str:
+    """The page."""
+    parts = [_HEAD.format(command=command), "## Results\n", _table(_COLUMNS, rows(found))]
+    parts += ["## By what was changed\n", _table(("change", "run", "stillborn", "caught", "survived"), _by_kind(found))]
+    parts += ["## Survivors\n", *_survivors(found)]
+    parts += ["## Not run here\n", *_counted(_of(found, ELSEWHERE))]
+    parts += ["## Equivalent\n", *_equivalent(_of(found, EQUIVALENT))]
+    return "\n".join(parts) + "\n"
+
+
+def _of(found: Sequence[Outcome], what: str) -> list[Outcome]:
+    return [outcome for outcome in found if outcome.what == what]
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    marks = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, marks, *lines]) + "\n"
+
+
+def _by_kind(found: Sequence[Outcome]) -> Iterator[tuple[str, ...]]:
+    for kind in sorted({outcome.mutant.change.kind for outcome in found}):
+        counts = Counter(outcome.what for outcome in found if outcome.mutant.change.kind == kind)
+        run = counts[STILLBORN] + counts[CAUGHT] + counts[SURVIVED]
+        yield kind, *map(str, (run, counts[STILLBORN], counts[CAUGHT], counts[SURVIVED]))
+
+
+def _survivors(found: Sequence[Outcome]) -> Iterator[str]:
+    survivors = _of(found, SURVIVED)
+    for outcome in survivors:
+        mutant = outcome.mutant
+        yield (
+            f"- `{mutant.identifier}` {mutant.text.file}:{mutant.line}, {mutant.change.kind}: `{mutant.description}`\n"
+            f"  in `{mutant.source}`"
+        )
+    yield "" if survivors else "None.\n"
+
+
+def _counted(found: Sequence[Outcome]) -> Iterator[str]:
+    counts = Counter((outcome.mutant.backend, outcome.by) for outcome in found)
+    for (backend, reason), count in sorted(counts.items()):
+        yield f"- {backend}: {count}: {reason}"
+    yield "" if counts else "Nothing.\n"
+
+
+def _equivalent(found: Sequence[Outcome]) -> Iterator[str]:
+    by_reason: dict[str, list[Mutant]] = {}
+    for outcome in found:
+        by_reason.setdefault(outcome.by, []).append(outcome.mutant)
+    for reason, mutants in by_reason.items():
+        yield f"- {reason}:"
+        places = Counter((each.text.file, each.line, each.description) for each in mutants)
+        yield from (f"  - {file}:{line} `{change}`" for file, line, change in places)

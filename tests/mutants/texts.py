@@ -1,0 +1,167 @@
+"""Which files belong to which programming model, and which parts of them are run on this machine.
+
+A path is a registration here too: kernels/KERNEL/VARIANT/BACKEND.* is a text of that backend, and so is what it
+includes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from py_backends import _cpu_kernels, _discovery
+from py_backends._contract import BackendUnavailable, Target
+
+CLONE = Path(__file__).parent.parent.parent
+_INCLUDE = re.compile(r'^#include "(?!instance)([^"]+)"', re.MULTILINE)
+_HOST_PARTS = {
+    "cuda": ("py_backends/_cupy.py",),
+    "numba_cuda": ("py_backends/numba_cuda.py",),
+    "opencl": ("py_backends/opencl.py",),
+    "sycl": ("py_backends/_sycl.py", "cpp_ext/sycl_compiler.cpp"),
+}
+"""Where the host waits for the device. The other backends' launches return when they are done."""
+_INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
+
+User = tuple[str, str]
+"""A kernel and a variant."""
+Conditions = tuple[tuple[str, bool], ...]
+"""Of the preprocessor, the innermost first, and whether each holds."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file that one backend runs.
+
+    file: relative to the clone.
+    users: the kernels and variants of the backend whose text it is, or whose text includes it; of none, where it is the
+    host's part.
+    """
+
+    backend: str
+    file: str
+    users: tuple[User, ...]
+
+    @property
+    def content(self) -> bytes:
+        return (CLONE / self.file).read_bytes()
+
+
+@dataclass(frozen=True)
+class Context:
+    """What stands around a place in a text: conditions of the preprocessor, the names of its function and its class."""
+
+    conditions: Conditions = ()
+    function: str | None = None
+    owner: str | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """What has to run for a change of a text to be seen.
+
+    forms: of texts that are written for two kinds of device, which of them to run, in this order; else one empty name.
+    instruction_sets: of texts in C++, that they are run with, in this order.
+    elsewhere: why this machine cannot run it; None where it can.
+    """
+
+    forms: tuple[str, ...] = ("",)
+    instruction_sets: tuple[str | None, ...] = (None,)
+    elsewhere: str | None = None
+
+
+def backends() -> list[str]:
+    """Those that have a kernel text."""
+    return sorted({path.stem for path in CLONE.glob("kernels/*/*/*.*")} & set(_discovery.backend_names()))
+
+
+def texts_of(backend: str) -> list[Text]:
+    """Every file that the backend runs, each once."""
+    users: dict[str, list[User]] = {}
+    for path in sorted(CLONE.glob(f"kernels/*/*/{backend}.*")):
+        for file in _with_included(path):
+            users.setdefault(str(file.relative_to(CLONE)), []).append((path.parts[-3], path.parts[-2]))
+    found = [Text(backend, file, tuple(of_file)) for file, of_file in users.items()]
+    return found + [Text(backend, file, ()) for file in _HOST_PARTS.get(backend, ())]
+
+
+def _with_included(path: Path) -> list[Path]:
+    files = [path]
+    for file in files:
+        if path.suffix != ".py":
+            included = _INCLUDE.findall(file.read_text(encoding="utf-8"))
+            files.extend(found for name in included if (found := (file.parent / name).resolve()) not in files)
+    return files
+
+
+class Machine:
+    """What of a text runs here."""
+
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
+        self.targets: list[Target] = _discovery.backend(backend).targets()
+
+    @property
+    def target(self) -> Target:
+        """The one that mutants are judged on, which is the first that is there; else one that says why none is."""
+        return next((target for target in self.targets if target.available), self.targets[0])
+
+    @cached_property
+    def instruction_sets(self) -> list[str]:
+        """Those that this CPU has of the backend's, best first; none where it is not compiled ahead of time."""
+        try:
+            return [name for name, _, there in _cpu_kernels.instruction_sets(self.backend) if there]
+        except BackendUnavailable:
+            return []
+
+    def place(self, text: Text, context: Context) -> Place:
+        """Where a part of a text is run."""
+        conditions = context.conditions
+        if not self.target.available:
+            return Place(elsewhere=self.target.reason)
+        if self.target.emulated and (_is_for_gpus(context) or text.file.endswith("_cupy.py")):
+            return Place(elsewhere="runs on a GPU alone")
+        if ("defined(_OPENMP)", False) in conditions:
+            return Place(elsewhere="runs where there is no OpenMP alone")
+        if text.file.endswith((".cpp", ".hpp")) and self.instruction_sets:
+            return self._compiled(conditions)
+        return Place(forms=_forms(text, context))
+
+    def _compiled(self, conditions: Conditions) -> Place:
+        runs = [name for name in self.instruction_sets if name in {target.name for target in self.targets}]
+        runs = runs or self.instruction_sets[:1]
+        wanted = instruction_set(conditions)
+        if wanted is None:
+            return Place(instruction_sets=tuple(runs))
+        elsewhere = None if wanted in runs else f"runs with {wanted} alone, and this CPU has better"
+        return Place(instruction_sets=(wanted,), elsewhere=elsewhere)
+
+    def target_name(self, instruction_set: str | None) -> str:
+        """The target that runs texts compiled for an instruction set: of avx, which has one for each, that one."""
+        names = [target.name for target in self.targets]
+        return instruction_set if instruction_set in names else self.target.name
+
+
+def instruction_set(conditions: Conditions) -> str | None:
+    """The one that a text is compiled for under these conditions; None where it is any."""
+    for condition, holds in conditions:
+        for name, macros in _INSTRUCTION_SETS.items():
+            if re.search(rf"__(?:{macros})__", condition):
+                return name if holds else "sse"
+    return None
+
+
+def _is_for_gpus(context: Context) -> bool:
+    return context.owner == "Gpu" or any("__CUDA_ARCH__" in name and holds for name, holds in context.conditions)
+
+
+def _forms(text: Text, context: Context) -> tuple[str, ...]:
+    """For which kinds of device: told by the preprocessor, by the function's name, or both."""
+    if not text.users or " on a GPU: " not in text.content.decode():
+        return ("",)
+    for condition, holds in context.conditions:
+        if condition == "CPU":
+            return ("CPU" if holds else "GPU",)
+    return ("GPU",) if context.function == text.users[0][0] else ("CPU", "GPU")

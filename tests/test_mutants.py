@@ -1,0 +1,252 @@
+"""The tool that breaks kernels: what it finds to break in each language, and what it says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mutants import __main__ as tool
+from mutants import c_family, equivalent, in_python, places, report, texts
+from mutants.equivalent import Equivalent, OutOfDate
+from mutants.judge import CAUGHT, STILLBORN, SURVIVED, Verdict
+from mutants.mutant import Mutant, mutants_of
+from mutants.results import Results
+from mutants.session import sample
+from mutants.texts import Context, Text
+
+EVERY_TEXT = [text for backend in texts.backends() for text in texts.texts_of(backend)]
+
+
+def mutants(backend: str, file: str) -> list[Mutant]:
+    return [mutant for text in texts.texts_of(backend) if text.file == file for mutant in mutants_of(text)]
+
+
+def found(backend: str, file: str, line: str) -> set[tuple[str, str]]:
+    """The kinds and descriptions of all changes that begin in a line."""
+    return {(each.change.kind, each.description) for each in mutants(backend, file) if each.source == line}
+
+
+@pytest.mark.parametrize("text", EVERY_TEXT, ids=lambda text: f"{text.backend}-{text.file}")
+def test_every_text_is_understood(text: Text) -> None:
+    python = text.file.endswith(".py")
+    tree = in_python.parsed(text.content) if python else c_family.parsed(text.content, Path(text.file).suffix)
+    assert not [places.written(node) for node in places.nodes(tree.root_node) if node.is_error or node.is_missing]
+    assert mutants_of(text)
+
+
+@pytest.mark.parametrize("text", EVERY_TEXT, ids=lambda text: f"{text.backend}-{text.file}")
+def test_a_mutant_differs_by_its_change_alone(text: Text) -> None:
+    for mutant in mutants_of(text):
+        change, before, after = mutant.change, text.content, mutant.content
+        assert after != before
+        assert after[: change.start] == before[: change.start]
+        assert after[change.start + len(change.new.encode()) :] == before[change.end :]
+
+
+def test_identifiers_are_unique_and_survive_other_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    (text,) = (text for text in texts.texts_of("openmp") if text.file == "kernels/matmul/tuned/openmp.cpp")
+    before = [mutant.identifier for mutant in mutants_of(text)]
+    moved = b"// one line more\n\n" + text.content
+    monkeypatch.setattr(Text, "content", moved)
+    assert len(set(before)) == len(before)
+    assert [mutant.identifier for mutant in mutants_of(text)] == before
+
+
+LECTURE = "kernels/vecadd/lecture/"
+
+
+def test_places_in_opencl_c() -> None:
+    assert found("opencl", LECTURE + "opencl.cl", "if (i < n) c[i] = a[i] + b[i];") == {
+        ("tail", "i < n -> !(i < n)"),
+        ("relational", "< -> <="),
+        ("bound", "n -> n - 1"),
+        ("statement", "c[i] = a[i] + b[i]; -> nothing"),
+        ("index", "a -> b"),
+        ("index", "b -> a"),
+        ("arithmetic", "+ -> -"),
+    }
+
+
+def test_places_in_cuda() -> None:
+    line = "const long long first = (long long)blockIdx.y * blockDim.y + threadIdx.y;"
+    assert found("cuda", "kernels/matmul/lecture/cuda.cu", line) == {("arithmetic", "* -> +"), ("arithmetic", "+ -> -")}
+    file = "kernels/matmul/tuned/cuda.cu"
+    barrier = "__syncthreads();  // the next tile begins where this one ends"
+    assert found("cuda", file, barrier) == {("barrier", "__syncthreads(); -> nothing")}
+
+
+def test_places_in_sycl() -> None:
+    file = "kernels/matmul/tuned/sycl.cpp"
+    assert found("sycl", file, "sycl::group_barrier(item.get_group());") == {
+        ("barrier", "sycl::group_barrier(item.get_group()); -> nothing"),
+        ("barrier", "sycl::group_barrier(item.get_group()); -> nothing #2"),
+    }
+    line = "const Size depth = sycl::min(k - p, most_depth);"
+    assert found("sycl", file, line) >= {
+        ("tail", "sycl::min(k - p, most_depth) -> (k - p)"),
+        ("tail", "sycl::min(k - p, most_depth) -> (most_depth)"),
+    }
+
+
+def test_places_in_openmp() -> None:
+    file = "kernels/matmul/tuned/openmp.cpp"
+    assert found("openmp", file, "#pragma omp for collapse(2) schedule(dynamic)") == {
+        ("directive", "#pragma omp for collapse(2) schedule(dynamic) -> nothing"),
+        ("directive", "collapse(2) -> nothing"),
+        ("barrier", "with nowait"),
+    }
+
+
+def test_places_in_numba() -> None:
+    file = "kernels/matmul/lecture/numba_cpu.py"
+    assert found("numba_cpu", file, "for i in prange(m):") == {
+        ("directive", "prange -> range"), ("index", "m -> n"), ("bound", "m -> m + 1"), ("bound", "m -> m - 1"),
+    }  # fmt: skip
+    assert found("numba_cpu", file, "sum = c.dtype.type(0)") == {("initial", "0 -> 1")}
+    barriers = [
+        each for each in mutants("numba_cuda", "kernels/matmul/tuned/numba_cuda.py") if each.change.kind == "barrier"
+    ]
+    assert [each.old for each in barriers] == ["cuda.syncthreads()"] * 2
+
+
+def test_waits_of_the_host() -> None:
+    assert [(each.change.kind, each.description) for each in mutants("sycl", "cpp_ext/sycl_compiler.cpp")] == [
+        ("wait", "queue.wait_and_throw(); -> nothing")
+    ]
+    assert ("wait", "queue.finish() -> nothing") in found("opencl", "py_backends/opencl.py", "queue.finish()")
+    blocking = "self._cl.enqueue_copy(self._queue, array, buffer, is_blocking=True)"
+    assert ("wait", "is_blocking=True -> is_blocking=False") in found("opencl", "py_backends/opencl.py", blocking)
+
+
+def test_code_for_an_instruction_set_is_run_on_it() -> None:
+    wide = mutants("avx", "kernels/simd.hpp")
+    sets = {each.source: texts.instruction_set(each.context.conditions) for each in wide}
+    assert sets["static void store(float* to, Register x) { _mm512_storeu_ps(to, x); }"] == "avx512"
+    assert sets["static void store(float* to, Register x) { _mm256_storeu_ps(to, x); }"] == "avx2"
+    assert sets["static void store(float* to, Register x) { _mm_storeu_ps(to, x); }"] == "sse"
+
+
+@pytest.mark.opencl
+def test_code_for_a_form_is_run_in_it() -> None:
+    machine = texts.Machine("opencl")
+    (text,) = (text for text in texts.texts_of("opencl") if text.file == "kernels/matmul/tuned/opencl.cl")
+    assert machine.place(text, Context((("CPU", True),))).forms == ("CPU",)
+    assert machine.place(text, Context((("CPU", False),))).forms == ("GPU",)
+
+
+def test_a_sample_stays_and_has_something_of_every_backend() -> None:
+    everyone = [mutant for text in EVERY_TEXT for mutant in mutants_of(text)]
+    drawn = sample(everyone, 3, seed=1)
+    assert {mutant.backend for mutant in drawn} == set(texts.backends())
+    assert sample(everyone[::-1], 3, seed=1) != drawn[::-1] or len(drawn) > 0
+    assert {mutant.identifier for mutant in sample(everyone[::-1], 3, seed=1)} == {each.identifier for each in drawn}
+    assert {mutant.identifier for mutant in sample(everyone, 3, seed=2)} != {each.identifier for each in drawn}
+
+
+FILE = "kernels/vecadd/lecture/cpp.cpp"
+LINE = "for (std::int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];"
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (Equivalent(FILE, ("for (;;) c[i] = a[i] + b[i];",), "so"), "no mutant of the line"),
+        (Equivalent(FILE, (LINE,), "so", changes=("+ -> *",)), "no change '\\+ -> \\*'"),
+        (Equivalent(FILE, (LINE,), "so", backends=("sycl",)), "is not run by sycl"),
+        (Equivalent("kernels/vecadd/lecture/cpp.c", (LINE,), "so"), "no mutant of the line"),
+    ],
+)
+def test_an_entry_that_matches_nothing_any_more_is_told(entry: Equivalent, words: str) -> None:
+    with pytest.raises(OutOfDate, match=words):
+        equivalent.check(mutants("cpp", FILE), [entry])
+
+
+def test_the_list_of_equivalent_mutants_is_up_to_date() -> None:
+    entries = equivalent.read()
+    assert entries
+    equivalent.check([mutant for text in EVERY_TEXT for mutant in mutants_of(text)], entries)
+
+
+def test_what_needs_more_than_there_is_is_not_run() -> None:
+    entry = Equivalent(FILE, (LINE,), needs="a GPU", changes=("+ -> -",))
+    some = mutants("cpp", FILE)
+    assert list(equivalent.needs(some, [entry]).values()) == ["needs a GPU"]
+    assert not equivalent.reasons(some, [entry])
+
+
+def test_an_entry_with_a_word_too_many_is_told(tmp_path: Path) -> None:
+    (tmp_path / "equivalent.toml").write_text(
+        '[[equivalent]]\nfile = "a"\nlines = ["b"]\nreason = "c"\nbackend = "cpp"\n'
+    )
+    with pytest.raises(ValueError, match="unexpected keyword argument 'backend'"):
+        equivalent.read(tmp_path / "equivalent.toml")
+
+
+def test_the_share_is_of_those_that_live() -> None:
+    some = mutants("cpp", FILE)[:5]
+    outcomes = [CAUGHT, CAUGHT, CAUGHT, SURVIVED, STILLBORN]
+    verdicts = {each.identifier: Verdict(what, "", 1.0) for each, what in zip(some, outcomes, strict=True)}
+    rows = list(report.rows(report.outcomes(some, Results(verdicts), {}, {})))
+    assert rows[0] == ("cpp", "5", "0", "0", "0", "5", "1", "3", "1", "75.0%")
+
+
+PLAIN = "kernels/vecadd/lecture/python.py"
+
+
+@pytest.mark.python
+class TestWhole:
+    """From the command line to the exit code, on the backend that starts fastest."""
+
+    @pytest.fixture
+    def wrong(self) -> Mutant:
+        return next(each for each in mutants("python", PLAIN) if each.description == "+ -> -")
+
+    @pytest.fixture(autouse=True)
+    def known(self, tmp_path: Path) -> None:
+        """How long the suite takes is known, so that it is not run on the unchanged text first."""
+        Results(times={"python/cpu/vecadd/lecture": 30.0}).write(tmp_path / "results.json")
+
+    def run(self, mutant: Mutant, tmp_path: Path, *options: str) -> int:
+        return tool.main(
+            ["--only", mutant.identifier, "--jobs", "1", "--json", str(tmp_path / "results.json"), *options]
+        )
+
+    def test_a_mutant_is_caught_and_remembered(
+        self, wrong: Mutant, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        page = tmp_path / "page.md"
+        assert self.run(wrong, tmp_path, "--markdown", str(page)) == 0
+        verdict = Results.read(tmp_path / "results.json").verdicts[wrong.identifier]
+        assert verdict.outcome == CAUGHT
+        assert "| python | 1 | 0 | 0 | 0 | 1 | 0 | 1 | 0 | 100.0% |" in page.read_text()
+        assert (texts.CLONE / PLAIN).read_bytes() == wrong.text.content, "the clone is left alone"
+        monkeypatch.setattr(tool.Session, "_run", None)  # a second run has nothing to judge
+        capsys.readouterr()
+        assert self.run(wrong, tmp_path) == 0
+        assert "100.0%" in capsys.readouterr().out
+
+    def test_one_that_survives_is_named(
+        self, wrong: Mutant, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Mutant, "content", wrong.text.content)  # it changes nothing
+        assert self.run(wrong, tmp_path) == 1
+        assert f"survived: {wrong.identifier}  {PLAIN}:{wrong.line}" in capsys.readouterr().out
+
+    def test_one_that_is_listed_and_caught_is_told(
+        self, wrong: Mutant, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entry = Equivalent(PLAIN, (wrong.source,), "so", changes=(wrong.description,))
+        monkeypatch.setattr(equivalent, "read", lambda: [entry])
+        assert self.run(wrong, tmp_path) == 0, "equivalent ones are not run"
+        assert self.run(wrong, tmp_path, "--equivalent") == 1
+        assert "listed as equivalent, but caught" in capsys.readouterr().out
+
+
+def test_a_list_that_is_out_of_date_stops_the_tool(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries: list[Any] = [Equivalent(PLAIN, ("nothing of the kind",), "so")]
+    monkeypatch.setattr(equivalent, "read", lambda: entries)
+    assert tool.main(["--backend", "python"]) == 1
+    assert "'nothing of the kind'" in capsys.readouterr().err
