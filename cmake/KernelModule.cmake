@@ -29,6 +29,9 @@ endif()
 
 # add_instruction_set(NAME FLAG...): compile texts for it too, if the compiler can.
 function(add_instruction_set name)
+  if(PY_BACKENDS_ONLY AND NOT name IN_LIST PY_BACKENDS_ONLY)
+    return()
+  endif()
   string(JOIN " " flags ${ARGN})
   check_cxx_compiler_flag("${flags}" "PY_BACKENDS_COMPILER_HAS_${name}")
   if(PY_BACKENDS_COMPILER_HAS_${name})
@@ -107,7 +110,8 @@ function(leave_out module reason fix)
       "\"${module}\": {\"reason\": \"${reason}\", \"fix\": \"${fix}\"}" PARENT_SCOPE)
 endfunction()
 
-# place_modules(): bring what was built to where Python finds it: into a wheel, else beside the sources.
+# place_modules(): bring what was built to where Python finds it: into a wheel, else into PY_BACKENDS_PLACE, which is
+# beside the sources, or for a build that users are not to run a folder that the variable PY_BACKENDS_COMPILED names.
 function(place_modules)
   string(JOIN ",\n    " left_out ${PY_BACKENDS_REASONS})
   set(record "${CMAKE_CURRENT_BINARY_DIR}/build.${Python_SOABI}.json")
@@ -125,7 +129,8 @@ function(place_modules)
     return()
   endif()
   # Modules are built apart and copied, so that whichever preset was built last is the one that runs.
-  set(folder "${CMAKE_CURRENT_SOURCE_DIR}/py_backends/_compiled")
+  set(folder "${PY_BACKENDS_PLACE}")
+  file(MAKE_DIRECTORY "${folder}")
   set(copies "")
   foreach(module IN LISTS PY_BACKENDS_MODULES)
     list(APPEND copies COMMAND "${CMAKE_COMMAND}" -E copy_if_different "$<TARGET_FILE:${module}>" "${folder}")

@@ -10,6 +10,10 @@
 
 #include <cstdint>
 
+#if defined(PY_BACKENDS_ASAN)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace {
 
 using Size = std::int64_t;
@@ -36,17 +40,27 @@ struct Workspace {
   /// Memory for so many elements, or null.
   template <typename T>
   T* hold(Size elements) {
-    constexpr Size small_page = Size(1) << 12, large_page = Size(1) << 21;
     const Size wanted = elements * Size(sizeof(T));
-    if (memory != nullptr && wanted <= bytes) return static_cast<T*>(memory);
+    if (memory == nullptr || wanted > bytes) take(wanted);
+    if (memory == nullptr) return nullptr;
+#if defined(PY_BACKENDS_ASAN)
+    // What was not asked for is there, but no kernel may touch it.
+    __asan_unpoison_memory_region(memory, bytes);
+    __asan_poison_memory_region(static_cast<char*>(memory) + wanted, bytes - wanted);
+#endif
+    return static_cast<T*>(memory);
+  }
+
+  void take(Size wanted) {
+    constexpr Size small_page = Size(1) << 12, large_page = Size(1) << 21;
     const Size page = wanted < large_page ? small_page : large_page;
     free(memory);
     bytes = (parts(wanted, page) + 1) * page;
     memory = aligned_alloc(page, bytes);
     if (memory == nullptr) bytes = 0;
     if (memory != nullptr && page == large_page) madvise(memory, bytes, MADV_HUGEPAGE);  // fewer pages to look up
-    return static_cast<T*>(memory);
   }
+
   ~Workspace() { free(memory); }
 };
 

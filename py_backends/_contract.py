@@ -355,7 +355,7 @@ class KernelText:
 
     @property
     def text(self) -> str:
-        return self.path.read_text(encoding="utf-8")
+        return self.path.read_text(encoding="utf-8", errors="replace")  # a name in a plug-in's comment spoils nothing
 
     @property
     def place(self) -> str:

@@ -51,8 +51,8 @@ class UsmArray:
     memory: what holds its elements: a `dpctl.memory.MemoryUSMDevice`, or of a CPU that computes in all of its
         process's memory a `MemoryUSMShared`, whatever number of threads it is to be used with.
 
-    Libraries take it without a copy by its `__sycl_usm_array_interface__`, dpnp for instance; and so do these
-    functions. `get()` copies it to the host.
+    Others take it without a copy by its `__sycl_usm_array_interface__`: these functions, and `dpnp.tensor.asarray`
+    (`dpnp.asarray` makes a copy). `get()` copies it to the host.
     """
 
     def __init__(self, memory: Usm, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

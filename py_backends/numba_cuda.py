@@ -142,8 +142,7 @@ class Gpu(_contract.Device):
                 return Adopted(None, view.shape, view.dtype, 0)
             if not view.is_c_contiguous():
                 raise _arrays.out_of_order()
-            flat = view.reshape(view.size)
-        ordinal = _ordinal_of(address)
+            flat, ordinal = view.reshape(view.size), _ordinal_of(address)
         if ordinal != self._ordinal:
             raise TypeError(f"it lies on GPU {ordinal}, and this is GPU {self._ordinal}; copy it there first")
         return Adopted(flat, view.shape, view.dtype, address, _arrays.writable(array))

@@ -1,4 +1,4 @@
-"""The API reference: every public name says what it takes, returns and raises, and pages come of it, without warnings."""
+"""The API reference: every public name says what it takes, returns and raises; pages come of it, without warnings."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Tensor:
 
     def __dlpack__(self, **how: Any) -> Any:
         self.asked.append(how)
-        if self.where != CPU and how.get("dl_device") != (CPU, 0):
+        if self.where == CUDA and how.get("dl_device") != (CPU, 0):
             raise BufferError("it is not on the CPU")
         return self.array.__dlpack__(max_version=how.get("max_version"))
 
@@ -118,7 +118,7 @@ FOREIGN: dict[str, Callable[[Array], Any]] = {
     "DLPack": Tensor,
     "DLPack without keywords": OldTensor,
     "read-only, by DLPack": lambda array: Tensor(read_only(array)),
-    "pinned, by DLPack": Tensor,
+    "pinned, by DLPack": lambda array: Tensor(array, _arrays.Memory.CUDA_PINNED),
     "on a device, in memory that the host addresses": lambda array: Tensor(array, CUDA),
     "a buffer": memoryview,
 }

@@ -117,3 +117,15 @@ def test_a_sample_of_a_vast_working_set_goes_on_where_the_last_one_ended(monkeyp
     for _ in range(3):
         bandwidth.sample()
     assert taken == (bandwidth._windows * 2)[:24]
+
+
+def test_a_run_that_was_disturbed_does_not_shorten_those_that_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else they would be so short that only starting threads is seen."""
+    multiply_adds = ceilings.MultiplyAdds(np.dtype("float32"), 1)
+    counts: list[int] = []
+    seconds = iter([1.0, 1e9, 1.0])
+    monkeypatch.setattr(multiply_adds, "_per_second", 192e3)
+    monkeypatch.setattr(multiply_adds, "_run", lambda count: counts.append(count) or next(seconds))
+    rates = [multiply_adds.flops_per_second(seconds=1.0) for _ in range(3)]
+    assert counts == [192_000] * 3
+    assert rates[1] < 1 < rates[0] == rates[2]

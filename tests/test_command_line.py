@@ -335,7 +335,7 @@ sys.exit(command_line.main())
 
 
 class TestInterrupted:
-    OPTIONS = ("compare", "--backend", "numpy,python", *QUICK[:4], "--budget", "60", "--json")
+    OPTIONS = ("compare", "--backend", "numpy,python", *QUICK[:4], "--budget", "20", "--json")
 
     @pytest.mark.parametrize("stage", ["preparing", "checking", "round 3", "checking again"])
     def test_what_was_finished_is_written(self, tmp_path: Path, stage: str) -> None:

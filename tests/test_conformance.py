@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,28 +80,40 @@ ALSO: dict[str, set[str]] = {
 """What else such a fault may fail."""
 
 
-def variant_of(fault: str) -> str:
-    return "tuned" if fault == "forgets_earlier_passes" else "lecture"
-
-
 def kernels_of(fault: str) -> Mapping[str, set[str]]:
     return FAILS.get(fault, {V: set(), M: set()})
 
 
+def backend_of(fault: str) -> str:
+    """Each backend has texts for some kernels, and faults as targets."""
+    return "wrong_passes" if fault == "forgets_earlier_passes" else f"wrong_{'_and_'.join(kernels_of(fault))}"
+
+
+TRIED = ["nothing_wrong", *FAILS]
+BACKENDS = sorted(set(map(backend_of, TRIED)))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of plug-ins, a backend for each fault."""
+    """A folder of plug-ins."""
     made = tmp_path_factory.mktemp("plugins")
-    names = ["nothing_wrong", "hangs", *FAILS]
     files = {"conformance_faults.py": (CLONE / "tests" / "faults.py").read_text(encoding="utf-8")}
-    for name in names:
-        files[f"fault_{name}/__init__.py"] = f"import conformance_faults as c\n\nBackend = c.backend({name!r})\n"
-        for kernel in kernels_of(name):
-            files[f"fault_{name}/kernels/{kernel}/{variant_of(name)}/{name}.py"] = "# see conformance_faults\n"
-    entries = {name: f"fault_{name}" for name in names}
+    for name in BACKENDS:
+        targets = [fault for fault in TRIED if backend_of(fault) == name]
+        files |= files_of(name, targets, kernels_of(targets[0]), "tuned" if name == "wrong_passes" else "lecture")
+    files |= files_of("hanging", ["hangs"], [V], "lecture")
+    entries = {name: f"plugin_{name}" for name in (*BACKENDS, "hanging")}
     plugin_packages.install(made, plugin_packages.BACKENDS, entries, files, "faults")
     plugin_packages.install(made, "pytest11", {"py_backends": "py_backends.conformance.entry"}, {}, "as-if-installed")
     return made
+
+
+def files_of(backend: str, targets: list[str], kernels: Iterable[str], variant: str) -> dict[str, str]:
+    package = f"plugin_{backend}"
+    texts = {f"{package}/kernels/{kernel}/{variant}/{backend}.py": "# see conformance_faults\n" for kernel in kernels}
+    return texts | {
+        f"{package}/__init__.py": f"import conformance_faults\nBackend = conformance_faults.backend({targets})\n"
+    }
 
 
 def run_suite(folder: Path, *options: str) -> Finished:
@@ -114,19 +126,19 @@ def run_suite(folder: Path, *options: str) -> Finished:
 
 
 Tallies = dict[tuple[str, str], dict[str, Any]]
-"""By backend and kernel, the tally of each kind."""
+"""By fault and kernel, the tally of each kind."""
 
 
 @pytest.fixture(scope="module")
 def tallies(folder: Path) -> Tallies:
     """What the suite says of all the faults, in one dtype: one run, whose cases they share."""
     file = folder / "tallies.json"
-    names = ",".join(["nothing_wrong", *FAILS])
-    run = run_suite(folder, "-q", "--backend", names, "-k", "float32 and not drawn", "--conformance-json", str(file))
+    chosen = ("--backend", ",".join(BACKENDS), "-k", "float32 and not drawn")
+    run = run_suite(folder, "-q", *chosen, "--conformance-json", str(file))
     assert run.returncode == 1, run.stdout + run.stderr
     found: Tallies = {}
     for one in json.loads(file.read_text(encoding="utf-8")):
-        found.setdefault((one["backend"], one["kernel"]), {})[one["kind"]] = one
+        found.setdefault((one["target"], one["kernel"]), {})[one["kind"]] = one
     return found
 
 
@@ -179,7 +191,8 @@ def test_the_reason_is_told(tallies: Tallies, fault: str, kernel: str, kind: str
 
 class TestWhatIsTold:
     def test_of_what_holds_and_what_does_not(self, folder: Path) -> None:
-        chosen = ("--backend", "crashes_at_one_size", "--kernel", V, "-k", "float32", "--kind", "shapes,indices,out")
+        crashing = ("--backend", backend_of("crashes_at_one_size"), "--target", "crashes_at_one_size")
+        chosen = (*crashing, "--kernel", V, "-k", "float32", "--kind", "shapes,indices,out")
         run = run_suite(folder, *chosen)
         assert run.returncode == 1
         words = "  vecadd     lecture    float32  FAILS in shapes (1 of "
@@ -190,14 +203,15 @@ class TestWhatIsTold:
         assert (again.returncode, "shapes (1 of 1)" in again.stdout) == (1, True), again.stdout
 
     def test_of_what_hangs_and_soon(self, folder: Path) -> None:
-        chosen = ("--backend", "hangs", "--kernel", V, "-k", "float32", "--kind", "shapes,indices,nothing,repeats,out")
+        chosen = ("--backend", "hanging", "-k", "float32", "--kind", "shapes,indices,nothing,repeats,out")
         run = run_suite(folder, *chosen, "--patience", "0.5")
         assert run.returncode == 1
         assert run.stdout.count("timeout: no answer to ") == 2 * 2, "in the test and in the summary"
-        assert run.stdout.count("not run, since hangs-cpu-vecadd-lecture has hung in 2 kinds of cases") >= 3
+        assert run.stdout.count("not run, since hanging-hangs-vecadd-lecture has hung in 2 kinds of cases") >= 3
 
     def test_drawn_cases_are_made_small(self, folder: Path) -> None:
-        run = run_suite(folder, "--backend", "skips_its_tail", "--kernel", V, "--kind", "drawn")
+        skipping = ("--backend", backend_of("skips_its_tail"), "--target", "skips_its_tail")
+        run = run_suite(folder, *skipping, "--kernel", V, "--kind", "drawn")
         assert run.returncode == 1
         assert "1 of 1 elements are wrong" in run.stdout, run.stdout
         assert "sizes=(1,)" in run.stdout

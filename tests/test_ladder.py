@@ -313,6 +313,7 @@ class TestPicture:
             assert words in text
         assert re.search(r"\d,\d\d\dx, 90% of peak, 180 GFLOP/s", text)
         assert "62,806x, 40% of peak" in text
+        assert ">47x, 0.03% of peak<" in text
         assert "n = 4096 in float64 on 18 cores" in text
 
     def test_bars_end_at_their_figures(self) -> None:

@@ -165,6 +165,15 @@ class TestContents:
         ((_, row),) = [cells(table) for table in source.all("table")]
         assert row == ("cpu", "float32", "4000037", "800 µs", "60.0 GB/s", "2.00x faster")
 
+    def test_the_threads_of_a_speed_are_told_where_there_are_several(self) -> None:
+        root = Parsed(page([("threads.json", report(timed("openmp", 1.5e-3, "same", threads=1)))])).root
+        (source,) = root.all("details", **{"class": "source", "data-variant": "lecture", "data-model": "openmp"})
+        ((header, *rows),) = [cells(table) for table in source.all("table")]
+        assert [(row[header.index("threads")], row[header.index("time")]) for row in rows] == [
+            ("2", "800 µs"),
+            ("1", "1.50 ms"),
+        ]
+
     def test_two_models_stand_side_by_side_without_a_script(self, parsed: Element) -> None:
         panes = parsed.all("article", **{"class": "pane"})
         assert [pane.all("h3")[0].text.split(":")[0] for pane in panes] == ["openmp", "numpy"], "the fastest first"

@@ -262,6 +262,12 @@ class TestSound:
             ["numpy", "vecsub_kernel/deeper/lecture/numpy.py"],
         ]
 
+    def test_a_text_in_python_is_a_module_of_its_package(self, sound: Place) -> None:
+        """Numba compiles no other, and its simulator swaps a module's names."""
+        load = "print(_discovery.kernel_texts('vecsub', 'numpy')['lecture'].load().__name__)"
+        run = sound.python("-c", f"from py_backends import _discovery; {load}")
+        assert run.stdout.strip() == "vecsub_kernel.deeper.lecture.numpy", run.stderr
+
     def test_names_are_known_and_near_ones_suggested(self, sound: Place) -> None:
         assert "did you mean 'vecsub'?" in sound.command("compare", "--kernel", "vecsubb").stderr
         assert "did you mean 'fingers'?" in sound.command("compare", "--backend", "finger").stderr

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +22,9 @@ from py_backends.harness import machine
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.results import Duration, Report, Row, Seconds
 from py_backends.harness.runner import Prepared, Runner
-from py_backends.harness.scaling import STRONG, WEAK, Curve, curves, grown, request, thread_counts
+from py_backends.harness.scaling import KINDS, STRONG, WEAK, Curve, curves, grown, request, thread_counts
 from py_backends.report.pictures import style
-from py_backends.report.pictures.scaling import describe, draw
+from py_backends.report.pictures.scaling import _apart, describe, draw
 from py_backends.report.scaling import notes, print_scaling
 
 ROUNDS = 40
@@ -249,6 +251,16 @@ class TestShown:
             assert label in text
         assert "predicted, not measured" in text
         assert "good cpu" in describe(self.whole())
+
+    def test_the_picture_says_at_which_shape_rows_ran(self) -> None:
+        shortened = [replace(row, requested=dict.fromkeys(row.shape, 10**7)) for row in rows("good", amdahl(0.9))]
+        assert re.search(r"good cpu at \d+: 3\.", style.svg(draw(report(*shortened))))
+
+    @pytest.mark.parametrize(("counts", "curves"), [([2], 10), ([2, 3, 4, 5, 6, 7, 8], 10), ([2, 4, 8], 3)])
+    def test_points_stand_nearer_to_their_own_number_of_threads(self, counts: list[int], curves: int) -> None:
+        for kind in KINDS:
+            half = 2 ** (_apart(counts, curves, kind) * (curves - 1) / 2)
+            assert all(fewer * half < more / half for fewer, more in pairwise([1, *counts]))
 
     def test_a_picture_of_weak_scaling_alone(self) -> None:
         figure: Figure = draw(report(*rows("good", gustafson(0.9), weak=True)))

@@ -85,7 +85,7 @@ class TextOf(KernelText):
 
 
 def text_of(backend: str, function: Callable[..., None]) -> TextOf:
-    return TextOf(_discovery.problem("vecadd"), "lecture", backend, Path(), function)
+    return TextOf(_discovery.problem("vecadd"), "lecture", backend, Path(), function=function)
 
 
 def launched(backend: str, function: Callable[..., None], threads: int) -> list[float]:

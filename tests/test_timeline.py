@@ -159,6 +159,12 @@ class TestPicture:
         assert axes.get_xlim()[1] < 12
         assert "goes on to 5.00 s →" in [text.get_text() for text in axes.texts]
 
+    def test_letters_on_a_cut_bar_stand_out_from_what_it_ends_with(self) -> None:
+        for slow, light in ((replace(IN_PLACE, kernel=duration(5.0)), True), (replace(IN_PLACE, upload=5.0), False)):
+            axes = picture.draw(report(row("opencl"), row("openmp", IN_PLACE), row("python", slow))).axes[0]
+            (cut,) = [text for text in axes.texts if "goes on" in text.get_text()]
+            assert (cut.get_color() > "#888888") == light
+
     def test_of_many_shapes_has_the_largest(self) -> None:
         figure = picture.draw(report(*(row("opencl", shape={"n": 10**power}) for power in range(1, 9))))
         titles = [axes.get_title(loc="left") for axes in figure.axes]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 import sysconfig
 from functools import cache
@@ -20,6 +21,8 @@ from py_backends._contract import BackendUnavailable
 # Run from a clone, the package's other modules come from there, and these from there or, failing that, from
 # where the package was installed.
 __path__.extend(str(folder) for entry in sys.path if (folder := Path(entry, "py_backends", "_compiled")).is_dir())
+# Those of a build that is not for users, with a sanitizer for instance, stay in a folder of its own.
+__path__[:0] = filter(None, [os.environ.get("PY_BACKENDS_COMPILED")])
 
 
 def load(name: str) -> ModuleType:

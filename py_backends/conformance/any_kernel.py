@@ -100,7 +100,7 @@ ALWAYS = (
         "shapes",
         "sizes around every width of a vector, tile or block; a ragged end that is skipped, sizes that are swapped",
         _shapes,
-        interpreted=(28, 60),
+        interpreted=(21, 60),
     ),
     Kind("nothing", "empty arrays, and sums of nothing, which are zeros", _nothing, interpreted=(2, 7)),
     Kind("alignment", "arrays that begin between the addresses that vectors are aligned to", _alignment),

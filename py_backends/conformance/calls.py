@@ -98,7 +98,7 @@ class CallKind:
     """A theme of calls, as `trials.Kind` is one of cases.
 
     together: whether the calls are made by several threads at the same time.
-    costly: whether kernels are compiled for it anew: a quick run tries it in one dtype.
+    costly: whether kernels are compiled for it anew: a quick run tries it in one variant and dtype.
     """
 
     name: str

@@ -12,20 +12,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from py_backends import _discovery
 from py_backends._contract import BackendUnavailable, BrokenKernel, Target, WrongRequest
-from py_backends.conformance import calling
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.calls import CallKind
+from py_backends.conformance.runners import Runners
 from py_backends.conformance.running import Outcome, Stages
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.tally import as_property, from_properties, summary, tally
 from py_backends.conformance.trials import Kind
-from py_backends.harness import machine
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 
@@ -219,19 +218,13 @@ def selection(pytestconfig: pytest.Config) -> Selection:
 
 
 @pytest.fixture(scope="session")
-def runner(selection: Selection) -> Iterator[Callable[[str, Target], Runner]]:
+def runner(request: pytest.FixtureRequest, selection: Selection) -> Iterator[Callable[[str, Target], Runner]]:
     """A way to any (backend, target), with one worker each for the whole session."""
-    runners: dict[tuple[str, str], Runner] = {}
-
-    def get(backend: str, target: Target) -> Runner:
-        if (backend, target.name) not in runners:
-            how: dict[str, Any] = {"patience": selection.patience, "stopped_between": False, "module": calling.MODULE}
-            runners[backend, target.name] = Runner(backend, target, machine.cpus(), **how)
-        return runners[backend, target.name]
-
-    yield get
-    for each in runners.values():
-        each.close()
+    runners = Runners(selection.patience)
+    wanted = (item.callspec.params.get("subject") for item in request.session.items if hasattr(item, "callspec"))
+    runners.compile(subject for subject in wanted if isinstance(subject, Subject))
+    yield runners.get
+    runners.close()
 
 
 @pytest.fixture(scope="session")

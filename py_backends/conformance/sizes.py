@@ -18,15 +18,17 @@ EDGES = tuple(sorted(_SMALL | {width + by for width in WIDTHS for by in (-1, 0, 
 """One below, at and above each width, and what is smaller than any."""
 
 SHAPES: dict[str, list[Sizes]] = {
-    # nothing, one, and one below, at and above each vector width and work group
-    "vecadd": [(n,) for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 521)],
+    # nothing, one, several blocks of a GPU, and one below, at and above each vector width and work group
+    "vecadd": [
+        (n,) for n in (0, 1, 2049, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 255, 257, 256, 64, 521)
+    ],
     "matmul": [
-        (0, 5, 3), (5, 0, 3), (5, 3, 0),
+        (0, 5, 3), (5, 0, 3), (5, 3, 0), (65, 63, 9), (1, 66, 17),
         (1, 1, 1), (1, 7, 3), (7, 1, 3), (7, 3, 1), (2, 3, 5),
-        (3, 4, 5), (4, 8, 5), (3, 9, 2), (9, 3, 4), (2, 15, 3),
-        (3, 16, 2), (2, 17, 3), (4, 31, 3), (2, 32, 5), (3, 33, 2),
-        (15, 16, 17), (16, 16, 16), (17, 15, 16), (33, 17, 9), (1, 65, 4), (65, 1, 4), (1, 1, 129),
-        (65, 63, 9), (1, 66, 17),
+        (3, 4, 5), (4, 8, 5), (9, 3, 4), (2, 15, 3), (3, 16, 2),
+        (2, 17, 3), (15, 16, 17), (17, 15, 16), (33, 17, 9), (1, 65, 4),
+        (65, 1, 4), (1, 1, 129), (3, 9, 2), (16, 16, 16), (4, 31, 3),
+        (2, 32, 5), (3, 33, 2),
     ],
 }  # fmt: skip
 """The fewest that show the most: where a kernel is run in several forms, or slowly."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from py_backends import _discovery
 from py_backends._contract import Target
 from py_backends.conformance import calls
 from py_backends.conformance.calling import Caller
@@ -18,17 +19,28 @@ from py_backends.harness.workers import WorkerFailed
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test for each kind, dtype and text."""
     selection = metafunc.config.stash[SELECTION]
-    subjects = [subject for subject in selection.subjects() if not subject.target.emulated]
     metafunc.parametrize(
         ("kind", "dtype", "subject"),
         [
             as_parameter(subject, dtype, kind)
-            for subject in subjects
+            for subject in selection.subjects()
             for kind in selection.call_kinds()
-            for dtype in (DTYPES[:1] if kind.costly and selection.quick else DTYPES)
-            if any(selection.case is None or selection.case in call.name for call in kind.calls(subject.text.problem))
+            for dtype in DTYPES
+            if _belongs(selection, kind, dtype, subject)
         ],
     )
+
+
+def _belongs(selection: Selection, kind: calls.CallKind, dtype: str, subject: Subject) -> bool:
+    """Whether a test belongs to this run: what is costly is tried once for a kernel and target in a quick one."""
+    text, target = subject
+    if target.emulated:
+        return False
+    if kind.costly and selection.quick and not selection.variants:
+        once = next(iter(_discovery.kernel_texts(text.kernel, text.backend)))
+        if (text.variant, dtype) != (once, DTYPES[0]):
+            return False
+    return any(selection.case is None or selection.case in call.name for call in kind.calls(text.problem))
 
 
 def test_every_call_ends_as_it_must(

@@ -71,8 +71,11 @@ class MultiplyAdds:
     def flops_per_second(self, seconds: float = 0.02) -> float:
         """The rate of one run of about `seconds`, all threads together."""
         count = max(1, int(seconds * self._per_second / _STEP)) * _STEP
-        self._per_second = count / self._run(count)
-        return 2 * self._threads * self._per_second
+        per_second = count / self._run(count)
+        # The best that was seen sizes later runs: one that was disturbed would make the next so short that only
+        # starting threads is seen, and so on for ever.
+        self._per_second = max(self._per_second, per_second)
+        return 2 * self._threads * per_second
 
     def sample(self) -> float:
         """The rate of the best of several short runs."""
@@ -152,8 +155,8 @@ class Bandwidth:
         else:
             self._passes(_WARM_UP)
             rates = self._passes(_PARTS * _PART_SECONDS)
-        self._per_second = max(rates)
-        return self._per_second
+        self._per_second = max(self._per_second, *rates)
+        return max(rates)
 
     def _passes(self, seconds: float) -> list[float]:
         """The rates of all parts of one pass, and of further passes until so many seconds are over."""

@@ -19,12 +19,13 @@ LIGHT, DARK = "xcode", "lightbulb"
 
 @dataclass(frozen=True)
 class Speed:
-    """What one row of one report says of a text."""
+    """What one row of one report says of a text; `threads` is None where the report does not tell."""
 
     report: str
     target: str
     dtype: str
     shape: str
+    threads: int | None
     time: str
     rate: str
     versus: str
@@ -94,13 +95,13 @@ def _is_of(row: Row, text: KernelText) -> bool:
 
 def _speeds(rows: Iterable[tuple[str, Row]], rate: str) -> Iterator[Speed]:
     for name, row in rows:
-        shape = units.shape(row.shape.values())
+        at = name, row.target, row.dtype, units.shape(row.shape.values()), row.threads
         if row.status == "ok" and row.rate and row.seconds and row.seconds.kernel:
             time = units.duration(row.seconds.kernel.median)
             said = f"{units.figure(getattr(row.rate, rate))} {units.RATES[rate]}"
-            yield Speed(name, row.target, row.dtype, shape, time, said, layout.versus(row))
+            yield Speed(*at, time, said, layout.versus(row))
         else:
-            yield Speed(name, row.target, row.dtype, shape, row.status, "", "")
+            yield Speed(*at, row.status, "", "")
 
 
 def _highlighted(text: KernelText) -> Markup:

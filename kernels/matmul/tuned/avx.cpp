@@ -76,7 +76,7 @@ struct Operands {
   T* panel_of_b;  ///< what a tile that packs b writes
 };
 
-template <typename T, _mm_hint where = _MM_HINT_T0>
+template <typename T, decltype(_MM_HINT_T0) where = _MM_HINT_T0>
 void prefetch(const T* address) {
   _mm_prefetch(reinterpret_cast<const char*>(address), where);
 }

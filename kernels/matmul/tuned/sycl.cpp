@@ -35,19 +35,21 @@ constexpr Size run = 8;
 
 template <typename T, Size size>
 using Vector = T __attribute__((ext_vector_type(size)));
-/// A vector that begins at any element.
+/// A vector that begins at any element. (Of a name for a type, made by a template, clang would forget the alignment.)
 template <typename T, Size size>
-using Loose = T __attribute__((ext_vector_type(size), aligned(sizeof(T))));
+struct __attribute__((packed)) Loose {
+  Vector<T, size> v;
+};
 
 inline Size round_up(Size x, Size unit) { return (x + unit - 1) / unit * unit; }
 
 template <Size size, typename T>
 Vector<T, size> load(const T* from) {
-  return *reinterpret_cast<const Loose<T, size>*>(from);
+  return reinterpret_cast<const Loose<T, size>*>(from)->v;
 }
 template <Size size, typename T>
 void store(T* to, Vector<T, size> value) {
-  *reinterpret_cast<Loose<T, size>*>(to) = value;
+  reinterpret_cast<Loose<T, size>*>(to)->v = value;
 }
 /// Copies `size` elements, or `count` and then zeros where there are fewer.
 template <Size size, typename T>

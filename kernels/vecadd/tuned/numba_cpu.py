@@ -1,8 +1,9 @@
 # vecadd: c[i] = a[i] + b[i] for n elements.
-# Idea: an ordinary store reads the line that it is about to overwrite, a quarter of all traffic here. Numba has no
-#   other one: so the sum of a line is written in LLVM's own language, where a store can be said to go past the cache.
+# Idea: an ordinary store reads the line that it is about to overwrite, a quarter of all traffic here, unless the whole
+#   line is overwritten at once. So the sums of some lines are written in LLVM's own language, where a vector is as long
+#   as they are, and where a store can be said to go past the cache; Numba's has neither.
 # Model: a decorator compiles the Python loops, prange spreads stretches over threads, and an intrinsic emits the
-#   instructions for a line. A short vector is added by the calling thread: to wake the others takes longer.
+#   instructions for a turn of four lines. A short vector is added by the calling thread: to wake others takes longer.
 # Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
 #   its reader will want it.
 # Edges: one element at a time until a stretch of c is at the begin of a line, and after its last full turn.
@@ -29,22 +30,31 @@ CACHE = last_level_cache()
 X86 = "sse" in binding.get_host_cpu_features()
 
 
-@intrinsic
-def stream_turn(typing, a, b, c, i):
-    """Write the sums of the TURN of elements from i on past the cache; c[i] is at the begin of a line."""
+def turn(nontemporal: bool) -> Any:
+    """A function for one turn, which stores as asked for."""
 
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        element = context.get_value_type(signature.args[2].dtype)
-        size = context.get_abi_sizeof(element)
-        turn = ir.PointerType(ir.VectorType(element, TURN // size))
-        arrays = (context.make_array(signature.args[x])(context, builder, arguments[x]).data for x in range(3))
-        to_a, to_b, to_c = (builder.bitcast(builder.gep(array, [arguments[3]]), turn) for array in arrays)
-        sums = builder.fadd(builder.load(to_a, align=size), builder.load(to_b, align=size))
-        store = builder.store(sums, to_c, align=LINE)
-        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
-        return context.get_dummy_value()
+    @intrinsic
+    def add_turn(typing: Any, a: Any, b: Any, c: Any, i: Any) -> Any:
+        """Write the sums of the TURN of elements from i on; c[i] is at the begin of a line."""
 
-    return types.void(a, b, c, types.intp), emit
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            element = context.get_value_type(signature.args[2].dtype)
+            size = context.get_abi_sizeof(element)
+            vector = ir.PointerType(ir.VectorType(element, TURN // size))
+            arrays = (context.make_array(signature.args[x])(context, builder, arguments[x]).data for x in range(3))
+            to_a, to_b, to_c = (builder.bitcast(builder.gep(array, [arguments[3]]), vector) for array in arrays)
+            sums = builder.fadd(builder.load(to_a, align=size), builder.load(to_b, align=size))
+            store = builder.store(sums, to_c, align=LINE)
+            if nontemporal:
+                store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+            return context.get_dummy_value()
+
+        return types.void(a, b, c, types.intp), emit
+
+    return add_turn
+
+
+store_turn, stream_turn = turn(nontemporal=False), turn(nontemporal=True)
 
 
 @intrinsic
@@ -70,13 +80,29 @@ def add(a, b, c, begin, end):
 
 
 @njit(nogil=True)
-def add_streamed(a, b, c, begin, end):
-    """The same, past the cache."""
+def whole_turns(c, begin, end):
+    """Where in `begin` to `end` the whole turns begin and end: at begins of lines."""
     step = TURN // c.itemsize
     first = min(end, begin + -(c.ctypes.data + begin * c.itemsize) % LINE // c.itemsize)
-    last = first + (end - first) // step * step
+    return first, first + (end - first) // step * step
+
+
+@njit(nogil=True)
+def add_stored(a, b, c, begin, end):
+    """The elements from `begin` to before `end`, c by whole lines: what is overwritten whole need not be read."""
+    first, last = whole_turns(c, begin, end)
     add(a, b, c, begin, first)
-    for i in range(first, last, step):
+    for i in range(first, last, TURN // c.itemsize):
+        store_turn(a, b, c, i)
+    add(a, b, c, last, end)
+
+
+@njit(nogil=True)
+def add_streamed(a, b, c, begin, end):
+    """The same, past the cache."""
+    first, last = whole_turns(c, begin, end)
+    add(a, b, c, begin, first)
+    for i in range(first, last, TURN // c.itemsize):
         stream_turn(a, b, c, i)
     add(a, b, c, last, end)
     finish_streaming()
@@ -91,7 +117,7 @@ def add_shared(a, b, c, n):
         if streamed:
             add_streamed(a, b, c, begin, end)
         else:
-            add(a, b, c, begin, end)
+            add_stored(a, b, c, begin, end)
 
 
 @njit(nogil=True)

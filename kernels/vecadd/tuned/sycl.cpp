@@ -19,9 +19,11 @@ constexpr Size stretch = 65536;
 /// Only vectors of 16 elements are known to be streamed as they are asked to be.
 template <typename T>
 using Vector = T __attribute__((ext_vector_type(16)));
-/// A vector that begins at any element.
+/// A vector that begins at any element. (Of a name for a type, made by a template, clang would forget the alignment.)
 template <typename T>
-using Loose = T __attribute__((ext_vector_type(16), aligned(sizeof(T))));
+struct __attribute__((packed)) Loose {
+  Vector<T> v;
+};
 
 /// The elements from `begin` to before `end`.
 template <typename T, bool streamed>
@@ -33,11 +35,11 @@ void add(const T* a, const T* b, T* c, Size begin, Size end) {
   }
 #pragma unroll 4
   for (; i + lanes <= end; i += lanes) {
-    const Vector<T> sum = *reinterpret_cast<const Loose<T>*>(a + i) + *reinterpret_cast<const Loose<T>*>(b + i);
+    const Vector<T> sum = reinterpret_cast<const Loose<T>*>(a + i)->v + reinterpret_cast<const Loose<T>*>(b + i)->v;
     if (streamed) {
       __builtin_nontemporal_store(sum, reinterpret_cast<Vector<T>*>(c + i));
     } else {
-      *reinterpret_cast<Loose<T>*>(c + i) = sum;
+      reinterpret_cast<Loose<T>*>(c + i)->v = sum;
     }
   }
   for (; i < end; ++i) c[i] = a[i] + b[i];

@@ -65,7 +65,7 @@ def _draw(axes: Axes, climb: Climb) -> None:
         _write(axes, above, max(ends), _measured(step))
         if step.rung and step.rung.published is not None:
             _bar(axes, below, step.rung.published, color=_PUBLISHED, label="published")
-            words = _times_and_percent(step.rung.published, step.rung.published_percent)
+            words = _with_percent(f"{step.rung.published:,.0f}x", step.rung.published_percent)
             _write(axes, below, step.rung.published, words)
     for step in climb.yardsticks:
         if step.over_first:
@@ -116,11 +116,11 @@ def _times(step: Step) -> float:
 
 def _measured(step: Step) -> str:
     rate = f"{units.figure(step.gflops)} GFLOP/s"
-    return f"{_times_and_percent(_times(step), step.percent_of_peak)}, {rate}"
+    times = f"{units.figure(step.over_first.speedup)}x" if step.over_first else "1x"
+    return f"{_with_percent(times, step.percent_of_peak)}, {rate}"
 
 
-def _times_and_percent(times: float, of_peak: float | None) -> str:
-    said = f"{units.figure(times)}x" if times != 1 else "1x"
+def _with_percent(said: str, of_peak: float | None) -> str:
     return f"{said}, {percent(of_peak)} of peak" if of_peak else said
 
 

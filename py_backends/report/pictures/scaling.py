@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from py_backends.harness.results import Report
 from py_backends.harness.scaling import STRONG, WEAK, Curve, Point, curves
 from py_backends.report import units
+from py_backends.report.ladder import sizes
 from py_backends.report.pictures import style
 from py_backends.report.scaling import groups, limit, name, part, title
 
@@ -20,8 +22,9 @@ _MOST = 4
 """Shapes in one picture; of more, the last of each kernel and dtype."""
 _BEYOND = 16
 """How many times as many threads as were measured the prediction of Amdahl's law is drawn for."""
-_APART = 0.02
-"""By which part of a doubling points of one number of threads stand beside each other, to be seen at all."""
+_MOST_APART, _MOST_OF_A_GAP = {STRONG: 0.06, WEAK: 0.02}, 0.7
+"""By which part of a doubling points of one number of threads stand beside each other, to be seen at all; and which
+part of the gap to the next number they may all take together."""
 _STEPS = 200
 _WIDTH, _HEIGHT, _HEIGHT_OF_A_LINE = 11.0, 4.2, 0.2
 _LABELS = {STRONG: "speed-up over one thread", WEAK: "scaled speed-up over one thread"}
@@ -76,10 +79,10 @@ def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> N
     strong = group[0].kind == STRONG
     last = counts[-1] * (_BEYOND if strong else 1)
     axes.plot([1, last], [1, last], color="black", linewidth=1, linestyle=":", label="n times as fast on n threads")
+    apart = _apart(counts, len(group), group[0].kind)
     for at, curve in enumerate(sorted(group, key=lambda curve: -curve.points[-1].speedup)):
         _draw_law(axes, curve, counts[-1], last, marks[name(curve)].colour)
-        aside = 2 ** (_APART * (at - (len(group) - 1) / 2) * (2 if strong else 1))
-        _draw_points(axes, curve, aside, marks[name(curve)])
+        _draw_points(axes, curve, 2 ** (apart * (at - (len(group) - 1) / 2)), marks[name(curve)])
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     axes.set_ylim(top=1.15 * max(last, *(point.speedup + _above(point) for curve in group for point in curve.points)))
@@ -89,9 +92,17 @@ def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> N
     axes.set_ylabel(_LABELS[group[0].kind])
     axes.set_title(title(group).replace("  weak", "\nweak").replace("  strong", "\nstrong"), loc="left", fontsize=10)
     if strong:
-        axes.axvspan(counts[-1] * 2**0.5, last, color="black", alpha=0.05, linewidth=0)
-        axes.text(last, 0.02, "predicted, not measured ", transform=axes.get_xaxis_transform(), ha="right", fontsize=8)
+        begin = counts[-1] * 2**0.5
+        axes.axvspan(begin, last, color="black", alpha=0.05, linewidth=0)
+        # At the top left, above all curves: none has more than n times the speed on n threads.
+        axes.text(begin, 0.98, " predicted, not measured", transform=axes.get_xaxis_transform(), va="top", fontsize=8)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=8, frameon=False)
+
+
+def _apart(counts: Sequence[int], curves: int, kind: str) -> float:
+    """From one point to the next of the same number of threads, as a part of a doubling."""
+    gap = min(math.log2(more / fewer) for fewer, more in pairwise([1, *counts]))
+    return min(_MOST_APART[kind], _MOST_OF_A_GAP * gap / curves)
 
 
 def _draw_law(axes: Axes, curve: Curve, measured: int, last: int, colour: str) -> None:
@@ -112,7 +123,7 @@ def _draw_points(axes: Axes, curve: Curve, aside: float, mark: style.Mark) -> No
         yerr=[[_below(point) for point in points], [_above(point) for point in points]],
         color=mark.colour,
         marker=mark.marker,
-        markersize=5,
+        markersize=4.5,
         linestyle="",
         capsize=2,
         label=_label(curve),
@@ -128,7 +139,8 @@ def _above(point: Point) -> float:
 
 
 def _label(curve: Curve) -> str:
-    said = f"{name(curve)}: {_fastest(curve)}, p = {part(curve)}"
+    at = f" at {sizes(curve.row.shape)}" if curve.row.requested else ""
+    said = f"{name(curve)}{at}: {_fastest(curve)}, p = {part(curve)}"
     if curve.kind == STRONG and math.isfinite(curve.fit.p) and curve.fit.p < 1 and not curve.one_thread_only:
         said += f", limit {limit(curve)}"
     return said

@@ -19,6 +19,8 @@ _MOST = 4
 """Kernels and dtypes in one picture."""
 _WIDTH, _HEIGHT, _HEIGHT_OF_A_LINE = 11.0, 4.6, 0.11
 _MOST_TICKS = 12
+_ROOM_ABOVE = 0.1
+"""Part of the height that stays free above the lines, for the names of the caches."""
 _FAR_BELOW = 1000
 """A line whose best rate is so many times below the best of all would leave the others too little height: the legend
 tells it in place of the picture."""
@@ -79,6 +81,7 @@ def _draw(axes: Axes, sweep: Sweep, measure: str, figure: str, marks: dict[str, 
             _draw_line(axes, line, measure, figure, marks)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
+    axes.set_ymargin(_ROOM_ABOVE)
     axes.yaxis.set_major_formatter("{x:g}" if figure == RATE else EngFormatter(unit="s"))
     sizes = sweep.sizes
     shown = sizes[:: -(-len(sizes) // _MOST_TICKS)]

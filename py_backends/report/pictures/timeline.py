@@ -22,7 +22,9 @@ _MOST_ABOVE_MEDIAN = 6.0
 """A bar so many times as long as the median one is cut: it would leave the others too short to be read."""
 _WIDTH, _HEIGHT_OF_A_BAR, _HEIGHT_OF_A_FRAME = 9.0, 0.28, 1.05
 _ROOM_FOR_FIGURES = 1.14
-_ON_A_BAR = "#fafafa"  # no white, which a dark page takes for its own colour
+_ON_A_BAR = {"kernel": "#fafafa"}
+"""Letters on a bar, by what the bar shows at its end. No pure white or black: a page takes them for its own colours."""
+_ON_OTHER_BARS = "#111111"
 _COLOURS = style.marks(("kernel", "upload", "download", "launch", "release"))
 _WORDS = {"launch": "launch and wait"}
 _ONCE_MARKS: Any = {
@@ -95,8 +97,10 @@ def _draw_calls(axes: Axes, timeline: Timeline) -> None:
     size, unit = units.time_unit(longest)
     end = longest * _ROOM_FOR_FIGURES / size or 1.0  # kernels of a size of 0 may take no time that a clock sees
     for at, call in enumerate(calls):
-        begin = 0.0
+        begin, ends_with = 0.0, ""
         for phase, seconds in call.phases.items():
+            if begin < end:
+                ends_with = phase
             width = min(seconds / size, end - begin)
             axes.barh(at, width, left=begin, height=0.72, color=_COLOURS[phase].colour, label=_WORDS.get(phase, phase))
             begin += width
@@ -109,7 +113,7 @@ def _draw_calls(axes: Axes, timeline: Timeline) -> None:
             va="center",
             ha="right" if cut else "left",
             fontsize=8,
-            color=_ON_A_BAR if cut else "black",
+            color=_ON_A_BAR.get(ends_with, _ON_OTHER_BARS) if cut else "black",
         )
     axes.set_xlim(0, end)
     axes.set_xlabel(f"time of one call in {unit}")

@@ -1,0 +1,110 @@
+"""Texts on a device whose instrument has to be there when a process starts: `python in_process.py REQUEST`.
+
+Prints what is wrong with the results, as a list in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from py_backends import _discovery
+from py_backends._contract import Device, KernelText
+from py_backends.harness.check import judge
+
+_LONGEST = 240.0
+_TYPES = {"float32": "float", "float64": "double"}
+
+
+def run(
+    text: KernelText,
+    cases: Sequence[tuple[tuple[int, ...], str]],
+    folder: Path,
+    *,
+    before: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    **facts: Any,
+) -> subprocess.CompletedProcess[str]:
+    """Run a text at (sizes, dtype)s in a process of its own, by a command that comes `before` Python's.
+
+    facts: what its language has to know, such as the form of OpenCL's texts.
+    """
+    request = folder / "request.json"
+    asked = {"backend": text.backend, "kernel": text.kernel, "variant": text.variant, "cases": cases}
+    asked |= {"path": str(text.path), "folder": str(folder), "facts": facts}
+    request.write_text(json.dumps(asked), encoding="utf-8")
+    paths = os.pathsep.join(entry for entry in sys.path if entry)
+    return subprocess.run(
+        [*before, sys.executable, __file__, request],
+        env={**os.environ, "PYTHONPATH": paths, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=_LONGEST,
+        check=False,
+    )
+
+
+def _main(request: dict[str, Any]) -> list[str]:
+    texts = _discovery.kernel_texts(request["kernel"], request["backend"])
+    text = replace(texts[request["variant"]], path=Path(request["path"]))
+    open_device, text_for = {"opencl": (_oclgrind, _of_lanes), "cuda": (_gpu, _as_it_is)}[request["backend"]]
+    facts, folder = request["facts"], Path(request["folder"])
+    device = open_device(facts)
+    return list(_wrong(device, {dtype: text_for(text, dtype, folder, facts) for dtype in _TYPES}, request["cases"]))
+
+
+def _wrong(device: Device, texts: Mapping[str, KernelText], cases: Sequence[Any]) -> Iterator[str]:
+    draw, problem = np.random.default_rng(7), texts["float32"].problem
+    launches = {dtype: device.prepare(texts[dtype], np.dtype(dtype)) for dtype in {dtype for _, dtype in cases}}
+    for sizes, dtype in cases:
+        *inputs, output = (draw.standard_normal(shape).astype(dtype) for shape in problem.shapes(sizes))
+        result = np.full(output.size, np.nan, dtype)
+        buffers = [*(device.upload(array.ravel()) for array in inputs), device.allocate(result)]
+        launches[dtype](buffers, sizes)
+        device.wait()
+        device.download(buffers[-1], result)
+        for buffer in buffers:
+            device.release(buffer)
+        reason = judge(result.reshape(output.shape), problem.reference(inputs), problem.rule).reason
+        if reason:
+            yield f"{sizes} {dtype}: {reason}"
+
+
+def _oclgrind(facts: Mapping[str, Any]) -> Device:
+    import pyopencl as cl
+
+    from py_backends.opencl import OpenClDevice
+
+    found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+    return OpenClDevice(next(each for each in found if "Oclgrind" in each.name), 1, facts["form"])
+
+
+def _of_lanes(text: KernelText, dtype: str, folder: Path, facts: Mapping[str, Any]) -> KernelText:
+    """The text with a vector type of its own: Oclgrind says that its vectors have one lane, but computes with any."""
+    kind, lanes = _TYPES[dtype], facts["lanes"]
+    path = folder / f"{kind}{lanes}.cl"
+    vector = f"{kind}{lanes}" if lanes > 1 else kind
+    path.write_text(f"#undef V\n#define V {vector}\n{text.text}", encoding="utf-8")
+    return replace(text, path=path)
+
+
+def _gpu(_: Mapping[str, Any]) -> Device:
+    from py_backends.cuda import Gpu
+
+    return Gpu(0)
+
+
+def _as_it_is(text: KernelText, *_: Any) -> KernelText:
+    return text
+
+
+if __name__ == "__main__":
+    print(json.dumps(_main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))))

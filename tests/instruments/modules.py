@@ -1,0 +1,220 @@
+"""The extension modules under a sanitizer, through the tests: `python -m tests.instruments.modules asan`, or `tsan`.
+
+Builds them apart (the presets of CMakePresets.json), plants faults in scratch copies, each of which has to be reported,
+and then runs the tests, with the sanitizer's library loaded into every Python. Whatever is reported fails the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+sys.path.insert(0, str(Path(__file__).parent))  # where pytest looks for these too
+import planted
+from planted import Fault
+from sanitizers import REPORTED, SANITIZERS, Sanitizer, clang, family, gcc
+
+CLONE = Path(__file__).parents[2]
+QUICK_TESTS = ("tests/instruments/test_exact_memory.py", "tests/test_shortcut.py")
+_SUITE = ("--pyargs", "py_backends.conformance", "--backend", "cpp,openmp,avx")
+_AGREEMENT = ("tests/test_agreement.py",)
+_HAS_SUITE = (CLONE / "py_backends" / "conformance").is_dir()
+TESTS = (*QUICK_TESTS, "tests/test_functions.py", *(_SUITE if _HAS_SUITE else _AGREEMENT))
+"""What runs on the instrumented modules, and as much of it as shows within minutes."""
+_NOT_FOR = {"tsan": ("-k", "not no_cache_holds")}
+"""What takes too long: gigabytes, of which this sanitizer keeps four times as much."""
+MARKERS = "cpp or openmp or avx"
+"""The backends that are modules of ours."""
+
+_CALL = """
+import sys
+import numpy as np
+import py_backends as pb
+kernel, backend, variant, target = sys.argv[1:]
+shapes = {"vecadd": ((100_001,),) * 2, "matmul": ((300, 145), (145, 131))}[kernel]
+inputs = [np.ones(shape, np.float32) for shape in shapes]
+getattr(pb, kernel)(*inputs, backend=backend, variant=variant, target=target or None, threads=2)
+"""
+
+
+@dataclass(frozen=True)
+class Build:
+    """Modules of a preset, and how Python is started on them."""
+
+    sanitizer: Sanitizer
+    compiler: str
+    modules: Path
+
+    def run(self, command: Sequence[str | Path], cwd: Path, reports: Path) -> int:
+        """Run a command of Python with the sanitizer in it; its exit code. Reports become files in `reports`."""
+        shutil.rmtree(reports, ignore_errors=True)
+        reports.mkdir(parents=True)
+        done = subprocess.run(
+            [sys.executable, *map(str, command)], cwd=cwd, env=self._environment(reports), check=False
+        )
+        return done.returncode
+
+    def _environment(self, reports: Path) -> Mapping[str, str]:
+        return {
+            **os.environ,
+            **self.sanitizer.environment(reports / "report"),
+            "LD_PRELOAD": str(self.sanitizer.runtime(self.compiler)),
+            "PY_BACKENDS_COMPILED": str(self.modules),
+            "PYTHONMALLOC": "malloc",  # else small arrays lie in Python's own pools, where no end is seen
+            # Where reports find the names of functions.
+            "PATH": f"{Path(self.compiler).resolve().parent}{os.pathsep}{os.environ['PATH']}",
+            **({"OMP_TOOL_LIBRARIES": str(archer(self.compiler))} if self.sanitizer.name == "tsan" else {}),
+        }
+
+
+def main() -> int:
+    """Build, plant, test; 1 where anything is reported that should not be, or not reported that should."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("preset", choices=SANITIZERS)
+    parser.add_argument("--quick", action="store_true", help="this machine's best instruction set only, and few tests")
+    parser.add_argument("--planted-only", action="store_true", help="only whether planted faults are reported")
+    parser.add_argument("--compiler", help="the C++ compiler; clang++ where it is there, g++ for asan where not")
+    asked = parser.parse_args()
+    sanitizer = SANITIZERS[asked.preset]
+    compiler = asked.compiler or clang() or gcc()
+    if compiler is None or (sanitizer.name == "tsan" and family(compiler) != "clang"):
+        print(f"{sanitizer.name} needs clang++ and its OpenMP: apt-get install clang libomp-dev")
+        return 1
+    print(f"{sanitizer.name}: {compiler}, {sanitizer.runtime(compiler)}")
+    checks = {
+        "planted faults are reported": lambda: check_faults(sanitizer, compiler, asked.quick),
+        "nothing else is": lambda: check_ours(sanitizer, compiler, asked.quick),
+    }
+    if asked.planted_only:
+        checks.popitem()
+    failed = False
+    for name, check in checks.items():
+        begin = monotonic()
+        wrong = check()
+        failed |= bool(wrong)
+        print(f"{sanitizer.name}: {name}: {'NO' if wrong else 'yes'} ({monotonic() - begin:.0f} s)", flush=True)
+        for line in wrong:
+            print(f"  {line}")
+    return int(failed)
+
+
+def check_faults(sanitizer: Sanitizer, compiler: str, quick: bool) -> list[str]:
+    """Plant each fault that this sanitizer sees; those that it did not report."""
+    wanted = [fault for fault in _faults_for(sanitizer, compiler) if not quick or fault.backend == "openmp"]
+    with tempfile.TemporaryDirectory() as scratch:
+        tree = Path(scratch)
+        plant(wanted, tree)
+        backends = {fault.backend for fault in wanted}
+        only = [
+            f"-DPY_BACKENDS_{name}={'ON' if name.lower() in backends else 'OFF'}" for name in ("AVX", "CPP", "OPENMP")
+        ]
+        build = built(sanitizer, compiler, tree, [*only, "-DPY_BACKENDS_CEILINGS=OFF", *_sets(best=True)])
+        missed = []
+        for fault in wanted:
+            # ThreadSanitizer sees no access of more than 16 bytes: of the registers, only those of SSE.
+            target = "sse" if fault.backend == "avx" and sanitizer.name == "tsan" else ""
+            build.run(["-c", _CALL, fault.kernel, fault.backend, _variant(fault), target], tree, tree / "reports")
+            said = _said(tree / "reports")
+            if _REPORT_OF[fault.kind] not in said:
+                missed.append(f"{fault.backend}, {fault.name}: {fault.kind}: {said[:300] or 'nothing was reported'}")
+        return missed
+
+
+_REPORT_OF = {
+    planted.WRITE: "AddressSanitizer",
+    planted.OVERFLOW: "runtime error: signed integer overflow",
+    planted.RACE: "ThreadSanitizer: data race",
+}
+
+
+def _faults_for(sanitizer: Sanitizer, compiler: str) -> list[Fault]:
+    """Those that a sanitizer of this compiler sees."""
+    if sanitizer.name == "tsan":
+        return planted.of(planted.MODULES, planted.RACE)
+    by_clang = planted.MODULES_BY_CLANG if family(compiler) == "clang" else []
+    return planted.of([*planted.MODULES, *by_clang], planted.WRITE, planted.OVERFLOW)
+
+
+def check_ours(sanitizer: Sanitizer, compiler: str, quick: bool) -> list[str]:
+    """Run the tests on our own modules; what was reported, or failed."""
+    build = built(sanitizer, compiler, CLONE, _sets(best=quick))
+    reports = build.modules.parent / "reports"
+    tests = [*(QUICK_TESTS if quick else TESTS), *_NOT_FOR.get(sanitizer.name, ())]
+    code = build.run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", MARKERS, *tests], CLONE, reports)
+    wrong = list(REPORTED.findall(_said(reports)))
+    if code:
+        wrong.append(f"pytest ended with code {code}")
+    if wrong:
+        print(_said(reports))
+    return wrong
+
+
+def plant(wanted: list[Fault], tree: Path) -> None:
+    """A clone in `tree` whose only compiled texts are the faulty ones, each a variant."""
+    for name in ("cmake", "cpp_ext", "kernels", "py_backends"):
+        shutil.copytree(CLONE / name, tree / name, ignore=shutil.ignore_patterns("*.so", "build.*.json", "__pycache__"))
+    for name in ("CMakeLists.txt", "CMakePresets.json"):
+        shutil.copy(CLONE / name, tree)
+    texts = {fault: fault.planted(_folder(tree, fault)) for fault in wanted}
+    for backend in ("avx", "cpp", "openmp"):
+        for text in tree.glob(f"kernels/*/*/{backend}.cpp"):
+            if text not in {each.path for each in texts.values()}:
+                text.unlink()
+
+
+def _folder(tree: Path, fault: Fault) -> Path:
+    """The folder of a new variant, with the headers of the one that it is made from."""
+    folder = tree / "kernels" / fault.kernel / _variant(fault)
+    folder.mkdir()
+    for header in (CLONE / "kernels" / fault.kernel / fault.variant).glob("*.hpp"):
+        shutil.copy(header, folder)
+    return folder
+
+
+def _variant(fault: Fault) -> str:
+    return f"{fault.backend}_{fault.name.replace(' ', '_')}"
+
+
+def built(sanitizer: Sanitizer, compiler: str, tree: Path, options: Sequence[str]) -> Build:
+    """The modules of a preset from the sources in `tree`; SystemExit, with the compiler's words, where they fail."""
+    pythons = [f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_CXX_COMPILER={compiler}", "-DPY_BACKENDS_SYCL=OFF"]
+    steps = [["--preset", sanitizer.name, *pythons, *options], ["--build", "--preset", sanitizer.name]]
+    for step in steps:
+        done = subprocess.run(
+            [shutil.which("cmake") or "cmake", *step], cwd=tree, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            sys.exit(f"cmake {' '.join(step)} failed:\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
+    return Build(sanitizer, compiler, tree / "build" / sanitizer.name / "modules")
+
+
+def _sets(*, best: bool) -> list[str]:
+    """The instruction sets to compile for: the best of this machine, which all but `avx` take, and SSE; else all."""
+    from py_backends import _cpu_kernels
+
+    sets = {_cpu_kernels.best_instruction_set("cpp"), "sse"} if best else ()
+    return [f"-DPY_BACKENDS_ONLY={';'.join(sorted(sets))}"]
+
+
+def archer(compiler: str) -> Path:
+    """What tells ThreadSanitizer what clang's OpenMP waits for; FileNotFoundError where it is missing."""
+    path = Path(compiler).resolve().parent.parent / "lib" / "libarcher.so"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}, of the package libomp-dev of that clang")
+    return path
+
+
+def _said(reports: Path) -> str:
+    return "\n".join(path.read_text(errors="replace") for path in sorted(reports.glob("*")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

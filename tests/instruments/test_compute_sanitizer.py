@@ -1,0 +1,56 @@
+"""CUDA's texts on a GPU under compute-sanitizer: nothing is reported of ours, and what is planted is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import in_process
+import planted
+import pytest
+from planted import Fault
+
+from py_backends import _discovery, _nvidia_driver
+from py_backends._contract import KernelText
+
+_TOOL = shutil.which("compute-sanitizer")
+_MISSING = _nvidia_driver.driver().reason or (
+    None if _TOOL else "no compute-sanitizer, which comes with CUDA's toolkit"
+)
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(_MISSING is not None, reason=f"compute-sanitizer not run: {_MISSING}"),
+]
+
+SHAPES: dict[str, list[tuple[int, ...]]] = {
+    "vecadd": [(n,) for n in (1, 255, 257, 2053, 100_003)],
+    "matmul": [(1, 1, 1), (5, 3, 0), (33, 17, 9), (131, 132, 17), (300, 300, 40)],
+}
+TEXTS = [text for kernel in _discovery.kernel_names() for text in _discovery.kernel_texts(kernel, "cuda").values()]
+TOOL_OF = {planted.WRITE: "memcheck", planted.READ: "memcheck", planted.RACE: "racecheck", planted.BARRIER: "synccheck"}
+"""What sees which kind of fault. initcheck looks for memory that is read and was never written."""
+FAULTS = [
+    fault
+    for fault in planted.of(planted.CUDA, *TOOL_OF)
+    if fault.kind != planted.RACE or fault.variant == "tuned"  # it looks for races in shared memory only
+]
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "initcheck", "synccheck"])
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
+def test_nothing_is_reported(tmp_path: Path, text: KernelText, tool: str) -> None:
+    shapes = SHAPES.get(text.kernel, [text.problem.default_sizes])
+    cases = [(sizes, dtype) for sizes in shapes for dtype in ("float32", "float64")]
+    ran = in_process.run(text, cases, tmp_path, before=[str(_TOOL), "--tool", tool, "--error-exitcode", "9"])
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert json.loads(next(line for line in ran.stdout.splitlines() if line.startswith("["))) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.kind}-{fault.name}")
+def test_what_is_planted_is_reported(tmp_path: Path, fault: Fault) -> None:
+    sizes = {"vecadd": (521,), "matmul": (67, 131, 25)}[fault.kernel]
+    before = [str(_TOOL), "--tool", TOOL_OF[fault.kind], "--error-exitcode", "9"]
+    ran = in_process.run(fault.planted(tmp_path), [(sizes, "float32")], tmp_path, before=before)
+    assert "ERROR SUMMARY: 0 errors" not in ran.stdout
+    assert ran.returncode == 9, ran.stdout + ran.stderr

@@ -1,0 +1,70 @@
+"""The compiled kernels on arrays that end where their memory does, at every kind of edge.
+
+Workers share memory with the harness, in which AddressSanitizer sees no ends. Here arrays are what `malloc` gave, as
+they are to the Python functions, so that under that instrument each access past an array is seen. Without one this
+shows that results are right with any number of threads, and for arrays that are not aligned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from py_backends import _discovery
+from py_backends._contract import Array, BackendUnavailable, KernelText
+from py_backends.harness.check import judge
+
+COMPILED = ("avx", "cpp", "openmp")
+SHAPES: dict[str, list[tuple[int, ...]]] = {
+    "vecadd": [(n,) for n in (*range(18), 31, 32, 33, 63, 64, 65, 257, 65_535, 65_537, 100_003)],
+    "matmul": [
+        *((0, 5, 3), (5, 0, 3), (5, 3, 0), (1, 1, 1), (1, 7, 3), (7, 1, 3), (7, 3, 1), (3, 4, 5), (15, 16, 17)),
+        *((33, 17, 9), (1, 65, 4), (65, 1, 4), (1, 1, 129), (2, 33, 40), (14, 2, 70), (67, 131, 257)),
+        *((300, 1, 200), (1, 300, 200), (129, 127, 128), (200, 170, 150), (90, 70, 1700), (20, 4200, 40)),
+    ],
+}
+"""Nothing, one, around registers and tiles; the last are shared among threads, and take several passes."""
+
+
+def texts() -> Iterator[Any]:
+    """Every text that is compiled ahead of time, on every target that is there."""
+    for backend in COMPILED:
+        targets = [target.name for target in _discovery.backend(backend).targets() if target.available]
+        for kernel, target in product(_discovery.kernel_names(), targets):
+            for variant, text in _discovery.kernel_texts(kernel, backend).items():
+                name = f"{backend}-{target}-{kernel}-{variant}"
+                yield pytest.param(text, target, marks=getattr(pytest.mark, backend), id=name)
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("text", "target"), list(texts()))
+def test_right_up_to_the_last_element(text: KernelText, target: str, dtype: str, threads: int, offset: int) -> None:
+    device, problem = _discovery.backend(text.backend).open(target, threads), text.problem
+    try:
+        launch, draw = device.prepare(text, np.dtype(dtype)), np.random.default_rng(5)
+    except BackendUnavailable as missing:  # of a build for some instruction sets only
+        pytest.skip(missing.reason)
+    wrong = {}
+    for sizes in SHAPES.get(text.kernel, [problem.default_sizes]):
+        *inputs, output = (exact(draw.standard_normal(shape).astype(dtype), offset) for shape in problem.shapes(sizes))
+        reference = problem.reference(inputs)
+        output[...] = np.nan
+        for result in [output, inputs[0]] if problem.in_place else [output]:  # the last call overwrites an input
+            launch([*(array.ravel() for array in inputs), result.ravel()], sizes)
+            device.wait()
+            if reason := judge(result, reference, problem.rule).reason:
+                wrong[sizes] = reason
+    assert wrong == {}
+
+
+def exact(array: Array, offset: int) -> Array:
+    """The same elements at the end of a piece of memory of their own, `offset` elements after its begin."""
+    memory = np.empty(offset + array.size, array.dtype)
+    memory[offset:] = array.ravel()
+    return memory[offset:].reshape(array.shape)

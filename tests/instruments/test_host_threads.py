@@ -1,0 +1,137 @@
+"""The texts of CUDA, SYCL and OpenCL on threads of the host, under its compilers' sanitizers.
+
+CUDA's are those that the emulation runs, behind the same prelude. The others need clang++.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import planted
+import pytest
+from host_threads import LANGUAGES, Case, Program, compiled_driver
+from planted import Fault
+from sanitizers import ADDRESS, SANITIZERS, THREADS, Sanitizer, clang, gcc
+
+from py_backends import _discovery
+from py_backends._contract import KernelText
+
+THOROUGH = os.environ.get("PY_BACKENDS_INSTRUMENTS") == "thorough"
+"""Whether to try all shapes, as every night, and not only what every change goes through."""
+SHAPES: dict[str, list[tuple[int, ...]]] = {
+    "vecadd": [(1,), (257,), (2053,)],
+    "matmul": [(5, 3, 0), (33, 17, 9), (67, 131, 25)],
+}
+"""Around groups and tiles; the last make more than one group of every text but those for CPUs."""
+MORE_SHAPES: dict[str, list[tuple[int, ...]]] = {
+    "vecadd": [(n,) for n in (0, 3, 15, 16, 255, 256, 70_001)],
+    "matmul": [
+        *((0, 5, 3), (5, 0, 3), (1, 1, 1), (7, 1, 3), (1, 65, 4), (65, 1, 4), (3, 4, 5), (16, 16, 16), (17, 15, 8)),
+        *((131, 132, 17), (90, 20, 770)),
+    ],
+}
+
+
+def cases(kernel: str) -> list[Case]:
+    """Shapes in both dtypes; the larger also from an odd place on, so that they cannot be taken in vectors."""
+    shapes = SHAPES.get(kernel, [_discovery.problem(kernel).default_sizes])
+    if THOROUGH:
+        shapes = shapes + MORE_SHAPES.get(kernel, [])
+    chosen = [(sizes, dtype) for sizes in shapes for dtype in ("float32", "float64")]
+    if not THOROUGH:
+        chosen = [*((sizes, "float32") for sizes in shapes), (shapes[-1], "float64")]
+    return [
+        Case(sizes, dtype, offset)
+        for sizes, dtype in chosen
+        for offset in ((0, 1) if math.prod(sizes) > 10_000 or len(sizes) == 1 else (0,))
+    ]
+
+
+Build = Callable[[KernelText, str | None, Sanitizer], Program]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Compiles a text, with the driver that all of a compiler share."""
+
+    @cache
+    def driver(sanitizer: Sanitizer, compiler: str) -> Path:
+        return compiled_driver(sanitizer, compiler, tmp_path_factory.mktemp("driver"))
+
+    def made(text: KernelText, form: str | None, sanitizer: Sanitizer) -> Program:
+        compiler = compiler_for(text.backend)
+        if compiler is None:
+            pytest.skip(f"the texts of {text.backend} need clang++ (to change that: apt-get install clang)")
+        folder = tmp_path_factory.mktemp("program")
+        return Program(text, form, sanitizer, compiler, folder, driver(sanitizer, compiler))
+
+    return made
+
+
+def compiler_for(backend: str) -> str | None:
+    return clang() if LANGUAGES[backend].needs_clang else gcc()
+
+
+def texts() -> Iterator[Any]:
+    """Every text with the kinds of device that it is written for."""
+    for backend, language in LANGUAGES.items():
+        for kernel in _discovery.kernel_names():
+            for variant, text in _discovery.kernel_texts(kernel, backend).items():
+                for form in language.forms:
+                    name = "-".join(filter(None, (backend, kernel, variant, form)))
+                    yield pytest.param(text, form, marks=getattr(pytest.mark, backend), id=name)
+
+
+def with_faults(*kinds: str) -> Any:
+    """Planted ones of some kinds as parameters."""
+    return pytest.mark.parametrize(
+        "fault",
+        [
+            pytest.param(fault, marks=getattr(pytest.mark, fault.backend), id=f"{fault.backend}-{fault.name}")
+            for fault in planted.of([*planted.CUDA, *planted.SYCL, *planted.OPENCL], *kinds)
+        ],
+    )
+
+
+@pytest.mark.parametrize("instrument", SANITIZERS)
+@pytest.mark.parametrize(("text", "form"), list(texts()))
+def test_nothing_is_reported(build: Build, text: KernelText, form: str | None, instrument: str) -> None:
+    outcome = build(text, form, SANITIZERS[instrument]).run(cases(text.kernel))
+    assert outcome.reports == [], outcome.failure
+    assert outcome.failure is None
+    assert outcome.wrong == {}
+
+
+@with_faults(planted.WRITE, planted.READ)
+def test_a_planted_access_out_of_bounds_is_reported(build: Build, tmp_path: Path, fault: Fault) -> None:
+    said = reported(build, tmp_path, fault, ADDRESS)
+    assert "AddressSanitizer" in said or "out of bounds" in said
+
+
+@with_faults(planted.OVERFLOW)
+def test_a_planted_overflow_is_reported(build: Build, tmp_path: Path, fault: Fault) -> None:
+    assert "runtime error: signed integer overflow" in reported(build, tmp_path, fault, ADDRESS)
+
+
+@with_faults(planted.RACE)
+def test_a_planted_race_is_reported(build: Build, tmp_path: Path, fault: Fault) -> None:
+    assert "ThreadSanitizer: data race" in reported(build, tmp_path, fault, THREADS)
+
+
+@with_faults(planted.BARRIER)
+def test_a_barrier_that_some_work_items_miss_is_reported(build: Build, tmp_path: Path, fault: Fault) -> None:
+    assert "not all work items of a group come to its barrier" in reported(build, tmp_path, fault, THREADS)
+
+
+def reported(build: Build, folder: Path, fault: Fault, sanitizer: Sanitizer) -> str:
+    """What an instrument says of a planted fault, at one shape of several groups."""
+    program = build(fault.planted(folder), fault.form, sanitizer)
+    sizes = {"vecadd": (70_001,) if fault.form else (521,), "matmul": (13, 17, 25) if fault.form else (67, 131, 25)}[
+        fault.kernel
+    ]
+    return "\n".join(program.run([Case(sizes, "float32")]).reports)

@@ -1,0 +1,65 @@
+"""The texts in OpenCL C under Oclgrind: nothing is reported of ours, and what is planted is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import oclgrind
+import planted
+import pytest
+from planted import Fault
+
+from py_backends import _discovery
+from py_backends._contract import KernelText
+
+pytestmark = [
+    pytest.mark.opencl,
+    pytest.mark.skipif(oclgrind.driver() is None, reason=f"no Oclgrind (to change that: {oclgrind.INSTALL})"),
+]
+
+SHAPES: dict[str, list[tuple[int, ...]]] = {
+    "vecadd": [(n,) for n in (0, 1, 5, 16, 257, 521)],
+    "matmul": [(0, 5, 3), (5, 3, 0), (1, 1, 1), (7, 1, 3), (1, 33, 2), (5, 4, 3), (13, 17, 9), (16, 16, 16)],
+}
+"""Each work item takes an interpreter's time."""
+LARGER_SHAPES: dict[str, list[tuple[int, ...]]] = {"vecadd": [(66_000,)], "matmul": [(49, 130, 5), (2, 3, 520)]}
+"""Of several groups or passes: for the tuned texts, whose work items are few on a CPU."""
+
+
+def texts() -> Iterator[Any]:
+    """Every text in each of its forms, that for CPUs with vectors of one lane and of several."""
+    for kernel in _discovery.kernel_names():
+        for variant, text in _discovery.kernel_texts(kernel, "opencl").items():
+            forms = [("CPU", 1), ("CPU", 4), ("GPU", 1)] if "on a CPU" in text.text else [("CPU", 1)]
+            for form, lanes in forms:
+                yield pytest.param(text, form, lanes, id=f"{kernel}-{variant}-{form}-{lanes}")
+
+
+@pytest.mark.parametrize(("text", "form", "lanes"), list(texts()))
+def test_nothing_is_reported(tmp_path: Path, text: KernelText, form: str, lanes: int) -> None:
+    shapes = SHAPES.get(text.kernel, [text.problem.default_sizes])
+    if form == "CPU" and text.variant != "lecture":
+        shapes = shapes + LARGER_SHAPES.get(text.kernel, [])
+    cases = [(sizes, dtype) for sizes in shapes for dtype in ("float32", "float64")]
+    outcome = oclgrind.run(text, form, lanes, cases, tmp_path)
+    assert outcome.reports == ""
+    assert outcome.wrong == []
+
+
+REPORTS = {
+    planted.WRITE: "Invalid write",
+    planted.READ: "Invalid read",
+    planted.RACE: "data race",
+    planted.BARRIER: "divergence",
+}
+"""What Oclgrind calls them. It computes with 32-bit integers as machines do: overflow is none of them."""
+
+
+@pytest.mark.parametrize("fault", planted.of(planted.OPENCL, *REPORTS), ids=lambda fault: f"{fault.kind}-{fault.name}")
+def test_what_is_planted_is_reported(tmp_path: Path, fault: Fault) -> None:
+    sizes = {"vecadd": (66_000,) if fault.form else (521,), "matmul": (13, 17, 9)}[fault.kernel]
+    text = fault.planted(tmp_path)
+    outcome = oclgrind.run(text, fault.form or "CPU", 4 if fault.form == "CPU" else 1, [(sizes, "float32")], tmp_path)
+    assert REPORTS[fault.kind] in outcome.reports

@@ -1,0 +1,255 @@
+"""The pages for learners are true: excerpts stand in their files, tables and figures in the results, commands parse."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from commands import CLONE
+from rich.console import Console
+
+from py_backends import __main__ as command_line
+from py_backends import _discovery
+from py_backends.harness.results import Report
+from py_backends.report import ladder, roofline, scaling, sweep, timeline
+from py_backends.report.pictures import style
+
+README = CLONE / "README.md"
+WALK = [CLONE / "docs" / "walk.md", CLONE / "docs" / "pictures.md"]
+PAGES = [*WALK, README]
+RESULTS = sorted((CLONE / "docs" / "results").glob("*.json"))
+PRINT: dict[str, Callable[[Report, Console], None]] = {
+    "ladder": ladder.print_ladders,
+    "roofline": roofline.print_rooflines,
+    "scaling": scaling.print_scaling,
+    "sweep": sweep.print_sweeps,
+    "timeline": timeline.print_timeline,
+}
+WIDTH_OF_A_PIPE = 120
+FIGURE = re.compile(r"\d[\d,.]*\d%?|\d%?")
+"""A number as reports write it, with its per cent."""
+UNITS = re.compile(r"GFLOP/s|GB/s|[mµn]s\b|FLOP/byte")
+"""What follows a figure that was measured."""
+
+
+class Block(NamedTuple):
+    """A fenced block of a page: the comment before it says where it is from."""
+
+    section: str
+    source: str
+    language: str
+    text: str
+
+
+def sections(page: Path) -> Iterator[tuple[str, str]]:
+    """The headings of a page, each with what stands below it."""
+    parts = re.split(r"^#+ (.+)$", without_code(page.read_text(encoding="utf-8")), flags=re.MULTILINE)
+    yield from zip(parts[1::2], parts[2::2], strict=True)
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: Path) -> list[Block]:
+    found, section, source = [], "", ""
+    inside: list[str] | None = None
+    for line in page.read_text(encoding="utf-8").splitlines(keepends=True):
+        if inside is not None:
+            if line == "```\n":
+                found.append(Block(section, source, inside[0], "".join(inside[1:])))
+                inside, source = None, ""
+            else:
+                inside.append(line)
+        elif line.startswith("```"):
+            inside = [line.removeprefix("```").strip()]
+        elif heading := re.match(r"#+ (.+)", line):
+            section = heading[1]
+        elif comment := re.fullmatch(r"<!-- (.+) -->\n", line):
+            source = comment[1]
+        elif line.strip():
+            source = ""
+    assert inside is None, f"{page.name}: a block that does not end"
+    return found
+
+
+def of(languages: str) -> list[object]:
+    """The blocks of all pages in these languages, as parameters."""
+    return [
+        pytest.param(block, id=f"{page.stem}-{number}")
+        for page in PAGES
+        for number, block in enumerate(blocks(page), 1)
+        if block.language in languages.split() and (page in WALK or "docs/results" in block.source)
+    ]
+
+
+@cache
+def printed(view: str, path: Path) -> list[str]:
+    """The lines that a command prints of these results into a pipe."""
+    out = Console(file=io.StringIO(), width=WIDTH_OF_A_PIPE, no_color=True, highlight=False)
+    PRINT[view](Report.read(path), out)
+    assert isinstance(out.file, io.StringIO)
+    return [line.rstrip() for line in out.file.getvalue().splitlines()]
+
+
+def command_of(line: str) -> str:
+    """The command that a line of a shell, or of a page, begins with `py-backends` for; its name."""
+    parser, commands = command_line._parser()
+    words = shlex.split(line, comments=True)[1:]
+    options, unknown = parser.parse_known_args(words)
+    assert not unknown, line
+    assert options.command in commands
+    for kind, known in (("backend", _discovery.backend_names()), ("kernel", _discovery.kernel_names())):
+        names = getattr(options, kind, None) or []
+        assert set([names] if isinstance(names, str) else names) <= {*known, "all"}, line
+    return str(options.command)
+
+
+def test_the_walk_has_blocks_of_known_kinds() -> None:
+    found = [block for page in WALK for block in blocks(page)]
+    assert len(found) > 25
+    assert {block.language for block in found} <= {"python", "cpp", "cuda", "c", "text", "sh"}
+    named = {block.source for block in found}
+    assert {path for path in named if path.startswith("kernels/matmul/tuned/")}
+    for view in PRINT:
+        assert any(source.startswith(f"py-backends {view} ") for source in named), view
+
+
+@pytest.mark.parametrize("block", of("python cpp cuda c"))
+def test_an_excerpt_stands_in_its_file(block: Block) -> None:
+    text = (CLONE / block.source).read_text(encoding="utf-8")
+    assert block.text.strip()
+    assert f"\n{block.text}" in f"\n{text}"
+
+
+@pytest.mark.parametrize("block", of("text"))
+def test_a_table_is_what_the_command_prints_of_the_results(block: Block) -> None:
+    view, path = results_of(block.source)
+    left = iter(printed(view, path))
+    for line in block.text.splitlines():
+        assert line in left, f"{block.source} does not print, or not in this place: {line}"
+
+
+def results_of(source: str) -> tuple[str, Path]:
+    """The view and the file of `py-backends VIEW ... --json FILE`, or of `VIEW of FILE`, where another wrote it."""
+    if other := re.fullmatch(r"(\w+) of (\S+)", source):
+        return other[1], CLONE / other[2]
+    assert command_of(source) in PRINT
+    words = shlex.split(source)
+    return words[1], CLONE / words[words.index("--json") + 1]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_parse(page: Path) -> None:
+    lines = [line for block in blocks(page) if block.language == "sh" for line in block.text.splitlines()]
+    lines = [line for line in lines if line.startswith("py-backends ")]
+    prose = without_code(page.read_text(encoding="utf-8"))
+    lines += re.findall(r"`(py-backends \w[^`]*)`", prose.replace("\n", " "))
+    lines += re.findall(r"<!-- (py-backends .+) -->", prose)
+    assert lines
+    for line in lines:
+        try:
+            command_of(line)
+        except SystemExit:
+            pytest.fail(f"no command: {line}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_is_linked_is_there(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8")))
+    assert links
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target), link
+
+
+def anchors(page: Path) -> set[str]:
+    headings = [heading for heading, _ in sections(page)]
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", WALK, ids=lambda page: page.stem)
+class TestFigures:
+    """In the walk a figure that was measured is bold, and stands in a table of its section or of one before it."""
+
+    def test_bold_ones_stand_in_a_table(self, page: Path) -> None:
+        tables: dict[str, set[str]] = {}
+        for block in blocks(page):
+            if block.language == "text":
+                tables.setdefault(block.section, set()).update(FIGURE.findall(block.text))
+        known: set[str] = set()
+        bold = 0
+        for heading, text in sections(page):
+            known |= tables.get(heading, set())
+            for words in re.findall(r"\*\*(.+?)\*\*", text, flags=re.DOTALL):
+                figures = FIGURE.findall(words)
+                assert figures, f"{heading}: {words} is no figure"
+                assert set(figures) <= known, f"{heading}: {words}"
+                bold += 1
+        assert bold > 10
+
+    def test_others_follow_from_equations_or_were_published(self, page: Path) -> None:
+        for heading, text in sections(page):
+            plain = re.sub(r"\*\*.+?\*\*|`.+?`|<!--.+?-->", "", text, flags=re.DOTALL)
+            for sentence in re.split(r"(?<=[.:;|])\s", plain):
+                if re.search(rf"\d\s(?:{UNITS.pattern})", sentence):
+                    assert "=" in sentence or "published" in sentence, f"{heading}: {sentence.strip()}"
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+class TestResults:
+    """The files that tables and pictures are of."""
+
+    def test_tell_the_machine_and_not_the_place(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8")
+        assert not re.findall(r"(?<![\w.])/(?:tmp|home|root|usr|opt|work|var|mnt|etc)\b", text)
+        results = json.loads(text)
+        assert results["machine"]["cpu"]
+        assert re.fullmatch(r"Linux-x86_64[\w.-]*", results["machine"]["os"])
+
+    def test_are_of_the_command_that_the_pages_name(self, path: Path) -> None:
+        command = json.loads(path.read_text(encoding="utf-8"))["settings"]["command"]
+        assert command_of(command) == path.stem.partition("-")[0]
+        assert f"--json docs/results/{path.name}" in command
+        sources = {block.source for page in PAGES for block in blocks(page)}
+        assert command in sources
+
+    def test_are_undisturbed_and_right(self, path: Path) -> None:
+        report = Report.read(path)
+        assert report.exit_code() == 0
+        assert report.rounds is not None
+        assert report.rounds.kept >= 6
+        assert not report.interrupted
+
+    def test_the_picture_is_of_them(self, path: Path, tmp_path: Path) -> None:
+        view = path.stem
+        if view not in PRINT:
+            assert not path.with_suffix(".svg").exists()
+            return
+        drawn = tmp_path / "picture.svg"
+        style.save(importlib.import_module(f"py_backends.report.pictures.{view}").draw(Report.read(path)), drawn)
+        assert words_in(CLONE / "docs" / "pictures" / f"{view}.svg") == words_in(drawn)
+
+
+def words_in(picture: Path) -> set[str]:
+    """All that is said in a picture, apart from the numbers on its axes."""
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text(encoding="utf-8"))
+    return {text for text in texts if re.search(r"[a-z]{3}", text)}
+
+
+def test_every_view_has_results_and_a_picture_that_is_shown() -> None:
+    assert {path.stem for path in RESULTS} >= set(PRINT)
+    text = (CLONE / "docs" / "pictures.md").read_text(encoding="utf-8")
+    for view in PRINT:
+        assert f"](pictures/{view}.svg)" in text
