@@ -214,7 +214,7 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
     the second-level cache holds.
     """
     deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, _caches.second_level_cache() // 64 + 1), (2, 1, 50_000))
-    quick = (*deep, (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
+    quick = (*deep, (100, 129, 110), (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
     more = ((3, 4, 33_000), (17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
     for sizes in (*quick, *more):
         yield Trial(named(sizes), sizes, seeded, thorough=sizes in more)

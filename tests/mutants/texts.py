@@ -125,6 +125,8 @@ class Machine:
             return Place(elsewhere="runs on a GPU alone")
         if ("defined(_OPENMP)", False) in conditions:
             return Place(elsewhere="runs where there is no OpenMP alone")
+        if ("defined(PY_BACKENDS_ASAN)", True) in conditions:
+            return Place(elsewhere="runs under AddressSanitizer alone")
         if text.file.endswith((".cpp", ".hpp")) and self.instruction_sets:
             return self._compiled(conditions)
         return Place(forms=_forms(text, context))
