@@ -64,6 +64,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         return compiled_driver(sanitizer, compiler, tmp_path_factory.mktemp("driver"))
 
     def made(text: KernelText, form: str | None, sanitizer: Sanitizer) -> Program:
+        if LANGUAGES[text.backend].needs_clang and not THOROUGH:
+            pytest.skip("too long for every change: .ci/nightly has it (by PY_BACKENDS_INSTRUMENTS=thorough)")
         compiler = compiler_for(text.backend)
         if compiler is None:
             pytest.skip(f"the texts of {text.backend} need clang++ (to change that: apt-get install clang)")
