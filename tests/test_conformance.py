@@ -74,6 +74,7 @@ ONLY_THERE |= {
 }
 """Faults by which nothing else can fail."""
 ALSO: dict[str, set[str]] = {
+    "forgets_earlier_passes": {"threads-at-once"},
     "spreads_nan_at_the_edge": {"special-values", "zero-times-not-finite"},
     "takes_any_output": {"out"},
 }
@@ -130,8 +131,10 @@ Tallies = dict[tuple[str, str], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def tallies(folder: Path) -> Tallies:
+def tallies(folder: Path, pytestconfig: pytest.Config) -> Tallies:
     """What the suite says of all the faults, in one dtype: one run, whose cases they share."""
+    if pytestconfig.getoption("quick"):
+        pytest.skip("a minute is too long for every change: .ci/nightly has it (by --thorough)")
     file = folder / "tallies.json"
     chosen = ("--backend", ",".join(BACKENDS), "-k", "float32 and not drawn")
     run = run_suite(folder, "-q", *chosen, "--conformance-json", str(file))

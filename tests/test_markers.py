@@ -12,7 +12,7 @@ from commands import CLONE, Finished, copy_clone, run_python
 
 from py_backends import _discovery
 
-FEWEST = 20
+FEWEST = 10
 """Tests that each backend has to have."""
 
 COUNTING = """import json, os
