@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import NoReturn
 
 import py_backends
 from benchmarks import goals
@@ -21,6 +20,7 @@ from benchmarks.figures import Figure, figure
 from benchmarks.measure import Measurement, Progress, Run
 from benchmarks.table import print_all, rate
 from py_backends._contract import MOST_THREADS
+from py_backends.commands.arguments import Parser, seconds, whole_number
 from py_backends.harness import machine
 from py_backends.harness.results import Report, write_whole
 from py_backends.report import table
@@ -28,13 +28,6 @@ from py_backends.report import table
 KERNELS = ("matmul", "vecadd")
 BACKENDS = ("avx", "openmp", "cpp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
 _DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 600.0
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {' '.join(message.split())} (try {self.prog} --help)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -125,7 +118,7 @@ def _parser() -> Parser:
     add("--rounds", type=_whole(1000), default=_DEFAULT_ROUNDS, metavar="N", help="at most (default: 21)")
     add(
         "--budget",
-        type=_seconds,
+        type=seconds,
         default=_DEFAULT_BUDGET,
         metavar="SECONDS",
         help="for the rounds; there are at least 6, and preparing comes on top (default: 600)",
@@ -147,26 +140,11 @@ def _names(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def _whole(most: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or len(text) > 20 or not 1 <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"takes a whole number from 1 to {most}, not {text!r}")
-        return int(text)
-
-    return number
+    return partial(whole_number, least=1, most=most)
 
 
 def _sizes(text: str) -> tuple[int, ...]:
     return tuple(sorted({_whole(2**16)(part.strip()) for part in text.split(",")}))
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
-    return seconds
 
 
 def _file(text: str) -> Path:

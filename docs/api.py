@@ -25,7 +25,7 @@ def main(folder: Path) -> None:
     """Write the pages to a folder."""
     for name in py_backends.__all__:
         getattr(py_backends, name)  # what is found when it is first used is not there for others to see before
-    problems = [f"py_backends.kernels.{kernel}.problem" for kernel in _discovery.kernel_names()]
+    problems = [type(_discovery.problem(kernel)).__module__ for kernel in _discovery.kernel_names()]
     # To type checkers a kernel's function is an object that can be called, to say in one line what it returns when.
     warnings.filterwarnings("ignore", "Error processing type stub .* Stub is a variable, but target is a function")
     # Of a named tuple pdoc looks the annotations up where Python makes such classes, and not where this one is.

@@ -106,7 +106,7 @@ def add_seed(parser: Parser) -> None:
 def add_budget(parser: Parser, default: float) -> None:
     """Add --budget."""
     text = f"for the whole (default: {default:g})"
-    parser.add_argument("--budget", type=_budget, metavar="SECONDS", default=default, help=text)
+    parser.add_argument("--budget", type=seconds, metavar="SECONDS", default=default, help=text)
 
 
 def add_cache(parser: Parser) -> None:
@@ -142,7 +142,19 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     return match[1], tuple(map(int, match[2].split("x")))
 
 
-def _whole_number(text: str, least: int, most: float) -> int:
+def seconds(text: str) -> float:
+    """A time above 0."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
+    return found
+
+
+def whole_number(text: str, least: int, most: float) -> int:
+    """An integer within these bounds."""
     if re.fullmatch(r"\d{1,18}", text, re.ASCII) is None or not least <= int(text) <= most:
         upper = f" to {most}" if math.isfinite(most) else " up"
         raise argparse.ArgumentTypeError(f"takes a whole number from {least}{upper}, not {text!r}")
@@ -154,22 +166,12 @@ def _sizes(text: str) -> list[int]:
 
 
 def _size(text: str) -> int:
-    return _whole_number(text, 1, _LARGEST_SIZE)
+    return whole_number(text, 1, _LARGEST_SIZE)
 
 
 def _threads(text: str) -> int:
-    return _whole_number(text, 1, math.inf)
+    return whole_number(text, 1, math.inf)
 
 
 def _seed(text: str) -> int:
-    return _whole_number(text, 0, math.inf)
-
-
-def _budget(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"takes a number of seconds above 0, not {text!r}")
-    return seconds
+    return whole_number(text, 0, math.inf)

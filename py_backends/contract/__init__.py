@@ -4,6 +4,7 @@ All of it stays as it is within a major version. (A package of one file: a modul
 """
 
 from py_backends._contract import (
+    Adopted,
     Array,
     Backend,
     BackendUnavailable,
@@ -23,6 +24,7 @@ from py_backends._contract import (
 )
 
 __all__ = [
+    "Adopted",
     "Array",
     "Backend",
     "BackendUnavailable",

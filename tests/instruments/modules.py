@@ -25,9 +25,7 @@ from sanitizers import REPORTED, SANITIZERS, Sanitizer, clang, family, gcc
 CLONE = Path(__file__).parents[2]
 QUICK_TESTS = ("tests/instruments/test_exact_memory.py", "tests/test_shortcut.py")
 _SUITE = ("--pyargs", "py_backends.conformance", "--backend", "cpp,openmp,avx")
-_AGREEMENT = ("tests/test_agreement.py",)
-_HAS_SUITE = (CLONE / "py_backends" / "conformance").is_dir()
-TESTS = (*QUICK_TESTS, "tests/test_functions.py", *(_SUITE if _HAS_SUITE else _AGREEMENT))
+TESTS = (*QUICK_TESTS, "tests/test_functions.py", *_SUITE)
 """What runs on the instrumented modules, and as much of it as shows within minutes."""
 _NOT_FOR = {"tsan": ("-k", "not no_cache_holds")}
 """What takes too long: gigabytes, of which this sanitizer keeps four times as much."""
