@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mutants import c_family, equivalent, in_python, places, report, texts
 from mutants.equivalent import Equivalent, OutOfDate
 from mutants.judge import CAUGHT, STILLBORN, SURVIVED, Verdict
 from mutants.mutant import Mutant, mutants_of
+from mutants.report import NOT_RUN
 from mutants.results import Results
 from mutants.session import sample
 from mutants.texts import Context, Text
@@ -188,7 +190,13 @@ def test_the_share_is_of_those_that_live() -> None:
     outcomes = [CAUGHT, CAUGHT, CAUGHT, SURVIVED, STILLBORN]
     verdicts = {each.identifier: Verdict(what, "", 1.0) for each, what in zip(some, outcomes, strict=True)}
     rows = list(report.rows(report.outcomes(some, Results(verdicts), {}, {})))
-    assert rows[0] == ("cpp", "5", "0", "0", "0", "5", "1", "3", "1", "75.0%")
+    assert rows[0] == ("cpp", "5", "0", "0", "0", "5", "1", "3", "1", "75.0%", "75.0%"), "none was left out"
+
+
+def test_of_a_sample_the_bound_is_clopper_and_pearsons() -> None:
+    caught = 59  # the fewest, none surviving, of which 95% follow
+    bound = report.percent_at_least(Counter({CAUGHT: caught, NOT_RUN: 1}))
+    assert bound == pytest.approx(100 * 0.05 ** (1 / caught))
 
 
 PLAIN = "kernels/vecadd/lecture/python.py"

@@ -132,8 +132,8 @@ def _is_enough(found: Sequence[report.Outcome], equivalents: dict[str, str]) -> 
     wrongly_listed = [each for each in found if each.what == CAUGHT and each.mutant.identifier in equivalents]
     for outcome in wrongly_listed:
         print(f"listed as equivalent, but {report.survivor(outcome)}   by: {outcome.by}")
-    shares = [float(row[-1].rstrip("%")) for row in report.rows(found) if row[-1]]
-    return not wrongly_listed and all(share >= _ENOUGH for share in shares)
+    shares = map(report.percent, report.counted(found).values())
+    return not wrongly_listed and all(share is None or share >= _ENOUGH for share in shares)
 
 
 def _without_files(arguments: Sequence[str]) -> list[str]:

@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from scipy.stats import binomtest
+
 from .judge import CAUGHT, STILLBORN, SURVIVED
 from .mutant import Mutant
 from .results import Results
 
 EQUIVALENT, ELSEWHERE, NOT_RUN = "equivalent", "elsewhere", "not run"
 _COLUMNS = ("programming model", "mutants", "equivalent", "not run here", "left out", "run", "stillborn", "caught",
-            "survived", "caught of those that live")  # fmt: skip
+            "survived", "caught of those that live", "of all at least")  # fmt: skip
 _HEAD = """# Mutants
 
 How much the conformance suite notices: every kernel's text is changed in one place at a time, one operator, bound,
@@ -27,6 +29,7 @@ and wrote this page:
 - **left out**: beyond the sample, which is drawn by lot with a seed for each programming model.
 - **stillborn**: they do not compile, and are not counted. The other ones that were run are those that **live**.
 - **caught**: a test failed, crashed, or did not end.
+- **of all at least**: with a confidence of 95%, by Clopper and Pearson, from a sample without bias.
 
 C++ is compiled without optimisation: an operator means the same. A mutant of `avx` that survives on one instruction set
 is tried on the others.
@@ -68,24 +71,42 @@ def percent(counts: Counter[str]) -> float | None:
     return 100 * counts[CAUGHT] / lives if lives else None
 
 
+def percent_at_least(counts: Counter[str]) -> float | None:
+    """Of all mutants that live, how many are caught at least, with a confidence of 95%; None where none was run.
+
+    What was run is a sample, for which the bound is that of C. J. Clopper and E. S. Pearson, Biometrika 26 (1934),
+    404-413, one-sided; where nothing was left out it is known.
+    """
+    lives = counts[CAUGHT] + counts[SURVIVED]
+    if not lives or not counts[NOT_RUN]:
+        return percent(counts)
+    return 100 * float(binomtest(counts[CAUGHT], lives, alternative="greater").proportion_ci(0.95, "exact").low)
+
+
+def counted(found: Sequence[Outcome]) -> dict[str, Counter[str]]:
+    """How many came out how, for each programming model."""
+    counts: dict[str, Counter[str]] = {}
+    for outcome in sorted(found, key=lambda each: each.mutant.backend):
+        counts.setdefault(outcome.mutant.backend, Counter())[outcome.what] += 1
+    return counts
+
+
 def rows(found: Sequence[Outcome]) -> Iterator[tuple[str, ...]]:
     """The table, a line for each programming model, and one for all."""
-    backends = sorted({outcome.mutant.backend for outcome in found})
-    for name, chosen in [*((name, {name}) for name in backends), ("all", set(backends))]:
-        counts = Counter(outcome.what for outcome in found if outcome.mutant.backend in chosen)
+    of_models = counted(found)
+    for name, counts in [*of_models.items(), ("all", sum(of_models.values(), Counter()))]:
         run = counts[STILLBORN] + counts[CAUGHT] + counts[SURVIVED]
-        caught = percent(counts)
         yield (
             name,
             *map(str, (counts.total(), counts[EQUIVALENT], counts[ELSEWHERE], counts[NOT_RUN], run)),
             *map(str, (counts[STILLBORN], counts[CAUGHT], counts[SURVIVED])),
-            "" if caught is None else f"{caught:.1f}%",
+            *("" if share is None else f"{share:.1f}%" for share in (percent(counts), percent_at_least(counts))),
         )
 
 
 def text(found: Sequence[Outcome]) -> str:
     """The table for a terminal, and the survivors."""
-    lines = [("model", *_COLUMNS[1:-1], "caught"), *rows(found)]
+    lines = [("model", *_COLUMNS[1:-2], "caught", "at least"), *rows(found)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(_COLUMNS))]
     table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
     return "\n".join([*table, "", *map(survivor, _of(found, SURVIVED))])
