@@ -36,9 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # As for whatever a shell script starts in the background. What tests interrupt would have inherited it.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # What a shell script starts in the background ignores SIGINT, and what nohup starts SIGHUP. What tests interrupt
+    # would have inherited it.
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
     config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
 
 

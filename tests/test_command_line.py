@@ -16,6 +16,7 @@ import psutil
 import pytest
 from commands import CLONE, LONGEST, Finished, environment, run_command, run_in_terminal, run_python
 from conftest import Comparison, found
+from started import LAST_STAGE, SOON
 
 from py_backends import _discovery
 from py_backends.harness.case import Case
@@ -337,17 +338,18 @@ sys.exit(command_line.main())
 class TestInterrupted:
     OPTIONS = ("compare", "--backend", "numpy,python", *QUICK[:4], "--budget", "20", "--json")
 
-    @pytest.mark.parametrize("stage", ["preparing", "checking", "round 3", "checking again"])
+    @pytest.mark.parametrize("stage", ["preparing", "checking", "round 3", LAST_STAGE])
     def test_what_was_finished_is_written(self, tmp_path: Path, stage: str) -> None:
         path = tmp_path / "results.json"
-        run = run_python("-c", INTERRUPTED_AT, stage, *self.OPTIONS, path)
+        soon = SOON if stage == LAST_STAGE else ()
+        run = run_python("-c", INTERRUPTED_AT, stage, *self.OPTIONS, path, *soon)
         assert run.returncode == 130
         assert "Interrupted: what was finished is shown." in run.stdout
         result = json.loads(path.read_text())
         assert result["interrupted"] is True
         assert len(result["rows"]) == 2
         for row in result["rows"]:
-            if stage in {"round 3", "checking again"}:
+            if stage in {"round 3", LAST_STAGE}:
                 assert (row["status"], row["check"]["passed"]) == ("ok", True)
                 assert row["seconds"]["kernel"]["samples"] >= 2
             elif row["status"] == "skipped":

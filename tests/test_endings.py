@@ -71,7 +71,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-OPTIONS = ("--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "8", "--backend")
+OPTIONS = ("--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "10", "--backend")
 
 
 @pytest.fixture(scope="module")

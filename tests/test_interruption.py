@@ -17,7 +17,7 @@ from typing import cast
 import psutil
 import pytest
 from commands import CLONE, copy_clone
-from started import OPTIONS, TELLING_ITS_STAGES, Ended, Started, started_until
+from started import LAST_STAGE, OPTIONS, TELLING_ITS_STAGES, Ended, Started, started_until
 
 import py_backends as pb
 from py_backends import _discovery
@@ -32,7 +32,7 @@ from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 
-STAGES = ["looking for backends", "preparing vecadd", "checking vecadd", "round 3", "checking again"]
+STAGES = ["looking for backends", "preparing vecadd", "checking vecadd", "round 3", LAST_STAGE]
 
 
 def send_until_it_ends(run: Started, number: signal.Signals) -> None:
@@ -42,8 +42,9 @@ def send_until_it_ends(run: Started, number: signal.Signals) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("number", "stage"), [*((signal.SIGTERM, stage) for stage in STAGES), (signal.SIGHUP, "round 3")]
+)
 def test_signals_write_what_is_finished(number: signal.Signals, stage: str, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     run = started_until(stage, path)
@@ -72,12 +73,12 @@ def test_further_signals_lose_nothing(number: signal.Signals, stage: str, tmp_pa
 def assert_interrupted(ended: Ended, stage: str) -> None:
     assert ended.results["interrupted"] is True
     for row in ended.results["rows"]:
-        assert row["finished"] is False or stage == "checking again", "which may have come to its end"
-        if stage in {"round 3", "checking again"}:
+        assert row["finished"] is False or stage == LAST_STAGE, "which may have come to its end"
+        if stage in {"round 3", LAST_STAGE}:
             assert (row["status"], row["reason"], row["check"]["passed"]) == ("ok", None, True)
             assert row["seconds"]["kernel"]["samples"] >= 1
             assert ("interrupted before it was checked again" in (row["note"] or "")) is not row["finished"]
-    ended.assert_nothing_is_left(had_memory=stage in {"round 3", "checking again"})
+    ended.assert_nothing_is_left(had_memory=stage in {"round 3", LAST_STAGE})
 
 
 def test_a_row_that_had_failed_says_how() -> None:
@@ -94,12 +95,12 @@ def test_a_row_that_had_failed_says_how() -> None:
 @pytest.mark.parametrize("stage", STAGES)
 def test_who_is_killed_leaves_nothing(stage: str, tmp_path: Path) -> None:
     run = started_until(stage, tmp_path / "results.json")
-    if stage in {"round 3", "checking again"}:
+    if stage in {"round 3", LAST_STAGE}:
         wait_until_one_is_stopped(run)
     run.process.kill()
     ended = run.end()
     assert ended.code == -signal.SIGKILL
-    ended.assert_nothing_is_left(had_memory=stage in {"round 3", "checking again"})
+    ended.assert_nothing_is_left(had_memory=stage in {"round 3", LAST_STAGE})
 
 
 def wait_until_one_is_stopped(run: Started) -> None:
