@@ -193,10 +193,13 @@ def test_the_share_is_of_those_that_live() -> None:
     assert rows[0] == ("cpp", "5", "0", "0", "0", "5", "1", "3", "1", "75.0%", "75.0%"), "none was left out"
 
 
-def test_of_a_sample_the_bound_is_clopper_and_pearsons() -> None:
+def test_of_a_sample_the_bounds_are_clopper_and_pearsons() -> None:
     caught = 59  # the fewest, none surviving, of which 95% follow
-    bound = report.percent_at_least(Counter({CAUGHT: caught, NOT_RUN: 1}))
-    assert bound == pytest.approx(100 * 0.05 ** (1 / caught))
+    bounds = report.percent_bounds(Counter({CAUGHT: caught, NOT_RUN: 1}))
+    assert bounds == pytest.approx((100 * 0.05 ** (1 / caught), 100))
+    low, high = report.percent_bounds(Counter({CAUGHT: 9, SURVIVED: 3, NOT_RUN: 1})) or (0, 0)
+    assert 0 < low < 75 < high < 95
+    assert report.percent_bounds(Counter()) is None
 
 
 PLAIN = "kernels/vecadd/lecture/python.py"

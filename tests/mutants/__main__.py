@@ -22,7 +22,10 @@ _ENOUGH = 95.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run mutants; 0 where enough are caught of each model, 1 where not, SystemExit(2) for wrong usage."""
+    """Run mutants; 0 where enough are caught of each model, 1 where not, SystemExit(2) for wrong usage.
+
+    Of a sample it is 1 where, with a confidence of 95%, not enough of all would be caught.
+    """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     options = _parser().parse_args(arguments)
     everyone = [
@@ -132,8 +135,8 @@ def _is_enough(found: Sequence[report.Outcome], equivalents: dict[str, str]) -> 
     wrongly_listed = [each for each in found if each.what == CAUGHT and each.mutant.identifier in equivalents]
     for outcome in wrongly_listed:
         print(f"listed as equivalent, but {report.survivor(outcome)}   by: {outcome.by}")
-    shares = map(report.percent, report.counted(found).values())
-    return not wrongly_listed and all(share is None or share >= _ENOUGH for share in shares)
+    bounds = map(report.percent_bounds, report.counted(found).values())
+    return not wrongly_listed and all(each is None or each[1] >= _ENOUGH for each in bounds)
 
 
 def _without_files(arguments: Sequence[str]) -> list[str]:

@@ -71,16 +71,17 @@ def percent(counts: Counter[str]) -> float | None:
     return 100 * counts[CAUGHT] / lives if lives else None
 
 
-def percent_at_least(counts: Counter[str]) -> float | None:
-    """Of all mutants that live, how many are caught at least, with a confidence of 95%; None where none was run.
+def percent_bounds(counts: Counter[str]) -> tuple[float, float] | None:
+    """Of all mutants that live, how many are caught at least and at most; None where none was run.
 
-    What was run is a sample, for which the bound is that of C. J. Clopper and E. S. Pearson, Biometrika 26 (1934),
-    404-413, one-sided; where nothing was left out it is known.
+    Where nothing was left out it is known. Else what was run is a sample, and each bound holds with a confidence of
+    95% (C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), 404-413).
     """
-    lives = counts[CAUGHT] + counts[SURVIVED]
-    if not lives or not counts[NOT_RUN]:
-        return percent(counts)
-    return 100 * float(binomtest(counts[CAUGHT], lives, alternative="greater").proportion_ci(0.95, "exact").low)
+    share = percent(counts)
+    if share is None or not counts[NOT_RUN]:
+        return None if share is None else (share, share)
+    both = binomtest(counts[CAUGHT], counts[CAUGHT] + counts[SURVIVED]).proportion_ci(0.90, "exact")
+    return 100 * float(both.low), 100 * float(both.high)
 
 
 def counted(found: Sequence[Outcome]) -> dict[str, Counter[str]]:
@@ -95,12 +96,12 @@ def rows(found: Sequence[Outcome]) -> Iterator[tuple[str, ...]]:
     """The table, a line for each programming model, and one for all."""
     of_models = counted(found)
     for name, counts in [*of_models.items(), ("all", sum(of_models.values(), Counter()))]:
-        run = counts[STILLBORN] + counts[CAUGHT] + counts[SURVIVED]
+        run, bounds = counts[STILLBORN] + counts[CAUGHT] + counts[SURVIVED], percent_bounds(counts)
         yield (
             name,
             *map(str, (counts.total(), counts[EQUIVALENT], counts[ELSEWHERE], counts[NOT_RUN], run)),
             *map(str, (counts[STILLBORN], counts[CAUGHT], counts[SURVIVED])),
-            *("" if share is None else f"{share:.1f}%" for share in (percent(counts), percent_at_least(counts))),
+            *(f"{share:.1f}%" if bounds else "" for share in (percent(counts), bounds and bounds[0])),
         )
 
 
