@@ -4,60 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
 from commands import copy_clone, run_command, run_python
+from plugin_packages import BACKEND, PROBLEM, kernel
 
 from py_backends import _discovery
 
-BACKEND = '''"""A backend that a reader might add: NumPy's answer, an element at a time."""
-
-from py_backends import _contract
-from py_backends._contract import Target
-
-
-class Backend(_contract.Backend):
-    def targets(self):
-        return [Target("abacus", device="wood", version="1"), Target.missing("slide-rule", "it is lost", "look for it")]
-
-    def open(self, target, threads):
-        return Device()
-
-
-class Device(_contract.HostDevice):
-    def prepare(self, text, dtype):
-        kernel = getattr(text.load(), text.kernel)
-        return lambda buffers, sizes: kernel(*text.shaped(buffers, sizes), *sizes)
-'''
-PROBLEM = '''"""vecsub: c[i] = a[i] - b[i]."""
-
-from py_backends._contract import Problem, Reference
-
-
-class VectorSubtraction(Problem):
-    name = "vecsub"
-    dimensions = ("n",)
-    rule = "bitwise"
-    rate = "gbytes_per_second"
-    in_place = True
-    default_sizes = (1009,)
-
-    def shapes(self, sizes):
-        return (sizes,) * 3
-
-    def sizes(self, *inputs):
-        return inputs[0].shape
-
-    def reference(self, inputs):
-        return Reference(inputs[0] - inputs[1])
-
-    def flops(self, sizes):
-        return sizes[0]
-
-
-PROBLEM = VectorSubtraction()
-'''
+LOST = 'contract.Target.missing("slide-rule", "it is lost", "look for it")'
+TWO_TARGETS = dedent(BACKEND).replace('version="1")]', f'version="1"), {LOST}]')
 FUNCTION = """import sys
 import numpy as np
 import py_backends as pb
@@ -69,28 +26,18 @@ print(pb.vecadd.__name__, pb.vecsub.__name__)
 """
 
 
-def kernel(name: str, operator: str) -> str:
-    return f"""import numpy as np
-
-
-def {name}(a, b, c, n):
-    for i in range(n):
-        c[i] = a[i] {operator} b[i]
-"""
-
-
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone with the backend `fingers`, the kernel `vecsub`, and files that are neither."""
     clone = copy_clone(tmp_path_factory.mktemp("clone"), backends=["numpy", "python"])
     kernels = clone / "kernels"
     written = {
-        clone / "py_backends" / "fingers.py": BACKEND,
+        clone / "py_backends" / "fingers.py": TWO_TARGETS,
         kernels / "vecadd" / "tuned" / "fingers.py": kernel("vecadd", "+"),
-        kernels / "vecsub" / "problem.py": PROBLEM,
-        kernels / "vecsub" / "lecture" / "fingers.py": kernel("vecsub", "-"),
-        kernels / "vecsub" / "lecture" / "numpy.py": kernel("vecsub", "-"),
-        clone / "py_backends" / "_toes.py": BACKEND,
+        kernels / "vecsub" / "problem.py": dedent(PROBLEM).format(name="vecsub"),
+        kernels / "vecsub" / "lecture" / "fingers.py": kernel("vecsub"),
+        kernels / "vecsub" / "lecture" / "numpy.py": kernel("vecsub"),
+        clone / "py_backends" / "_toes.py": TWO_TARGETS,
         clone / "py_backends" / "tools" / "__init__.py": "",
         kernels / "notes" / "lecture" / "fingers.py": "",
     }
