@@ -46,10 +46,8 @@ class Caller:
         return outcome
 
     def _answer(self, do: str, subject: Subject, calls: Sequence[Call]) -> tuple[int, str] | None:
-        """As `ask`; a process that ended is what went wrong. WorkerFailed, `unavailable`, where the target is not."""
+        """As `ask`; a process that ended is what went wrong."""
         try:
             return self.ask(do, subject, calls)
         except WorkerFailed as failed:
-            if failed.status == "unavailable":
-                raise
             return 0, f"{failed.status}: {failed.reason}"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from py_backends._contract import Target
-from py_backends.conformance.plugin import SELECTION, as_parameter, fail_if_hung, finish, marked, skip_where_unavailable
+from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish, marked
 from py_backends.conformance.running import Outcome, Stages, run_kind
 from py_backends.conformance.selection import DTYPES, Selection, Subject
 from py_backends.conformance.trials import Kind, Trial, chosen, prepared
@@ -65,11 +65,11 @@ def test_every_case_holds(
     if selection.case is not None:
         cases = [case for case in cases if selection.case in case.trial.name]
     its_runner = runner(text.backend, target)
+    able_dtypes(request.config, subject, its_runner, [dtype])
     outcome = Outcome()
     try:
         compiled = its_runner.compile(text, np.dtype(dtype))
     except WorkerFailed as failed:
-        skip_where_unavailable(text.backend, failed)
         outcome.add("prepare", f"{failed.status}: {failed.reason}")
     else:
         outcome = run_kind(its_runner, text, kind, cases, stages, deterministic=compiled.deterministic)

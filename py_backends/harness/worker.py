@@ -71,7 +71,13 @@ class Session:
         return {}
 
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
-        """Compile a kernel; the seconds that it took, and what to know of the device."""
+        """Compile a kernel; the seconds that it took, and what to know of the device.
+
+        Raises BackendUnavailable in a dtype that the backend does not declare.
+        """
+        declared = _discovery.backend(self._backend).dtypes
+        if dtype not in declared:
+            raise BackendUnavailable(f"{self._backend} takes {' and '.join(declared)}, not {dtype}", "choose another")
         text: KernelText = _discovery.kernel_texts(kernel, self._backend)[variant]
         begin = perf_counter()
         self._launches[kernel, variant, dtype] = self._device.prepare(text, np.dtype(dtype))
