@@ -117,6 +117,14 @@ def kernel_plugin(name: str) -> Plugin | None:
     return next((plugin for plugin in _kernel_plugins() if plugin.name == name), None)
 
 
+def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
+    """What is to be said where the problem of a plug-in fails when it runs; None for the project's own."""
+    plugin = kernel_plugin(kernel)
+    if plugin is None:
+        return None
+    return BrokenKernel(f"the problem of {plugin.origin} fails: {_plugins.described(failed)}", plugin.fix)
+
+
 def is_kernel(name: str) -> bool:
     """Whether there is a kernel of that name, be it a broken one: no plug-in is imported to find out."""
     return name in _own_kernels() or kernel_plugin(name) is not None

@@ -94,8 +94,23 @@ WRONG_PROBLEMS = {
 _RETURN = "return Reference(inputs[0] - inputs[1])"
 MISBEHAVING_PROBLEMS = {
     "reference_raises": (_RETURN, "raise ZeroDivisionError('oh')", "ZeroDivisionError: oh"),
-    "reference_is_none": (_RETURN, "return None", "AttributeError: 'NoneType' object"),
-    "reference_of_other_shape": (_RETURN, "return Reference(inputs[0][:3])", "ValueError: operands could not be"),
+    "reference_is_none": (_RETURN, "return None", "its reference is of the type NoneType"),
+    "reference_of_other_shape": (
+        _RETURN,
+        "return Reference(inputs[0][:3])",
+        "the value of its reference has the shape (3,)",
+    ),
+    "reference_of_other_dtype": (
+        _RETURN,
+        f"{_RETURN[:-1]}.astype('d'))",
+        "its reference is of float64 where its inputs",
+    ),
+    "reference_with_bound": (
+        _RETURN,
+        f"{_RETURN[:-1]}, abs(inputs[0]))",
+        "its rule is bitwise, and its reference has a",
+    ),
+    "reference_without_bound": ('"bitwise"', '"componentwise"', "its rule is componentwise, and its reference has no"),
     "shapes_raise_elsewhere": ("(n,) = sizes", "(n,) = sizes; 1 / (n == 10007)", "ZeroDivisionError: division by zero"),
 }
 """Problems that are sound as far as can be told without running them."""

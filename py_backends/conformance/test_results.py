@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from py_backends._contract import Target
+from py_backends._contract import BrokenKernel, Target
 from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish, marked
 from py_backends.conformance.running import Outcome, Stages, run_kind
 from py_backends.conformance.selection import DTYPES, Selection, Subject
@@ -61,16 +61,18 @@ def test_every_case_holds(
     """The result is within its bound, or exact where it has to be, and memory around all arrays is as it was."""
     fail_if_hung(request.config, subject)
     text, target = subject
-    cases = prepared(kind, text.kernel, dtype, selection.extent(target))
-    if selection.case is not None:
-        cases = [case for case in cases if selection.case in case.trial.name]
     its_runner = runner(text.backend, target)
     able_dtypes(request.config, subject, its_runner, [dtype])
     outcome = Outcome()
     try:
+        cases = prepared(kind, text.kernel, dtype, selection.extent(target))
         compiled = its_runner.compile(text, np.dtype(dtype))
+    except BrokenKernel as broken:
+        outcome.add("reference", broken.reason)
     except WorkerFailed as failed:
         outcome.add("prepare", f"{failed.status}: {failed.reason}")
     else:
+        if selection.case is not None:
+            cases = [case for case in cases if selection.case in case.trial.name]
         outcome = run_kind(its_runner, text, kind, cases, stages, deterministic=compiled.deterministic)
     finish(request.node, outcome, subject, dtype, kind.name)
