@@ -93,6 +93,19 @@ def plugin_packages() -> dict[str, str]:
     return {plugin.package: plugin.version for plugin in (*_backend_plugins(), *_kernel_plugins())}
 
 
+def plugin_folders() -> list[Path]:
+    """Where the packages of plug-ins lie."""
+    return [plugin.folder for plugin in (*_backend_plugins(), *_kernel_plugins()) if plugin.folder]
+
+
+def why_no_text(backend: str) -> str | None:
+    """What a plug-in may have forgotten that brings no text of any kernel; None where a backend has some."""
+    plugin = backend_plugin(backend)
+    if plugin is None or any(kernel_files(kernel, backend) for kernel in kernel_names()):
+        return None
+    return f"{plugin.origin} brings no text: files kernels/KERNEL/VARIANT/{backend}.* of its package, in its wheel too"
+
+
 @cache
 def problem(kernel: str) -> Problem:
     """The problem of that kernel; WrongRequest, with the nearest name, where there is none.

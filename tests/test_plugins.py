@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -325,6 +326,31 @@ def backend_doctor(wrong_backends: Place) -> Rows:
     code, found = wrong_backends.results("doctor")
     assert code == 0
     return {(entry["backend"], entry["target"]): entry for entry in found["backends"]}
+
+
+def test_who_writes_a_backend_is_told_where_it_fails_and_what_it_lacks(clone: Path, tmp_path: Path) -> None:
+    stumbles = BACKEND.replace("return lambda buffers, sizes: ", "return lambda buffers, sizes: {}[dtype] or ")
+    assert stumbles != BACKEND
+    files = {
+        "stumbling/__init__.py": stumbles,
+        "stumbling/kernels/vecadd/lecture/stumbles.py": kernel("vecadd", "+"),
+        "textless/__init__.py": BACKEND,
+    }
+    install(tmp_path, BACKENDS, {"stumbles": "stumbling", "textless": "textless"}, files, "some-beginners")
+    _, report = Place(clone, tmp_path).results("compare", *SMALL[:2], "--backend", "stumbles,textless", "--budget", "1")
+    said = {(row["kernel"], row["backend"]): (row["status"], row["reason"], row["fix"]) for row in report["rows"]}
+    line = next(at for at, text in enumerate(dedent(stumbles).splitlines(), 1) if "{}[dtype]" in text)
+    reason = f"KeyError: dtype('float32') (stumbling/__init__.py, line {line})"
+    assert said["vecadd", "stumbles"][:2] == (
+        "error",
+        f"KeyError: dtype('float32') (stumbling/__init__.py, line {line})",
+    )
+    assert said["matmul", "stumbles"] == ("skipped", "stumbles has no lecture matmul", None)
+    assert said["vecadd", "textless"] == (
+        "skipped",
+        "textless has no lecture vecadd",
+        "some-beginners 1.0 brings no text: files kernels/KERNEL/VARIANT/textless.* of its package, in its wheel too",
+    )
 
 
 class TestWrongBackends:
