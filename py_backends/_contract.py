@@ -183,7 +183,8 @@ class Problem(ABC):
     name: ClassVar[str]
     dimensions: ClassVar[tuple[str, ...]]
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
-    """What the inputs are called, in the order of the kernel's first parameters; any number but none."""
+    """What the inputs are called, in the order of the kernel's first parameters; any number but none. Neither words of
+    Python nor options of the Python functions."""
     rule: ClassVar[str]
     """How results are judged, one of `RULES`."""
     rate: ClassVar[str]

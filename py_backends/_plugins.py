@@ -46,6 +46,8 @@ _TAKEN: Mapping[str, Collection[str]] = {
     KERNELS: {"all", "backends", "compare", "BackendUnavailable", "commands", "conformance", "contract", "harness",
               "kernels", "report"},
 }  # fmt: skip
+_OPTIONS = {"backend", "variant", "target", "threads", "out", "to"}
+"""What the Python functions take by name beside a kernel's inputs."""
 _MOST_WORK = 2**120
 _NAMELESS = "a nameless package", "0"
 _MOST_INPUTS = 15
@@ -215,6 +217,9 @@ def checked_problem(made: object, name: str) -> Problem:
         raise WrongRequest(f"its problem is named {_short(made.name)}, and its entry point {name!r}")
     for what in ("dimensions", "inputs"):
         _check_names(what, getattr(made, what))
+    occupied = next((name for name in made.inputs if keyword.iskeyword(name) or name in _OPTIONS), None)
+    if occupied is not None:
+        raise WrongRequest(f"one of its inputs is named {occupied!r}, which is a word of Python or of the functions")
     if len(made.inputs) > _MOST_INPUTS:
         raise WrongRequest(f"it has {len(made.inputs)} inputs, and {_MOST_INPUTS} are the most")
     for what, among in (("rule", RULES), ("rate", RATES)):

@@ -9,17 +9,24 @@ from textwrap import dedent
 BACKENDS, KERNELS = "py_backends", "py_backends.kernels"
 
 BACKEND = """
+    from dataclasses import dataclass
     import numpy as np
     from py_backends import contract
 
+    @dataclass(frozen=True)
+    class Strung(contract.Target):
+        strings: int = 10
+
     class Backend(contract.Backend):
         def targets(self):
-            return [contract.Target("abacus", device="wood", version="1")]
+            return [Strung("abacus", device="wood", version="1")]
 
         def open(self, target, threads):
             return Device()
 
     class Device(contract.HostDevice):
+        deterministic, cache_bytes = np.bool_(True), np.int64(2**20)
+
         def prepare(self, text, dtype):
             kernel = getattr(text.load(), text.kernel)
             return lambda buffers, sizes: kernel(*text.shaped(buffers, sizes), *sizes)

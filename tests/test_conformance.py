@@ -22,7 +22,9 @@ from commands import CLONE, Finished, run_python
 
 from py_backends import _discovery
 from py_backends.conformance import calls
+from py_backends.conformance.any_kernel import WITHOUT_OWN
 from py_backends.conformance.selection import all_kinds_of, kind_names
+from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import chosen, prepared
 from py_backends.harness.stage import Stage
 
@@ -228,6 +230,67 @@ class TestWhatIsTold:
         assert "sizes=(1,)" in run.stdout
 
 
+EVEN = plugin_packages.PROBLEM.replace("(10007,)", "(10008,)").replace(
+    "(n,) = sizes", "(n,) = sizes\n            if n % 2:\n                raise ValueError('only even sizes')"
+)
+FIRST = (
+    plugin_packages.PROBLEM.replace("return (n,), (n,), (n,)", "return (n,), (n,), ()")
+    .replace("in_place = True", "in_place = False")
+    .replace("inputs[0] - inputs[1])", "np.array([*(inputs[0] - inputs[1]), 0][0], inputs[0].dtype))")
+)
+OF_FIRST = "def first(a, b, c, n):\n    c[...] = a[0] {operator} b[0] if n else 0\n"
+Unusual = dict[tuple[str, str], list[dict[str, Any]]]
+"""By kernel and variant, the tallies of all kinds."""
+
+
+@pytest.fixture(scope="module")
+def unusual(tmp_path_factory: pytest.TempPathFactory) -> Unusual:
+    """What is told of a kernel that not every size fits, and of one whose result has no dimensions, right and wrong."""
+    made = tmp_path_factory.mktemp("unusual")
+    files = {
+        "even/problem.py": EVEN.format(name="even"),
+        "even/lecture/numpy.py": plugin_packages.kernel("even"),
+        "first/problem.py": FIRST.format(name="first"),
+        "first/lecture/numpy.py": OF_FIRST.format(operator="-"),
+        "first/tuned/numpy.py": OF_FIRST.format(operator="+"),
+    }
+    plugin_packages.install(made, plugin_packages.KERNELS, {"even": "even", "first": "first"}, files, "unusual")
+    plugin_packages.install(made, "pytest11", {"py_backends": "py_backends.conformance.entry"}, {}, "as-if")
+    file = made / "tallies.json"
+    into = ("--conformance-json", str(file))
+    run = run_suite(
+        made, "-q", "--backend", "numpy", "--kernel", "even,first", "-k", "float32 or drawn and lecture", *into
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    found: Unusual = {}
+    for one in told(file):
+        found.setdefault((one["kernel"], one["variant"]), []).append(one)
+    return found
+
+
+class TestUnusualKernels:
+    def test_sizes_that_do_not_fit_are_raised_or_left_out(self, unusual: Unusual) -> None:
+        tallies = unusual["even", "lecture"]
+        assert not [one for one in tallies if one["failures"]]
+        kinds = {kind.name for kind in (*all_kinds_of("even"), *calls.KINDS)} | {DRAWN}
+        assert {one["kind"] for one in tallies} == kinds
+        assert all(one["cases"] > 0 for one in tallies)
+
+    def test_a_result_without_dimensions_is_one_number(self, unusual: Unusual) -> None:
+        assert not [one for one in unusual["first", "lecture"] if one["failures"]]
+        wrong = {one["kind"]: one["failures"][0][1] for one in unusual["first", "tuned"] if one["failures"]}
+        for kind in ("shapes", "layouts", "out"):
+            assert wrong[kind].startswith("1 of 1 elements are wrong, the first at []: ")
+        assert "unfit-out" not in wrong
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_special_values_of_any_kernel_reach_the_largest_numbers(dtype: str) -> None:
+    (kind,) = (kind for kind in WITHOUT_OWN if kind.name == "special-values")
+    cases = [case for case in prepared(kind, V, dtype, "quick") if np.isfinite(case.inputs).all()]
+    assert any(np.isinf(case.reference.value).any() for case in cases), "of finite numbers, their sums"
+
+
 PARTIAL = """
 import numpy as np
 from py_backends import contract
@@ -398,7 +461,7 @@ def test_every_kind_has_a_backend_that_fails_it(kernel: str) -> None:
 
 def test_names_of_calls_are_distinct() -> None:
     for kernel, kind in itertools.product(_discovery.kernel_names(), calls.KINDS):
-        names = [call.name for call in kind.calls(_discovery.problem(kernel))]
+        names = [call.name for call in kind.of(_discovery.problem(kernel))]
         assert names
         assert len(set(names)) == len(names), kind.name
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mutants import __main__ as tool
-from mutants import c_family, equivalent, in_python, places, report, texts
+from mutants import c_family, equivalent, in_python, judge, places, report, texts
 from mutants.equivalent import Equivalent, OutOfDate
-from mutants.judge import CAUGHT, STILLBORN, SURVIVED, Verdict
+from mutants.judge import CAUGHT, STILLBORN, SURVIVED, JudgeFailed, SuiteProcess, Verdict
 from mutants.mutant import Mutant, mutants_of
 from mutants.report import NOT_RUN
 from mutants.results import Results
@@ -200,6 +201,27 @@ def test_of_a_sample_the_bounds_are_clopper_and_pearsons() -> None:
     low, high = report.percent_bounds(Counter({CAUGHT: 9, SURVIVED: 3, NOT_RUN: 1})) or (0, 0)
     assert 0 < low < 75 < high < 95
     assert report.percent_bounds(Counter()) is None
+
+
+def test_a_process_that_does_not_begin_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    monkeypatch.setattr(judge, "_LONGEST", 0.01)
+    monkeypatch.setattr(os, "killpg", None)  # there is no group to kill, and 0 is the caller's own
+    with open(reading, "rb", buffering=0) as answers:
+        monkeypatch.setattr(SuiteProcess, "_ask", lambda *_: answers)
+        with pytest.raises(JudgeFailed, match=r"has not begun to within"):
+            SuiteProcess(tmp_path, "python").run([], {}, most_seconds=0.01)
+    os.close(writing)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "7", "not JSON", '{"verdicts": {"a": {"outcome": 1}}, "times": {}}'])
+def test_a_file_of_something_else_is_told_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    file = tmp_path / "results.json"
+    file.write_text(content)
+    assert tool.main(["--json", str(file)]) == 2
+    assert capsys.readouterr().err == f"{file} holds no results of mutants: remove it, or name another file\n"
 
 
 PLAIN = "kernels/vecadd/lecture/python.py"

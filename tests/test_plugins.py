@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from commands import LONGEST, Finished, copy_clone, environment
 from plugin_packages import BACKEND, BACKENDS, KERNELS, PROBLEM, install, kernel
 
-from py_backends import _discovery, _plugins, _public
+from py_backends import _discovery, _functions, _plugins, _public
 from py_backends._contract import BackendUnavailable, KernelText
 
 IN_WORKERS_ONLY = """
@@ -90,6 +91,11 @@ WRONG_PROBLEMS = {
     ),
     "lazy": (PROBLEM.replace("return sizes[0]", "return 'much'"), "its flops must be a whole number, not 'much'"),
     "anonymous": (PROBLEM.replace("in_place", 'inputs = ("a", "a")\n        in_place'), "not different identifiers"),
+    "keyworded": (
+        PROBLEM.replace("in_place", 'inputs = ("lambda", "x")\n        in_place'),
+        "one of its inputs is named 'lambda', which is a word of Python or of the functions",
+    ),
+    "optional": (PROBLEM.replace("in_place", 'inputs = ("x", "out")\n        in_place'), "is named 'out', which is"),
 }
 """What the problem.py of a kernel's package holds, and what is to be said of it."""
 _RETURN = "return Reference(inputs[0] - inputs[1])"
@@ -554,3 +560,10 @@ def test_names_that_py_backends_has_are_taken() -> None:
     package = Path(_discovery.__file__).parent
     folders = {path.parent.name for path in package.glob("*/__init__.py") if not path.parent.name.startswith("_")}
     assert (folders | set(_public._NAMES) | {"kernels"}) - taken == set()
+
+
+def test_options_of_the_functions_are_no_names_of_inputs() -> None:
+    """Who adds an option finds out here that no input may be named as it is."""
+    for function in (_functions._of_a_and_b, _functions._of_any):
+        parameters = inspect.signature(function(_discovery.problem("vecadd"))).parameters
+        assert set(parameters) == {"a", "b"} | _plugins._OPTIONS

@@ -9,20 +9,16 @@ from typing import Any
 import numpy as np
 
 from py_backends._contract import Array, Problem
-from py_backends.conformance.sizes import EDGES, LARGER_SHAPES, SHAPES, SHARED, Sizes, middling, mixtures, sweeps
-from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, named, seeded
+from py_backends.conformance.sizes import EDGES, LARGER_SHAPES, SHAPES, SHARED, Sizes, fits, middling, mixtures, sweeps
+from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, Values, named, seeded
 
 _MUCH_WORK = 3_000_000
 """Operations that plain Python does in a fraction of a second."""
 
 
 def of_sizes(problem: Problem, sizes: Iterable[Sizes], *, thorough: bool = False) -> Iterator[Trial]:
-    """Seeded inputs at each of these sizes that the problem knows."""
+    """Seeded inputs at each of these sizes."""
     for each in dict.fromkeys(sizes):
-        try:
-            problem.shapes(each)
-        except ValueError:
-            continue
         yield Trial(named(each), each, seeded, thorough=thorough)
 
 
@@ -38,7 +34,8 @@ def unlike(trials: Iterable[Trial]) -> Iterator[Trial]:
 def _shapes(problem: Problem) -> Iterator[Trial]:
     known = (*SHAPES.get(problem.name, ()), *problem.edges, *LARGER_SHAPES.get(problem.name, (_large(problem),)))
     quick = (*known, *sweeps(problem, EDGES), *mixtures(problem, EDGES, 60, 200_000, seed=1))
-    bearable = (sizes for sizes in quick if sizes in known or problem.work(sizes) <= _MUCH_WORK)
+    fit = (sizes for sizes in quick if fits(problem, sizes))
+    bearable = (sizes for sizes in fit if sizes in known or problem.work(sizes) <= _MUCH_WORK)
     all_small = sweeps(problem, range(1, 301 if len(problem.dimensions) == 1 else 131))
     mixed = mixtures(problem, range(1, 300), 300, _MUCH_WORK // 3, seed=2)
     yield from unlike(
@@ -51,9 +48,9 @@ def _shapes(problem: Problem) -> Iterator[Trial]:
 
 
 def _large(problem: Problem) -> Sizes:
-    """The default sizes, halved until they are bearable."""
+    """The default sizes, halved until they are bearable and the problem has them."""
     sizes = problem.default_sizes
-    while problem.work(sizes) > _MUCH_WORK and max(sizes) > 1:
+    while max(sizes) > 1 and not (fits(problem, sizes) and problem.work(sizes) <= _MUCH_WORK):
         sizes = tuple(-(-size // 2) for size in sizes)
     return sizes
 
@@ -68,7 +65,7 @@ def _alignment(problem: Problem) -> Iterator[Trial]:
     arrays = len(problem.shapes(problem.default_sizes))
     apart = [tuple(int(at == moved) for at in range(arrays)) for moved in range(arrays)]
     places = [*apart, (1,) * arrays, tuple(range(1, arrays + 1))]
-    for sizes in (*middling(problem)[:2], *problem.edges[:1]):
+    for sizes in dict.fromkeys((*middling(problem)[:2], *problem.edges[:1])):
         for by, place in itertools.product((1, 2, 3, 4, 5, 6, 7, 8, 12, 15), places):
             starts = tuple(by * one for one in place)
             name = f"{named(sizes)} beginning {', '.join(map(str, starts))} elements later"
@@ -76,7 +73,7 @@ def _alignment(problem: Problem) -> Iterator[Trial]:
 
 
 def _bare(problem: Problem) -> Iterator[Trial]:
-    for sizes in (*middling(problem), *problem.edges):
+    for sizes in dict.fromkeys((*middling(problem), *problem.edges)):
         yield Trial(named(sizes), sizes, seeded, bare=True)
 
 
@@ -112,11 +109,11 @@ ALWAYS = (
 )
 
 
-def special(problem: Problem, values: Sequence[float], sizes: Iterable[Sizes], what: str) -> Iterator[Trial]:
+def special(problem: Problem, values: Values, sizes: Iterable[Sizes], what: str) -> Iterator[Trial]:
     """Inputs drawn from a few values."""
 
     def draw(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-        return [generator.choice(np.array(values, dtype), shape) for shape in problem.shapes(sizes)[:-1]]
+        return [generator.choice(np.array(values(dtype), dtype), shape) for shape in problem.shapes(sizes)[:-1]]
 
     for each in sizes:
         yield Trial(f"{what}, {named(each)}", each, draw)
@@ -136,11 +133,16 @@ def _scaled(array: Array, exponents: Sequence[int], generator: np.random.Generat
 
 
 def _special_values(problem: Problem) -> Iterator[Trial]:
-    zeros, not_finite = [0.0, -0.0, 1.0, -1.0], [np.inf, -np.inf, np.nan]
+    zeros = [0.0, -0.0, 1.0, -1.0]
     for sizes in middling(problem):
-        yield from special(problem, [*zeros, *not_finite], [sizes], "infinite and undefined")
-        yield from special(problem, [*zeros, 3.0e38, -3.0e38], [sizes], "large")
-        yield from special(problem, zeros, [sizes], "zeros and ones")
+        yield from special(problem, lambda _: [*zeros, np.inf, -np.inf, np.nan], [sizes], "infinite and undefined")
+        yield from special(problem, lambda dtype: [*zeros, *_largest(dtype)], [sizes], "large")
+        yield from special(problem, lambda _: zeros, [sizes], "zeros and ones")
+
+
+def _largest(dtype: np.dtype[Any]) -> list[float]:
+    largest = float(np.finfo(dtype).max)
+    return [largest, -largest]
 
 
 def _subnormals(problem: Problem) -> Iterator[Trial]:
@@ -156,8 +158,8 @@ def _scales(problem: Problem) -> Iterator[Trial]:
 
 
 def _whole_numbers(problem: Problem) -> Iterator[Trial]:
-    yield from special(problem, range(-9, 10), middling(problem), "from -9 to 9")
-    yield from special(problem, range(2**11 + 1, 2**12, 2), middling(problem), "odd, above 2048")
+    yield from special(problem, lambda _: range(-9, 10), middling(problem), "from -9 to 9")
+    yield from special(problem, lambda _: range(2**11 + 1, 2**12, 2), middling(problem), "odd, above 2048")
 
 
 WITHOUT_OWN = (

@@ -115,7 +115,7 @@ def _arranged(problem: Problem, call: Call, dtype: np.dtype[Any], values: list[A
 def _unfit(call: Call, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """The shape and dtype of `out`, wrong where the call wants it so."""
     if call.unfit == "size":
-        shape = (*shape[:-1], shape[-1] + 1)
+        shape = (*shape[:-1], shape[-1] + 1) if shape else (2,)
     if call.unfit == "dimensions":
         shape = (*shape, 1)
     other = np.dtype(np.float32 if dtype == np.float64 else np.float64)
@@ -139,7 +139,7 @@ def _wrong_result(problem: Problem, call: Call, values: list[Array], arrays: _Ar
     shape, dtype = problem.shapes(call.sizes)[-1], values[0].dtype
     if not isinstance(result, np.ndarray) or (result.shape, result.dtype) != (shape, dtype):
         return f"it returned {type(result).__name__} {getattr(result, 'shape', '')} {getattr(result, 'dtype', '')}"
-    return judge(np.ascontiguousarray(result), reference(problem, values, call.sizes), problem.rule).reason
+    return judge(np.asarray(result, order="C"), reference(problem, values, call.sizes), problem.rule).reason
 
 
 def _touched(before: list[Array], arrays: _Arrays) -> str | None:

@@ -31,7 +31,7 @@ class Caller:
     def run(self, subject: Subject, problem: Problem, kind: CallKind, only: str | None) -> Outcome:
         """Make the calls of a kind, those whose name contains `only`, until some have gone wrong."""
         outcome = Outcome()
-        calls = [call for call in kind.calls(problem) if only is None or only in call.name]
+        calls = [call for call in kind.of(problem) if only is None or only in call.name]
         if kind.together and calls:
             found = self._answer("together", subject, calls)
             outcome.ran = [call.name for call in calls]

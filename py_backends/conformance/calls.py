@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from py_backends._contract import Problem
-from py_backends.conformance.sizes import Sizes, middling
+from py_backends.conformance.sizes import Sizes, fits, fitting, middling
 
 THREADS = 8
 """That call at the same time."""
@@ -107,6 +107,10 @@ class CallKind:
     together: bool = False
     costly: bool = False
 
+    def of(self, problem: Problem) -> Iterator[Call]:
+        """Its calls at sizes that the problem has."""
+        return (call for call in self.calls(problem) if fits(problem, call.sizes))
+
 
 def _layouts(problem: Problem) -> Iterator[Call]:
     arrays = len(problem.shapes(problem.default_sizes)) - 1
@@ -166,7 +170,7 @@ def _overlapping(problem: Problem) -> Iterator[Call]:
 
 def _square(problem: Problem) -> list[Sizes]:
     """Sizes at which `out` is as large as an input."""
-    return [(size,) * len(problem.dimensions) for size in (33, 70)]
+    return fitting(problem, [(size,) * len(problem.dimensions) for size in (33, 70)])
 
 
 def _unfit(problem: Problem) -> Iterator[Call]:
@@ -184,13 +188,13 @@ def _nothing(problem: Problem) -> Iterator[Call]:
 
 def _repeats(problem: Problem) -> Iterator[Call]:
     generator = np.random.default_rng(4)
-    first = Call("the first", _square(problem)[0])
-    yield first
-    yield replace(first, name="the second")
-    for call in range(3, 100):
+    first = [Call("the first", sizes) for sizes in _square(problem)[:1]]
+    yield from first
+    yield from (replace(call, name="the second") for call in first)
+    for number in range(3, 100):
         sizes = tuple(map(int, generator.integers(1, 50, len(problem.dimensions))))
-        yield Call(f"call {call}, {_named(sizes)}", sizes, seed=call)
-    yield replace(first, name="the hundredth, as the first")
+        yield Call(f"call {number}, {_named(sizes)}", sizes, seed=number)
+    yield from (replace(call, name="the hundredth, as the first") for call in first)
 
 
 def _numbers_of_threads(problem: Problem) -> Iterator[Call]:

@@ -45,6 +45,8 @@ class Laid:
         """The array within memory like its own."""
         flat = room[self._first : self._first + self._size].view(self._dtype)
         whole = flat.reshape(self._counts, order="F" if self._layout.order == "F" else "C")
+        if not self._shape:
+            return whole  # an element of it would be no array
         stepped = whole[tuple(slice(None, None, step) for step in self._steps)]
         return stepped[tuple(slice(length) for length in self._shape)]
 

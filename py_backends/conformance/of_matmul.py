@@ -210,10 +210,11 @@ def _zero_times(problem: Problem) -> Iterator[Trial]:
 def _several_passes(problem: Problem) -> Iterator[Trial]:
     """Deeper and wider than a block, with tiles of unequal height, and more rows of tiles than a band has.
 
-    A single column is deeper than what is meant to hold a few of them, and of a few one element more than a quarter of
-    the second-level cache holds.
+    Of a few columns there is one element more than a quarter of the second-level cache holds; one column, and a pair,
+    are deeper than a quarter holds of a single one.
     """
-    deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, _caches.second_level_cache() // 64 + 1), (2, 1, 50_000))
+    of_four, of_one = (_caches.second_level_cache() // (16 * columns) + 1 for columns in (4, 1))
+    deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, of_four), (2, 1, of_one), (2, 2, of_one))
     quick = (*deep, (100, 129, 110), (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
     more = ((3, 4, 33_000), (17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
     for sizes in (*quick, *more):

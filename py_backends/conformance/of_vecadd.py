@@ -9,12 +9,10 @@ import numpy as np
 
 from py_backends import _caches
 from py_backends._contract import Array, Problem
-from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, named, seeded
+from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, Values, named, seeded
 
 _LENGTHS = (19, 67, 531, 100)
 _MORE_LENGTHS = (1, 2, 3, 4, 8, 16, 33, 64, 129, 257, 1025, 4097, 70_001)
-
-Values = Callable[[np.dtype[Any]], Sequence[float]]
 
 
 def _pairs(values: Values, others: Values | None = None) -> Draw:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -52,6 +52,24 @@ computed in several passes over columns by kernels that block."""
 
 SHARED: dict[str, Sizes] = {"vecadd": (100_003,), "matmul": (200, 170, 150)}
 """So much to do that threads share it."""
+_NEAR = 64
+"""By how much sizes are raised at most to fit."""
+
+
+def fits(problem: Problem, sizes: Sizes) -> bool:
+    """Whether a problem has these sizes: nothing else is asked of it at those where its `shapes` raises ValueError."""
+    try:
+        problem.shapes(sizes)
+    except ValueError:
+        return False
+    return True
+
+
+def fitting(problem: Problem, several: Iterable[Sizes]) -> list[Sizes]:
+    """Of each of these sizes the first that the problem has when all of them are raised by the same, if any is near."""
+    raised = ([tuple(size + by for size in sizes) for by in range(_NEAR)] for sizes in several)
+    found = (next((sizes for sizes in each if fits(problem, sizes)), None) for each in raised)
+    return list(dict.fromkeys(sizes for sizes in found if sizes is not None))
 
 
 def sweeps(problem: Problem, values: Sequence[int]) -> Iterator[Sizes]:
@@ -63,9 +81,10 @@ def sweeps(problem: Problem, values: Sequence[int]) -> Iterator[Sizes]:
 
 
 def mixtures(problem: Problem, values: Sequence[int], count: int, most_work: int, seed: int) -> Iterator[Sizes]:
-    """So many distinct sizes, drawn from `values`, whose work is bearable; fewer if they are rare."""
+    """So many distinct sizes that the problem has, drawn from `values`, whose work is bearable; fewer if rare."""
     drawn = np.random.default_rng(seed).choice(values, (20 * count, len(problem.dimensions)))
-    bearable = (sizes for sizes in dict.fromkeys(map(tuple, drawn.tolist())) if problem.work(sizes) <= most_work)
+    distinct = dict.fromkeys(map(tuple, drawn.tolist()))
+    bearable = (sizes for sizes in distinct if fits(problem, sizes) and problem.work(sizes) <= most_work)
     yield from itertools.islice(bearable, count)
 
 
@@ -73,6 +92,6 @@ def middling(problem: Problem) -> list[Sizes]:
     """A few sizes, ragged for every width, with all dimensions different: for what depends on values."""
     dimensions = len(problem.dimensions)
     if dimensions == 1:
-        return [(19,), (67,), (531,), (1,)]
+        return fitting(problem, [(19,), (67,), (531,), (1,)])
     cycles = [(7, 19, 13), (33, 9, 67), (18, 66, 35), (1, 23, 4)]
-    return [tuple(itertools.islice(itertools.cycle(cycle), dimensions)) for cycle in cycles]
+    return fitting(problem, [tuple(itertools.islice(itertools.cycle(cycle), dimensions)) for cycle in cycles])

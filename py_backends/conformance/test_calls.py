@@ -39,7 +39,7 @@ def _belongs(selection: Selection, kind: calls.CallKind, dtype: str, subject: Su
         once = next(iter(_discovery.kernel_texts(text.kernel, text.backend)))
         if (text.variant, dtype) != (once, DTYPES[0]):
             return False
-    return any(selection.case is None or selection.case in call.name for call in kind.calls(text.problem))
+    return any(selection.case is None or selection.case in call.name for call in kind.of(text.problem))
 
 
 def test_every_call_ends_as_it_must(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from py_backends.conformance.calls import Subject as Whose
 from py_backends.conformance.plugin import SELECTION, able_dtypes, fail_if_hung, finish, marked_subject
 from py_backends.conformance.running import Outcome, Stages
 from py_backends.conformance.selection import DTYPES, Selection, Subject
+from py_backends.conformance.sizes import fitting
 from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import Inputs, Trial, named, prepare
 from py_backends.harness.runner import Runner
@@ -127,7 +129,8 @@ def _draw(
 
 def _sizes(problem: Problem) -> st.SearchStrategy[tuple[int, ...]]:
     longest = 300 if len(problem.dimensions) == 1 else 40
-    return st.tuples(*[st.integers(0, longest) for _ in problem.dimensions])
+    drawn = st.tuples(*[st.integers(0, longest) for _ in problem.dimensions])
+    return drawn.map(lambda sizes: fitting(problem, [sizes])).filter(bool).map(itemgetter(0))
 
 
 def _values(problem: Problem) -> st.SearchStrategy[tuple[float, ...]]:

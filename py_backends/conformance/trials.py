@@ -15,11 +15,14 @@ import numpy as np
 
 from py_backends import _discovery
 from py_backends._contract import Array, Problem, Reference
+from py_backends.conformance.sizes import fits
 from py_backends.harness.check import reference_of
 
 Inputs = list[Array]
 Draw = Callable[[Problem, Sequence[int], np.dtype[Any], np.random.Generator], Inputs]
 """Makes the inputs of given sizes and dtype."""
+Values = Callable[[np.dtype[Any]], Sequence[float]]
+"""What inputs of a dtype are made of."""
 
 Extent = Literal["thorough", "quick", "interpreted", "quick interpreted"]
 """How much is tried: all, what belongs into every run of a CI, and where work items run one by one in Python."""
@@ -88,9 +91,9 @@ class Kind:
 
 @cache
 def chosen(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Trial]:
-    """The trials of an extent, in the order in which they stand."""
+    """The trials of an extent at sizes that the problem has, in the order in which they stand."""
     problem = _discovery.problem(kernel)
-    trials = [trial for trial in kind.trials(problem) if dtype in trial.dtypes]
+    trials = [trial for trial in kind.trials(problem) if dtype in trial.dtypes and fits(problem, trial.sizes)]
     if extent in QUICK:
         trials = [trial for trial in trials if not trial.thorough]
     if extent in INTERPRETED:

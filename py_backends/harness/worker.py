@@ -13,6 +13,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from py_backends import _discovery, _plugins
-from py_backends._contract import BackendUnavailable, Device, HostDevice, KernelFault, KernelText, Launch
+from py_backends._contract import BackendUnavailable, Device, HostDevice, KernelFault, KernelText, Launch, Target
 from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
 from py_backends.harness.memory import SharedArray
@@ -43,8 +44,9 @@ class Session:
 
     def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
         """Every target of a backend, probed here."""
-        found = _discovery.targets(backend)
-        return {"targets": [vars(target) | {"environment": dict(target.environment)} for target in found]}
+        names = [field.name for field in fields(Target)]  # a plug-in's own class may have more
+        found = [{name: getattr(target, name) for name in names} for target in _discovery.targets(backend)]
+        return {"targets": [target | {"environment": dict(target["environment"])} for target in found]}
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
         """Open the target on which everything else runs."""
@@ -86,10 +88,10 @@ class Session:
         return {
             "seconds": seconds,
             "note": device.note,
-            "on_cpu": device.on_cpu,
-            "obeys_threads": device.obeys_threads,
-            "cache_bytes": device.cache_bytes,
-            "deterministic": device.deterministic,
+            "on_cpu": bool(device.on_cpu),  # which may be one of NumPy's
+            "obeys_threads": bool(device.obeys_threads),
+            "cache_bytes": int(device.cache_bytes),
+            "deterministic": bool(device.deterministic),
         }
 
     def first_launch(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:

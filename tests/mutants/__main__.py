@@ -22,12 +22,17 @@ _ENOUGH = 95.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run mutants; 0 where enough are caught of each model, 1 where not, SystemExit(2) for wrong usage.
+    """Run mutants; 0 where enough are caught of each model, 1 where not, 2 or SystemExit(2) for wrong usage.
 
     Of a sample it is 1 where, with a confidence of 95%, not enough of all would be caught.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     options = _parser().parse_args(arguments)
+    try:
+        results = Results.read(options.json)
+    except ValueError as wrong:
+        print(wrong, file=sys.stderr)
+        return 2
     everyone = [
         mutant for backend in texts.backends() for text in texts.texts_of(backend) for mutant in mutants_of(text)
     ]
@@ -47,7 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     machines = {name: Machine(name) for name in sorted({mutant.backend for mutant in chosen})}
     elsewhere = equivalent.needs(chosen, entries) | _elsewhere(chosen, machines)
-    results = Results.read(options.json)
     skipped = elsewhere.keys() | (set() if options.equivalent else reasons.keys())
     drawn = sample((mutant for mutant in chosen if mutant.identifier not in skipped), options.most, options.seed)
     todo = [mutant for mutant in drawn if _is_to_run(mutant, results, options.again)]

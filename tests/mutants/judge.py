@@ -140,22 +140,29 @@ class SuiteProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, arguments: Sequence[str], environment: dict[str, str], most_seconds: float) -> tuple[int | None, str]:
-        """The exit code of pytest, negative where a signal ended it and None where it did not end, and its output."""
+        """The exit code of pytest, negative where a signal ended it and None where it did not end, and its output.
+
+        JudgeFailed where the process does not begin to run it.
+        """
         with tempfile.NamedTemporaryFile() as output:
             request = {"arguments": list(arguments), "environment": environment, "output": output.name}
             answers = self._ask(json.dumps(request))
-            number = int(self._answer(answers, _LONGEST) or 0)
+            number = self._answer(answers, _LONGEST)
+            if number is None:
+                self.close()  # which would answer this request to the next
+                raise JudgeFailed(f"the process that runs the suite has not begun to within {_LONGEST:.0f} s")
             code = self._answer(answers, most_seconds)
             if code is None:
-                os.killpg(number, signal.SIGKILL)
+                os.killpg(int(number), signal.SIGKILL)
                 self._answer(answers, _LONGEST)
             return None if code is None else int(code), output.read().decode(errors="replace")
 
     def close(self) -> None:
-        """End it."""
+        """End it; whoever asks again starts another."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
+            self._process = None
 
     def _ask(self, request: str) -> IO[bytes]:
         if self._process is None:

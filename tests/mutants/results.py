@@ -20,11 +20,16 @@ class Results:
 
     @classmethod
     def read(cls, path: Path | None) -> Results:
-        """Those of a file; none where it is not there yet."""
+        """Those of a file; none where it is not there yet. ValueError, in one line, where it holds something else."""
         if path is None or not path.exists():
             return cls()
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return cls({name: Verdict(**fields) for name, fields in content["verdicts"].items()}, content["times"])
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return cls(
+                {name: Verdict(**fields) for name, fields in content["verdicts"].items()}, dict(content["times"])
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path} holds no results of mutants: remove it, or name another file") from error
 
     def write(self, path: Path) -> None:
         write_whole(path, json.dumps(asdict(self), indent=1) + "\n")
