@@ -43,6 +43,7 @@ class Run:
 Spoil = Callable[[Run], None]
 FAULTS: dict[str, tuple[Spoil, tuple[str, ...]]] = {}
 """By name, with the kernels that can have the fault."""
+IN_MEMORY_OF_ITS_OWN = {"changes_its_copy_of_an_input"}
 SHORTCUTS: dict[str, Callable[[str, Any, Any, Any], Any]] = {}
 
 
@@ -78,13 +79,40 @@ class Device(contract.HostDevice):
         return take and (lambda a, b, out: take(text.kernel, a, b, out))
 
 
+@dataclass(eq=False)
+class OwnMemory(contract.Device):
+    """A device whose memory only copies reach; it has the faults of a `Device`."""
+
+    host: Device
+    on_cpu = False
+
+    def prepare(self, text: Any, dtype: Any) -> Any:
+        return self.host.prepare(text, dtype)
+
+    def upload(self, array: Any) -> Any:
+        return array.copy()
+
+    def allocate(self, array: Any) -> Any:
+        return np.empty_like(array)
+
+    def wait(self) -> None:
+        pass
+
+    def download(self, buffer: Any, array: Any) -> None:
+        array[...] = buffer
+
+    def release(self, buffer: Any) -> None:
+        pass
+
+
 def backend(faults: Sequence[str]) -> type[contract.Backend]:
     class Backend(contract.Backend):
         def targets(self) -> list[contract.Target]:
             return [contract.Target(fault, version="a wrong one") for fault in faults]
 
-        def open(self, target: str, threads: int) -> Device:
-            return Device(target, threads)
+        def open(self, target: str, threads: int) -> contract.Device:
+            device = Device(target, threads)
+            return OwnMemory(device) if target in IN_MEMORY_OF_ITS_OWN else device
 
     return Backend
 
@@ -249,6 +277,13 @@ def changes_an_input(run: Run) -> None:
         whole = whole.base
     if whole.flags.writeable and run.inputs[0].size:
         ctypes.memset(run.inputs[0].ctypes.data, 0x40, 1)
+
+
+@fault()
+def changes_its_copy_of_an_input(run: Run) -> None:
+    """Which no caller sees: its result is right, and his array as it was."""
+    run.compute()
+    run.inputs[0].reshape(-1)[-1:] = 5
 
 
 @fault()

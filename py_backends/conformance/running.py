@@ -115,16 +115,16 @@ def run_on(stage: Stage, runner: Runner, text: KernelText, case: Prepared, *, ag
     starts = trial.starts + trial.starts[-1:] * (len(case.inputs) + 1 - len(trial.starts))
     stage.set(trial.sizes, case.inputs, problem.shapes(trial.sizes)[-1], starts, bare=trial.bare)
     try:
-        runner.run_on_stage(text, stage)
-        wrong = stage.trespass() or verdict(stage.output, case, problem.rule)
+        changed = runner.run_on_stage(text, stage)
+        wrong = stage.trespass() or changed or verdict(stage.output, case, problem.rule)
         if not again or wrong is not None:
             return wrong
         first = stage.output.copy()
         stage.poison()
-        runner.run_on_stage(text, stage)
+        changed = runner.run_on_stage(text, stage)
     except WorkerFailed as failed:
         return f"{failed.status}: {failed.reason}"
-    return stage.trespass() or _other_bits(first, stage.output)
+    return stage.trespass() or changed or _other_bits(first, stage.output)
 
 
 def verdict(output: Array, case: Prepared, rule: str) -> str | None:
