@@ -38,12 +38,14 @@ class Caller(Session):
         perform(whose, made[0])  # so that what is prepared once is there
         with ThreadPoolExecutor(THREADS) as pool:
             shares = [made[thread::THREADS] for thread in range(THREADS)]
-            wrong = [
-                found
-                for share in pool.map(lambda share: [perform(whose, call) for call in share], shares)
-                for found in share
-            ]
-        first = next((at for at, found in enumerate(wrong) if found), None)
+            found = list(pool.map(lambda share: [perform(whose, call) for call in share], shares))
+        wrong = {
+            thread + THREADS * position: reason
+            for thread, share in enumerate(found)
+            for position, reason in enumerate(share)
+            if reason
+        }
+        first = min(wrong, default=None)
         return {"at": first, "wrong": None if first is None else wrong[first]}
 
 

@@ -1,0 +1,90 @@
+"""Parts of the conformance suite by themselves: which case is named, which are run, and what is left out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+from py_backends import _discovery
+from py_backends.conformance import caller, calls
+from py_backends.conformance.any_kernel import of_sizes
+from py_backends.conformance.calling import Caller
+from py_backends.conformance.calls import Call, CallKind, Subject
+from py_backends.conformance.running import Stages, run_kind
+from py_backends.conformance.selection import kind_names
+from py_backends.conformance.tally import DEPENDING, PREPARE, Tally
+from py_backends.conformance.trials import Kind, named_as, prepare
+from py_backends.harness.workers import WorkerFailed
+
+VECADD = _discovery.problem("vecadd")
+SUBJECT = Subject("vecadd", "lecture", "numpy", "cpu", "float32")
+AT_ONCE = next(kind for kind in calls.KINDS if kind.together)
+
+
+@pytest.mark.parametrize("at", [0, 3, 8, 20, 55])
+def test_the_call_that_went_wrong_among_threads_is_named(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list(AT_ONCE.calls(VECADD))
+    wrong = {made[at].name, made[55].name}
+    monkeypatch.setattr(caller, "perform", lambda _, call: call.name if call.name in wrong else None)
+    answer = caller.Caller().together([], asdict(SUBJECT), [asdict(call) for call in made])
+    assert answer == {"at": at, "wrong": made[at].name}
+
+
+class TestNamedAs:
+    CASES = (Call("1", (1,)), Call("11", (11,)), Call("21", (21,)))
+
+    @pytest.mark.parametrize(
+        ("text", "names"), [("1", ["1"]), ("11", ["11"]), ("2", ["21"]), ("x", []), (None, ["1", "11", "21"])]
+    )
+    def test_a_name_comes_before_a_part_of_one(self, text: str | None, names: list[str]) -> None:
+        assert [case.name for case in named_as(text, self.CASES)] == names
+
+
+class TestCommand:
+    def command(self, kind: str, case: str) -> str:
+        return Tally("avx", "sse", "vecadd", "tuned", "float32", kind, 3, ((case, "it is wrong"),)).command
+
+    def test_runs_a_case_alone_where_that_shows_it(self) -> None:
+        assert self.command("indices", "numbered, 19").endswith("--kind indices -k float32 --case 'numbered, 19'")
+
+    @pytest.mark.parametrize("kind", ["repeats", "calls-repeated", "threads-at-once"])
+    def test_runs_a_kind_whose_cases_depend_on_each_other(self, kind: str) -> None:
+        assert self.command(kind, "call 100, 9").endswith(f"--kind {kind} -k float32")
+        assert set(kind_names()) >= DEPENDING
+
+    def test_runs_a_kind_whose_text_was_not_compiled(self) -> None:
+        assert self.command("shapes", PREPARE).endswith("--kind shapes -k float32")
+
+
+class Lacking:
+    """A runner whose device has no memory."""
+
+    def run_on_stage(self, *_: Any) -> None:
+        raise WorkerFailed("skipped", "the device has 10 MB")
+
+    def ask(self, *_: Any, **__: Any) -> None:
+        raise WorkerFailed("skipped", "the device has 10 MB")
+
+
+class TestDeviceWithoutMemory:
+    LARGE, SMALL = (100_003,), (19,)
+
+    def test_for_a_large_case_leaves_it_out(self) -> None:
+        """And is wrong where it has none for a small one."""
+        kind = Kind("shapes", "", lambda _: ())
+        trials = of_sizes(VECADD, [self.LARGE, self.SMALL])
+        cases = [prepare(VECADD, trial, np.dtype(np.float32)) for trial in trials]
+        text, stages = _discovery.kernel_texts("vecadd", "numpy")["lecture"], Stages()
+        outcome = run_kind(Lacking(), text, kind, cases, stages, deterministic=False)  # type: ignore[arg-type]
+        stages.close()
+        assert outcome.left_out == [("100003", "the device has 10 MB")]
+        assert outcome.failures == [("19", "skipped: the device has 10 MB")]
+
+    def test_for_a_large_call_leaves_it_out(self) -> None:
+        kind = CallKind("layouts", "", lambda _: iter([Call("large", self.LARGE), Call("small", self.SMALL)]))
+        outcome = Caller(Lacking()).run(SUBJECT, VECADD, kind, None)  # type: ignore[arg-type]
+        assert outcome.left_out == [("large", "the device has 10 MB")]
+        assert outcome.failures == [("small", "skipped: the device has 10 MB")]
