@@ -74,6 +74,9 @@ class Device(contract.HostDevice):
 
         return launch
 
+    def new(self, shape: Any, dtype: Any) -> Any:
+        return "an array" if self.fault == "leaves_no_array" else None
+
     def shortcut(self, text: Any) -> Any:
         take = SHORTCUTS.get(self.fault)
         return take and (lambda a, b, out: take(text.kernel, a, b, out))
@@ -287,6 +290,14 @@ def changes_its_copy_of_an_input(run: Run) -> None:
 
 
 @fault()
+def confuses_one_array_twice(run: Run) -> None:
+    a, b = run.inputs
+    run.compute()
+    if a.ctypes.data == b.ctypes.data:
+        run.output[...] = 0
+
+
+@fault()
 def crashes_at_one_size(run: Run) -> None:
     if run.inputs[0].shape[-1] == 129:
         os.abort()
@@ -378,5 +389,12 @@ def takes_any_output(kernel: str, a: Any, b: Any, out: Any) -> Any:
     return None
 
 
-for shortcut in (ignores_overlaps, ignores_strides, takes_any_output):
+def takes_any_inputs(kernel: str, a: Any, b: Any, out: Any) -> Any:
+    dimensions = 1 if kernel == VECADD else 2
+    if a.dtype == b.dtype and a.ndim == b.ndim == dimensions and a.shape[-1] == b.shape[0]:
+        return None
+    return np.zeros(7, np.int8) if out is None else out
+
+
+for shortcut in (ignores_overlaps, ignores_strides, takes_any_output, takes_any_inputs):
     SHORTCUTS[shortcut.__name__] = shortcut

@@ -1,14 +1,16 @@
-"""Parts of the conformance suite by themselves: which case is named, which are run, and what is left out."""
+"""Parts of the conformance suite by themselves: what is said of calls, which cases are run, named and left out."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from py_backends import _discovery
+from py_backends._contract import HostDevice
 from py_backends.conformance import caller, calls
 from py_backends.conformance.any_kernel import of_sizes
 from py_backends.conformance.calling import Caller
@@ -57,6 +59,64 @@ class TestCommand:
 
     def test_runs_a_kind_whose_text_was_not_compiled(self) -> None:
         assert self.command("shapes", PREPARE).endswith("--kind shapes -k float32")
+
+
+def wrong_of(kind: str, kernel: str, run: Callable[..., Any], patch: pytest.MonkeyPatch) -> set[str | None]:
+    """What is said of the calls of a kind, made by a function in place of a kernel's."""
+    patch.setattr(caller, "_function", lambda _: run)
+    subject, device = replace(SUBJECT, kernel=kernel), HostDevice
+    made = next(each for each in calls.KINDS if each.name == kind).calls(_discovery.problem(kernel))
+    return {
+        caller.perform_at(device, subject, call) if call.to_device else caller.perform(subject, call)  # type: ignore[arg-type]
+        for call in made
+    }
+
+
+class TestCallsOfAWrongFunction:
+    @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+    def test_which_takes_all_inputs(self, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        wrong = wrong_of("unfit-inputs", kernel, lambda *_, out, **__: out, monkeypatch)
+        assert wrong == {f"it took the call, which must end as {error}" for error in ("TypeError", "ValueError")}
+
+    @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+    def test_which_refuses_all_inputs_alike(self, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: Any, **__: Any) -> None:
+            raise ValueError("it does not fit")
+
+        assert wrong_of("unfit-inputs", kernel, refuse, monkeypatch) == {None, "it raised ValueError: it does not fit"}
+
+    def test_which_writes_before_it_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def write(*_: Any, out: Any, **__: Any) -> None:
+            if out is not None:
+                out[...] = 0
+            raise ValueError("it does not fit")
+
+        assert "it refused the call, and wrote all the same" in wrong_of("unfit-inputs", "vecadd", write, monkeypatch)
+
+    def test_which_confuses_an_array_that_is_passed_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def add(a: Any, b: Any, out: Any, **_: Any) -> Any:
+            assert a is b
+            return np.add(a, 0, out=out)
+
+        assert all(
+            "elements are wrong" in str(each) for each in wrong_of("one-array-twice", "vecadd", add, monkeypatch)
+        )
+
+    def test_which_changes_what_lies_on_its_device(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        there: list[Any] = []
+
+        def add(a: Any, b: Any, to: str | None = None) -> Any:
+            result = a + b
+            if to:
+                there.append(result)
+            elif there:
+                there[0][0] += 1
+            return result
+
+        (wrong,) = wrong_of("to-device", "vecadd", add, monkeypatch)
+        assert wrong is not None
+        assert wrong.startswith("1 of 33 elements are wrong, the first at [0]: ")
+        assert wrong.endswith(", from a result on the device")
 
 
 class Lacking:
