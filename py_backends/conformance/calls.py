@@ -229,10 +229,10 @@ def _twice(problem: Problem) -> Iterator[Call]:
 
 def _to_device(problem: Problem) -> Iterator[Call]:
     """Of small whole numbers, whose result is exact: the same there and on the host."""
-    sizes = _square(problem)[0]
-    shapes = problem.shapes(sizes)
-    if shapes[0] == shapes[-1]:
-        yield Call(_named(sizes), sizes, to_device=True, values=tuple(range(-3, 4)))
+    for sizes in _square(problem)[:1]:
+        shapes = problem.shapes(sizes)
+        if shapes[0] == shapes[-1]:
+            yield Call(_named(sizes), sizes, to_device=True, values=tuple(range(-3, 4)))
 
 
 def _nothing(problem: Problem) -> Iterator[Call]:
