@@ -93,6 +93,19 @@ def plugin_packages() -> dict[str, str]:
     return {plugin.package: plugin.version for plugin in (*_backend_plugins(), *_kernel_plugins())}
 
 
+def plugin_folders() -> list[Path]:
+    """Where the packages of plug-ins lie."""
+    return [plugin.folder for plugin in (*_backend_plugins(), *_kernel_plugins()) if plugin.folder]
+
+
+def why_no_text(backend: str) -> str | None:
+    """What a plug-in may have forgotten that brings no text of any kernel; None where a backend has some."""
+    plugin = backend_plugin(backend)
+    if plugin is None or any(kernel_files(kernel, backend) for kernel in kernel_names()):
+        return None
+    return f"{plugin.origin} brings no text: files kernels/KERNEL/VARIANT/{backend}.* of its package, in its wheel too"
+
+
 @cache
 def problem(kernel: str) -> Problem:
     """The problem of that kernel; WrongRequest, with the nearest name, where there is none.
@@ -115,6 +128,14 @@ def kernel_plugin(name: str) -> Plugin | None:
     if name in _own_kernels():
         return None
     return next((plugin for plugin in _kernel_plugins() if plugin.name == name), None)
+
+
+def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
+    """What is to be said where the problem of a plug-in fails when it runs; None for the project's own."""
+    plugin = kernel_plugin(kernel)
+    if plugin is None:
+        return None
+    return BrokenKernel(f"the problem of {plugin.origin} fails: {_plugins.described(failed)}", plugin.fix)
 
 
 def is_kernel(name: str) -> bool:

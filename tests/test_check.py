@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from py_backends import _discovery
-from py_backends._contract import Array, Reference
-from py_backends.harness.check import judge
+from py_backends._contract import Array, Reference, WrongRequest
+from py_backends.harness.check import judge, reference_of
 
 MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
 
@@ -127,3 +129,49 @@ def test_sums_of_more_products_than_float32_counts_have_a_bound() -> None:
     a, b = matmul_inputs(1, 1, 2**24 + 8, "float32")
     assert matmul_passes(a @ b, a, b)
     assert not matmul_passes(np.full((1, 1), 1e9, np.float32), a, b)
+
+
+class Answering(type(MATMUL)):  # type: ignore[misc]  # the class of what a file holds
+    """Matmul with an answer of somebody's own."""
+
+    def __init__(self, answer: Reference) -> None:
+        self.answer = answer
+
+    def reference(self, inputs: Sequence[Array]) -> Reference:
+        return self.answer
+
+
+class TestReferences:
+    """What every backend is judged by is looked at first."""
+
+    @pytest.mark.parametrize("kernel", ["matmul", "vecadd"])
+    @pytest.mark.parametrize("scale", [1.0, 1e-42, 1e19])
+    def test_our_own_are_sound(self, kernel: str, scale: float) -> None:
+        problem = _discovery.problem(kernel)
+        sizes = (7, 5, 3)[: len(problem.dimensions)]
+        draw = np.random.default_rng(1)
+        inputs = [(draw.standard_normal(shape) * scale).astype(np.float32) for shape in problem.shapes(sizes)[:-1]]
+        assert reference_of(problem, inputs, sizes).value.shape == problem.shapes(sizes)[-1]
+
+    @pytest.mark.parametrize(
+        ("value", "bound", "words"),
+        [
+            ([[1.0, 2.0]], [[1e-6, np.nan]], "the bound of its reference is negative or not finite"),
+            ([[1.0, 2.0]], [[1e-6, -1.0]], "the bound of its reference is negative or not finite"),
+            ([[1.0, 2.0]], [[1e-6, np.inf]], "the bound of its reference is negative or not finite"),
+            ([[1.0, 2.0]], [1e-6, 1e-6], r"the bound of its reference has the shape \(2,\), and its output \(1, 2\)"),
+            ([[1.0, 0.1]], [[0.0, 1e-12]], "its reference, rounded to float32, is not within its own bound: 1 of 2"),
+            ([[1.0, 1e39]], [[1e-6, 1e20]], "its reference, rounded to float32, is not within its own bound: 1 of 2"),
+        ],
+    )
+    def test_one_that_nothing_can_meet_is_refused(self, value: object, bound: object, words: str) -> None:
+        problem = Answering(Reference(np.array(value), np.array(bound)))
+        inputs: list[Array] = [np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)]
+        with pytest.raises(WrongRequest, match=words):
+            reference_of(problem, inputs, (1, 2, 1))
+
+    def test_what_may_overflow_and_what_is_not_finite_need_no_bound(self) -> None:
+        value, bound = np.array([[1e39, np.nan]]), np.array([[np.inf, np.nan]])
+        problem = Answering(Reference(value, bound, np.array([[True, False]])))
+        inputs: list[Array] = [np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)]
+        assert reference_of(problem, inputs, (1, 2, 1)) is problem.answer

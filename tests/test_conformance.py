@@ -239,6 +239,93 @@ class TestWhatIsTold:
         assert "sizes=(1,)" in run.stdout
 
 
+PARTIAL = """
+import numpy as np
+from py_backends import contract
+
+class Backend(contract.Backend):
+    dtypes = {dtypes}
+
+    def targets(self):
+        lost = contract.Target.missing("lost", "it is lost", "look for it")
+        return [*map(contract.Target, ("in_use", "breaks", "single")), lost]
+
+    def open(self, target, threads):
+        if target == "in_use":
+            raise contract.BackendUnavailable("somebody else uses it", "ask them")
+        return Device(target)
+
+class Device(contract.HostDevice):
+    def __init__(self, target):
+        self.target = target
+
+    def prepare(self, text, dtype):
+        if self.target == "single" and dtype.name == "float64":
+            raise contract.BackendUnavailable("it has no float64", "take another")
+        def launch(buffers, sizes):
+            a, b, c = text.shaped(buffers, sizes)
+            if self.target == "breaks" and len(c) > 60:
+                raise contract.BackendUnavailable("it was unplugged", "plug it in")
+            with np.errstate(all="ignore"):
+                np.add(a, b, out=c)
+
+        return launch
+"""
+"""What is sound where it is, and says so late where it is not."""
+
+
+class TestWhatIsNotThere:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def partial(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = tmp_path_factory.mktemp("partial")
+        files, backends = {}, {"partial": '("float32", "float64")', "declares_one": '("float32",)'}
+        for name, dtypes in backends.items():
+            files[f"plugin_{name}/__init__.py"] = PARTIAL.format(dtypes=dtypes)
+            files[f"plugin_{name}/kernels/vecadd/lecture/{name}.py"] = "# see the package"
+        entries = {name: f"plugin_{name}" for name in backends}
+        plugin_packages.install(folder, plugin_packages.BACKENDS, entries, files, "partial")
+        plugin_packages.install(
+            folder, "pytest11", {"py_backends": "py_backends.conformance.entry"}, {}, "as-if-installed"
+        )
+        return folder
+
+    @pytest.mark.parametrize(
+        ("target", "words"),
+        [
+            ("in_use", "is said to be available, and can compute in no dtype: {'float32': 'somebody else uses it"),
+            ("breaks", "unavailable: it was unplugged"),
+            ("lost", "partial is required but not there: it is lost"),
+        ],
+    )
+    def test_it_fails_where_it_was_chosen(self, partial: Path, target: str, words: str) -> None:
+        run = run_suite(partial, "--backend", "partial", "--target", target, "--kind", "shapes,out,drawn")
+        assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout
+        assert words in run.stdout
+
+    def test_a_target_is_chosen_by_its_name_alone(self, partial: Path) -> None:
+        run = run_suite(partial, "--target", "lost", "--kernel", V)
+        assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout
+
+    @pytest.mark.parametrize(
+        ("backend", "target", "words"),
+        [
+            ("partial", "single", "it has no float64"),
+            ("declares_one", "single", "declares_one takes float32, not float64"),
+        ],
+    )
+    def test_what_it_cannot_is_skipped_and_the_rest_tried(
+        self, partial: Path, tmp_path: Path, backend: str, target: str, words: str
+    ) -> None:
+        file = tmp_path / "tallies.json"
+        chosen = ("--backend", backend, "--target", target, "--kind", "shapes,out,drawn")
+        run = run_suite(partial, *chosen, "-rs", "--conformance-json", str(file))
+        assert run.returncode == 0, run.stdout
+        assert words in run.stdout
+        tried = {(one["kind"], one["dtype"]) for one in told(file) if one["cases"]}
+        assert tried == {("shapes", "float32"), ("out", "float32"), ("drawn", "float32")}
+
+
 class TestWrongUsage:
     @pytest.mark.parametrize(
         ("options", "words"),
@@ -248,6 +335,11 @@ class TestWrongUsage:
             (["--kernel", "matmull"], "unknown kernel 'matmull': did you mean 'matmul'?"),
             (["--variant", "tunde"], "unknown variant 'tunde': did you mean 'tuned'?"),
             (["--kind", "shape"], "unknown kind 'shape': did you mean 'shapes'?"),
+            (["--backend", "numpy", "--case", "nosuch"], "there is no case of --case nosuch in what else was chosen"),
+            (
+                ["--backend", "numpy", "--kernel", "matmul", "--kind", "rounding"],
+                "there is no case of --kind rounding in what else was chosen",
+            ),
             (["--backend", "numpy", "--variant", "tuned"], "numpy: there is no text of any chosen kernel and variant"),
         ],
     )

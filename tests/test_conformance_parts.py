@@ -17,7 +17,7 @@ from py_backends.conformance.calling import Caller
 from py_backends.conformance.calls import Call, CallKind, Subject
 from py_backends.conformance.running import Stages, run_kind
 from py_backends.conformance.selection import kind_names
-from py_backends.conformance.tally import DEPENDING, PREPARE, Tally
+from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally
 from py_backends.conformance.trials import Kind, named_as, prepare
 from py_backends.harness.workers import WorkerFailed
 
@@ -57,8 +57,9 @@ class TestCommand:
         assert self.command(kind, "call 100, 9").endswith(f"--kind {kind} -k float32")
         assert set(kind_names()) >= DEPENDING
 
-    def test_runs_a_kind_whose_text_was_not_compiled(self) -> None:
-        assert self.command("shapes", PREPARE).endswith("--kind shapes -k float32")
+    @pytest.mark.parametrize("instead", [PREPARE, REFERENCE])
+    def test_runs_a_kind_of_which_no_case_ran(self, instead: str) -> None:
+        assert self.command("shapes", instead).endswith("--kind shapes -k float32")
 
 
 def wrong_of(kind: str, kernel: str, run: Callable[..., Any], patch: pytest.MonkeyPatch) -> set[str | None]:

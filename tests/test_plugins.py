@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -94,8 +95,23 @@ WRONG_PROBLEMS = {
 _RETURN = "return Reference(inputs[0] - inputs[1])"
 MISBEHAVING_PROBLEMS = {
     "reference_raises": (_RETURN, "raise ZeroDivisionError('oh')", "ZeroDivisionError: oh"),
-    "reference_is_none": (_RETURN, "return None", "AttributeError: 'NoneType' object"),
-    "reference_of_other_shape": (_RETURN, "return Reference(inputs[0][:3])", "ValueError: operands could not be"),
+    "reference_is_none": (_RETURN, "return None", "its reference is of the type NoneType"),
+    "reference_of_other_shape": (
+        _RETURN,
+        "return Reference(inputs[0][:3])",
+        "the value of its reference has the shape (3,)",
+    ),
+    "reference_of_other_dtype": (
+        _RETURN,
+        f"{_RETURN[:-1]}.astype('d'))",
+        "its reference is of float64 where its inputs",
+    ),
+    "reference_with_bound": (
+        _RETURN,
+        f"{_RETURN[:-1]}, abs(inputs[0]))",
+        "its rule is bitwise, and its reference has a",
+    ),
+    "reference_without_bound": ('"bitwise"', '"componentwise"', "its rule is componentwise, and its reference has no"),
     "shapes_raise_elsewhere": ("(n,) = sizes", "(n,) = sizes; 1 / (n == 10007)", "ZeroDivisionError: division by zero"),
 }
 """Problems that are sound as far as can be told without running them."""
@@ -310,6 +326,28 @@ def backend_doctor(wrong_backends: Place) -> Rows:
     code, found = wrong_backends.results("doctor")
     assert code == 0
     return {(entry["backend"], entry["target"]): entry for entry in found["backends"]}
+
+
+def test_who_writes_a_backend_is_told_where_it_fails_and_what_it_lacks(clone: Path, tmp_path: Path) -> None:
+    stumbles = BACKEND.replace("return lambda buffers, sizes: ", "return lambda buffers, sizes: {}[dtype] or ")
+    assert stumbles != BACKEND
+    files = {
+        "stumbling/__init__.py": stumbles,
+        "stumbling/kernels/vecadd/lecture/stumbles.py": kernel("vecadd", "+"),
+        "textless/__init__.py": BACKEND,
+    }
+    install(tmp_path, BACKENDS, {"stumbles": "stumbling", "textless": "textless"}, files, "some-beginners")
+    _, report = Place(clone, tmp_path).results("compare", *SMALL[:2], "--backend", "stumbles,textless", "--budget", "1")
+    said = {(row["kernel"], row["backend"]): (row["status"], row["reason"], row["fix"]) for row in report["rows"]}
+    line = next(at for at, text in enumerate(dedent(stumbles).splitlines(), 1) if "{}[dtype]" in text)
+    reason = f"KeyError: dtype('float32') (stumbling/__init__.py, line {line})"
+    assert said["vecadd", "stumbles"][:2] == ("error", reason)
+    assert said["matmul", "stumbles"] == ("skipped", "stumbles has no lecture matmul", None)
+    assert said["vecadd", "textless"] == (
+        "skipped",
+        "textless has no lecture vecadd",
+        "some-beginners 1.0 brings no text: files kernels/KERNEL/VARIANT/textless.* of its package, in its wheel too",
+    )
 
 
 class TestWrongBackends:

@@ -18,6 +18,7 @@ from py_backends import _discovery, _functions
 from py_backends._contract import Array, Device, Problem
 from py_backends.conformance.calls import THREADS, Call, Misfit, Subject
 from py_backends.conformance.memory import Laid, with_neighbour
+from py_backends.conformance.trials import reference
 from py_backends.harness.check import judge
 from py_backends.harness.worker import Session, serve
 
@@ -198,7 +199,7 @@ def _wrong_result(problem: Problem, call: Call, values: list[Array], arrays: _Ar
     shape, dtype = problem.shapes(call.sizes)[-1], values[0].dtype
     if not isinstance(result, np.ndarray) or (result.shape, result.dtype) != (shape, dtype):
         return f"it returned {type(result).__name__} {getattr(result, 'shape', '')} {getattr(result, 'dtype', '')}"
-    return judge(np.ascontiguousarray(result), problem.reference(values), problem.rule).reason
+    return judge(np.ascontiguousarray(result), reference(problem, values, call.sizes), problem.rule).reason
 
 
 def _touched(before: list[Array], arrays: _Arrays) -> str | None:

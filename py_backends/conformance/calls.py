@@ -160,11 +160,11 @@ _WALLS: dict[str, list[Sizes]] = {
         (40, 2, 70),
         (65, 66, 9),
         (100, 98, 97),
-        (130, 131, 133),
+        (170, 172, 173),
         (70, 132, 1),
     ],
 }
-"""Arrays of several pages; of matrices those that are packed, thin ones and deep ones."""
+"""Arrays of several pages; of matrices those that are packed, by two threads too, thin ones and deep ones."""
 
 
 def _in_place(problem: Problem) -> Iterator[Call]:

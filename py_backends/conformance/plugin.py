@@ -8,21 +8,22 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+import numpy as np
 import pytest
 
 from py_backends import _discovery
-from py_backends._contract import BackendUnavailable, BrokenKernel, Target, WrongRequest
+from py_backends._contract import BackendUnavailable, BrokenKernel, KernelText, Target, WrongRequest
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.calls import CallKind
 from py_backends.conformance.runners import Runners
 from py_backends.conformance.running import Outcome, Stages
-from py_backends.conformance.selection import Selection, Subject
+from py_backends.conformance.selection import DTYPES, Selection, Subject
 from py_backends.conformance.tally import as_property, from_properties, summary, tally
 from py_backends.conformance.trials import Kind
 from py_backends.harness.runner import Runner
@@ -113,9 +114,22 @@ def _known_or_usage_error(prefix: str, check: Callable[[], object]) -> None:
         raise pytest.UsageError(f"{prefix}{wrong}") from None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the tests of the suite for which the options chose nothing, of which pytest would make skips."""
-    items[:] = [item for item in items if not (_SUITE in str(item.path) and item.name.endswith("[NOTSET]"))]
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of the suite for which the options chose nothing, of which pytest would make skips.
+
+    Where they chose nothing at all, that is wrong usage: it would look like a success.
+    """
+    unused = [item for item in items if _SUITE in str(item.path) and item.name.endswith("[NOTSET]")]
+    items[:] = [item for item in items if item not in unused]
+    selection = config.stash[SELECTION]
+    asked = {"--kind": ", ".join(selection.kinds), "--case": selection.case}
+    given = [f"{option} {value}" for option, value in asked.items() if value]
+    if unused and given and any(selection.subjects()) and not any(map(_is_of_a_text, items)):
+        raise pytest.UsageError(f"there is no case of {' and '.join(given)} in what else was chosen")
+
+
+def _is_of_a_text(item: pytest.Item) -> bool:
+    return _SUITE in str(item.path) and "subject" in getattr(item, "fixturenames", ())
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -134,7 +148,7 @@ def skip_or_fail(config: pytest.Config, backend: str, reason: str) -> NoReturn:
     suite is to try, by `--backend` or `--target`, must be there.
     """
     selection = config.stash[SELECTION]
-    chosen = backend in selection.backends and (why_missing(backend) or selection.targets)
+    chosen = bool(selection.targets) or (backend in selection.backends and why_missing(backend))
     if chosen or (backend in config.getoption("--require-backend") and not has_device(backend)):
         pytest.fail(f"{backend} is required but not there: {reason}", pytrace=False)
     pytest.skip(f"{backend}: {reason}")
@@ -146,11 +160,31 @@ def _target_of(item: pytest.Item) -> Target | None:
     return target if isinstance(target, Target) else None
 
 
-def skip_where_unavailable(backend: str, failed: WorkerFailed) -> None:
-    """Skip where a device cannot do what a test needs, for instance compute in float64."""
-    if failed.status == "unavailable":
+def able_dtypes(config: pytest.Config, subject: Subject, runner: Runner, wanted: Sequence[str]) -> list[str]:
+    """Those of the wanted dtypes in which a target can compute a text: many GPUs have no float64.
+
+    Skips the test where there are none; fails it where the target, said to be available, can compute in no dtype at
+    all, if the suite is to try it.
+    """
+    text, target = subject
+    why = {dtype: _why_unable(runner, text, dtype) for dtype in wanted}
+    if able := [dtype for dtype in wanted if why[dtype] is None]:
+        return able
+    selection = config.stash[SELECTION]
+    chosen = text.backend in selection.backends or target.name in selection.targets
+    if chosen and all(_why_unable(runner, text, dtype) for dtype in DTYPES):
+        pytest.fail(f"{subject.label} is said to be available, and can compute in no dtype: {why}", pytrace=False)
+    pytest.skip(f"{text.backend}: {', '.join(filter(None, why.values()))}")
+
+
+def _why_unable(runner: Runner, text: KernelText, dtype: str) -> str | None:
+    """Why a device cannot compute in a dtype; None where it can, and where preparing fails in another way."""
+    try:
+        runner.compile(text, np.dtype(dtype))
+    except WorkerFailed as failed:
         fix = f" (to change that: {failed.fix})" if failed.fix else ""
-        pytest.skip(f"{backend}: {failed.reason}{fix}")
+        return f"{failed.reason}{fix}" if failed.status == "unavailable" else None
+    return None
 
 
 def marked(backend: str, target: Target) -> ParameterSet:

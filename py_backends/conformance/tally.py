@@ -14,8 +14,8 @@ from py_backends.conformance.running import Outcome
 
 DRAWN = "drawn"
 """The kind of what hypothesis draws."""
-PREPARE = "prepare"
-"""What stands in place of a case where a text cannot be compiled."""
+PREPARE, REFERENCE = "prepare", "reference"
+"""What stands in place of a case where a text cannot be compiled, and where its problem has no right answer."""
 DEPENDING = frozenset({DRAWN, "repeats", "calls-repeated", "threads-at-once"})
 """Kinds whose cases fail by what was before or beside them: none of them shows it alone."""
 PROPERTY = "conformance"
@@ -53,7 +53,7 @@ class Tally:
         chosen = " ".join(f"{option} {value}" for option, value in options.items())
         dtype = "" if self.kind == DRAWN else f" -k {self.dtype}"
         name = self.failures[0][0]
-        alone = "" if self.kind in DEPENDING or name == PREPARE else f" --case {shlex.quote(name)}"
+        alone = "" if self.kind in DEPENDING or name in {PREPARE, REFERENCE} else f" --case {shlex.quote(name)}"
         return f"pytest --pyargs py_backends.conformance {chosen}{dtype}{alone}"
 
 

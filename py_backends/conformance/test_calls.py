@@ -10,10 +10,9 @@ from py_backends import _discovery
 from py_backends._contract import Target
 from py_backends.conformance import calls
 from py_backends.conformance.calling import Caller
-from py_backends.conformance.plugin import SELECTION, as_parameter, fail_if_hung, finish, skip_where_unavailable
+from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish
 from py_backends.conformance.selection import DTYPES, Selection, Subject
 from py_backends.harness.runner import Runner
-from py_backends.harness.workers import WorkerFailed
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -55,9 +54,7 @@ def test_every_call_ends_as_it_must(
     fail_if_hung(request.config, subject)
     text, target = subject
     whose = calls.Subject(text.kernel, text.variant, text.backend, target.name, dtype)
-    try:
-        outcome = Caller(runner(text.backend, target)).run(whose, text.problem, kind, selection.case)
-    except WorkerFailed as failed:
-        skip_where_unavailable(text.backend, failed)
-        raise
+    its_runner = runner(text.backend, target)
+    able_dtypes(request.config, subject, its_runner, [dtype])
+    outcome = Caller(its_runner).run(whose, text.problem, kind, selection.case)
     finish(request.node, outcome, subject, dtype, kind.name)

@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
-from py_backends._contract import Problem, Target
+from py_backends._contract import BrokenKernel, Problem, Target
 from py_backends.conformance.calling import Caller
 from py_backends.conformance.calls import Call, Layout
 from py_backends.conformance.calls import Subject as Whose
-from py_backends.conformance.plugin import SELECTION, fail_if_hung, finish, marked_subject, skip_where_unavailable
+from py_backends.conformance.plugin import SELECTION, able_dtypes, fail_if_hung, finish, marked_subject
 from py_backends.conformance.running import Outcome, Stages
 from py_backends.conformance.selection import DTYPES, Selection, Subject
 from py_backends.conformance.tally import DRAWN
@@ -51,14 +51,16 @@ def test_drawn_calls_end_as_they_must(
 ) -> None:
     """Sequences of calls of the Python function; a sequence that fails is shrunk."""
     text, target = subject
-    process = Caller(runner(text.backend, target))
+    its_runner = runner(text.backend, target)
+    process = Caller(its_runner)
 
     def run(dtype: str, sequence: Sequence[Call]) -> str | None:
         whose = Whose(text.kernel, text.variant, text.backend, target.name, dtype)
         found = process.ask("call", whose, sequence)
         return None if found is None else found[1]
 
-    _draw(request.node, subject, selection, _calls(text.problem), run)
+    able = able_dtypes(request.config, subject, its_runner, DTYPES)
+    _draw(request.node, subject, selection, able, _calls(text.problem), run)
 
 
 def test_drawn_cases_hold(
@@ -70,25 +72,31 @@ def test_drawn_cases_hold(
 ) -> None:
     """Sequences of cases through a worker."""
     text, target = subject
+    its_runner = runner(text.backend, target)
 
     def run(dtype: str, sequence: Sequence[Trial]) -> str | None:
         cases = (prepare(text.problem, trial, np.dtype(dtype)) for trial in sequence)
-        wrong = (stages.run(runner(text.backend, target), text, case, again=False) for case in cases)
-        return next((reason for reason in wrong if reason), None)
+        wrong = (stages.run(its_runner, text, case, again=False) for case in cases)
+        try:
+            return next((reason for reason in wrong if reason), None)
+        except BrokenKernel as broken:
+            return broken.reason
 
-    _draw(request.node, subject, selection, _trials(text.problem), run)
+    able = able_dtypes(request.config, subject, its_runner, DTYPES)
+    _draw(request.node, subject, selection, able, _trials(text.problem), run)
 
 
 def _draw(
     item: pytest.Item,
     subject: Subject,
     selection: Selection,
+    dtypes: Sequence[str],
     elements: st.SearchStrategy[Any],
     run: Callable[[str, Sequence[Any]], str | None],
 ) -> None:
     """Run drawn sequences; the same in every quick run, and others in every thorough one."""
     fail_if_hung(item.config, subject)
-    ran, last = dict.fromkeys(DTYPES, 0), [DTYPES[0]]
+    ran, last = dict.fromkeys(dtypes, 0), [dtypes[0]]
 
     @settings(
         max_examples=_EXAMPLES[selection.extent(subject.target)],
@@ -97,18 +105,17 @@ def _draw(
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(dtype=st.sampled_from(DTYPES), sequence=st.lists(elements, min_size=1, max_size=3))
+    @given(dtype=st.sampled_from(dtypes), sequence=st.lists(elements, min_size=1, max_size=3))
     def holds(dtype: str, sequence: list[Any]) -> None:
         ran[dtype] += 1
         last[:] = [dtype]
         try:
             wrong = run(dtype, sequence)
         except WorkerFailed as failed:
-            skip_where_unavailable(subject.text.backend, failed)
             raise _Ended(f"{failed.status}: {failed.reason}, in {dtype}, at {sequence}") from None
         assert wrong is None, f"{wrong}, in {dtype}, at {sequence}"
 
-    outcomes = {dtype: Outcome() for dtype in DTYPES}
+    outcomes = {dtype: Outcome() for dtype in dtypes}
     try:
         holds()
     except (AssertionError, Flaky, _Ended) as failed:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from py_backends._contract import Target
-from py_backends.conformance.plugin import SELECTION, as_parameter, fail_if_hung, finish, marked, skip_where_unavailable
+from py_backends._contract import BrokenKernel, Target
+from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish, marked
 from py_backends.conformance.running import Outcome, Stages, run_kind
 from py_backends.conformance.selection import DTYPES, Selection, Subject
-from py_backends.conformance.tally import PREPARE
+from py_backends.conformance.tally import PREPARE, REFERENCE
 from py_backends.conformance.trials import Kind, Trial, chosen, named_as, prepared
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
@@ -62,14 +62,17 @@ def test_every_case_holds(
     """The result is within its bound, or exact where it has to be, and memory around all arrays is as it was."""
     fail_if_hung(request.config, subject)
     text, target = subject
-    cases = named_as(selection.case, prepared(kind, text.kernel, dtype, selection.extent(target)))
     its_runner = runner(text.backend, target)
+    able_dtypes(request.config, subject, its_runner, [dtype])
     outcome = Outcome()
     try:
+        cases = prepared(kind, text.kernel, dtype, selection.extent(target))
         compiled = its_runner.compile(text, np.dtype(dtype))
+    except BrokenKernel as broken:
+        outcome.add(REFERENCE, broken.reason)
     except WorkerFailed as failed:
-        skip_where_unavailable(text.backend, failed)
         outcome.add(PREPARE, f"{failed.status}: {failed.reason}")
     else:
+        cases = named_as(selection.case, cases)
         outcome = run_kind(its_runner, text, kind, cases, stages, deterministic=compiled.deterministic)
     finish(request.node, outcome, subject, dtype, kind.name)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from py_backends._contract import Array, Problem, Reference
-from py_backends.harness.check import Verdict, judge
+from py_backends.harness.check import Verdict, judge, reference_of
 from py_backends.harness.memory import SharedArray, guard_elements
 
 _GUARD_VALUE = -1.0e30
@@ -48,7 +48,7 @@ class Case:
         inputs: list[Array] = [
             shared.content.reshape(shape) for shared, shape in zip(self._inputs, self.shapes[:-1], strict=True)
         ]
-        return self.problem.reference(inputs)
+        return reference_of(self.problem, inputs, self.sizes)
 
     def poison(self) -> None:
         """Fill the output with NaN, so that nothing old can pass for a result."""

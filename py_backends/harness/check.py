@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from py_backends._contract import Array, Reference
+from py_backends._contract import Array, Problem, Reference, WrongRequest
 from py_backends.harness.memory import same_bits
 from py_backends.harness.results import Check
 
@@ -21,6 +23,43 @@ class Verdict:
     @classmethod
     def wrong(cls, rule: str, reason: str, error_over_bound: float | None = None) -> Verdict:
         return cls(Check(False, rule, error_over_bound), reason)
+
+
+def reference_of(problem: Problem, inputs: Sequence[Array], sizes: Sequence[int]) -> Reference:
+    """The right answer of a problem, held to the contract; WrongRequest, which says what is wrong, for anything else.
+
+    What it would judge every backend by has to pass itself: rounded to the dtype of the inputs it is within its bound.
+    """
+    found = problem.reference(inputs)
+    if not isinstance(found, Reference):
+        raise WrongRequest(f"its reference is of the type {type(found).__name__}, which is no Reference")
+    if (found.bound is not None) != (problem.rule == "componentwise"):
+        has = "no bound" if found.bound is None else "a bound"
+        raise WrongRequest(f"its rule is {problem.rule}, and its reference has {has}")
+    shape = tuple(problem.shapes(sizes)[-1])
+    for name in ("value", "bound", "overflow"):
+        array = getattr(found, name)
+        if array is not None and getattr(array, "shape", None) != shape:
+            kind = getattr(array, "shape", type(array).__name__)
+            raise WrongRequest(f"the {name} of its reference has the shape {kind}, and its output {shape}")
+    _check_answer(found, inputs[0].dtype)
+    return found
+
+
+def _check_answer(reference: Reference, dtype: np.dtype[Any]) -> None:
+    if reference.bound is None:
+        if reference.value.dtype != dtype:
+            raise WrongRequest(f"its reference is of {reference.value.dtype} where its inputs are of {dtype}")
+        return
+    judged = np.isfinite(reference.value)
+    if reference.overflow is not None:
+        judged &= ~reference.overflow
+    if not (np.isfinite(reference.bound) & (reference.bound >= 0))[judged].all():
+        raise WrongRequest("the bound of its reference is negative or not finite where its value is finite")
+    with np.errstate(over="ignore"):
+        rounded = judge(np.asarray(reference.value).astype(dtype), reference, "componentwise")
+    if rounded.reason:
+        raise WrongRequest(f"its reference, rounded to {dtype}, is not within its own bound: {rounded.reason}")
 
 
 def judge(output: Array, reference: Reference, rule: str) -> Verdict:

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 import py_backends
-from py_backends import _discovery, _plugins
+from py_backends import _discovery
 from py_backends._contract import MOST_THREADS, WrongRequest, whole_number
 from py_backends.harness import doctor, interruption, machine, roofline
 from py_backends.harness.bench import Bench, Sizes, check_memory
@@ -398,9 +398,8 @@ def _fail(planned: PlannedRow, failed: Exception) -> None:
         row.status, row.reason = "skipped", str(failed)
     elif isinstance(failed, WorkerFailed):
         row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
-    elif plugin := _discovery.kernel_plugin(row.kernel):
-        row.status, row.fix = "error", plugin.fix
-        row.reason = f"the problem of {plugin.origin} fails: {_plugins.described(failed)}"
+    elif broken := _discovery.blamed(row.kernel, failed):
+        row.status, row.reason, row.fix = "error", broken.reason, broken.fix
     else:
         raise failed
 

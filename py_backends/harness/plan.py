@@ -169,7 +169,7 @@ def _rows(
             row.status, row.reason, row.fix = "unavailable", target.reason, target.fix
             text = None
         elif text is None:
-            row.reason = f"{backend} has no {variant} {problem.name}"
+            row.reason, row.fix = f"{backend} has no {variant} {problem.name}", _discovery.why_no_text(backend)
         yield PlannedRow(row, problem, sizes, target, text)
 
 

@@ -13,6 +13,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -71,7 +72,13 @@ class Session:
         return {}
 
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
-        """Compile a kernel; the seconds that it took, and what to know of the device."""
+        """Compile a kernel; the seconds that it took, and what to know of the device.
+
+        Raises BackendUnavailable in a dtype that the backend does not declare.
+        """
+        declared = _discovery.backend(self._backend).dtypes
+        if dtype not in declared:
+            raise BackendUnavailable(f"{self._backend} takes {' and '.join(declared)}, not {dtype}", "choose another")
         text: KernelText = _discovery.kernel_texts(kernel, self._backend)[variant]
         begin = perf_counter()
         self._launches[kernel, variant, dtype] = self._device.prepare(text, np.dtype(dtype))
@@ -263,8 +270,18 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
         return {"failed": "fault", "reason": _in_one_line(str(fault))}
     except Exception as error:  # noqa: BLE001  # whatever a kernel or driver raises belongs into its row
         traceback.print_exc()
-        return {"failed": "error", "reason": _in_one_line(f"{type(error).__name__}: {error}")}
+        return {"failed": "error", "reason": _in_one_line(f"{type(error).__name__}: {error}") + _place(error)}
     return answer
+
+
+def _place(error: Exception) -> str:
+    """Where in a plug-in it was raised, for whoever writes one; nothing where that was elsewhere."""
+    folders = _discovery.plugin_folders()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if folder := next(filter(path.is_relative_to, folders), None):
+            return f" ({path.relative_to(folder.parent)}, line {frame.lineno})"
+    return ""
 
 
 def _in_one_line(text: str) -> str:
