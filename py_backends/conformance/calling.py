@@ -52,7 +52,10 @@ class Caller:
         return outcome
 
     def _answer(self, do: str, subject: Subject, problem: Problem, calls: Sequence[Call]) -> tuple[int, str] | None:
-        """As `ask`; a process that ended is what went wrong. MemoryError where a device need not have had the memory."""
+        """As `ask`; a process that ended is what went wrong.
+
+        MemoryError where the device need not have had the memory.
+        """
         try:
             return self.ask(do, subject, calls)
         except WorkerFailed as failed:
