@@ -81,6 +81,7 @@ ONLY_THERE |= {
 }
 """Faults by which nothing else can fail."""
 ALSO: dict[str, set[str]] = {
+    "clears_its_output_first": {"one-array-twice"},
     "forgets_earlier_passes": {"threads-at-once"},
     "spreads_nan_at_the_edge": {"special-values", "zero-times-not-finite"},
     "takes_any_output": {"out", "unfit-inputs"},
