@@ -470,7 +470,10 @@ class Device(ABC):
 
     @abstractmethod
     def download(self, buffer: Buffer, array: Array) -> None:
-        """Bring a buffer's elements back into the array that it was made for; done when it returns."""
+        """Bring a buffer's elements back into the array that it was made for; done when it returns.
+
+        Of inputs too, where a checked run looks whether a kernel has changed them.
+        """
 
     @abstractmethod
     def release(self, buffer: Buffer) -> None:

@@ -43,6 +43,7 @@ class Run:
 Spoil = Callable[[Run], None]
 FAULTS: dict[str, tuple[Spoil, tuple[str, ...]]] = {}
 """By name, with the kernels that can have the fault."""
+IN_MEMORY_OF_ITS_OWN = {"changes_its_copy_of_an_input"}
 SHORTCUTS: dict[str, Callable[[str, Any, Any, Any], Any]] = {}
 
 
@@ -73,9 +74,38 @@ class Device(contract.HostDevice):
 
         return launch
 
+    def new(self, shape: Any, dtype: Any) -> Any:
+        return "an array" if self.fault == "leaves_no_array" else None
+
     def shortcut(self, text: Any) -> Any:
         take = SHORTCUTS.get(self.fault)
         return take and (lambda a, b, out: take(text.kernel, a, b, out))
+
+
+@dataclass(eq=False)
+class OwnMemory(contract.Device):
+    """A device whose memory only copies reach; it has the faults of a `Device`."""
+
+    host: Device
+    on_cpu = False
+
+    def prepare(self, text: Any, dtype: Any) -> Any:
+        return self.host.prepare(text, dtype)
+
+    def upload(self, array: Any) -> Any:
+        return array.copy()
+
+    def allocate(self, array: Any) -> Any:
+        return np.empty_like(array)
+
+    def wait(self) -> None:
+        pass
+
+    def download(self, buffer: Any, array: Any) -> None:
+        array[...] = buffer
+
+    def release(self, buffer: Any) -> None:
+        pass
 
 
 def backend(faults: Sequence[str]) -> type[contract.Backend]:
@@ -83,8 +113,9 @@ def backend(faults: Sequence[str]) -> type[contract.Backend]:
         def targets(self) -> list[contract.Target]:
             return [contract.Target(fault, version="a wrong one") for fault in faults]
 
-        def open(self, target: str, threads: int) -> Device:
-            return Device(target, threads)
+        def open(self, target: str, threads: int) -> contract.Device:
+            device = Device(target, threads)
+            return OwnMemory(device) if target in IN_MEMORY_OF_ITS_OWN else device
 
     return Backend
 
@@ -252,6 +283,21 @@ def changes_an_input(run: Run) -> None:
 
 
 @fault()
+def changes_its_copy_of_an_input(run: Run) -> None:
+    """Which no caller sees: its result is right, and his array as it was."""
+    run.compute()
+    run.inputs[0].reshape(-1)[-1:] = 5
+
+
+@fault()
+def confuses_one_array_twice(run: Run) -> None:
+    a, b = run.inputs
+    run.compute()
+    if a.ctypes.data == b.ctypes.data:
+        run.output[...] = 0
+
+
+@fault()
 def crashes_at_one_size(run: Run) -> None:
     if run.inputs[0].shape[-1] == 129:
         os.abort()
@@ -343,5 +389,12 @@ def takes_any_output(kernel: str, a: Any, b: Any, out: Any) -> Any:
     return None
 
 
-for shortcut in (ignores_overlaps, ignores_strides, takes_any_output):
+def takes_any_inputs(kernel: str, a: Any, b: Any, out: Any) -> Any:
+    dimensions = 1 if kernel == VECADD else 2
+    if a.dtype == b.dtype and a.ndim == b.ndim == dimensions and a.shape[-1] == b.shape[0]:
+        return None
+    return np.zeros(7, np.int8) if out is None else out
+
+
+for shortcut in (ignores_overlaps, ignores_strides, takes_any_output, takes_any_inputs):
     SHORTCUTS[shortcut.__name__] = shortcut

@@ -48,6 +48,8 @@ PROBLEM = """
             return (n,), (n,), (n,)
 
         def sizes(self, *inputs):
+            if inputs[0].ndim != 1 or any(array.shape != inputs[0].shape for array in inputs):
+                raise ValueError("it takes vectors of one length")
             return inputs[0].shape
 
         def reference(self, inputs):

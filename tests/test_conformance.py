@@ -52,6 +52,8 @@ FAILS: dict[str, dict[str, set[str]]] = {
     "reads_one_past": {V: {"walls"}, M: {"walls"}},
     "indexes_one_past": {V: {"bare"}, M: {"bare"}},
     "changes_an_input": {V: {"layouts", "calls-repeated"}, M: {"layouts", "calls-repeated"}},
+    "changes_its_copy_of_an_input": {V: {"shapes", "indices"}, M: {"shapes", "indices"}},
+    "confuses_one_array_twice": {V: {"one-array-twice"}, M: {"one-array-twice"}},
     "crashes_at_one_size": {V: {"shapes"}, M: {"shapes"}},
     "is_stale_at_the_hundredth_call": {V: {"repeats", "calls-repeated"}, M: {"repeats", "calls-repeated"}},
     "has_other_bits_each_time": {V: {"same-bits"}, M: {"same-bits"}},
@@ -62,6 +64,8 @@ FAILS: dict[str, dict[str, set[str]]] = {
     "forgets_earlier_passes": {V: {"beyond-the-caches"}, M: {"several-passes"}},
     "ignores_overlaps": {V: {"overlapping"}, M: {"overlapping", "in-place"}},
     "ignores_strides": {M: {"layouts"}},
+    "leaves_no_array": {V: {"to-device"}, M: {"to-device"}},
+    "takes_any_inputs": {V: {"unfit-inputs"}, M: {"unfit-inputs"}},
     "takes_any_output": {V: {"unfit-out"}, M: {"unfit-out"}},
 }
 """The kinds that must fail for a kernel."""
@@ -70,15 +74,19 @@ ONLY_THERE = {"nothing_wrong", "shares_scratch_memory", "is_wrong_with_other_num
 ONLY_THERE |= {
     "reads_one_past",
     "clears_its_output_first",
+    "confuses_one_array_twice",
+    "leaves_no_array",
+    "takes_any_inputs",
     "forgets_earlier_passes",
     "crashes_at_one_size",
     "spreads_nan_at_the_edge",
 }
 """Faults by which nothing else can fail."""
 ALSO: dict[str, set[str]] = {
+    "clears_its_output_first": {"one-array-twice"},
     "forgets_earlier_passes": {"threads-at-once"},
     "spreads_nan_at_the_edge": {"special-values", "zero-times-not-finite"},
-    "takes_any_output": {"out"},
+    "takes_any_output": {"out", "unfit-inputs"},
 }
 """What else such a fault may fail."""
 
@@ -186,9 +194,13 @@ REASONS = {
     ("reads_one_past", M, "walls"): "crashed: the worker was ended by SIGSEGV",
     ("indexes_one_past", V, "bare"): "IndexError",
     ("changes_an_input", V, "layouts"): "it changed an input",
+    ("changes_its_copy_of_an_input", M, "shapes"): "it changed an input",
     ("crashes_at_one_size", M, "shapes"): "crashed: the worker was ended by SIGABRT",
     ("has_other_bits_each_time", M, "same-bits"): "it says that it is deterministic",
     ("rounds_to_tf32", M, "precision"): "which is exact in any order",
+    ("confuses_one_array_twice", M, "one-array-twice"): "0 where",
+    ("leaves_no_array", V, "to-device"): "it raised TypeError: the result must be a NumPy array",
+    ("takes_any_inputs", V, "unfit-inputs"): "it took the call, which must end as TypeError",
     ("takes_any_output", M, "unfit-out"): "it took the call, which must end as ValueError",
     ("is_stale_at_the_hundredth_call", M, "repeats"): "nan where",
     ("loses_small_elements", M, "scales"): "is right, within",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from py_backends import _discovery
 from py_backends._contract import Array
 from py_backends.harness.case import Case
-from py_backends.harness.memory import SharedArray, guard_elements
+from py_backends.harness.memory import SharedArray, guard_elements, page_aligned_copy
 
 MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -135,3 +136,13 @@ def test_inputs_are_no_constants() -> None:
     assert len(np.unique(a[:800])) > 790
     assert len(np.unique(b[:1200])) > 1180
     case.close()
+
+
+def test_a_copy_of_a_shared_array_lies_as_it_does() -> None:
+    shared = SharedArray.create(5, 1000, np.dtype(np.float32))
+    shared.whole[...] = np.arange(1005)
+    copy = page_aligned_copy(shared.whole)
+    assert copy.ctypes.data % mmap.PAGESIZE == shared.whole.ctypes.data % mmap.PAGESIZE == 0
+    assert (copy == shared.whole).all()
+    assert not np.shares_memory(copy, shared.whole)
+    shared.close()

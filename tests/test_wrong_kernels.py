@@ -25,6 +25,7 @@ MISMATCHES = {
     "is_stale_after_the_first_call": "509 of 509 elements are wrong",
     "is_wrong_when_repeated": "1 of 509 elements are wrong",
     "writes_one_too_many": "it wrote past the end of its output",
+    "changes_its_copy_of_an_input": "it changed an input",
     "finds_old_results_in_its_memory": "509 of 509 elements are wrong",
 }
 DEATHS = {

@@ -50,6 +50,7 @@ QUEUE_FAULTS = {
     "waits_not_on_its_queue",
     "finds_old_results_in_its_memory",
     "breaks_its_device",
+    "changes_its_copy_of_an_input",
     "computes_only_once",
 }
 
@@ -69,6 +70,8 @@ class WrongQueue(_contract.Device):
             if FAULT != "computes_only_once":  # whose first launch must not take as long as a whole sample
                 time.sleep(0.002)
             compute(text, inputs, output)
+            if FAULT == "changes_its_copy_of_an_input":
+                inputs[0][-1] = 5
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             self._launches += 1

@@ -5,16 +5,18 @@ One process for both, so that what takes long to compile may be compiled once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import cattrs
 import numpy as np
 
 from py_backends import _discovery, _functions
-from py_backends._contract import Array, Problem
-from py_backends.conformance.calls import THREADS, Call, Subject
+from py_backends._contract import Array, Device, Problem
+from py_backends.conformance.calls import THREADS, Call, Misfit, Subject
 from py_backends.conformance.memory import Laid, with_neighbour
 from py_backends.conformance.trials import reference
 from py_backends.harness.check import judge
@@ -28,7 +30,8 @@ class Caller(Session):
         """Make calls, one after the other; which of them went wrong, and how."""
         whose = cattrs.structure(subject, Subject)
         for at, call in enumerate(calls):
-            if wrong := perform(whose, cattrs.structure(call, Call)):
+            made = cattrs.structure(call, Call)
+            if wrong := perform_at(self._device, whose, made) if made.to_device else perform(whose, made):
                 return {"at": at, "wrong": wrong}
         return {"at": None, "wrong": None}
 
@@ -39,12 +42,14 @@ class Caller(Session):
         perform(whose, made[0])  # so that what is prepared once is there
         with ThreadPoolExecutor(THREADS) as pool:
             shares = [made[thread::THREADS] for thread in range(THREADS)]
-            wrong = [
-                found
-                for share in pool.map(lambda share: [perform(whose, call) for call in share], shares)
-                for found in share
-            ]
-        first = next((at for at, found in enumerate(wrong) if found), None)
+            found = list(pool.map(lambda share: [perform(whose, call) for call in share], shares))
+        wrong = {
+            thread + THREADS * position: reason
+            for thread, share in enumerate(found)
+            for position, reason in enumerate(share)
+            if reason
+        }
+        first = min(wrong, default=None)
         return {"at": first, "wrong": None if first is None else wrong[first]}
 
 
@@ -58,21 +63,19 @@ class _Arrays:
 
 
 def perform(subject: Subject, call: Call) -> str | None:
-    """Make a call; what was wrong with it, or None."""
+    """Make a call; what was wrong with it, or None.
+
+    One that does not fit comes after one that does: what is kept from that one must not take the other.
+    """
     problem, dtype = _discovery.problem(subject.kernel), np.dtype(subject.dtype)
+    if call.unfit or call.misfit:
+        perform(subject, replace(call, unfit=None, misfit=None))
     values = _values(problem, call, dtype)
     arrays = _arranged(problem, call, dtype, values)
     before = [memory.copy() for memory in arrays.memory]
     expected = _refusal(problem, call)
     try:
-        result = _functions.function(subject.kernel)(
-            *arrays.inputs,
-            backend=subject.backend,
-            variant=subject.variant,
-            target=subject.target,
-            threads=call.threads,
-            out=arrays.out,
-        )
+        result = _function(subject)(*arrays.inputs, threads=call.threads, out=arrays.out)
     except (TypeError, ValueError) as error:
         if not isinstance(error, expected or ()):
             return f"it raised {type(error).__name__}: {error}"
@@ -83,20 +86,75 @@ def perform(subject: Subject, call: Call) -> str | None:
     return _wrong_result(problem, call, values, arrays, result) or _touched(before, arrays)
 
 
+def perform_at(device: Device, subject: Subject, call: Call) -> str | None:
+    """Make a call whose result stays on the device, and pass it back in, twice; what was wrong with it, or None.
+
+    A device elsewhere whose library has no arrays has to refuse it.
+    """
+    problem, dtype = _discovery.problem(subject.kernel), np.dtype(subject.dtype)
+    run, inputs = _function(subject), _values(problem, call, dtype)
+    refused = not device.on_cpu and device.new((1,), dtype) is None
+    arrays = _Arrays(inputs, None, [array.view(np.uint8) for array in inputs])
+    before = [memory.copy() for memory in arrays.memory]
+    try:
+        first = run(*inputs)
+        there = run(*inputs, to="device")
+        values = [first, *inputs[1:]]
+        for _ in range(2):  # the second one would see that the first has changed what lies there
+            result = run(there, *inputs[1:])
+            if wrong := _wrong_result(problem, call, values, arrays, result) or _touched(before, arrays):
+                return f"{wrong}, from a result on the device"
+    except (TypeError, ValueError) as error:
+        return None if refused and isinstance(error, ValueError) else f"it raised {type(error).__name__}: {error}"
+    return "it has no arrays on its device, and left a result there" if refused else None
+
+
+def _function(subject: Subject) -> Callable[..., Any]:
+    """The Python function of a text on its target."""
+    run = _functions.function(subject.kernel)
+    return partial(run, backend=subject.backend, variant=subject.variant, target=subject.target)
+
+
 def _values(problem: Problem, call: Call, dtype: np.dtype[Any]) -> list[Array]:
     generator = np.random.default_rng(call.seed)
     shapes = problem.shapes(call.sizes)[:-1]
     if not call.values:
-        return [generator.standard_normal(shape, np.float64).astype(dtype) for shape in shapes]
-    with np.errstate(over="ignore"):
-        pool = np.array(call.values, np.float64).astype(dtype)
-    return [generator.choice(pool, shape) for shape in shapes]
+        values = [generator.standard_normal(shape, np.float64).astype(dtype) for shape in shapes]
+    else:
+        with np.errstate(over="ignore"):
+            pool = np.array(call.values, np.float64).astype(dtype)
+        values = [generator.choice(pool, shape) for shape in shapes]
+    return _first_for_others(call, values)
+
+
+def _first_for_others(call: Call, inputs: list[Any]) -> list[Any]:
+    """The inputs, of which all that have the first one's shape are the first one where the call wants it so."""
+    return [inputs[0] if call.twice and each.shape == inputs[0].shape else each for each in inputs]
+
+
+def _given(values: list[Array], misfit: Misfit | None) -> list[Array]:
+    """The inputs as they are passed: one of them does not fit where the call wants it so."""
+    given = list(values)
+    if misfit is not None:
+        array = given[misfit.at]
+        longer = [(0, int(dimension == misfit.dimension)) for dimension in range(array.ndim)]
+        given[misfit.at] = {
+            "dtype": array.astype(_other(array.dtype)),
+            "size": np.pad(array, longer),
+            "dimensions": array[..., np.newaxis],
+        }[misfit.what]
+    return given
+
+
+def _other(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.float32 if dtype == np.float64 else np.float64)
 
 
 def _arranged(problem: Problem, call: Call, dtype: np.dtype[Any], values: list[Array]) -> _Arrays:
     layouts = call.layouts + call.layouts[-1:] * (len(values) - len(call.layouts))
-    laid = [Laid(array.shape, dtype, layout) for array, layout in zip(values, layouts, strict=True)]
-    for each, array in zip(laid, values, strict=True):
+    given = _given(values, call.misfit)
+    laid = [Laid(array.shape, array.dtype, layout) for array, layout in zip(given, layouts, strict=True)]
+    for each, array in zip(laid, given, strict=True):
         each.fill(array)
     inputs, memory = [each.array for each in laid], [each.bytes for each in laid]
     shape = problem.shapes(call.sizes)[-1]
@@ -104,7 +162,8 @@ def _arranged(problem: Problem, call: Call, dtype: np.dtype[Any], values: list[A
         room, inputs[call.shares], out = with_neighbour(values[call.shares].shape, shape, call.shift, dtype)
         inputs[call.shares][...] = values[call.shares]
         memory[call.shares] = room
-        return _Arrays(inputs, out, memory)
+        return _Arrays(_first_for_others(call, inputs), out, memory)
+    inputs = _first_for_others(call, inputs)
     if call.out is None:
         return _Arrays(inputs, None, memory)
     own = Laid(*_unfit(call, shape, dtype), call.out)
@@ -118,12 +177,13 @@ def _unfit(call: Call, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tu
         shape = (*shape[:-1], shape[-1] + 1) if shape else (2,)
     if call.unfit == "dimensions":
         shape = (*shape, 1)
-    other = np.dtype(np.float32 if dtype == np.float64 else np.float64)
-    return shape, other if call.unfit == "dtype" else dtype
+    return shape, _other(dtype) if call.unfit == "dtype" else dtype
 
 
 def _refusal(problem: Problem, call: Call) -> type[Exception] | None:
     """What the call has to end with; None where it has to be right."""
+    if call.misfit is not None:
+        return TypeError if call.misfit.what == "dtype" else ValueError
     if call.unfit is not None:
         return TypeError if call.unfit in {"dtype", "no array"} else ValueError
     if call.shares is None or problem.in_place:

@@ -58,6 +58,21 @@ LAYOUTS: dict[str, Layout] = {
 
 
 @dataclass(frozen=True)
+class Misfit:
+    """What is wrong with one input.
+
+    at: which one.
+    what: `dtype`, another one than the others have; `size`, one more in a dimension that others share; `dimensions`,
+        one more.
+    dimension: that is too long.
+    """
+
+    at: int
+    what: Literal["dtype", "size", "dimensions"]
+    dimension: int = 0
+
+
+@dataclass(frozen=True)
 class Call:
     """One call of a kernel's Python function.
 
@@ -66,6 +81,9 @@ class Call:
     out: how it lies; None for a call without.
     shares: the input in whose memory `out` lies, `shift` elements behind its beginning; None where it has its own.
     unfit: what is wrong with `out`, if anything.
+    misfit: what is wrong with an input, if anything.
+    twice: whether all inputs of the first one's shape are the first one itself.
+    to_device: whether the result stays where the device computed it, and then is the first input of a further call.
     seed: of the inputs.
     values: that the inputs are drawn from; a normal distribution where there are none.
     """
@@ -77,6 +95,9 @@ class Call:
     shares: int | None = None
     shift: int = 0
     unfit: Unfit | None = None
+    misfit: Misfit | None = None
+    twice: bool = False
+    to_device: bool = False
     threads: int | None = None
     seed: int = 1
     values: tuple[float, ...] = ()
@@ -179,6 +200,45 @@ def _unfit(problem: Problem) -> Iterator[Call]:
         yield Call(f"{_named(sizes)}, another {unfit}", sizes, out=IN_ORDER, unfit=unfit)
 
 
+def _unfit_inputs(problem: Problem) -> Iterator[Call]:
+    """With an output and without: who looks at the inputs first may do so in several places."""
+    for sizes, misfit, out in itertools.product(middling(problem)[:2], _misfits(problem), (None, IN_ORDER)):
+        name = f"{_named(sizes)}, another {misfit.what} of input {misfit.at}"
+        name += f" in dimension {misfit.dimension}" if misfit.what == "size" else ""
+        yield Call(f"{name}{', with out' if out else ''}", sizes, misfit=misfit, out=out)
+
+
+def _misfits(problem: Problem) -> Iterator[Misfit]:
+    inputs = range(len(problem.shapes(problem.default_sizes)) - 1)
+    for at in inputs:
+        if len(inputs) > 1:
+            yield Misfit(at, "dtype")
+        yield Misfit(at, "dimensions")
+    shapes = (problem.size_of_each_dimension() or ())[:-1]
+    every = [size for shape in shapes for size in shape]
+    for at, shape in enumerate(shapes):
+        for dimension, size in enumerate(shape):
+            if every.count(size) > 1:  # else it is another size, which fits
+                yield Misfit(at, "size", dimension)
+
+
+def _twice(problem: Problem) -> Iterator[Call]:
+    for sizes in _square(problem):
+        first, *others, _ = problem.shapes(sizes)
+        if first in others:
+            yield Call(_named(sizes), sizes, twice=True)
+            yield Call(f"{_named(sizes)}, with out", sizes, twice=True, out=IN_ORDER)
+            yield Call(f"{_named(sizes)}, into itself", sizes, twice=True, shares=0)
+
+
+def _to_device(problem: Problem) -> Iterator[Call]:
+    """Of small whole numbers, whose result is exact: the same there and on the host."""
+    for sizes in _square(problem)[:1]:
+        shapes = problem.shapes(sizes)
+        if shapes[0] == shapes[-1]:
+            yield Call(_named(sizes), sizes, to_device=True, values=tuple(range(-3, 4)))
+
+
 def _nothing(problem: Problem) -> Iterator[Call]:
     for sizes in itertools.product((0, 3), repeat=len(problem.dimensions)):
         if 0 in sizes:
@@ -225,6 +285,9 @@ KINDS = (
     CallKind("in-place", "an output that is an input: right, or refused where the kernel cannot", _in_place),
     CallKind("overlapping", "an output that shares a part of an input's memory", _overlapping),
     CallKind("unfit-out", "outputs of a wrong size or dtype, and read-only ones, which are refused", _unfit),
+    CallKind("unfit-inputs", "inputs of mixed dtypes or of shapes that do not fit, which are refused", _unfit_inputs),
+    CallKind("one-array-twice", "an array that is passed as two inputs", _twice),
+    CallKind("to-device", "a result that is left on its device, and passed back in", _to_device),
     CallKind("nothing-called", "empty arrays", _nothing),
     CallKind("calls-repeated", "the second call, and the hundredth after others of other sizes", _repeats),
     CallKind("numbers-of-threads", "one, two and three threads", _numbers_of_threads, costly=True),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from py_backends._contract import Array, KernelText
+from py_backends._contract import Array, KernelText, Problem
 from py_backends.conformance.trials import Kind, Prepared
 from py_backends.harness import machine
 from py_backends.harness.check import judge
@@ -20,6 +21,8 @@ from py_backends.harness.workers import WorkerFailed
 MOST_FAILURES = 3
 """Cases of a kind that may fail before the others are left out: some crash or hang, and each then takes seconds."""
 _SMALL_STAGE = 2**26
+_ANY_DEVICE_HOLDS = 2**20
+"""Bytes of a case's arrays for which a device must have memory."""
 _COPIES = 8
 """Of a case's arrays, at most: inputs, reference, its parts, the stage."""
 
@@ -61,7 +64,7 @@ class Stages:
         self._small: dict[int, Stage] = {}
 
     def run(self, runner: Runner, text: KernelText, case: Prepared, *, again: bool) -> str | None:
-        """Run a case; what is wrong, or None. MemoryError where this machine has too little for it.
+        """Run a case; what is wrong, or None. MemoryError where this machine or the device has too little for it.
 
         again: whether it runs twice, and has to leave the same bits.
         """
@@ -110,21 +113,28 @@ def run_kind(
 
 
 def run_on(stage: Stage, runner: Runner, text: KernelText, case: Prepared, *, again: bool) -> str | None:
-    """Put a case on a stage, run it, and judge what it left; what is wrong, or None."""
+    """Put a case on a stage, run it, and judge what it left; what is wrong, or None. MemoryError as of `Stages.run`."""
     problem, trial = text.problem, case.trial
     starts = trial.starts + trial.starts[-1:] * (len(case.inputs) + 1 - len(trial.starts))
     stage.set(trial.sizes, case.inputs, problem.shapes(trial.sizes)[-1], starts, bare=trial.bare)
     try:
-        runner.run_on_stage(text, stage)
-        wrong = stage.trespass() or verdict(stage.output, case, problem.rule)
+        changed = runner.run_on_stage(text, stage)
+        wrong = stage.trespass() or changed or verdict(stage.output, case, problem.rule)
         if not again or wrong is not None:
             return wrong
         first = stage.output.copy()
         stage.poison()
-        runner.run_on_stage(text, stage)
+        changed = runner.run_on_stage(text, stage)
     except WorkerFailed as failed:
-        return f"{failed.status}: {failed.reason}"
-    return stage.trespass() or _other_bits(first, stage.output)
+        return failure(failed, problem, trial.sizes, stage.dtype)
+    return stage.trespass() or changed or _other_bits(first, stage.output)
+
+
+def failure(failed: WorkerFailed, problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> str:
+    """What a worker that failed says of a case; MemoryError where its device need not have had the memory."""
+    if failed.status == "skipped" and problem.bytes(sizes, dtype) > _ANY_DEVICE_HOLDS:
+        raise MemoryError(failed.reason)
+    return f"{failed.status}: {failed.reason}"
 
 
 def verdict(output: Array, case: Prepared, rule: str) -> str | None:

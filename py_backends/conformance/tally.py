@@ -14,6 +14,10 @@ from py_backends.conformance.running import Outcome
 
 DRAWN = "drawn"
 """The kind of what hypothesis draws."""
+PREPARE, REFERENCE = "prepare", "reference"
+"""What stands in place of a case where a text cannot be compiled, and where its problem has no right answer."""
+DEPENDING = frozenset({DRAWN, "repeats", "calls-repeated", "threads-at-once"})
+"""Kinds whose cases fail by what was before or beside them: none of them shows it alone."""
 PROPERTY = "conformance"
 """Under which a test's report carries its tally."""
 _MOST_SHOWN = 12
@@ -38,7 +42,7 @@ class Tally:
 
     @property
     def command(self) -> str:
-        """How to run its first failing case alone."""
+        """How to see its first failing case again: alone, where it fails alone."""
         options = {
             "--backend": self.backend,
             "--target": self.target,
@@ -47,8 +51,10 @@ class Tally:
             "--kind": self.kind,
         }
         chosen = " ".join(f"{option} {value}" for option, value in options.items())
-        alone = "" if self.kind == DRAWN else f" -k {self.dtype} --case {shlex.quote(self.failures[0][0])}"
-        return f"pytest --pyargs py_backends.conformance {chosen}{alone}"
+        dtype = "" if self.kind == DRAWN else f" -k {self.dtype}"
+        name = self.failures[0][0]
+        alone = "" if self.kind in DEPENDING or name in {PREPARE, REFERENCE} else f" --case {shlex.quote(name)}"
+        return f"pytest --pyargs py_backends.conformance {chosen}{dtype}{alone}"
 
 
 def tally(outcome: Outcome, **of: str) -> Tally:

@@ -11,7 +11,8 @@ from py_backends._contract import BrokenKernel, Target
 from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish, marked
 from py_backends.conformance.running import Outcome, Stages, run_kind
 from py_backends.conformance.selection import DTYPES, Selection, Subject
-from py_backends.conformance.trials import Kind, Trial, chosen, prepared
+from py_backends.conformance.tally import PREPARE, REFERENCE
+from py_backends.conformance.trials import Kind, Trial, chosen, named_as, prepared
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 
@@ -68,11 +69,10 @@ def test_every_case_holds(
         cases = prepared(kind, text.kernel, dtype, selection.extent(target))
         compiled = its_runner.compile(text, np.dtype(dtype))
     except BrokenKernel as broken:
-        outcome.add("reference", broken.reason)
+        outcome.add(REFERENCE, broken.reason)
     except WorkerFailed as failed:
-        outcome.add("prepare", f"{failed.status}: {failed.reason}")
+        outcome.add(PREPARE, f"{failed.status}: {failed.reason}")
     else:
-        if selection.case is not None:
-            cases = [case for case in cases if selection.case in case.trial.name]
+        cases = named_as(selection.case, cases)
         outcome = run_kind(its_runner, text, kind, cases, stages, deterministic=compiled.deterministic)
     finish(request.node, outcome, subject, dtype, kind.name)

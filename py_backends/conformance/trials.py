@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -89,6 +89,25 @@ class Kind:
     interpreted: tuple[int, int] = (1, 4)
 
 
+class Named(Protocol):
+    """What has a name within its kind: a trial, a call."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+
+_Named = TypeVar("_Named", bound=Named)
+
+
+def named_as(text: str | None, cases: Iterable[_Named]) -> list[_Named]:
+    """The case of that name; where there is none, all whose names contain the text. All cases where it is None."""
+    every = list(cases)
+    if text is None:
+        return every
+    return [case for case in every if case.name == text] or [case for case in every if text in case.name]
+
+
 @cache
 def chosen(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Trial]:
     """The trials of an extent at sizes that the problem has, in the order in which they stand."""
@@ -109,6 +128,11 @@ class Prepared:
     trial: Trial
     inputs: Inputs
     reference: Reference
+
+    @property
+    def name(self) -> str:
+        """The trial's."""
+        return self.trial.name
 
 
 @lru_cache(maxsize=4)

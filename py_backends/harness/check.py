@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from py_backends._contract import Array, Problem, Reference, WrongRequest
+from py_backends.harness.memory import same_bits
 from py_backends.harness.results import Check
 
 
@@ -71,7 +72,7 @@ def judge(output: Array, reference: Reference, rule: str) -> Verdict:
     if output.dtype != reference.value.dtype and reference.bound is None:
         raise TypeError(f"an output of {output.dtype} cannot be judged by a reference of {reference.value.dtype}")
     if reference.bound is None:
-        right, error_over_bound = _same_bits(output, reference.value), 0.0
+        right, error_over_bound = same_bits(output, reference.value), 0.0
     else:
         right, error_over_bound = _within_bound(output, reference.value, reference.bound, reference.overflow)
     if right.all():
@@ -79,14 +80,6 @@ def judge(output: Array, reference: Reference, rule: str) -> Verdict:
     exact = reference.bound is None
     reason = _describe(output, reference, right)
     return Verdict.wrong(rule, reason, None if exact or not np.isfinite(error_over_bound) else error_over_bound)
-
-
-def _same_bits(output: Array, value: Array) -> Array:
-    bits = np.dtype(f"u{output.itemsize}")
-    right: Array = output.view(bits) == value.view(bits)
-    if not right.all():
-        right |= np.isnan(output) & np.isnan(value)
-    return right
 
 
 def _within_bound(output: Array, value: Array, bound: Array, overflow: Array | None) -> tuple[Array, float]:

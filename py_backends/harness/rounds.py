@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from py_backends._contract import KernelText
 from py_backends.harness.case import Case
+from py_backends.harness.check import Verdict
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.workers import WorkerFailed
@@ -56,8 +57,7 @@ class TimedRow:
     def check(self) -> None:
         """One run on an output of NaN, guard zones and all; its row becomes ok, emulated or mismatch."""
         self.case.poison()
-        self.runner.run(self._text, self.case)
-        self._judge()
+        self._judge(self.runner.run(self._text, self.case))
 
     def check_timed(self) -> None:
         """One more sample, of the very kind that was timed, on an output of NaN; and were the times possible?"""
@@ -68,8 +68,11 @@ class TimedRow:
         if self.planned.row.status == "ok":
             self._judge_times(list(self.samples.values()))
 
-    def _judge(self) -> None:
+    def _judge(self, wrong: str | None = None) -> None:
+        """Judge what stands in the output. `wrong`: what the run did beside that, if anything."""
         row, verdict = self.planned.row, self.case.judge()
+        if wrong is not None and verdict.check.passed:
+            verdict = Verdict.wrong(verdict.check.rule, wrong)
         row.check, row.reason = verdict.check, verdict.reason
         if not verdict.check.passed:
             row.status = "mismatch"

@@ -95,23 +95,24 @@ class Runner:
         rate: float | None = self._ask(self._open(), "ceiling", dtype=dtype)["rate"]
         return rate
 
-    def run(self, text: KernelText, case: Case) -> float:
-        """One checked run that leaves its result in the case's output; the kernel's seconds."""
+    def run(self, text: KernelText, case: Case) -> str | None:
+        """One checked run that leaves its result in the case's output; what it did wrong beside that, or None."""
         worker = self._ready(text, case)
-        seconds: float = self._ask(worker, "run", **self._arguments(text, case))["seconds"]
-        return seconds
+        wrong: str | None = self._ask(worker, "run", **self._arguments(text, case))["wrong"]
+        return wrong
 
     def compile(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
         """Compile a kernel, once, and launch nothing; WorkerFailed where that fails."""
         return self._compile(text, dtype)
 
-    def run_on_stage(self, text: KernelText, stage: Stage) -> None:
-        """One checked run of what stands on a stage, which leaves its result there."""
+    def run_on_stage(self, text: KernelText, stage: Stage) -> str | None:
+        """One checked run of what stands on a stage, which leaves its result there; as `run`."""
         self._compile(text, stage.dtype)
         worker = self._open()
         self._load(worker, stage, (), 0, _BYTE)
         where = {"sizes": stage.sizes, "spans": stage.spans}
-        self._ask(worker, "run", **self._arguments(text, stage), **where)
+        wrong: str | None = self._ask(worker, "run", **self._arguments(text, stage), **where)["wrong"]
+        return wrong
 
     def whole_call(self, text: KernelText, case: Case) -> float:
         """Seconds of one call from upload to release, with the caches as they are: for estimates."""

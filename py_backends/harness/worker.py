@@ -22,10 +22,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from py_backends import _discovery, _plugins
-from py_backends._contract import BackendUnavailable, Device, HostDevice, KernelFault, KernelText, Launch, Target
+from py_backends._contract import (
+    Array,
+    BackendUnavailable,
+    Device,
+    HostDevice,
+    KernelFault,
+    KernelText,
+    Launch,
+    Target,
+)
 from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
-from py_backends.harness.memory import SharedArray
+from py_backends.harness.memory import SharedArray, page_aligned_copy, same_bits
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
@@ -114,26 +123,33 @@ class Session:
         sizes: list[int] | None = None,
         spans: list[list[int]] | None = None,
     ) -> dict[str, Any]:
-        """One checked run: guard zones and the output's NaN travel to the device and back.
+        """One checked run: guard zones and the output's NaN travel to the device and back, and so do the inputs.
+
+        A device that computes in the caller's memory cannot write to them; any other one has copies of them, which lie
+        as they do.
 
         sizes, spans: where the arrays lie in the case's memory, for a case that is a `Stage`.
 
-        Returns the seconds from launch until it has ended.
+        Returns as `wrong` what its output does not tell, or None.
         """
         loaded, device = self._cases[case], self._device
         launch = self._launches[kernel, variant, dtype]
-        arrays = [shared.whole for shared in loaded.arrays]
-        if spans is not None:
-            places = zip(arrays, spans, strict=True)
-            arrays = [memory[first : first + size].view(dtype) for memory, (first, size) in places]
+        *inputs, output = _cut(loaded.arrays, spans, np.dtype(dtype))
+        in_place = isinstance(device, HostDevice)
+        given = inputs if in_place else [(page_aligned_copy(memory), first) for memory, first in inputs]
+        arrays = [memory[first:] for memory, first in (*given, output)]
         buffers = [device.upload(array) for array in arrays]
         try:
-            launched = _timed_launch(device, launch, buffers, loaded.sizes if sizes is None else sizes)
-            device.download(buffers[-1], arrays[-1])
+            _timed_launch(device, launch, buffers, loaded.sizes if sizes is None else sizes)
+            for buffer, array in zip(buffers, arrays, strict=True):
+                device.download(buffer, array)
         finally:
             for buffer in buffers:
                 device.release(buffer)
-        return {"seconds": launched.clock}
+        unchanged = in_place or all(
+            same_bits(now, before).all() for (now, _), (before, _) in zip(given, inputs, strict=True)
+        )
+        return {"wrong": None if unchanged else "it changed an input"}
 
     def sample(
         self,
@@ -221,6 +237,22 @@ class Launched(NamedTuple):
 
     clock: float
     events: float | None
+
+
+def _cut(
+    arrays: Sequence[SharedArray], spans: Sequence[Sequence[int]] | None, dtype: np.dtype[Any]
+) -> list[tuple[Array, int]]:
+    """For each array its memory up to where its span ends, and the element at which the span begins.
+
+    spans: the first byte of each and how many bytes it has; all of the memory where None.
+    """
+    memory = [shared.whole.view(dtype) for shared in arrays]
+    if spans is None:
+        return [(whole, 0) for whole in memory]
+    return [
+        (whole[: (first + size) // dtype.itemsize], first // dtype.itemsize)
+        for whole, (first, size) in zip(memory, spans, strict=True)
+    ]
 
 
 def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: Sequence[int]) -> Launched:

@@ -1,0 +1,151 @@
+"""Parts of the conformance suite by themselves: what is said of calls, which cases are run, named and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from py_backends import _discovery
+from py_backends._contract import HostDevice
+from py_backends.conformance import caller, calls
+from py_backends.conformance.any_kernel import of_sizes
+from py_backends.conformance.calling import Caller
+from py_backends.conformance.calls import Call, CallKind, Subject
+from py_backends.conformance.running import Stages, run_kind
+from py_backends.conformance.selection import kind_names
+from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally
+from py_backends.conformance.trials import Kind, named_as, prepare
+from py_backends.harness.workers import WorkerFailed
+
+VECADD = _discovery.problem("vecadd")
+SUBJECT = Subject("vecadd", "lecture", "numpy", "cpu", "float32")
+AT_ONCE = next(kind for kind in calls.KINDS if kind.together)
+
+
+@pytest.mark.parametrize("at", [0, 3, 8, 20, 55])
+def test_the_call_that_went_wrong_among_threads_is_named(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list(AT_ONCE.calls(VECADD))
+    wrong = {made[at].name, made[55].name}
+    monkeypatch.setattr(caller, "perform", lambda _, call: call.name if call.name in wrong else None)
+    answer = caller.Caller().together([], asdict(SUBJECT), [asdict(call) for call in made])
+    assert answer == {"at": at, "wrong": made[at].name}
+
+
+class TestNamedAs:
+    CASES = (Call("1", (1,)), Call("11", (11,)), Call("21", (21,)))
+
+    @pytest.mark.parametrize(
+        ("text", "names"), [("1", ["1"]), ("11", ["11"]), ("2", ["21"]), ("x", []), (None, ["1", "11", "21"])]
+    )
+    def test_a_name_comes_before_a_part_of_one(self, text: str | None, names: list[str]) -> None:
+        assert [case.name for case in named_as(text, self.CASES)] == names
+
+
+class TestCommand:
+    def command(self, kind: str, case: str) -> str:
+        return Tally("avx", "sse", "vecadd", "tuned", "float32", kind, 3, ((case, "it is wrong"),)).command
+
+    def test_runs_a_case_alone_where_that_shows_it(self) -> None:
+        assert self.command("indices", "numbered, 19").endswith("--kind indices -k float32 --case 'numbered, 19'")
+
+    @pytest.mark.parametrize("kind", ["repeats", "calls-repeated", "threads-at-once"])
+    def test_runs_a_kind_whose_cases_depend_on_each_other(self, kind: str) -> None:
+        assert self.command(kind, "call 100, 9").endswith(f"--kind {kind} -k float32")
+        assert set(kind_names()) >= DEPENDING
+
+    @pytest.mark.parametrize("instead", [PREPARE, REFERENCE])
+    def test_runs_a_kind_of_which_no_case_ran(self, instead: str) -> None:
+        assert self.command("shapes", instead).endswith("--kind shapes -k float32")
+
+
+def wrong_of(kind: str, kernel: str, run: Callable[..., Any], patch: pytest.MonkeyPatch) -> set[str | None]:
+    """What is said of the calls of a kind, made by a function in place of a kernel's."""
+    patch.setattr(caller, "_function", lambda _: run)
+    subject, device = replace(SUBJECT, kernel=kernel), HostDevice
+    made = next(each for each in calls.KINDS if each.name == kind).calls(_discovery.problem(kernel))
+    return {
+        caller.perform_at(device, subject, call) if call.to_device else caller.perform(subject, call)  # type: ignore[arg-type]
+        for call in made
+    }
+
+
+class TestCallsOfAWrongFunction:
+    @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+    def test_which_takes_all_inputs(self, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        wrong = wrong_of("unfit-inputs", kernel, lambda *_, out, **__: out, monkeypatch)
+        assert wrong == {f"it took the call, which must end as {error}" for error in ("TypeError", "ValueError")}
+
+    @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+    def test_which_refuses_all_inputs_alike(self, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: Any, **__: Any) -> None:
+            raise ValueError("it does not fit")
+
+        assert wrong_of("unfit-inputs", kernel, refuse, monkeypatch) == {None, "it raised ValueError: it does not fit"}
+
+    def test_which_writes_before_it_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def write(*_: Any, out: Any, **__: Any) -> None:
+            if out is not None:
+                out[...] = 0
+            raise ValueError("it does not fit")
+
+        assert "it refused the call, and wrote all the same" in wrong_of("unfit-inputs", "vecadd", write, monkeypatch)
+
+    def test_which_confuses_an_array_that_is_passed_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def add(a: Any, b: Any, out: Any, **_: Any) -> Any:
+            assert a is b
+            return np.add(a, 0, out=out)
+
+        assert all(
+            "elements are wrong" in str(each) for each in wrong_of("one-array-twice", "vecadd", add, monkeypatch)
+        )
+
+    def test_which_changes_what_lies_on_its_device(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        there: list[Any] = []
+
+        def add(a: Any, b: Any, to: str | None = None) -> Any:
+            result = a + b
+            if to:
+                there.append(result)
+            elif there:
+                there[0][0] += 1
+            return result
+
+        (wrong,) = wrong_of("to-device", "vecadd", add, monkeypatch)
+        assert wrong is not None
+        assert wrong.startswith("1 of 33 elements are wrong, the first at [0]: ")
+        assert wrong.endswith(", from a result on the device")
+
+
+class Lacking:
+    """A runner whose device has no memory."""
+
+    def run_on_stage(self, *_: Any) -> None:
+        raise WorkerFailed("skipped", "the device has 10 MB")
+
+    def ask(self, *_: Any, **__: Any) -> None:
+        raise WorkerFailed("skipped", "the device has 10 MB")
+
+
+class TestDeviceWithoutMemory:
+    LARGE, SMALL = (100_003,), (19,)
+
+    def test_for_a_large_case_leaves_it_out(self) -> None:
+        """And is wrong where it has none for a small one."""
+        kind = Kind("shapes", "", lambda _: ())
+        trials = of_sizes(VECADD, [self.LARGE, self.SMALL])
+        cases = [prepare(VECADD, trial, np.dtype(np.float32)) for trial in trials]
+        text, stages = _discovery.kernel_texts("vecadd", "numpy")["lecture"], Stages()
+        outcome = run_kind(Lacking(), text, kind, cases, stages, deterministic=False)  # type: ignore[arg-type]
+        stages.close()
+        assert outcome.left_out == [("100003", "the device has 10 MB")]
+        assert outcome.failures == [("19", "skipped: the device has 10 MB")]
+
+    def test_for_a_large_call_leaves_it_out(self) -> None:
+        kind = CallKind("layouts", "", lambda _: iter([Call("large", self.LARGE), Call("small", self.SMALL)]))
+        outcome = Caller(Lacking()).run(SUBJECT, VECADD, kind, None)  # type: ignore[arg-type]
+        assert outcome.left_out == [("large", "the device has 10 MB")]
+        assert outcome.failures == [("small", "skipped: the device has 10 MB")]
