@@ -221,7 +221,7 @@ class TestWhatIsTold:
         words = "  vecadd     lecture    float32  FAILS in shapes (1 of "
         assert words in run.stdout, run.stdout
         alone = next(line for line in run.stdout.splitlines() if line.startswith("  pytest --pyargs"))
-        assert alone.endswith("--kernel vecadd --variant lecture --kind shapes -k float32 --case 129")
+        assert alone.endswith("--kernel=vecadd --variant=lecture --kind=shapes -k float32 --case=129")
         again = run_suite(folder, *shlex.split(alone)[3:])
         assert (again.returncode, "shapes (1 of 1)" in again.stdout) == (1, True), again.stdout
 

@@ -50,16 +50,16 @@ class TestCommand:
         return Tally("avx", "sse", "vecadd", "tuned", "float32", kind, 3, ((case, "it is wrong"),)).command
 
     def test_runs_a_case_alone_where_that_shows_it(self) -> None:
-        assert self.command("indices", "numbered, 19").endswith("--kind indices -k float32 --case 'numbered, 19'")
+        assert self.command("indices", "numbered, 19").endswith("--kind=indices -k float32 --case='numbered, 19'")
 
     @pytest.mark.parametrize("kind", ["repeats", "calls-repeated", "threads-at-once"])
     def test_runs_a_kind_whose_cases_depend_on_each_other(self, kind: str) -> None:
-        assert self.command(kind, "call 100, 9").endswith(f"--kind {kind} -k float32")
+        assert self.command(kind, "call 100, 9").endswith(f"--kind={kind} -k float32")
         assert set(kind_names()) >= DEPENDING
 
     @pytest.mark.parametrize("instead", [PREPARE, REFERENCE])
     def test_runs_a_kind_of_which_no_case_ran(self, instead: str) -> None:
-        assert self.command("shapes", instead).endswith("--kind shapes -k float32")
+        assert self.command("shapes", instead).endswith("--kind=shapes -k float32")
 
 
 def wrong_of(kind: str, kernel: str, run: Callable[..., Any], patch: pytest.MonkeyPatch) -> set[str | None]:

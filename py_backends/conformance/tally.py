@@ -50,10 +50,10 @@ class Tally:
             "--variant": self.variant,
             "--kind": self.kind,
         }
-        chosen = " ".join(f"{option} {value}" for option, value in options.items())
+        chosen = " ".join(f"{option}={value}" for option, value in options.items())
         dtype = "" if self.kind == DRAWN else f" -k {self.dtype}"
         name = self.failures[0][0]
-        alone = "" if self.kind in DEPENDING or name in {PREPARE, REFERENCE} else f" --case {shlex.quote(name)}"
+        alone = "" if self.kind in DEPENDING or name in {PREPARE, REFERENCE} else f" --case={shlex.quote(name)}"
         return f"pytest --pyargs py_backends.conformance {chosen}{dtype}{alone}"
 
 
