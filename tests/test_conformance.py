@@ -258,7 +258,9 @@ def unusual(tmp_path_factory: pytest.TempPathFactory) -> Unusual:
     plugin_packages.install(made, "pytest11", {"py_backends": "py_backends.conformance.entry"}, {}, "as-if")
     file = made / "tallies.json"
     into = ("--conformance-json", str(file))
-    run = run_suite(made, "-q", "--backend", "numpy", "--kernel", "even,first", "-k", "float32 or drawn and lecture", *into)
+    run = run_suite(
+        made, "-q", "--backend", "numpy", "--kernel", "even,first", "-k", "float32 or drawn and lecture", *into
+    )
     assert run.returncode == 1, run.stdout + run.stderr
     found: Unusual = {}
     for one in told(file):
