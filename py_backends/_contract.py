@@ -199,7 +199,7 @@ class Problem(ABC):
 
     @abstractmethod
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """The shape of every array for `sizes`: inputs, then output."""
+        """The shape of every array for `sizes`: inputs, then output. ValueError for sizes that the kernel has not."""
 
     @abstractmethod
     def sizes(self, *inputs: Array) -> tuple[int, ...]:

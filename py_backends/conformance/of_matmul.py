@@ -210,8 +210,8 @@ def _zero_times(problem: Problem) -> Iterator[Trial]:
 def _several_passes(problem: Problem) -> Iterator[Trial]:
     """Deeper and wider than a block, with tiles of unequal height, and more rows of tiles than a band has.
 
-    Of a few columns there is one element more than a quarter of the second-level cache holds; one column, and a pair,
-    are deeper than a quarter holds of a single one.
+    A few columns have one element more than a quarter of the second-level cache holds; a single one, and each of a
+    pair, has that by itself.
     """
     of_four, of_one = (_caches.second_level_cache() // (16 * columns) + 1 for columns in (4, 1))
     deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, of_four), (2, 1, of_one), (2, 2, of_one))
