@@ -177,7 +177,7 @@ def test_one_changed_operator_is_seen_and_changes_no_other_row(tmp_path: Path) -
         assert old in text
         (tmp_path / "kernels" / name).write_text(text.replace(old, new, 1))
     code, rows = run_compare(
-        tmp_path, "--variant", "lecture", "--shape", "matmul=37x41x43", "--shape", "vecadd=521", "--budget", "6"
+        tmp_path, "--variant", "lecture", "--shape", "matmul=37x41x43", "--shape", "vecadd=521", "--budget", "12"
     )
     changed = {(Path(name).parts[0], Path(name).stem) for name in CHANGED_OPERATORS}
     ran = [row for row in rows if row["status"] != "unavailable"]

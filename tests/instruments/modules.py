@@ -27,7 +27,7 @@ QUICK_TESTS = ("tests/instruments/test_exact_memory.py", "tests/test_shortcut.py
 _SUITE = ("--pyargs", "py_backends.conformance", "--backend", "cpp,openmp,avx")
 TESTS = (*QUICK_TESTS, "tests/test_functions.py", *_SUITE)
 """What runs on the instrumented modules, and as much of it as shows within minutes."""
-_NOT_FOR = {"tsan": ("-k", "not no_cache_holds")}
+_NOT_FOR = {"tsan": ("-k", "not beyond-the-caches")}
 """What takes too long: gigabytes, of which this sanitizer keeps four times as much."""
 MARKERS = "cpp or openmp or avx"
 """The backends that are modules of ours."""
