@@ -74,6 +74,6 @@ $(INSTALLED): pyproject.toml
 	@echo 'Installing into $(VENV): a few minutes the first time'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja
-	@$(BIN)/python -m pip install --quiet --no-compile --no-build-isolation --editable '.[cpu,peers,test,docs,dev]' \
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cpu,peers,test,docs,dev]' \
 	    --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF
 	@touch $@
