@@ -216,8 +216,8 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
     of_four, of_one = (_caches.second_level_cache() // (16 * columns) + 1 for columns in (4, 1))
     deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, of_four), (2, 1, of_one), (2, 2, of_one))
     half, depth = _caches.second_level_cache() // 2, 130
-    panels = {(half // ((depth + 1) * wide), wide // size) for wide in (32, 64, 128) for size in (4, 8)}
-    ragged = sorted((30, count * columns + 1, depth) for count, columns in panels)
+    widths = {half // ((depth + 1) * wide) * (wide // size) + 1 for wide in (32, 64, 128) for size in (4, 8)}
+    ragged = tuple((30, columns, depth) for columns in sorted(widths))
     quick = (*deep, *ragged, (100, 129, 110), (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
     more = ((3, 4, 33_000), (17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
     for sizes in (*quick, *more):
