@@ -13,7 +13,7 @@ from py_backends._contract import Array, KernelText, Problem
 from py_backends.conformance.trials import Kind, Prepared
 from py_backends.harness import machine
 from py_backends.harness.check import judge
-from py_backends.harness.memory import guard_elements
+from py_backends.harness.memory import guard_elements, same_bits
 from py_backends.harness.runner import Runner
 from py_backends.harness.stage import Stage
 from py_backends.harness.workers import WorkerFailed
@@ -150,9 +150,7 @@ def _inexact(output: Array, value: Array) -> str | None:
 
 
 def _other_bits(first: Array, second: Array) -> str | None:
-    bits = np.dtype(f"u{first.itemsize}")
-    other = (first.view(bits) != second.view(bits)) & ~(np.isnan(first) & np.isnan(second))
-    wrong = np.argwhere(other)
+    wrong = np.argwhere(~same_bits(first, second))
     if not len(wrong):
         return None
     return f"{_first(wrong, second, first).replace('is right', 'was before')}, and it says that it is deterministic"
