@@ -39,7 +39,8 @@ def targets() -> list[Target]:
             Target(name, device, reason=missing.reason, fix=missing.fix, available=False)
             for name, device in zip(driver.targets, driver.devices, strict=True)
         ]
-    return [Target(name, device, version) for name, device in zip(driver.targets, driver.devices, strict=True)]
+    found = zip(driver.targets, driver.devices, strict=True)
+    return [Target(name, device, version, just_in_time=True) for name, device in found]
 
 
 def ordinal(target: str) -> int:

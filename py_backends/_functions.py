@@ -23,6 +23,7 @@ from py_backends._contract import (
     BackendUnavailable,
     Device,
     HostDevice,
+    KernelText,
     Launch,
     Problem,
     Shortcut,
@@ -432,6 +433,18 @@ def _opened(asked: _Asked) -> Device:
         if device is None:
             device = _devices[backend, where, count] = _discovery.backend(backend).open(where, count)
     return device
+
+
+def share(backend: str, target: str, threads: int, device: Device) -> None:
+    """Let calls use a device that somebody has opened with so many threads."""
+    with _lock:
+        _devices[backend, target, threads] = device
+
+
+def share_launch(device: Device, text: KernelText, dtype: np.dtype[Any], launch: Launch) -> None:
+    """Let calls use a kernel that somebody has prepared on a device."""
+    with _lock:
+        _launches[device, text.kernel, text.variant, dtype.name] = launch
 
 
 def _run(device: Device, launch: Launch, inputs: Sequence[_Placed], output: _Placed, sizes: tuple[int, ...]) -> None:

@@ -93,7 +93,7 @@ def _emulated(reason: str, fix: str | None) -> Target:
             f"{reason}, and what checks its kernels on the CPU is missing: {missing.reason}",
             f"{missing.fix} checks them on the CPU; a GPU needs {_ON_A_GPU}",
         )
-    return Target(_EMULATED, cpu.name.strip(), _sycl.version(cpu), reason, fix, emulated=True)
+    return Target(_EMULATED, cpu.name.strip(), _sycl.version(cpu), reason, fix, emulated=True, just_in_time=True)
 
 
 def _cpu() -> dpctl.SyclDevice:

@@ -22,7 +22,7 @@ class Backend(_contract.Backend):
             numba = _numba.load("numba")
         except BackendUnavailable as missing:
             return [Target.missing("cpu", missing.reason, missing.fix)]
-        return [Target("cpu", version=f"Numba {numba.__version__}, LLVM {_llvm_version()}")]
+        return [Target("cpu", version=f"Numba {numba.__version__}, LLVM {_llvm_version()}", just_in_time=True)]
 
     def open(self, target: str, threads: int) -> _contract.Device:
         return Device(_numba.load("numba"), threads)

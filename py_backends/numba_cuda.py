@@ -39,7 +39,8 @@ class Backend(_contract.Backend):
         except BackendUnavailable as missing:
             return [_emulated(missing)]
         version = f"{_version()}, driver for CUDA {'.'.join(map(str, driver.version or ()))}"
-        return [Target(name, device, version) for name, device in zip(driver.targets, driver.devices, strict=True)]
+        found = zip(driver.targets, driver.devices, strict=True)
+        return [Target(name, device, version, just_in_time=True) for name, device in found]
 
     def open(self, target: str, threads: int) -> _contract.Device:
         numba = _load()

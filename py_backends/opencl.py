@@ -37,7 +37,9 @@ class Backend(_contract.Backend):
             found = _devices()
         except BackendUnavailable as missing:
             return [Target.missing(_device_names.INTEL_CPU, missing.reason, missing.fix)]
-        return [Target(name, device.name.strip(), _version(device)) for name, device in found.items()]
+        return [
+            Target(name, device.name.strip(), _version(device), just_in_time=True) for name, device in found.items()
+        ]
 
     def open(self, target: str, threads: int) -> OpenClDevice:
         found = _devices()

@@ -81,4 +81,6 @@ class SyclDevice(_sycl.Device):
 
 def _target(name: str, device: dpctl.SyclDevice) -> Target:
     facts = (name, device.name.strip(), _sycl.version(device))
-    return Target(*facts) if _sycl.can_compile(device) else Target(*facts, _NO_SPIRV, _NEEDS_SPIRV, available=False)
+    if not _sycl.can_compile(device):
+        return Target(*facts, _NO_SPIRV, _NEEDS_SPIRV, available=False)
+    return Target(*facts, just_in_time=True)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from py_backends import _discovery
-from py_backends._contract import HostDevice
-from py_backends.conformance import caller, calls
+from py_backends import numpy as numpy_backend
+from py_backends._contract import Device, HostDevice, KernelText, Launch, Target
+from py_backends.conformance import any_kernel, caller, calls, selection
 from py_backends.conformance.any_kernel import of_sizes
 from py_backends.conformance.calling import Caller
 from py_backends.conformance.calls import Call, CallKind, Subject
+from py_backends.conformance.plugin import just_in_time_last
 from py_backends.conformance.running import Stages, run_kind
 from py_backends.conformance.selection import kind_names
 from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally
-from py_backends.conformance.trials import Kind, named_as, prepare
+from py_backends.conformance.trials import Kind, chosen, named_as, prepare
 from py_backends.harness.workers import WorkerFailed
 
 VECADD = _discovery.problem("vecadd")
@@ -33,6 +36,42 @@ def test_the_call_that_went_wrong_among_threads_is_named(at: int, monkeypatch: p
     monkeypatch.setattr(caller, "perform", lambda _, call: call.name if call.name in wrong else None)
     answer = caller.Caller().together([], asdict(SUBJECT), [asdict(call) for call in made])
     assert answer == {"at": at, "wrong": made[at].name}
+
+
+def test_calls_use_what_their_worker_has_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, prepare_text = [], numpy_backend.Device.prepare
+
+    def counted(device: Device, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        compiled.append(dtype.name)
+        return prepare_text(device, text, dtype)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(numpy_backend.Device, "prepare", counted)
+    session = caller.Caller()
+    session.open([], "numpy", "cpu", 5)
+    session.prepare([], "vecadd", "lecture", "float32")
+    assert caller.perform(SUBJECT, Call("with so many threads", (9,), threads=5)) is None
+    assert compiled == ["float32"]
+
+
+def test_targets_that_compile_just_in_time_come_last() -> None:
+    """And tests of others than texts stay where they are."""
+    text = _discovery.kernel_texts("vecadd", "numpy")["lecture"]
+
+    def item(name: str, target: Target | None) -> Any:
+        params = {} if target is None else {"subject": selection.Subject(text, target)}
+        return SimpleNamespace(name=name, callspec=SimpleNamespace(params=params))
+
+    late, early = Target("gpu", just_in_time=True), Target("cpu")
+    items = [item("a", late), item("b", None), item("c", early), item("d", late), item("e", early), item("f", None)]
+    just_in_time_last(items)
+    assert "".join(each.name for each in items) == "cbeadf"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+def test_where_work_items_are_interpreted_every_dtype_has_shapes(kernel: str, dtype: str) -> None:
+    shapes = next(kind for kind in any_kernel.ALWAYS if kind.name == "shapes")
+    assert len(chosen(shapes, kernel, dtype, "quick interpreted")) >= 8
 
 
 class TestNamedAs:

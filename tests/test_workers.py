@@ -1,6 +1,8 @@
-"""Workers that cannot be ended."""
+"""Workers that cannot be ended, and what those are started with that nobody stops."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -17,3 +19,15 @@ def test_a_worker_that_no_signal_reaches_holds_nobody_up(monkeypatch: pytest.Mon
     assert worker._process.poll() is None
     kill()
     worker._process.wait(10)
+
+
+@pytest.mark.parametrize(("stopped_between", "policies"), [(True, []), (False, ["OMP_WAIT_POLICY=passive"])])
+def test_only_a_worker_that_is_not_stopped_has_a_pool_that_sleeps(
+    stopped_between: bool, policies: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A timed kernel finds its threads as its user's would be."""
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    worker = workers.Worker(stopped_between=stopped_between)
+    environment = Path(f"/proc/{worker.process}/environ").read_text(encoding="utf-8").split("\0")
+    worker.close()
+    assert [each for each in environment if each.startswith("OMP_WAIT_POLICY=")] == policies

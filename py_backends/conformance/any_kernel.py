@@ -10,7 +10,7 @@ import numpy as np
 
 from py_backends._contract import Array, Problem
 from py_backends.conformance.sizes import EDGES, LARGER_SHAPES, SHAPES, SHARED, Sizes, fits, middling, mixtures, sweeps
-from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, Values, named, seeded
+from py_backends.conformance.trials import DTYPES, Draw, Inputs, Kind, Trial, Values, named, seeded
 
 _MUCH_WORK = 3_000_000
 """Operations that plain Python does in a fraction of a second."""
@@ -97,12 +97,13 @@ ALWAYS = (
         "shapes",
         "sizes around every width of a vector, tile or block; a ragged end that is skipped, sizes that are swapped",
         _shapes,
-        interpreted=(21, 60),
+        interpreted=(9, 60),
+        interpreted_dtypes=DTYPES,
     ),
     Kind("nothing", "empty arrays, and sums of nothing, which are zeros", _nothing, interpreted=(2, 7)),
     Kind("alignment", "arrays that begin between the addresses that vectors are aligned to", _alignment),
-    Kind("bare", "elements read behind an array, of a device that knows its length", _bare, interpreted=(2, 4)),
-    Kind("repeats", "what an earlier call left: buffers of its size, sums, flags", _repeats, interpreted=(5, 12)),
+    Kind("bare", "elements read behind an array, of a device that knows its length", _bare),
+    Kind("repeats", "what an earlier call left: buffers of its size, sums, flags", _repeats, interpreted=(3, 12)),
     Kind(
         "same-bits", "other bits for the same call, of a device that says it is deterministic", _same_bits, again=True
     ),

@@ -24,7 +24,21 @@ from py_backends.harness.worker import Session, serve
 
 
 class Caller(Session):
-    """What the worker answers beyond what every worker does."""
+    """What the worker answers beyond what every worker does. Calls share its device and what it has compiled."""
+
+    def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
+        """As a session does; nothing is timed, so that its queues keep no times, as those of calls do not."""
+        answer = super().open(descriptors, backend, target, threads)
+        self._device.profiled = False
+        _functions.share(backend, target, threads, self._device)
+        return answer
+
+    def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
+        """As a session does."""
+        answer = super().prepare(descriptors, kernel, variant, dtype)
+        text = _discovery.kernel_texts(kernel, self._backend)[variant]
+        _functions.share_launch(self._device, text, np.dtype(dtype), self._launches[kernel, variant, dtype])
+        return answer
 
     def call(self, descriptors: list[int], subject: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
         """Make calls, one after the other; which of them went wrong, and how."""

@@ -191,9 +191,10 @@ def _not_finite(which: int, place: tuple[float, float], value: float, rest: floa
 
 def _at_the_edge(problem: Problem) -> Iterator[Trial]:
     for sizes, which, place, value in itertools.product(
-        (*_SIZES, (65, 130, 33), (100, 120, 130)), (0, 1), _PLACES, (np.nan, np.inf, -np.inf)
+        (*_SIZES, (65, 130, 33), _MORE_SIZES[-1]), (0, 1), _PLACES, (np.nan, np.inf, -np.inf)
     ):
-        quick = place in _CORNERS and (sizes in _SIZES[1:] or sizes[0] == 100) and value != -np.inf
+        small, packed = sizes in _SIZES[1:] and value != -np.inf, sizes == _MORE_SIZES[-1] and np.isnan(value)
+        quick = place in _CORNERS and (small or packed)
         name = f"{named(sizes)}, {value} in {'ab'[which]} at {place}"
         yield Trial(name, sizes, _not_finite(which, place, value), thorough=not quick)
 
@@ -218,7 +219,8 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
     half, depth = _caches.second_level_cache() // 2, 130
     widths = {half // ((depth + 1) * wide) * (wide // size) + 1 for wide in (32, 64, 128) for size in (4, 8)}
     ragged = tuple((30, columns, depth) for columns in sorted(widths))
-    quick = (*deep, *ragged, (100, 129, 110), (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
+    blocks = ((90, 70, 1700), (20, 4200, 40), (100, 129, 110), (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
+    quick = (*deep, *ragged, *blocks)
     more = ((3, 4, 33_000), (17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
     for sizes in (*quick, *more):
         yield Trial(named(sizes), sizes, seeded, thorough=sizes in more)

@@ -23,9 +23,9 @@ from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.calls import CallKind
 from py_backends.conformance.runners import Runners
 from py_backends.conformance.running import Outcome, Stages
-from py_backends.conformance.selection import DTYPES, Selection, Subject
+from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.tally import as_property, from_properties, summary, tally
-from py_backends.conformance.trials import Kind
+from py_backends.conformance.trials import DTYPES, Kind
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 
@@ -119,17 +119,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Where they chose nothing at all, that is wrong usage: it would look like a success.
     """
-    unused = [item for item in items if _SUITE in str(item.path) and item.name.endswith("[NOTSET]")]
+    unused = {item for item in items if _SUITE in str(item.path) and item.name.endswith("[NOTSET]")}
     items[:] = [item for item in items if item not in unused]
+    just_in_time_last(items)
     selection = config.stash[SELECTION]
     asked = {"--kind": ", ".join(selection.kinds), "--case": selection.case}
     given = [f"{option} {value}" for option, value in asked.items() if value]
-    if unused and given and any(selection.subjects()) and not any(map(_is_of_a_text, items)):
+    if unused and given and any(selection.subjects()) and not any(map(_subject_of, items)):
         raise pytest.UsageError(f"there is no case of {' and '.join(given)} in what else was chosen")
 
 
-def _is_of_a_text(item: pytest.Item) -> bool:
-    return _SUITE in str(item.path) and "subject" in getattr(item, "fixturenames", ())
+def just_in_time_last(items: list[pytest.Item]) -> None:
+    """Order the tests of texts: those that are compiled meanwhile change places with those that are there at once."""
+    places = [at for at, item in enumerate(items) if _subject_of(item)]
+    for at, item in zip(places, sorted((items[at] for at in places), key=_is_just_in_time), strict=True):
+        items[at] = item
+
+
+def _subject_of(item: pytest.Item) -> Subject | None:
+    """Whose test it is; None where it is not one of the suite for a text."""
+    call = getattr(item, "callspec", None)
+    subject = call.params.get("subject") if call else None
+    return subject if isinstance(subject, Subject) else None
+
+
+def _is_just_in_time(item: pytest.Item) -> bool:
+    subject = _subject_of(item)
+    return subject is not None and subject.target.just_in_time
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -255,8 +271,7 @@ def selection(pytestconfig: pytest.Config) -> Selection:
 def runner(request: pytest.FixtureRequest, selection: Selection) -> Iterator[Callable[[str, Target], Runner]]:
     """A way to any (backend, target), with one worker each for the whole session."""
     runners = Runners(selection.patience)
-    wanted = (item.callspec.params.get("subject") for item in request.session.items if hasattr(item, "callspec"))
-    runners.compile(subject for subject in wanted if isinstance(subject, Subject))
+    runners.compile(filter(None, map(_subject_of, request.session.items)))
     yield runners.get
     runners.close()
 

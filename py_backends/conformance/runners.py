@@ -1,4 +1,4 @@
-"""The workers of a run: one for each (backend, target), which compile beforehand what they will be asked to run."""
+"""The workers of a run: one for each (backend, target), which compile beforehand what takes long."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from py_backends._contract import KernelText, Target
 from py_backends.conformance.calling import MODULE
-from py_backends.conformance.selection import DTYPES, Subject
+from py_backends.conformance.selection import Subject
+from py_backends.conformance.trials import DTYPES
 from py_backends.harness import machine
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
@@ -32,10 +33,11 @@ class Runners:
         self._pool = ThreadPoolExecutor(machine.cpus(), "py-backends-compiling")
 
     def compile(self, subjects: Iterable[Subject]) -> None:
-        """Begin to compile texts, those of each target one after the other."""
+        """Begin to compile the texts that take long, those of each target one after the other."""
         texts: dict[_Place, list[Subject]] = {}
         for subject in {subject.label: subject for subject in subjects}.values():
-            texts.setdefault((subject.text.backend, subject.target.name), []).append(subject)
+            if subject.target.just_in_time:
+                texts.setdefault((subject.text.backend, subject.target.name), []).append(subject)
         for place, together in texts.items():
             runner = self._runner(place[0], together[0].target)
             self._compiling[place] = self._pool.submit(_compile, runner, [each.text for each in together])

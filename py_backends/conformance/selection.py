@@ -14,8 +14,6 @@ from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import Extent, Kind
 from py_backends.harness.doctor import BackendTarget
 
-DTYPES = ("float32", "float64")
-"""What the suite tries, where a backend declares it."""
 _OF_KERNELS = (*of_vecadd.KINDS, *of_matmul.KINDS)
 
 

@@ -11,7 +11,8 @@ from py_backends._contract import Target
 from py_backends.conformance import calls
 from py_backends.conformance.calling import Caller
 from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish
-from py_backends.conformance.selection import DTYPES, Selection, Subject
+from py_backends.conformance.selection import Selection, Subject
+from py_backends.conformance.trials import DTYPES
 from py_backends.harness.runner import Runner
 
 

@@ -21,14 +21,14 @@ from py_backends.conformance.calls import Call, Layout
 from py_backends.conformance.calls import Subject as Whose
 from py_backends.conformance.plugin import SELECTION, able_dtypes, fail_if_hung, finish, marked_subject
 from py_backends.conformance.running import Outcome, Stages
-from py_backends.conformance.selection import DTYPES, Selection, Subject
+from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.sizes import fitting
 from py_backends.conformance.tally import DRAWN
-from py_backends.conformance.trials import Inputs, Trial, named, prepare
+from py_backends.conformance.trials import DTYPES, Inputs, Trial, named, prepare
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 
-_EXAMPLES = {"thorough": 300, "quick": 25, "interpreted": 12, "quick interpreted": 2}
+_EXAMPLES = {"thorough": 300, "quick": 15, "interpreted": 12, "quick interpreted": 2}
 """Sequences of calls that are drawn for each text on each target."""
 
 

@@ -10,9 +10,9 @@ import pytest
 from py_backends._contract import BrokenKernel, Target
 from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish, marked
 from py_backends.conformance.running import Outcome, Stages, run_kind
-from py_backends.conformance.selection import DTYPES, Selection, Subject
+from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.tally import PREPARE, REFERENCE
-from py_backends.conformance.trials import Kind, Trial, chosen, named_as, prepared
+from py_backends.conformance.trials import DTYPES, Kind, Trial, chosen, named_as, prepared
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 

@@ -31,7 +31,8 @@ INTERPRETED: frozenset[Extent] = frozenset({"interpreted", "quick interpreted"})
 QUICK: frozenset[Extent] = frozenset({"quick", "quick interpreted"})
 _BEARABLE = 80_000
 """Operations of a trial that are not too many where each work item is interpreted."""
-_ALL = ("float32", "float64")
+DTYPES = ("float32", "float64")
+"""What the suite tries, where a backend declares it."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Trial:
     exact: bool = False
     starts: tuple[int, ...] = (0,)
     thorough: bool = False
-    dtypes: tuple[str, ...] = _ALL
+    dtypes: tuple[str, ...] = DTYPES
     bare: bool = False
 
     def inputs(self, problem: Problem, dtype: np.dtype[Any]) -> Inputs:
@@ -77,6 +78,7 @@ class Kind:
     again: whether each trial runs twice, and must leave the same bits where its device says that it is deterministic.
     lecture, emulated: whether texts of the variant `lecture`, and devices that are emulated, are tried too.
     interpreted: how many trials there are where work items are interpreted, in a quick run and in a thorough one.
+    interpreted_dtypes: in which they are tried there in a quick run: what interprets them has one code for all.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Kind:
     lecture: bool = True
     emulated: bool = True
     interpreted: tuple[int, int] = (1, 4)
+    interpreted_dtypes: tuple[str, ...] = DTYPES[:1]
 
 
 class Named(Protocol):
@@ -115,6 +118,8 @@ def chosen(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Trial]:
     trials = [trial for trial in kind.trials(problem) if dtype in trial.dtypes and fits(problem, trial.sizes)]
     if extent in QUICK:
         trials = [trial for trial in trials if not trial.thorough]
+    if extent == "quick interpreted" and dtype not in kind.interpreted_dtypes:
+        return []
     if extent in INTERPRETED:
         trials = [trial for trial in trials if problem.work(trial.sizes) <= _BEARABLE]
         trials = trials[: kind.interpreted[extent not in QUICK]]

@@ -26,6 +26,8 @@ _ENDS_WITHIN = 10.0
 """Seconds that a worker may take to end once it has closed its end of the channel."""
 _LOOKS_EVERY = 1.0
 """Seconds after which it is asked whether a silent worker still lives."""
+_SLEEPING_POOL = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
+"""OpenMP 5.2, section 21.7; LLVM's and Intel's runtimes read it too."""
 
 
 class WorkerFailed(Exception):
@@ -54,13 +56,18 @@ class Worker:
         """Start `module`, which serves requests (`worker.serve`), with additional variables.
 
         patience: seconds after which it is taken for hung if it has not answered; `ANSWER_WITHIN` where None.
-        stopped_between: whether it is stopped between requests, which takes longer than a small one itself.
+        stopped_between: whether it is stopped between requests, which takes longer than a small one itself. Where it is
+            not, its pool's threads are asked to sleep as soon as they have no work.
         """
         self._patience, self._stopped_between = patience, stopped_between
         self._channel, theirs = Channel.pair()
         self._log = _Log()
         self._process = _starter.submit(
-            _start, module, theirs.fileno(), self._log.theirs.fileno(), environment or {}
+            _start,
+            module,
+            theirs.fileno(),
+            self._log.theirs.fileno(),
+            {**({} if stopped_between else _SLEEPING_POOL), **(environment or {})},
         ).result()
         theirs.close()
         self._log.theirs.close()
