@@ -408,10 +408,10 @@ class Target:
     """Runs on the CPU in place of its device: checked, never timed, and only in a worker."""
     interpreted: bool = False
     """Runs each work item in Python: tests keep to few and small cases."""
-    just_in_time: bool = False
-    """Compiles kernels when they are first needed, which takes seconds: tests let it do so while others run."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that a worker for this target must be started with."""
+    just_in_time: bool = False
+    """Compiles kernels when they are first needed, which takes seconds: tests let it do so while others run."""
 
     @classmethod
     def missing(cls, name: str, reason: str, fix: str | None = None) -> Target:

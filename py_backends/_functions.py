@@ -40,7 +40,8 @@ _EFFORT_OF_OVERLAP_TEST = 10_000
 _lock = Lock()
 """Guards the caches below: a device is opened, and a kernel compiled, by one thread only."""
 _devices: dict[tuple[str, str, int], Device] = {}
-_launches: dict[tuple[Device, str, str, str], Launch] = {}
+_launches: dict[tuple[int, str, str, str], tuple[Device, Launch]] = {}
+"""By the identity of the device: a plug-in's may have no hash."""
 
 _Asked = tuple[str, str, str | None, str | None, int | None, type]
 """What a caller asks for, in the caller's words: kernel, backend, variant, target, threads and the type of that."""
@@ -412,15 +413,15 @@ def _prepare(asked: _Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
     chosen = next(iter(texts)) if variant is None else _discovery.known(variant, texts, f"variant of {backend}")
     device = _opened(asked)
     with _lock:
-        key = (device, kernel, chosen, dtype.name)
-        launch = _launches.get(key)
-        if launch is None:
-            launch = _launches[key] = device.prepare(texts[chosen], dtype)
-        _ready[asked, dtype] = device, launch
+        key = (id(device), kernel, chosen, dtype.name)
+        ready = _launches.get(key)
+        if ready is None:
+            ready = _launches[key] = device, device.prepare(texts[chosen], dtype)
+        _ready[asked, dtype] = ready
         shortcut = device.shortcut(texts[chosen]) if isinstance(device, HostDevice) else None
         if shortcut is not None:
             _shortcuts[asked] = shortcut
-    return device, launch
+    return ready
 
 
 def _opened(asked: _Asked) -> Device:
@@ -444,7 +445,7 @@ def share(backend: str, target: str, threads: int, device: Device) -> None:
 def share_launch(device: Device, text: KernelText, dtype: np.dtype[Any], launch: Launch) -> None:
     """Let calls use a kernel that somebody has prepared on a device."""
     with _lock:
-        _launches[device, text.kernel, text.variant, dtype.name] = launch
+        _launches[id(device), text.kernel, text.variant, dtype.name] = device, launch
 
 
 def _run(device: Device, launch: Launch, inputs: Sequence[_Placed], output: _Placed, sizes: tuple[int, ...]) -> None:

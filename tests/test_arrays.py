@@ -414,7 +414,7 @@ def backends(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     monkeypatch.setattr(_discovery, "problem", lambda kernel: PROBLEMS.get(kernel) or problem(kernel))
     monkeypatch.setattr(_discovery, "kernel_texts", text)
     yield made
-    devices = {each.device for each in made.values()}
+    devices = {id(each.device) for each in made.values()}
     forget(_functions._targets, lambda name: name in made)
     forget(_functions._dtypes, lambda name: name in made)
     forget(_functions._devices, lambda key: key[0] in made)

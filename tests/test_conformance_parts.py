@@ -67,6 +67,16 @@ def test_targets_that_compile_just_in_time_come_last() -> None:
     assert "".join(each.name for each in items) == "cbeadf"
 
 
+@pytest.mark.parametrize(
+    ("declared", "first"), [(["float64"], "float64"), (["float64", "float32"], "float32"), (["float16"], "float32")]
+)
+def test_what_is_tried_in_one_dtype_is_tried_in_one_that_the_backend_declares(
+    declared: list[str], first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_discovery, "backend", lambda _: SimpleNamespace(dtypes=declared))
+    assert selection.first_dtype("any") == first
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
 def test_where_work_items_are_interpreted_every_dtype_has_shapes(kernel: str, dtype: str) -> None:

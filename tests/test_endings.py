@@ -15,6 +15,8 @@ from started import Ended, Started
 
 from py_backends.harness.results import FAILURES
 
+PATIENCE = "8"
+"""Seconds in which a sound worker answers, whoever else is at work."""
 AT_THE_FIRST_LAUNCH = {
     "dies_of_sigsegv": "the worker was ended by SIGSEGV during 'first_launch'",
     "dies_of_sigill": "the worker was ended by SIGILL during 'first_launch'",
@@ -30,14 +32,14 @@ IN_A_ROUND = {
     "dies_of_sigsegv_in_a_round": ("crashed", "the worker was ended by SIGSEGV during 'sample'"),
     "raises_in_a_round": ("error", "ArithmeticError: as expected"),
     "exits_in_a_round": ("crashed", "the worker exited with code 3 during 'sample'"),
-    "hangs_in_a_round": ("timeout", "no answer to 'sample' within 3 s"),
+    "hangs_in_a_round": ("timeout", f"no answer to 'sample' within {PATIENCE} s"),
     "killed_while_stopped_in_a_round": ("crashed", "the worker was ended by SIGKILL (out of memory?) before 'sample'"),
 }
 DEATHS = {
     **{fault: ("crashed", reason) for fault, reason in AT_THE_FIRST_LAUNCH.items()},
     **IN_A_ROUND,
     "raises": ("error", "ArithmeticError: as expected"),
-    "hangs": ("timeout", "no answer to 'first_launch' within 3 s"),
+    "hangs": ("timeout", f"no answer to 'first_launch' within {PATIENCE} s"),
     "runs_out_of_memory": ("skipped", "Unable to allocate 2.00 GiB"),
     "dies_when_imported": ("unavailable", "looking for it failed: the worker was ended by SIGSEGV during 'targets'"),
 }
@@ -56,7 +58,7 @@ sys.exit(main())
 def compare(clone: Path, *options: str) -> Ended:
     """Run `compare` in a clone to its end, watching its processes and their shared memory."""
     path = clone / "results.json"
-    run = Started([sys.executable, "-c", WITH_PATIENCE, "3", "compare", *options, "--json", str(path)], cwd=clone)
+    run = Started([sys.executable, "-c", WITH_PATIENCE, PATIENCE, "compare", *options, "--json", str(path)], cwd=clone)
     return run.end(path)
 
 

@@ -42,6 +42,13 @@ def call_simply(backend: str) -> None:
         pb.matmul(np.ones((2, 2), dtype), np.ones((2, 2), dtype), backend=backend)
 
 
+def test_a_device_needs_no_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that is a dataclass has none."""
+    monkeypatch.setattr(type(_discovery.backend("numpy").open("cpu", 1)), "__hash__", None)
+    ones = np.ones(2, np.float32)
+    np.testing.assert_array_equal(pb.vecadd(ones, ones, backend="numpy", threads=11), [2, 2])
+
+
 def drawn(shape: tuple[int, ...], dtype: str, seed: int = 3) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 

@@ -57,7 +57,7 @@ WRONG_BACKENDS = {
     "targets_mute": (TARGETS.format(body="return [Target('x', available=False)]"), "does not say why"),
     "targets_odd": (TARGETS.format(body="return [Target('x', version=3)]"), "the version of the target x is 3"),
     "targets_die": (TARGETS.format(body="os.kill(os.getpid(), 11)"), "the worker was ended by SIGSEGV"),
-    "targets_hang": (TARGETS.format(body="time.sleep(3600)"), "no answer to 'targets' within 3 s"),
+    "targets_hang": (TARGETS.format(body="time.sleep(3600)"), "no answer to 'targets' within 8 s"),
 }
 """What a backend's package holds, and what is to be said of it."""
 REFUSED_BACKENDS = {
@@ -132,7 +132,7 @@ WITH_PATIENCE = """
 import sys
 import py_backends.harness.workers as workers
 from py_backends.__main__ import main
-workers.ANSWER_WITHIN = 3.0
+workers.ANSWER_WITHIN = 8.0
 sys.exit(main())
 """
 SAID = """

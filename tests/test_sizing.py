@@ -137,6 +137,19 @@ class TestEstimate:
 
         assert estimate(problem, sizes, seconds_at, limit=1) == pytest.approx(1e-9 * problem.work(sizes))
 
+    @pytest.mark.parametrize("slow", [32, 64, 128])
+    def test_a_run_that_was_kept_from_running_does_not_count(self, slow: int) -> None:
+        """As one of two threads that spin while the other has no core."""
+        hiccups = iter([0.016])
+
+        def seconds_at(shape: Sizes) -> float:
+            usual = 1e-11 * MATMUL.work(shape)
+            return next(hiccups, usual) if shape[0] == slow else usual
+
+        sizes = 128, 128, 128
+        assert estimate(MATMUL, sizes, seconds_at, limit=0.1) == pytest.approx(1e-11 * MATMUL.work(sizes))
+        assert next(hiccups, None) is None, "it was met"
+
 
 def test_times_in_words() -> None:
     assert in_words(0.25) == "about 0.25 s"

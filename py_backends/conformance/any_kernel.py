@@ -10,7 +10,7 @@ import numpy as np
 
 from py_backends._contract import Array, Problem
 from py_backends.conformance.sizes import EDGES, LARGER_SHAPES, SHAPES, SHARED, Sizes, fits, middling, mixtures, sweeps
-from py_backends.conformance.trials import DTYPES, Draw, Inputs, Kind, Trial, Values, named, seeded
+from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, Values, named, seeded
 
 _MUCH_WORK = 3_000_000
 """Operations that plain Python does in a fraction of a second."""
@@ -98,7 +98,7 @@ ALWAYS = (
         "sizes around every width of a vector, tile or block; a ragged end that is skipped, sizes that are swapped",
         _shapes,
         interpreted=(9, 60),
-        interpreted_dtypes=DTYPES,
+        in_one_dtype=False,
     ),
     Kind("nothing", "empty arrays, and sums of nothing, which are zeros", _nothing, interpreted=(2, 7)),
     Kind("alignment", "arrays that begin between the addresses that vectors are aligned to", _alignment),

@@ -27,9 +27,8 @@ class Caller(Session):
     """What the worker answers beyond what every worker does. Calls share its device and what it has compiled."""
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
-        """As a session does; nothing is timed, so that its queues keep no times, as those of calls do not."""
+        """As a session does. Calls with other numbers of threads open devices of their own, which keep no times."""
         answer = super().open(descriptors, backend, target, threads)
-        self._device.profiled = False
         _functions.share(backend, target, threads, self._device)
         return answer
 

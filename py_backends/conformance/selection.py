@@ -11,7 +11,7 @@ from py_backends._contract import KernelText, Target, WrongRequest
 from py_backends.conformance import any_kernel, calls, of_matmul, of_vecadd
 from py_backends.conformance.at_hand import at_hand, targets_of
 from py_backends.conformance.tally import DRAWN
-from py_backends.conformance.trials import Extent, Kind
+from py_backends.conformance.trials import DTYPES, Extent, Kind
 from py_backends.harness.doctor import BackendTarget
 
 _OF_KERNELS = (*of_vecadd.KINDS, *of_matmul.KINDS)
@@ -106,6 +106,12 @@ class Selection:
             for variant, text in _discovery.kernel_texts(kernel, backend).items()
             if (not self.kernels or kernel in self.kernels) and (not self.variants or variant in self.variants)
         ]
+
+
+def first_dtype(backend: str) -> str:
+    """The one in which a quick run tries what it tries in one dtype alone."""
+    declared = _discovery.backend(backend).dtypes
+    return next((dtype for dtype in DTYPES if dtype in declared), DTYPES[0])
 
 
 def all_kinds_of(kernel: str) -> list[Kind]:

@@ -11,7 +11,7 @@ from py_backends._contract import Target
 from py_backends.conformance import calls
 from py_backends.conformance.calling import Caller
 from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish
-from py_backends.conformance.selection import Selection, Subject
+from py_backends.conformance.selection import Selection, Subject, first_dtype
 from py_backends.conformance.trials import DTYPES
 from py_backends.harness.runner import Runner
 
@@ -38,7 +38,7 @@ def _belongs(selection: Selection, kind: calls.CallKind, dtype: str, subject: Su
         return False
     if kind.costly and selection.quick and not selection.variants:
         once = next(iter(_discovery.kernel_texts(text.kernel, text.backend)))
-        if (text.variant, dtype) != (once, DTYPES[0]):
+        if (text.variant, dtype) != (once, first_dtype(text.backend)):
             return False
     return any(selection.case is None or selection.case in call.name for call in kind.of(text.problem))
 

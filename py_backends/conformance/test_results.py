@@ -10,7 +10,7 @@ import pytest
 from py_backends._contract import BrokenKernel, Target
 from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish, marked
 from py_backends.conformance.running import Outcome, Stages, run_kind
-from py_backends.conformance.selection import Selection, Subject
+from py_backends.conformance.selection import Selection, Subject, first_dtype
 from py_backends.conformance.tally import PREPARE, REFERENCE
 from py_backends.conformance.trials import DTYPES, Kind, Trial, chosen, named_as, prepared
 from py_backends.harness.runner import Runner
@@ -41,7 +41,10 @@ def _cases(selection: Selection, kind: Kind, dtype: str, subject: Subject) -> li
     """The cases of a kind that belong to this run."""
     if (subject.text.variant == "lecture" and not kind.lecture) or (subject.target.emulated and not kind.emulated):
         return []
-    trials = chosen(kind, subject.text.kernel, dtype, selection.extent(subject.target))
+    extent = selection.extent(subject.target)
+    if extent == "quick interpreted" and kind.in_one_dtype and dtype != first_dtype(subject.text.backend):
+        return []
+    trials = chosen(kind, subject.text.kernel, dtype, extent)
     return [trial for trial in trials if selection.case is None or selection.case in trial.name]
 
 

@@ -78,7 +78,7 @@ class Kind:
     again: whether each trial runs twice, and must leave the same bits where its device says that it is deterministic.
     lecture, emulated: whether texts of the variant `lecture`, and devices that are emulated, are tried too.
     interpreted: how many trials there are where work items are interpreted, in a quick run and in a thorough one.
-    interpreted_dtypes: in which they are tried there in a quick run: what interprets them has one code for all.
+    in_one_dtype: whether one dtype will do in a quick run there: what interprets them has one code for all.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Kind:
     lecture: bool = True
     emulated: bool = True
     interpreted: tuple[int, int] = (1, 4)
-    interpreted_dtypes: tuple[str, ...] = DTYPES[:1]
+    in_one_dtype: bool = True
 
 
 class Named(Protocol):
@@ -118,8 +118,6 @@ def chosen(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Trial]:
     trials = [trial for trial in kind.trials(problem) if dtype in trial.dtypes and fits(problem, trial.sizes)]
     if extent in QUICK:
         trials = [trial for trial in trials if not trial.thorough]
-    if extent == "quick interpreted" and dtype not in kind.interpreted_dtypes:
-        return []
     if extent in INTERPRETED:
         trials = [trial for trial in trials if problem.work(trial.sizes) <= _BEARABLE]
         trials = trials[: kind.interpreted[extent not in QUICK]]

@@ -16,6 +16,7 @@ LONGER_BUDGET = "give a longer --budget"
 """The fix of what there was no time for."""
 _STEP = 8
 """Growth of the work from one estimate to the next."""
+_FAR_LONGER = 2
 
 
 def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
@@ -31,15 +32,21 @@ def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float
     """Seconds that one run at `sizes` takes, or would take if that is beyond `limit`.
 
     Runs ever larger shapes through `seconds_at` until the next might take longer than `limit`. The
-    first is run twice, since what compiles at its first launch only does so then.
+    first is run twice, since what compiles at its first launch only does so then. So is one that takes
+    far longer than was to be expected: a pool whose threads others keep from running takes hundreds of
+    times as long for a moment, and its row must not be shortened for that.
     """
     seconds_at(next(growing(problem, sizes)))
-    seconds, work = 0.0, 1
+    pace = math.inf  # seconds for a unit of work; not known yet
     for shape in growing(problem, sizes):
-        if seconds * problem.work(shape) / work > limit:
+        expected = pace * problem.work(shape)
+        if limit < expected < math.inf:
             break
-        seconds, work = seconds_at(shape), problem.work(shape)
-    return seconds * problem.work(sizes) / work
+        seconds = seconds_at(shape)
+        if seconds > _FAR_LONGER * expected:
+            seconds = min(seconds, seconds_at(shape))
+        pace = seconds / problem.work(shape)
+    return pace * problem.work(sizes)
 
 
 def fair_cap(costs: Sequence[float], budget: float) -> float:

@@ -26,7 +26,7 @@ _ENDS_WITHIN = 10.0
 """Seconds that a worker may take to end once it has closed its end of the channel."""
 _LOOKS_EVERY = 1.0
 """Seconds after which it is asked whether a silent worker still lives."""
-_SLEEPING_POOL = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
+_SLEEPING_POOL = {"OMP_WAIT_POLICY": "passive"}
 """OpenMP 5.2, section 21.7; LLVM's and Intel's runtimes read it too."""
 
 
@@ -67,7 +67,7 @@ class Worker:
             module,
             theirs.fileno(),
             self._log.theirs.fileno(),
-            {**({} if stopped_between else _SLEEPING_POOL), **(environment or {})},
+            {**({} if stopped_between else _unless_set(_SLEEPING_POOL)), **(environment or {})},
         ).result()
         theirs.close()
         self._log.theirs.close()
@@ -234,6 +234,10 @@ def _start(module: str, channel: int, log: int, environment: Mapping[str, str]) 
         stderr=log,
         start_new_session=True,  # Ctrl-C in a terminal is the harness's affair
     )
+
+
+def _unless_set(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name not in os.environ}
 
 
 def _environment(additional: Mapping[str, str]) -> dict[str, str]:
