@@ -73,8 +73,12 @@ THREADS = Sanitizer(
     "tsan",
     ("-fsanitize=thread",),
     {"g++": ("libtsan.so",), "clang": ("libclang_rt.tsan-x86_64.so", "libclang_rt.tsan.so")},
-    # Python and its libraries are not instrumented: what they lock is seen, what they read and write is not.
-    {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:exitcode=66:die_after_fork=0:allocator_may_return_null=1"},
+    # Python and its libraries are not instrumented: what they lock is seen, what they read and write is not. Histories
+    # are long, since a race with an access that is no longer in one is not reported.
+    {
+        "TSAN_OPTIONS": "ignore_noninstrumented_modules=1:exitcode=66:die_after_fork=0:history_size=7:"
+        "allocator_may_return_null=1"
+    },
 )
 SANITIZERS = {sanitizer.name: sanitizer for sanitizer in (ADDRESS, THREADS)}
 

@@ -55,9 +55,10 @@ class Barrier {
 
 __thread Barrier* of_team;
 
-/// Every second group, by the calling thread among its team.
+/// Every second group, by the calling thread among its team. No thread ends before all have done their groups: of one
+/// that has ended ThreadSanitizer may not know any more what it wrote, and keeps the race to itself.
 void run_groups(const Stage& stage, int team, std::size_t item, const std::size_t* groups, Barrier* barrier,
-                void* const* arrays, const std::int64_t* sizes) {
+                Barrier* of_all, void* const* arrays, const std::int64_t* sizes) {
   of_team = barrier;
   const std::size_t *const size = stage.group_size, all = groups[0] * groups[1] * groups[2];
   place = {{item % size[0], item / size[0] % size[1], item / size[0] / size[1]},
@@ -72,15 +73,16 @@ void run_groups(const Stage& stage, int team, std::size_t item, const std::size_
     stage.of_team[team](arrays, sizes);
     barrier->wait(Barrier::at_end);
   }
+  of_all->wait(Barrier::at_end);
 }
 
 void launch(const Stage& stage, const std::size_t* groups, void* const* arrays, const std::int64_t* sizes) {
   const std::size_t items = stage.group_size[0] * stage.group_size[1] * stage.group_size[2];
-  Barrier barriers[2] = {Barrier(items), Barrier(items)};
+  Barrier barriers[2] = {Barrier(items), Barrier(items)}, of_all(2 * items);
   std::vector<std::thread> threads;
   for (int team = 0; team < 2; ++team) {
     for (std::size_t item = 0; item < items; ++item) {
-      threads.emplace_back(run_groups, std::cref(stage), team, item, groups, &barriers[team], arrays, sizes);
+      threads.emplace_back(run_groups, std::cref(stage), team, item, groups, &barriers[team], &of_all, arrays, sizes);
     }
   }
   for (std::thread& thread : threads) thread.join();
