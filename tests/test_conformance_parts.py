@@ -12,7 +12,7 @@ import pytest
 
 from py_backends import _discovery
 from py_backends import numpy as numpy_backend
-from py_backends._contract import Device, HostDevice, KernelText, Launch, Target
+from py_backends._contract import HostDevice, KernelText, Launch, Target
 from py_backends.conformance import any_kernel, caller, calls, selection
 from py_backends.conformance.any_kernel import of_sizes
 from py_backends.conformance.calling import Caller
@@ -41,9 +41,9 @@ def test_the_call_that_went_wrong_among_threads_is_named(at: int, monkeypatch: p
 def test_calls_use_what_their_worker_has_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled, prepare_text = [], numpy_backend.Device.prepare
 
-    def counted(device: Device, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+    def counted(device: numpy_backend.Device, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         compiled.append(dtype.name)
-        return prepare_text(device, text, dtype)  # type: ignore[arg-type]
+        return prepare_text(device, text, dtype)
 
     monkeypatch.setattr(numpy_backend.Device, "prepare", counted)
     session = caller.Caller()
