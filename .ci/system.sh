@@ -1,0 +1,79 @@
+# Bare systems for scripts that source this file: a distribution's smallest installation, in a folder, run as a person
+# would who has just installed it. Needs root, debootstrap, and a mirror: the one that apt is set to.
+#
+# What is fetched is kept between runs in $CACHE, outside the checkout: systems as made by debootstrap, the
+# distribution's packages and pip's.
+
+CACHE=${PY_BACKENDS_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/py-backends-ci}
+LEARNER=learner  # the ordinary user of a bare system
+
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+# What has to be there for all the rest; said at once.
+require_bare_systems() {
+  [ "$(id -u)" = 0 ] || die 'A bare system needs root, for chroot. WITHOUT_BARE=1 leaves it out.'
+  command -v debootstrap >/dev/null || { apt-get update && apt-get install --yes debootstrap; } >/dev/null 2>&1
+  command -v debootstrap >/dev/null || die 'A bare system needs debootstrap: apt-get install debootstrap. WITHOUT_BARE=1 leaves it out.'
+}
+
+# make_system SUITE FOLDER [ARCHITECTURE]: a fresh one in an empty folder, with an ordinary user and no compiler.
+make_system() {
+  local suite=$1 root=$2 architecture=${3:-$(dpkg --print-architecture)}
+  local archive=$CACHE/$suite-$architecture.tar
+  mkdir -p "$CACHE" "$root"
+  find "$archive" -mtime +13 -delete 2>/dev/null || true  # sid moves on
+  [ -e "$archive" ] || bootstrap "$suite" "$archive" "$architecture"
+  tar --extract --file "$archive" --directory "$root"
+  cp /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
+  # Those of this machine: a proxy in between may have its own.
+  cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  echo 'APT::Get::Assume-Yes "true"; Binary::apt::APT::Keep-Downloaded-Packages "true";' >"$root/etc/apt/apt.conf.d/answers"
+  chroot "$root" useradd --create-home --shell /bin/bash "$LEARNER"
+}
+
+bootstrap() {  # bootstrap SUITE ARCHIVE ARCHITECTURE
+  local folder mirror
+  folder=$(mktemp -d "${TMPDIR:-/var/tmp}/py-backends-bootstrap.XXXXXX")
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -m1 '/debian/$' || true)
+  chmod 755 "$folder"
+  # shellcheck disable=SC2086  # no mirror: debootstrap's own
+  debootstrap --variant=minbase --include=ca-certificates,git --arch="$3" "$1" "$folder" $mirror >"$folder.log" 2>&1 \
+    || { tail -20 "$folder.log"; die "debootstrap made no $1"; }
+  tar --create --file "$2.part" --directory "$folder" .
+  mv "$2.part" "$2"
+  rm -rf "$folder" "$folder.log"
+}
+
+# in_system FOLDER USER COMMAND: a line for the user's shell, at home. Nothing of it outlives it: neither mounts nor
+# processes. Of this machine's environment it has what says how to reach the network, and nothing else.
+in_system() {
+  local root=$1 user=$2 command=$3
+  mkdir -p "$CACHE/pip" "$CACHE/apt" "$root/home/$LEARNER/.cache/pip"
+  # shellcheck disable=SC2016  # for the shells within
+  FOLDER=$root PACKAGES=$CACHE RUN=$command AS=$user unshare --mount --pid --fork --kill-child bash -c '
+    set -e
+    mount -t proc proc "$FOLDER/proc"
+    mount --rbind /sys "$FOLDER/sys"
+    mount --rbind /dev "$FOLDER/dev"
+    mount --bind "$PACKAGES/apt" "$FOLDER/var/cache/apt/archives"
+    mkdir -p "$FOLDER/var/cache/apt/archives/partial"
+    mount --bind "$PACKAGES/pip" "$FOLDER/home/'$LEARNER'/.cache/pip"
+    home=/root
+    if [ "$AS" != root ]; then
+      home=/home/$AS
+      chroot "$FOLDER" chown "$AS:" "$home" "$home/.cache" "$home/.cache/pip"
+    fi
+    network=$(env | grep -iE "^((https?|no|all)_proxy)=" || true)
+    certificates=/etc/ssl/certs/ca-certificates.crt
+    exec env --ignore-environment $network \
+      HOME="$home" USER="$AS" LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin TERM=dumb \
+      DEBIAN_FRONTEND=noninteractive SSL_CERT_FILE=$certificates PIP_CERT=$certificates PIP_DISABLE_PIP_VERSION_CHECK=1 \
+      chroot --userspec="$AS" "$FOLDER" bash -c "cd && $RUN"
+  ' </dev/null
+}
+
+# clone_into FOLDER: this checkout, as it is committed, in the learner's home.
+clone_into() {
+  git clone --quiet "$(git rev-parse --show-toplevel)" "$1/home/$LEARNER/py-backends"
+  chroot "$1" chown -R "$LEARNER:" "/home/$LEARNER"
+}
