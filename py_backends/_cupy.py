@@ -13,6 +13,7 @@ import numpy as np
 
 from py_backends import _arrays, _contract, _nvidia_driver
 from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelFault, Launch, Target
+from py_backends._install import pip_install
 
 if TYPE_CHECKING:
     import cupy
@@ -211,7 +212,7 @@ class Gpu(_contract.Device):
 
 def _version(driver: _nvidia_driver.Driver) -> str:
     """CuPy's version, once it is known to work with that driver; BackendUnavailable where it does not."""
-    fix = f'pip install "py-backends[{driver.extra}]"'
+    fix = pip_install(driver.extra)
     try:
         import cupy
     except ImportError as error:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from py_backends._contract import Array, BackendUnavailable
+from py_backends._install import pip_install
 
 ROW_MAJOR, NOT_TRANSPOSED = 101, 111
 """CblasRowMajor and CblasNoTrans of the C interface to BLAS."""
@@ -36,7 +37,7 @@ def library() -> ctypes.CDLL:
     try:
         mkl = ctypes.CDLL(str(path))
     except OSError as error:
-        raise BackendUnavailable(f"MKL cannot be loaded: {error}", 'pip install "py-backends[peers]"') from None
+        raise BackendUnavailable(f"MKL cannot be loaded: {error}", pip_install("peers")) from None
     _choose_threading_layer(mkl)
     _declare(mkl)
     return mkl
@@ -52,11 +53,11 @@ def _path() -> Path:
     try:
         files = importlib.metadata.files("mkl") or []
     except importlib.metadata.PackageNotFoundError:
-        raise BackendUnavailable("MKL is not installed", 'pip install "py-backends[peers]"') from None
+        raise BackendUnavailable("MKL is not installed", pip_install("peers")) from None
     for file in files:
         if file.name.startswith("libmkl_rt.so"):
             return Path(str(file.locate())).resolve()
-    raise BackendUnavailable("the package mkl has no libmkl_rt.so", 'pip install "py-backends[peers]"')
+    raise BackendUnavailable("the package mkl has no libmkl_rt.so", pip_install("peers"))
 
 
 def _choose_threading_layer(mkl: ctypes.CDLL) -> None:

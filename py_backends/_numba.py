@@ -6,11 +6,12 @@ import importlib
 from types import ModuleType
 
 from py_backends._contract import BackendUnavailable
+from py_backends._install import pip_install
 
 
 def load(extra: str) -> ModuleType:
     """Numba itself; BackendUnavailable where it is missing or does not fit the rest of the environment."""
-    fix = f'pip install "py-backends[{extra}]"'
+    fix = pip_install(extra)
     try:
         return importlib.import_module("numba")
     except ModuleNotFoundError as error:

@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from py_backends._install import pip_install
+
 OLDEST_CUDA = (12, 0)
 """The oldest CUDA version that a driver must support."""
-NEEDED = 'needs an NVIDIA GPU with driver 525 or newer, and pip install "py-backends[cuda12]"'
 
 _SUCCESS = 0
 _NO_DEVICE = 100
@@ -46,7 +47,7 @@ def driver() -> Driver:
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return Driver(reason="no NVIDIA driver", fix=NEEDED)
+        return Driver(reason="no NVIDIA driver", fix=needed())
     version = _version(library)
     started = library.cuInit(0)
     if started == _NO_DEVICE:
@@ -56,11 +57,16 @@ def driver() -> Driver:
             version, reason=f"the NVIDIA driver does not start ({_error(library, started)})", fix="check nvidia-smi"
         )
     if version is not None and version < OLDEST_CUDA:
-        return Driver(version, reason=f"the NVIDIA driver supports CUDA {version[0]}.{version[1]} only", fix=NEEDED)
+        return Driver(version, reason=f"the NVIDIA driver supports CUDA {version[0]}.{version[1]} only", fix=needed())
     devices = _devices(library)
     if not devices:
         return Driver(version, reason="the NVIDIA driver finds no GPU", fix="check nvidia-smi and CUDA_VISIBLE_DEVICES")
     return Driver(version, devices)
+
+
+def needed() -> str:
+    """What a machine needs on which nothing of NVIDIA's is found."""
+    return f"needs an NVIDIA GPU with driver 525 or newer, and {pip_install('cuda12')}"
 
 
 def devices() -> list[str]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from py_backends import _arrays, _compiled, _contract, _device_names, _opencl_drivers
 from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelText
+from py_backends._install import pip_install
 
 if TYPE_CHECKING:
     import dpctl
@@ -261,18 +262,18 @@ def _in_order(shape: Sequence[int], strides: Sequence[int] | None) -> bool:
     return True
 
 
-def devices(install: str) -> dict[str, dpctl.SyclDevice]:
+def devices(extra: str) -> dict[str, dpctl.SyclDevice]:
     """Every device by its target's name, those that cannot compile too.
 
-    install: the command that would install dpctl.
+    extra: of this distribution, that brings dpctl.
 
     Raises BackendUnavailable where there is no device, or what compiles for it is missing.
     """
-    dpctl = _library(install)
+    dpctl = _library(extra)
     _compiled.load("sycl_compiler")
     found = dpctl.get_devices()
     if not found:
-        raise BackendUnavailable("dpctl finds no SYCL device", install)
+        raise BackendUnavailable("dpctl finds no SYCL device", pip_install(extra))
     return _device_names.named(found, _facts)
 
 
@@ -289,14 +290,16 @@ def version(device: dpctl.SyclDevice) -> str:
     return f"dpctl {dpctl.__version__}, {device.backend.name} driver {device.driver_version}"
 
 
-def _library(install: str) -> ModuleType:
+def _library(extra: str) -> ModuleType:
     _opencl_drivers.find()
     try:
         import dpctl.memory
         import dpctl.program
     except ImportError as error:
         absent = isinstance(error, ModuleNotFoundError) and error.name == "dpctl"
-        raise BackendUnavailable("dpctl is not installed" if absent else f"dpctl: {error}", install) from error
+        raise BackendUnavailable(
+            "dpctl is not installed" if absent else f"dpctl: {error}", pip_install(extra)
+        ) from error
     module: ModuleType = dpctl
     return module
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from py_backends import _contract, _cupy, _nvidia_driver
 from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch, Target
+from py_backends._install import pip_install
 
 
 class Backend(_contract.Backend):
@@ -67,7 +68,7 @@ def _available(gpus: list[Target]) -> list[Target]:
 @cache
 def _version() -> str:
     """The library's version; BackendUnavailable where CuPy does not find it, or it does not start."""
-    fix = f'pip install "py-backends[{_nvidia_driver.driver().extra}]"'
+    fix = pip_install(_nvidia_driver.driver().extra)
     try:
         from cupy.cuda import cublas, get_cublas_handle
 

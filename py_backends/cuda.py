@@ -13,13 +13,12 @@ import numpy as np
 
 from py_backends import _contract, _cupy, _nvidia_driver, _sycl
 from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch, Target, WorkItems
+from py_backends._install import pip_install
 
 if TYPE_CHECKING:
     import dpctl
 
 _EMULATED = "emulated"
-_EMULATE = 'pip install "py-backends[cpu]"'
-_ON_A_GPU = 'pip install "py-backends[cuda12]"'
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
 """The largest grid in each dimension. In y and z kernels take what is beyond it in strides; beyond x's there
 would be more elements than any device's memory holds."""
@@ -91,14 +90,14 @@ def _emulated(reason: str, fix: str | None) -> Target:
         return Target.missing(
             _EMULATED,
             f"{reason}, and what checks its kernels on the CPU is missing: {missing.reason}",
-            f"{missing.fix} checks them on the CPU; a GPU needs {_ON_A_GPU}",
+            f"on the CPU: {missing.fix}; on a GPU: {pip_install('cuda12')}",
         )
     return Target(_EMULATED, cpu.name.strip(), _sycl.version(cpu), reason, fix, emulated=True, just_in_time=True)
 
 
 def _cpu() -> dpctl.SyclDevice:
     """The CPU as a device of SYCL; BackendUnavailable where there is none that can compile."""
-    cpus = [device for device in _sycl.devices(_EMULATE).values() if device.is_cpu and _sycl.can_compile(device)]
+    cpus = [device for device in _sycl.devices("cpu").values() if device.is_cpu and _sycl.can_compile(device)]
     if not cpus:
-        raise BackendUnavailable("SYCL has no CPU that compiles kernels", _EMULATE)
+        raise BackendUnavailable("SYCL has no CPU that compiles kernels", pip_install("cpu"))
     return cpus[0]

@@ -20,6 +20,7 @@ import numpy as np
 
 from py_backends import _arrays, _contract, _numba, _nvidia_driver
 from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelFault, KernelText, Launch, Target
+from py_backends._install import pip_install
 
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
@@ -154,11 +155,15 @@ class Gpu(_contract.Device):
 
 
 class Simulator(_contract.Device):
-    """The same kernels, with a thread of Python for every thread of the grid. Only in a worker."""
+    """The same kernels, with a thread of Python for every thread of the grid. Only in a worker.
+
+    Raises BackendUnavailable where the simulator does not start: it loads some of CUDA's own libraries.
+    """
 
     deterministic = True  # threads compute elements, each of which is one sum in one order
 
     def __init__(self) -> None:
+        _run_nothing("in its simulator", pip_install("cpu"))
         self._cuda = _cuda()
         self._turn = threading.Lock()  # the simulator swaps the kernel's globals while it runs
 
@@ -198,7 +203,7 @@ def _load() -> Any:
     extra = "cpu" if driver.reason else driver.extra
     numba = _numba.load(extra)
     if importlib.util.find_spec("numba.cuda") is None:
-        raise BackendUnavailable("numba-cuda is not installed", f'pip install "py-backends[{extra}]"')
+        raise BackendUnavailable("numba-cuda is not installed", pip_install(extra))
     return numba
 
 
@@ -223,11 +228,16 @@ def _check_gpu() -> None:
     driver = _nvidia_driver.driver()
     if driver.reason is not None:
         raise BackendUnavailable(driver.reason, driver.fix)
-    fix = f'pip install "py-backends[{driver.extra}]"'
+    fix = pip_install(driver.extra)
     if importlib.util.find_spec("numba_cuda") is None:
         raise BackendUnavailable("numba-cuda is not installed", fix)
     if _load().config.ENABLE_CUDASIM:
         raise BackendUnavailable("Numba was told to simulate", "unset NUMBA_ENABLE_CUDASIM")
+    _run_nothing("on the GPU", fix)
+
+
+def _run_nothing(where: str, fix: str) -> None:
+    """Run an empty kernel; BackendUnavailable, with what was raised and the fix, if it does not run."""
     try:
         cuda = _cuda()
         with _QUIET_LOCK, warnings.catch_warnings():
@@ -236,7 +246,7 @@ def _check_gpu() -> None:
             cuda.synchronize()
     except Exception as error:  # whatever the driver, the compiler or their libraries raise is the reason
         reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
-        raise BackendUnavailable(f"Numba runs no kernel on the GPU: {reason.rstrip('.:')}", fix) from error
+        raise BackendUnavailable(f"Numba runs no kernel {where}: {reason.rstrip('.:')}", fix) from error
 
 
 def _empty() -> None:

@@ -18,12 +18,12 @@ import numpy as np
 
 from py_backends import _arrays, _caches, _contract, _device_names, _opencl_drivers
 from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelText, Launch, Target
+from py_backends._install import pip_install
 
 if TYPE_CHECKING:
     import pyopencl as cl
     import pyopencl.array as cl_array
 
-_INSTALL = 'pip install "py-backends[opencl]"'
 _PAUSE = 5e-5
 """Seconds between two looks at whether a launch has ended."""
 _TYPES = {"float32": "float", "float64": "double"}
@@ -37,14 +37,13 @@ class Backend(_contract.Backend):
             found = _devices()
         except BackendUnavailable as missing:
             return [Target.missing(_device_names.INTEL_CPU, missing.reason, missing.fix)]
-        return [
-            Target(name, device.name.strip(), _version(device), just_in_time=True) for name, device in found.items()
-        ]
+        return [_target(name, device) for name, device in found.items()]
 
     def open(self, target: str, threads: int) -> OpenClDevice:
         found = _devices()
         if target not in found:
             raise BackendUnavailable(f"OpenCL has no device {target}", f"there are {', '.join(found)}")
+        _check_compiler(found[target])
         return OpenClDevice(found[target], threads)
 
 
@@ -244,8 +243,6 @@ class OpenClDevice(_contract.Device):
         source = f'#line 1 "{text.path.name}"\n{text.text}'
         if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2 double has to be switched on
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"
-        # pyopencl's own cache fails where the home cannot be written; drivers have theirs.
-        uncached: Any = {"cache_dir": False}
         kind = _TYPES[dtype.name]
         lanes = max(1, getattr(self._device, f"native_vector_width_{kind}"))
         vector = f"{kind}{lanes}" if lanes > 1 else kind
@@ -253,10 +250,7 @@ class OpenClDevice(_contract.Device):
         on_cpu = self._device.type & self._cl.device_type.CPU
         cache = _caches.last_level_cache() if on_cpu else self._device.global_mem_cache_size
         options = [f"-DT={kind}", f"-DV={vector}", f"-DCACHE_BYTES={cache}L", f"-D{self._form}=1"]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", self._cl.CompilerWarning)  # Intel's compiler tells how it went
-            program: cl.Program = self._cl.Program(self._context, source).build(options, **uncached)
-        return program
+        return _built(self._context, source, options)
 
 
 class _Kernels:
@@ -288,6 +282,40 @@ class _Writable:
         self.__array_interface__ = dict(array.__array_interface__, data=(array.ctypes.data, False))
 
 
+def _built(context: cl.Context, source: str, options: Sequence[str] = ()) -> cl.Program:
+    import pyopencl as cl
+
+    uncached: Any = {
+        "cache_dir": False
+    }  # pyopencl's own cache fails where the home cannot be written; drivers have theirs
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # Intel's compiler tells how it went
+        program: cl.Program = cl.Program(context, source).build(list(options), **uncached)
+    return program
+
+
+def _check_compiler(device: cl.Device) -> None:
+    """Compile an empty kernel; BackendUnavailable where the driver cannot: an old PoCL on a CPU that it does not know."""
+    import pyopencl as cl
+
+    try:
+        _built(cl.Context([device]), "kernel void nothing(void) {}")
+    except cl.Error as error:
+        lines = [line.strip() for line in str(error).splitlines()]
+        said = next((line for line in lines if line.startswith("error:")), lines[0] if lines else type(error).__name__)
+        newer = "install a newer driver for it, for instance your distribution's pocl-opencl-icd"
+        raise BackendUnavailable(f"its driver compiles no kernel here: {said}", newer) from error
+
+
+def _target(name: str, device: cl.Device) -> Target:
+    facts = (name, device.name.strip(), _version(device))
+    try:
+        _check_compiler(device)
+    except BackendUnavailable as missing:
+        return Target(*facts, missing.reason, missing.fix, available=False)
+    return Target(*facts, just_in_time=True)
+
+
 def _devices() -> dict[str, cl.Device]:
     """Every device by its target's name; BackendUnavailable where there is none."""
     _opencl_drivers.find()
@@ -295,10 +323,12 @@ def _devices() -> dict[str, cl.Device]:
         importlib.import_module("pyopencl")
     except ImportError as error:
         absent = isinstance(error, ModuleNotFoundError) and error.name == "pyopencl"
-        raise BackendUnavailable("pyopencl is not installed" if absent else f"pyopencl: {error}", _INSTALL) from error
+        raise BackendUnavailable(
+            "pyopencl is not installed" if absent else f"pyopencl: {error}", pip_install("opencl")
+        ) from error
     devices = [device for platform in _platforms() for device in _devices_of(platform)]
     if not devices:
-        raise BackendUnavailable("pyopencl finds no OpenCL device", _INSTALL)
+        raise BackendUnavailable("pyopencl finds no OpenCL device", pip_install("opencl"))
     return _device_names.named(devices, _facts)
 
 

@@ -17,7 +17,6 @@ from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch
 if TYPE_CHECKING:
     import dpctl
 
-_INSTALL = 'pip install "py-backends[sycl]"'
 _NO_SPIRV = "its driver does not take SPIR-V, to which SYCL source is compiled at run time"
 _NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
 
@@ -25,13 +24,13 @@ _NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
 class Backend(_contract.Backend):
     def targets(self) -> list[Target]:
         try:
-            found = _sycl.devices(_INSTALL)
+            found = _sycl.devices("sycl")
         except BackendUnavailable as missing:
             return [Target.missing(_device_names.INTEL_CPU, missing.reason, missing.fix)]
         return [_target(name, device) for name, device in found.items()]
 
     def open(self, target: str, threads: int) -> SyclDevice:
-        found = _sycl.devices(_INSTALL)
+        found = _sycl.devices("sycl")
         if target not in found:
             raise BackendUnavailable(f"SYCL has no device {target}", f"there are {', '.join(found)}")
         if not _sycl.can_compile(found[target]):

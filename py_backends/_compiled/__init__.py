@@ -1,7 +1,7 @@
 """The extension modules, and why one is not there.
 
 CMake places them here, or a wheel brings them. Beside them lies a record of the build, as JSON: the
-compiler, and for each module that was left out the reason and the fix.
+compiler, and for each module that was left out the reason and the fix; or why nothing was built at all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def load(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != f"{__name__}.{name}":
             raise
-        why: dict[str, str] = build().get("left_out", {}).get(name)
+        record = build()
+        why: dict[str, str] | None = record.get("left_out", {}).get(name) or record.get("not_built")
         if why is None:
             raise BackendUnavailable("its extension module has not been built", "make, or pip install .") from None
         raise BackendUnavailable(why["reason"], why["fix"] or None) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from py_backends import _discovery
 from py_backends._contract import Target
@@ -103,8 +103,21 @@ def _probed(backend: str, workers: list[Worker]) -> list[Target]:
         return [_missing(backend, failed)]
     finally:
         worker.close()
-    targets: list[dict[str, Any]] = answer["targets"]
-    return [Target(**fields) for fields in targets]
+    targets = [Target(**fields) for fields in answer["targets"]]
+    return [_started(backend, target, workers) if target.environment else target for target in targets]
+
+
+def _started(backend: str, target: Target, workers: list[Worker]) -> Target:
+    """A target that needs variables set before anything is imported, which the worker above had not: does it start?"""
+    worker = Worker(environment=target.environment)
+    workers.append(worker)
+    try:
+        worker.ask("open", backend=backend, target=target.name, threads=1)
+    except WorkerFailed as failed:
+        return Target.missing(target.name, failed.reason, failed.fix)
+    finally:
+        worker.close()
+    return target
 
 
 def _missing(backend: str, failed: WorkerFailed) -> Target:

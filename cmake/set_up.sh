@@ -1,0 +1,135 @@
+#!/bin/sh
+# What every command of the Makefile needs: the environment .venv, and the extension, built.
+#
+#   cmake/set_up.sh EXTRAS...    each a list as pip takes it, for instance: cmake/set_up.sh cpu,peers test,docs,dev
+#
+# Says at once what the system lacks, before anything is fetched, and how to install it. Without a C++ compiler or
+# Python's headers it goes on, and backends that need the extension say why they are not there. Whatever was
+# interrupted, even by SIGKILL, the next run takes up again: what is whole is marked when it is, and what a killed run
+# leaves at work holds the lock until it ends.
+set -eu
+cd "$(dirname "$0")/.."
+
+venv=.venv
+build=build/release
+incomplete=build/incomplete     # stands while packages are being installed: half an environment cannot be mended
+installed=$venv/.installed      # a folder with a file for each list of extras
+os_release=${OS_RELEASE:-/etc/os-release}
+
+main() {
+  PATH=$(printf ':%s:' "$PATH" | sed "s|:$(pwd)/$venv/bin:|:|g; s|^:||; s|:\$||")  # no environment is made by itself
+  find_python
+  find_compiler
+  [ -n "$python" ] || stop "Missing: $missing. Install what is missing: $remedy"
+  mkdir -p build
+  exec 9>build/lock
+  flock --nonblock 9 || { echo 'Waiting for another make in this folder'; flock 9; }
+  [ -z "$missing" ] || echo "Missing: $missing. Backends that need them are left out until you install them: $remedy"
+  install "$@"
+  PATH=$(pwd)/$venv/bin:$PATH
+  if [ -z "$missing" ]; then compile; else leave_out; fi
+}
+
+stop() { printf '%s\n' "$*" >&2; exit 1; }
+
+lack() {  # lack WHAT PACKAGE
+  missing=${missing:+$missing and }$1
+  packages="${packages:+$packages }$2"
+  remedy=$(printf "$manager" "$packages")
+}
+
+# Sets `python`, the first that is new enough and can make environments, and begins `missing`.
+find_python() {
+  name_packages
+  missing='' packages='' remedy='' python=''
+  for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+    if "$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      python=$candidate
+      break
+    fi
+  done
+  if [ -z "$python" ]; then
+    lack "Python 3.11 or newer with venv${PYTHON:+, which $PYTHON is not}" "$python_package"
+  fi
+  headers='import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
+  if [ -z "$python" ] || ! "$python" -c "$headers"; then
+    lack "Python's headers" "$headers_package"
+  fi
+}
+
+# One that compiles, as CMake will look for it.
+find_compiler() {
+  for candidate in "${CXX:-}" c++ g++ clang++; do
+    # shellcheck disable=SC2086  # CXX may hold options
+    [ -z "$candidate" ] || ! echo '#include <vector>' | $candidate -std=c++17 -fsyntax-only -x c++ - 2>/dev/null || return 0
+  done
+  lack 'a C++17 compiler' "$compiler_package"
+}
+
+# What the distribution calls them, and the command that installs packages.
+name_packages() {
+  family=$(ID='' ID_LIKE=''; [ ! -r "$os_release" ] || . "$os_release"; echo " $ID $ID_LIKE ")
+  prefix=sudo\ 
+  [ "$(id -u)" != 0 ] || prefix=''
+  python_package=python3 headers_package=python3-devel compiler_package=gcc-c++
+  case $family in
+    *' debian '* | *' ubuntu '*)
+      manager="${prefix}apt install %s" python_package=python3-venv headers_package=python3-dev compiler_package=g++ ;;
+    *' fedora '* | *' rhel '*) manager="${prefix}dnf install %s" ;;
+    *' arch '*) manager="${prefix}pacman -S --needed %s" python_package=python headers_package=python compiler_package=gcc ;;
+    *) manager='install what your distribution calls %s' ;;
+  esac
+}
+
+# install EXTRAS...: the environment, with what of them it does not have yet. Again when pyproject.toml has changed.
+install() {
+  as_of="$(pwd) $(cksum <pyproject.toml)"
+  lacking=''
+  for extras; do
+    [ "$(cat "$installed/$extras" 2>/dev/null)" = "$as_of" ] || lacking=${lacking:+$lacking,}$extras
+  done
+  [ -n "$lacking" ] || return 0
+  echo "Installing into $venv: a few minutes the first time"
+  if [ -e $incomplete ] || ! $venv/bin/python -m pip --version >/dev/null 2>&1; then
+    touch $incomplete
+    "$python" -m venv --clear $venv
+  fi
+  touch $incomplete
+  $venv/bin/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja pybind11
+  # The build, and not the installation, compiles: it can do so again whenever a kernel changes.
+  $venv/bin/python -m pip install --quiet --no-build-isolation --editable ".[$lacking]" \
+    --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF
+  mkdir -p $installed
+  for extras; do echo "$as_of" >"$installed/$extras"; done
+  rm $incomplete
+}
+
+# The extension: whatever a source or a kernel made newer, which CMake finds out in a fraction of a second.
+compile() {
+  as_of="$(pwd) ${CXX:-} ${CXXFLAGS:-} $(cksum <CMakePresets.json)"
+  if [ "$(cat $build/configured 2>/dev/null)" != "$as_of" ]; then
+    mkdir -p $build
+    rm -f $build/configured
+    logged $venv/bin/cmake --preset release --fresh "-DPython_EXECUTABLE=$(pwd)/$venv/bin/python"
+    grep -- '-- Without' $build/log || true
+    echo "$as_of" >$build/configured
+    echo 'Building the extension'
+  fi
+  logged $venv/bin/cmake --build --preset release
+}
+
+logged() { "$@" >$build/log 2>&1 || { cat $build/log; exit 1; }; }
+
+# The record of a build that did not take place, for backends to repeat, unless an earlier one did.
+leave_out() {
+  # shellcheck disable=SC2016  # Python's
+  REASON="it is compiled, and the system lacks $missing" FIX="$remedy, then run make again" $venv/bin/python -c '
+import json, os, sysconfig
+from pathlib import Path
+place, abi = Path("py_backends/_compiled"), sysconfig.get_config_var("SOABI")
+if not any(place.glob(f"*.{abi}.so")):
+    why = {"reason": os.environ["REASON"], "fix": os.environ["FIX"]}
+    (place / f"build.{abi}.json").write_text(json.dumps({"not_built": why}), encoding="utf-8")'
+}
+
+main "$@"

@@ -1,0 +1,43 @@
+"""The command that installs what an extra of this distribution names, wherever the package came from."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+from pathlib import Path
+
+import py_backends
+
+_DISTRIBUTION = "py-backends"
+
+
+def pip_install(extra: str) -> str:
+    """In a clone, pip's command for the clone with that extra; else for what the installed metadata say it requires.
+
+    So the command works everywhere, whether or not this distribution is on an index.
+    """
+    clone = Path(py_backends.__file__).parent.parent
+    if (clone / "pyproject.toml").is_file():
+        return f'pip install "{"." if clone == Path.cwd() else clone}[{extra}]"'
+    try:
+        wanted = [f'"{requirement}"' for requirement in _requirements(extra)]
+    except importlib.metadata.PackageNotFoundError:
+        return f"install what the extra {extra} in pyproject.toml names"
+    return " ".join(("pip install", *wanted)) if wanted else "there are no wheels of it for this machine"
+
+
+def _requirements(extra: str) -> Iterator[str]:
+    """What an extra adds to the distribution on this machine; other extras that it names are given in full."""
+    from packaging.requirements import Requirement
+
+    for line in importlib.metadata.requires(_DISTRIBUTION) or ():
+        requirement = Requirement(line)
+        marker = requirement.marker
+        if marker is None or marker.evaluate({"extra": ""}) or not marker.evaluate({"extra": extra}):
+            continue
+        if requirement.name == _DISTRIBUTION:
+            for other in sorted(requirement.extras):
+                yield from _requirements(other)
+        else:
+            requirement.marker = None
+            yield str(requirement)
