@@ -123,7 +123,7 @@ logged() { "$@" >$build/log 2>&1 || { cat $build/log; exit 1; }; }
 # The record of a build that did not take place, for backends to repeat, unless an earlier one did.
 leave_out() {
   # shellcheck disable=SC2016  # Python's
-  REASON="it is compiled, and the system lacks $missing" FIX="$remedy, then run make again" $venv/bin/python -c '
+  REASON="it was not built, since the system lacks $missing" FIX="$remedy, then run make again" $venv/bin/python -c '
 import json, os, sysconfig
 from pathlib import Path
 place, abi = Path("py_backends/_compiled"), sysconfig.get_config_var("SOABI")

@@ -295,7 +295,7 @@ def _built(context: cl.Context, source: str, options: Sequence[str] = ()) -> cl.
 
 
 def _check_compiler(device: cl.Device) -> None:
-    """Compile an empty kernel; BackendUnavailable where the driver cannot: an old PoCL on a CPU that it does not know."""
+    """Compile an empty kernel; BackendUnavailable where the driver cannot, as an old PoCL on a new CPU."""
     import pyopencl as cl
 
     try:
