@@ -34,7 +34,7 @@ stop() { printf '%s\n' "$*" >&2; exit 1; }
 
 lack() {  # lack WHAT PACKAGE
   missing=${missing:+$missing and }$1
-  packages="${packages:+$packages }$2"
+  case " $packages " in *" $2 "*) ;; *) packages="${packages:+$packages }$2" ;; esac
   remedy=$(printf "$manager" "$packages")
 }
 
@@ -59,12 +59,15 @@ find_python() {
 
 # One that compiles, as CMake will look for it.
 find_compiler() {
-  for candidate in "${CXX:-}" c++ g++ clang++; do
-    # shellcheck disable=SC2086  # CXX may hold options
-    [ -z "$candidate" ] || ! echo '#include <vector>' | $candidate -std=c++17 -fsyntax-only -x c++ - 2>/dev/null || return 0
-  done
-  lack 'a C++17 compiler' "$compiler_package"
+  if [ -n "${CXX:-}" ]; then
+    compiles "$CXX" || lack "a C++17 compiler, which CXX=$CXX is not" "$compiler_package"
+  elif ! compiles c++ && ! compiles g++ && ! compiles clang++; then
+    lack 'a C++17 compiler' "$compiler_package"
+  fi
 }
+
+# shellcheck disable=SC2086  # CXX may hold options
+compiles() { echo '#include <vector>' | $1 -std=c++17 -fsyntax-only -x c++ - 2>/dev/null; }
 
 # What the distribution calls them, and the command that installs packages.
 name_packages() {

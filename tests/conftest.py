@@ -15,6 +15,7 @@ import pytest
 from commands import Finished, run_command
 
 from py_backends import _discovery
+from py_backends._install import pip_install
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
 from py_backends.conformance.plugin import skip_or_fail
 
@@ -66,7 +67,7 @@ def _why_no_browser() -> str | None:
     if chromium() is None:
         return "no Chromium on this machine (to change that: apt-get install chromium)"
     if importlib.util.find_spec("playwright") is None:
-        return 'playwright is not installed (to change that: pip install "py-backends[test]")'
+        return f"playwright is not installed (to change that: {pip_install('test')})"
     return None
 
 

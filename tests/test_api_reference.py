@@ -19,6 +19,7 @@ from commands import CLONE
 
 import py_backends as pb
 from py_backends import _contract, _discovery
+from py_backends._install import pip_install
 from py_backends.harness import doctor, results
 
 KERNELS = _discovery.kernel_names()
@@ -107,7 +108,7 @@ def test_what_others_derive_from_and_get_back_is_described(module: ModuleType) -
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reference as `make docs` makes it; every warning is an error."""
     if importlib.util.find_spec("pdoc") is None:
-        pytest.skip('pdoc is not installed (to change that: pip install "py-backends[docs]")')
+        pytest.skip(f"pdoc is not installed (to change that: {pip_install('docs')})")
     folder = tmp_path_factory.mktemp("docs")
     run = subprocess.run(
         [sys.executable, "-W", "error", "docs/api.py", str(folder)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -433,6 +434,8 @@ def test_cold_and_by_events_through_the_command_line(tmp_path: Path) -> None:
     by_events = {row.backend: row.seconds.clock is not None for row in report.rows if row.seconds}
     assert by_events == {"numpy": False, "opencl": True}
     for row in report.rows:
+        if row.status == "unavailable":  # a driver of OpenCL that compiles nothing here
+            continue
         assert row.seconds is not None
         assert row.seconds.first_launch is not None
         assert row.seconds.prepare is not None
@@ -442,6 +445,6 @@ def test_cold_and_by_events_through_the_command_line(tmp_path: Path) -> None:
 def test_an_unknown_state_of_the_caches_is_refused() -> None:
     run = run_command("compare", "--cache", "warm")
     assert run.returncode == 2
-    assert "'hot', 'cold'" in run.stderr
+    assert re.search("'?hot'?, '?cold'?", run.stderr), "argparse quotes choices until Python 3.12"
     with pytest.raises(ValueError, match="cache must be hot or cold, not 'warm'"):
         pb.compare(cache="warm")

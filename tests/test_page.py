@@ -18,6 +18,7 @@ from conftest import Comparison, chromium
 
 from py_backends import _discovery
 from py_backends._contract import WrongRequest
+from py_backends._install import pip_install
 from py_backends.harness.results import Check, Duration, Rate, Report, Row, Seconds, Speedup
 from py_backends.report import layout
 from py_backends.report.across import across
@@ -407,7 +408,7 @@ class TestCommand:
         run = run_python("-c", blocked, "report", path, "-o", tmp_path / "page.html")
         assert run.returncode == 2
         (line,) = run.stderr.splitlines()
-        assert 'pip install "py-backends[pictures]"' in line
+        assert pip_install("pictures") in line
 
 
 def written(path: Path) -> Path:

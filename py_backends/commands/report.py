@@ -39,14 +39,13 @@ def report(options: argparse.Namespace) -> int:
         common.check_writable(options.output)
         if options.output.resolve() in {path.resolve() for path in options.results}:
             raise common.UsageError(f"the page would replace the results in {options.output}: name another file")
+    from py_backends._install import pip_install
     from py_backends.harness.results import write_whole
 
     try:
         from py_backends.report.page import page
     except ImportError as error:
-        raise common.UsageError(
-            f'a page needs more libraries ({error}): pip install "py-backends[pictures]"'
-        ) from error
+        raise common.UsageError(f"a page needs more libraries ({error}): {pip_install('pictures')}") from error
     with common.usage_errors():
         text = page(list(_read(options.results)))
     if options.output == _STANDARD_OUTPUT:

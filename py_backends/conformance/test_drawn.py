@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("hypothesis", reason='hypothesis draws these cases: pip install "py-backends[test]"')
+from py_backends._install import pip_install
+
+pytest.importorskip("hypothesis", reason=f"hypothesis draws these cases: {pip_install('test')}")
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

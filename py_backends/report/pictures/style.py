@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py_backends._contract import WrongRequest
+from py_backends._install import pip_install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ def grid(width: float, height: float, rows: int, columns: int, **layout: Any) ->
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise WrongRequest(f'pictures need matplotlib ({error}): pip install "py-backends[pictures]"') from error
+        raise WrongRequest(f"pictures need matplotlib ({error}): {pip_install('pictures')}") from error
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=(width, height), layout="constrained")
         return figure, figure.subplots(rows, columns, squeeze=False, **layout).tolist()

@@ -1,0 +1,141 @@
+"""What is said to be there does start, and what is said to bring it pip can install."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from commands import CLONE
+
+import py_backends
+from py_backends import _discovery
+from py_backends._install import pip_install
+from py_backends.harness.doctor import probe
+
+PROJECT = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = sorted(PROJECT["optional-dependencies"])
+
+
+def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Have every process that Python starts from here on run some code first."""
+    (folder / "sitecustomize.py").write_text(code, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+@pytest.mark.numba_cuda
+def test_a_simulator_that_does_not_start_is_missing_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine without CUDA's libraries, before the extra `cpu` brought them."""
+    lacks = """
+import os
+if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+    import numba.cuda
+    def jit(*_):
+        raise RuntimeError('Failure finding "libcudart.so.13 or libcudart.so.12"')
+    numba.cuda.jit = jit
+"""
+    ((_, before),) = probe(["numba_cuda"])
+    if not before.emulated:
+        pytest.skip("numba_cuda is not emulated here: there is a GPU")
+    prepared(tmp_path, monkeypatch, lacks)
+    ((_, target),) = probe(["numba_cuda"])
+    assert (target.name, target.available) == ("emulated", False)
+    assert (
+        target.reason == 'Numba runs no kernel in its simulator: Failure finding "libcudart.so.13 or libcudart.so.12"'
+    )
+    assert target.fix == pip_install("cpu")
+
+
+@pytest.mark.opencl
+def test_a_driver_that_compiles_nothing_is_missing_with_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As PoCL's wheel says on a CPU that is newer than it."""
+    refuses = """
+import os, sys
+if sys.argv[0] == "-m" or "worker" in sys.argv[0]:
+    from py_backends import _opencl_drivers
+    _opencl_drivers.find()
+    import pyopencl as cl
+    def build(*_, **__):
+        raise cl.RuntimeError("clBuildProgram failed: BUILD_PROGRAM_FAILURE\\n\\nerror: unknown target CPU 'generic'")
+    cl.Program.build = build
+"""
+    prepared(tmp_path, monkeypatch, refuses)
+    targets = [target for _, target in probe(["opencl"])]
+    assert targets
+    for target in targets:
+        assert not target.available
+        assert target.reason == "its driver compiles no kernel here: error: unknown target CPU 'generic'"
+        assert target.device
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_in_a_clone_pip_is_given_the_clone(extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(CLONE)
+    assert pip_install(extra) == f'pip install ".[{extra}]"'
+    monkeypatch.chdir(tmp_path)
+    assert pip_install(extra) == f'pip install "{CLONE}[{extra}]"'
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_elsewhere_pip_is_given_what_the_metadata_require(
+    extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """So that a fix works from a wheel too, before anything is published, and after."""
+    monkeypatch.setattr(py_backends, "__file__", str(tmp_path / "py_backends/__init__.py"))
+    command, verb, *wanted = shlex.split(pip_install(extra))
+    assert (command, verb) == ("pip", "install")
+    names = {re.split(r"[\[<>=!~ ]", requirement)[0] for requirement in wanted}
+    assert "py-backends" not in names
+    assert names == brought_by(extra), "each requirement, and those of the extras that it names"
+    assert not any(";" in requirement or "extra ==" in requirement for requirement in wanted)
+
+
+def brought_by(extra: str) -> set[str]:
+    """The names of what an extra brings to this machine, by pyproject.toml."""
+    from packaging.requirements import Requirement
+
+    names = set()
+    for requirement in map(Requirement, PROJECT["optional-dependencies"][extra]):
+        if requirement.name == PROJECT["name"]:
+            names |= {name for other in requirement.extras for name in brought_by(other)}
+        elif requirement.marker is None or requirement.marker.evaluate():
+            names.add(requirement.name)
+    return names
+
+
+def test_where_nothing_is_known_of_the_installation_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def requires(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(py_backends, "__file__", str(tmp_path / "py_backends/__init__.py"))
+    monkeypatch.setattr(importlib.metadata, "requires", requires)
+    assert pip_install("sycl") == "install what the extra sycl in pyproject.toml names"
+
+
+def test_what_has_no_wheels_for_a_machine_is_said_to_have_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(py_backends, "__file__", str(tmp_path / "py_backends/__init__.py"))
+    elsewhere = SimpleNamespace(requires=lambda _: ['dpctl>=0.22; platform_machine == "vax" and extra == "sycl"'])
+    monkeypatch.setattr(importlib.metadata, "requires", elsewhere.requires)
+    assert pip_install("sycl") == "there are no wheels of it for this machine"
+
+
+def test_no_fix_names_a_distribution_that_nobody_has_published() -> None:
+    sources = [
+        *CLONE.glob("py_backends/**/*.py"),
+        *CLONE.glob("tests/*.py"),
+        *CLONE.glob("cmake/*"),
+        CLONE / "Makefile",
+    ]
+    named = [path.name for path in sources if 'pip install "py-backends' in path.read_text(encoding="utf-8")]
+    assert named == [Path(__file__).name], "and here only to look for it"
+    assert _discovery.backend_names()

@@ -1,0 +1,224 @@
+"""`make` on systems that lack things, and after it was killed.
+
+The script cmake/set_up.sh runs in a folder of its own, on a system of a few commands, where `python3`, `cmake` and the
+compiler are stand-ins that write down how they were called. What happens on real ones .ci/bare shows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from commands import CLONE, Finished
+
+from py_backends import _compiled
+from py_backends._contract import BackendUnavailable
+
+COMMANDS = (
+    *("sh", "cat", "cksum", "dirname", "flock", "grep", "id", "mkdir", "printf", "pwd", "rm", "sed", "sleep", "touch"),
+    *("kill", "cp", "chmod"),
+)
+PYTHON = """#!/bin/sh
+echo "python $*" >>"$LOG"
+case "$*" in
+  *ensurepip*) exit $NO_PYTHON ;;
+  *Python.h*) exit $NO_HEADERS ;;
+  *'-m venv'*) mkdir -p .venv/bin && cp "$0" .venv/bin/python && cp "$STANDINS/cmake" .venv/bin/cmake ;;
+  *'pip install'*) eval "$DURING_PIP" ;;
+  *'pip --version'*) ;;
+  *not_built*) exec "$REAL_PYTHON" "$@" ;;
+esac
+"""
+CMAKE = """#!/bin/sh
+echo "cmake $*" >>"$LOG"
+case "$*" in *--fresh*) mkdir -p build/release; touch build/release/CMakeCache.txt; exit $CMAKE_FAILS ;; esac
+"""
+COMPILER = """#!/bin/sh
+exit $NO_COMPILER
+"""
+DISTRIBUTIONS = {
+    "Debian": ("ID=debian", "apt install", {"python3-venv", "python3-dev", "g++"}),
+    "Ubuntu": ("ID=ubuntu\nID_LIKE=debian", "apt install", {"python3-venv", "python3-dev", "g++"}),
+    "Mint": ('ID=linuxmint\nID_LIKE="ubuntu debian"', "apt install", {"python3-venv", "python3-dev", "g++"}),
+    "Fedora": ("ID=fedora", "dnf install", {"python3", "python3-devel", "gcc-c++"}),
+    "Rocky": ('ID="rocky"\nID_LIKE="rhel centos fedora"', "dnf install", {"python3", "python3-devel", "gcc-c++"}),
+    "Arch": ("ID=arch", "pacman -S --needed", {"python", "gcc"}),
+    "Manjaro": ("ID=manjaro\nID_LIKE=arch", "pacman -S --needed", {"python", "gcc"}),
+}
+
+
+class System:
+    """A folder with what the script reads, and a system of stand-ins."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clone, commands = folder / "clone", folder / "bin"
+        self.log = folder / "log"
+        for path in ("cmake/set_up.sh", "CMakePresets.json", "pyproject.toml"):
+            (self.clone / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(CLONE / path, self.clone / path)
+        (self.clone / "py_backends/_compiled").mkdir(parents=True)
+        commands.mkdir()
+        for name in COMMANDS:
+            if path := shutil.which(name):
+                (commands / name).symlink_to(path)
+        for name, text in (("python3", PYTHON), ("cmake", CMAKE), ("c++", COMPILER)):
+            (commands / name).write_text(text, encoding="utf-8")
+            (commands / name).chmod(0o755)
+        self.os_release = folder / "os-release"
+        self.os_release.write_text("ID=debian\n", encoding="utf-8")
+        self.environment = {
+            "PATH": str(commands), "STANDINS": str(commands), "LOG": str(self.log), "OS_RELEASE": str(self.os_release),
+            "REAL_PYTHON": os.path.realpath("/proc/self/exe"), "DURING_PIP": "", "CMAKE_FAILS": "0",
+            "NO_PYTHON": "0", "NO_HEADERS": "0", "NO_COMPILER": "0",
+        }  # fmt: skip
+
+    def start(self, *extras: str, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["/bin/sh", str(self.clone / "cmake/set_up.sh"), *(extras or ("cpu,peers",))],
+            env=self.environment | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def set_up(self, *extras: str, **environment: str) -> Finished:
+        with self.start(*extras, **environment) as process:
+            stdout, stderr = process.communicate(timeout=60)
+        return subprocess.CompletedProcess([], process.returncode, stdout, stderr)
+
+    @property
+    def called(self) -> str:
+        """What was called since this was last asked."""
+        lines = self.log.read_text(encoding="utf-8") if self.log.exists() else ""
+        self.log.write_text("", encoding="utf-8")
+        return lines
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> System:
+    return System(tmp_path)
+
+
+def test_a_whole_system_is_set_up_and_built_and_then_only_built(system: System) -> None:
+    run = system.set_up()
+    assert (run.returncode, run.stderr) == (0, "")
+    first = system.called
+    assert ".[cpu,peers]" in first
+    assert first.index("pip install") < first.index("--fresh") < first.index("cmake --build")
+    assert (system.set_up().returncode, system.set_up().stdout) == (0, "")
+    again = system.called
+    assert "pip install" not in again
+    assert "--fresh" not in again
+    assert "cmake --build" in again
+
+
+def test_more_extras_are_added_and_a_changed_pyproject_installs_again(system: System) -> None:
+    system.set_up("cpu,peers")
+    system.called  # noqa: B018  # forgets them
+    system.set_up("cpu,peers", "test,docs,dev")
+    assert ".[test,docs,dev]" in system.called
+    (system.clone / "pyproject.toml").write_text("# changed", encoding="utf-8")
+    system.set_up("cpu,peers", "test,docs,dev")
+    changed = system.called
+    assert ".[cpu,peers,test,docs,dev]" in changed
+    assert "venv --clear" not in changed, "what is installed stays"
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_all_that_is_missing_is_said_in_one_line_before_anything_is_fetched(system: System, distribution: str) -> None:
+    release, installs, packages = DISTRIBUTIONS[distribution]
+    system.os_release.write_text(f"NAME='Some Linux'\n{release}\n", encoding="utf-8")
+    run = system.set_up(NO_PYTHON="1", NO_COMPILER="1")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert re.fullmatch(r"Missing: Python 3.11 or newer .* headers and a C\+\+17 compiler\. .*\n", run.stderr)
+    assert installs in run.stderr
+    assert packages <= set(run.stderr.split())
+    assert "pip" not in system.called.replace("ensurepip", "")
+
+
+@pytest.mark.parametrize("distribution", ["Debian", "Fedora", "Arch"])
+def test_readme_has_a_line_with_all_of_it(distribution: str) -> None:
+    _, installs, packages = DISTRIBUTIONS[distribution]
+    readme = (CLONE / "README.md").read_text(encoding="utf-8")
+    (line,) = re.findall(rf"\| {distribution}.*\| `sudo {re.escape(installs)} ([^`]+)` \|", readme)
+    implied = {"python3"}  # by python3-devel
+    assert packages - implied < set(line.split())
+    assert {"git", "make"} < set(line.split())
+
+
+def test_on_another_distribution_packages_are_named_without_a_command(system: System) -> None:
+    system.os_release.unlink()
+    run = system.set_up(NO_PYTHON="1")
+    assert run.returncode == 1
+    assert "install what your distribution calls" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("lacks", "packages"),
+    [({"NO_COMPILER": "1"}, "g++"), ({"NO_HEADERS": "1"}, "python3-dev"), ({"CXX": "absent"}, "g++")],
+)
+def test_without_a_compiler_or_headers_the_rest_is_set_up_and_says_why(
+    system: System, monkeypatch: pytest.MonkeyPatch, lacks: dict[str, str], packages: str
+) -> None:
+    run = system.set_up(**lacks)
+    assert run.returncode == 0, run.stderr
+    (line,) = [line for line in run.stdout.splitlines() if line.startswith("Missing")]
+    assert line.endswith(f"apt install {packages}")
+    assert "--fresh" not in system.called
+    (record,) = (system.clone / "py_backends/_compiled").glob("build.*.json")
+    written = json.loads(record.read_text(encoding="utf-8"))
+    monkeypatch.setattr(_compiled, "build", lambda: written)
+    with pytest.raises(BackendUnavailable, match="the system lacks") as unavailable:
+        _compiled.load("never_built")
+    assert unavailable.value.fix is not None
+    assert f"apt install {packages}, then run make again" in unavailable.value.fix
+
+    assert system.set_up().stdout.splitlines() == ["Building the extension"], "once it is there, it is used"
+    assert "--fresh" in system.called
+
+
+def test_a_failed_configuration_is_begun_anew(system: System) -> None:
+    failed = system.set_up(CMAKE_FAILS="1")
+    assert failed.returncode == 1
+    assert (system.clone / "build/release/CMakeCache.txt").exists(), "which says nothing about how it ended"
+    system.called  # noqa: B018
+    assert system.set_up().returncode == 0
+    assert "--fresh" in system.called
+
+
+def test_a_failed_installation_is_begun_anew(system: System) -> None:
+    assert system.set_up(DURING_PIP="exit 1").returncode == 1
+    system.called  # noqa: B018
+    assert system.set_up().returncode == 0
+    assert "venv --clear" in system.called
+
+
+def test_after_a_kill_the_environment_is_made_anew_when_what_was_left_at_work_has_ended(system: System) -> None:
+    pip = 'echo pip begins >>"$LOG"; sleep 1; echo pip ends >>"$LOG"'
+    with system.start(DURING_PIP=pip) as killed:
+        while "pip begins" not in (system.log.read_text(encoding="utf-8") if system.log.exists() else ""):
+            time.sleep(0.01)
+        os.kill(killed.pid, signal.SIGKILL)  # and not the pip that it has started
+        run = system.set_up()
+        killed.communicate(timeout=60)
+    assert run.returncode == 0
+    assert "Waiting for another make" in run.stdout
+    called = system.called
+    assert called.index("pip begins") < called.index("pip ends") < called.rindex("venv --clear")
+
+
+def test_an_environment_without_pip_is_made_anew(system: System) -> None:
+    python = system.clone / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    python.chmod(0o755)
+    assert system.set_up().returncode == 0
+    assert "venv --clear" in system.called
