@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 venv=.venv
 build=build/release
 incomplete=build/incomplete     # stands while packages are being installed: half an environment cannot be mended
-installed=$venv/.installed      # a folder with a file for each list of extras
+installed=$venv/extras           # a folder with a file for each list that is installed
 os_release=${OS_RELEASE:-/etc/os-release}
 
 main() {
