@@ -21,7 +21,7 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
     )
     arguments.add_dtype(parser, default="float64")
-    arguments.add_shape(parser)
+    arguments.add_shape(parser, "matmul=1000x777x513 (M x N x K)")  # vecadd has no ladder
     arguments.add_threads(parser)
     arguments.add_seed(parser)
     arguments.add_budget(parser, default=_BUDGET)
