@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import CLONE
+from commands import CLONE, run_python
 
 import py_backends
 from py_backends import __main__ as command_line
@@ -123,6 +123,16 @@ class TestExtras:
                 said = "extra pictures" in (action.help or "")
                 assert said == bool({"--png", "--svg"} & set(action.option_strings)), name
         assert "extra pictures" in (commands["report"].description or "")
+
+    @pytest.mark.parametrize("command", ["ladder", "roofline", "scaling", "sweep", "timeline"])
+    def test_pictures_without_their_extra_end_before_anything_runs(self, command: str, tmp_path: Path) -> None:
+        blocked = (
+            "import sys; sys.modules['matplotlib'] = None; from py_backends.__main__ import main; sys.exit(main())"
+        )
+        run = run_python("-c", blocked, command, "--svg", tmp_path / "picture.svg")
+        assert (run.returncode, run.stdout) == (2, "")
+        (line,) = run.stderr.splitlines()
+        assert "pictures need matplotlib" in line
 
 
 class TestMap:

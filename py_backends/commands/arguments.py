@@ -11,7 +11,7 @@ from typing import NoReturn, TypeAlias
 
 ALL = "all"
 _LARGEST_SIZE = 2**40
-_PICTURES = ("png", "svg")
+PICTURES = ("png", "svg")
 """Files that are drawn, by libraries of an extra."""
 
 
@@ -121,7 +121,7 @@ def add_cache(parser: Parser) -> None:
 def add_files(parser: Parser, *kinds: str) -> None:
     """Add an option for each kind of file, `json` for instance."""
     for kind in kinds:
-        text = "draw a picture (needs the extra pictures)" if kind in _PICTURES else f"write the results as {kind} too"
+        text = "draw a picture (needs the extra pictures)" if kind in PICTURES else f"write the results as {kind} too"
         parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=text)
 
 
