@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import py_backends
 from py_backends import __main__ as command_line
 from py_backends import _discovery
 from py_backends.conformance.selection import kind_names
+from py_backends.harness.results import Report, Row
 
 DOCS = CLONE / "docs"
 PACKAGE = CLONE / "py_backends"
@@ -184,6 +186,18 @@ class TestReference:
         elif not listed:
             listed = set(re.findall(r"`(--[a-z]+)", text))
         assert listed == has
+
+    @pytest.mark.parametrize("command", ["ladder", "roofline", "scaling", "sweep", "timeline"])
+    def test_the_budget_is_that_of_the_command(self, command: str) -> None:
+        text = section(DOCS / "reference.md", f"### {command}")
+        budget = f"{command_line._parser()[1][command].get_default('budget'):g}"
+        listed = [line[2] for line in columns(text, "option") if "--budget" in line[0]]
+        assert listed == [budget] or f"The budget is {budget} s" in text
+
+    @pytest.mark.parametrize("kind", [Report, Row])
+    def test_every_field_of_results_is_listed(self, kind: type[Report | Row]) -> None:
+        text = section(DOCS / "reference.md", "## Results")
+        assert {each.name for each in fields(kind) if not re.search(rf"[`\"]{each.name}[`\"]", text)} == set()
 
     def test_every_command_has_a_section(self) -> None:
         headings = re.findall(r"^### (\w+)$", section(DOCS / "reference.md", "## Commands"), re.MULTILINE)
