@@ -75,7 +75,9 @@ def check_writable(path: Path) -> None:
 def check_pictures() -> None:
     """Before anything runs: is there what draws pictures? The base installation has no pictures."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise UsageError('pictures need matplotlib: pip install "py-backends[pictures]"')
+        from py_backends._install import pip_install
+
+        raise UsageError(f"pictures need matplotlib: {pip_install('pictures')}")
 
 
 def check_files(options: argparse.Namespace, *kinds: str) -> None:
