@@ -1,4 +1,4 @@
-"""One computation in every parallel programming model that Python can reach.
+"""The same kernels in Python, NumPy, C++, OpenMP, AVX, Numba, OpenCL, SYCL and CUDA.
 
     import py_backends as pb
     c = pb.matmul(a, b, backend="openmp")

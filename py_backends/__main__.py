@@ -55,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> tuple[Parser, dict[str, Parser]]:
     parser = Parser(
         prog="py-backends",
-        description="The same kernels in every parallel programming model that Python can reach: checked and timed.",
+        description="The same kernels in Python, NumPy, C++, OpenMP, AVX, Numba, OpenCL, SYCL and CUDA: "
+        "checked and timed.",
         epilog="example: py-backends compare --kernel matmul --shape matmul=1024",
         allow_abbrev=False,
     )

@@ -128,7 +128,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Rung:
-    """One step of a ladder: a text that adds one idea to that of the rung below.
+    """One step of a ladder: a text that adds something to that of the rung below.
 
     backend, variant: whose text it is.
     idea: what it adds, in a few words.
@@ -145,7 +145,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A kernel from the slowest text to the fastest, one idea a rung.
+    """A kernel from the slowest text to the fastest, rung by rung.
 
     rungs: the slowest first.
     sizes: at which the ideas show, and the slow rungs do not take too long.

@@ -1,4 +1,4 @@
-"""C++ in one thread without intrinsics: what the compiler makes of a plain loop."""
+"""C++ in one thread without intrinsics: what the compiler makes of loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenMP: directives that share loops among threads on common memory."""
+"""OpenMP: directives that divide loops among threads, which share memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""SYCL through dpctl: kernels in standard C++, compiled at run time by the SYCL runtime.
+"""SYCL through dpctl: kernels in C++, compiled at run time by the compiler in Intel's SYCL runtime, which dpctl brings.
 
-It needs no compiler of a vendor. Kernels are SYCL free functions. They run on the caller's own memory where the
-device can reach it, on USM device memory elsewhere.
+Kernels are free functions, an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). They run on the
+caller's own memory where the device can reach it, on USM device memory elsewhere.
 """
 
 from __future__ import annotations

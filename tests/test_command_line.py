@@ -197,8 +197,8 @@ class TestShow:
         assert COLOURS in wide
         plain = re.sub(r"\x1b\[[\d;]*m", "", wide)
         assert re.search(r"openmp +kernels.*cpp +kernels", plain.splitlines()[0])
-        first_lines = [line for line in plain.splitlines() if "vecadd: c = a + b for vectors" in line]
-        assert [line.count("vecadd: c = a + b for vectors") for line in first_lines] == [2]
+        first_lines = [line for line in plain.splitlines() if "vecadd: c[i] = a[i] + b[i] for vectors" in line]
+        assert [line.count("vecadd: c[i] = a[i] + b[i] for vectors") for line in first_lines] == [2]
         assert all(len(line) <= 200 for line in plain.splitlines())
 
     def test_on_a_narrow_terminal_they_stand_below_one_another(self) -> None:

@@ -24,16 +24,21 @@ LONGEST_LECTURE = 30
 """Lines of a kernel, without its head comment, includes and imports."""
 
 
+TEXTS = [
+    text
+    for kernel in _discovery.kernel_names()
+    for backend in _discovery.backend_names()
+    for text in _discovery.kernel_texts(kernel, backend).values()
+    if text.package is None  # plug-ins' texts are their authors' affair
+]
+
+
 def texts(*suffixes: str, variant: str | None = None) -> list[object]:
     """Every kernel text, those of some languages or of one variant, as parameters."""
     return [
         pytest.param(text, id=f"{text.kernel}-{text.variant}-{text.path.name}")
-        for kernel in _discovery.kernel_names()
-        for backend in _discovery.backend_names()
-        for text in _discovery.kernel_texts(kernel, backend).values()
-        if text.package is None  # plug-ins' texts are their authors' affair
-        and (not suffixes or text.path.suffix in suffixes)
-        and variant in (None, text.variant)
+        for text in TEXTS
+        if (not suffixes or text.path.suffix in suffixes) and variant in (None, text.variant)
     ]
 
 
@@ -124,16 +129,21 @@ class TestTexts:
         assert [label for label in once if label in expected] == [label for label in expected if label in labels]
         assert set(expected) - set(labels) <= {"Work items"}
 
-    @pytest.mark.parametrize("text", texts())
-    def test_the_first_line_says_the_same_in_every_model_of_a_language(self, text: KernelText) -> None:
-        beside = [_discovery.kernel_texts(text.kernel, name) for name in _discovery.backend_names()]
-        first_lines = {
-            head(other).splitlines()[0]
-            for others in beside
-            for other in others.values()
-            if (other.path.suffix == ".py") == (text.path.suffix == ".py")
+    @pytest.mark.parametrize("kernel", sorted({text.kernel for text in TEXTS}))
+    def test_the_first_line_says_the_same_in_every_model(self, kernel: str) -> None:
+        assert len({head(text).splitlines()[0] for text in TEXTS if text.kernel == kernel}) == 1
+
+    @pytest.mark.parametrize("text", texts(variant="lecture"))
+    def test_lecture_kernels_explain_what_they_use(self, text: KernelText) -> None:
+        """What a first reader of the code would have to look up elsewhere."""
+        explained = {
+            r"get_global_id|cuda\.grid|blockIdx": "coalesces",
+            r"gridDim|cuda\.gridsize": "65,535 blocks",
+            r"sycl::ext::oneapi::experimental": "an extension of oneAPI",
         }
-        assert len(first_lines) == 1
+        for used, words in explained.items():
+            assert (re.search(used, code(text)) is not None) == (words in head(text)), words
+        assert ("dtype.type(0)" in text.text) == ("A zero of c's type" in text.text)
 
     @pytest.mark.parametrize("text", texts(variant="lecture"))
     def test_lecture_kernels_fit_a_slide(self, text: KernelText) -> None:

@@ -278,7 +278,7 @@ class TestTable:
         text = printed(report_of(*rows_of(), row_of("numpy", "lecture", 150.0)))
         assert "over python at 200" in text
         assert re.search(r"plain loops +python cpu +lecture +200 +0\.02 +0\.01% +1 +1 *$", text, re.MULTILINE)
-        assert re.search(r"vector units +avx cpu +tuned +800 +180 +90% +\d,\d\d\d ±0\.\d%", text)
+        assert re.search(r"intrinsics +avx cpu +tuned +800 +180 +90% +\d,\d\d\d ±0\.\d%", text)
         assert re.search(r"±0\.\d% +1\.12x faster ±0\.\d% +62,806 \(40\.45%\)", text)
         assert re.search(r"to compare with +numpy cpu +lecture +800 +150 +75%", text)
         assert "at 200, since larger ones take too long; compared by rate: python lecture" in text
@@ -298,7 +298,7 @@ class TestTable:
     def test_fits_a_narrow_terminal(self) -> None:
         text = printed(report_of(*rows_of()), 64)
         assert max(map(len, text.splitlines())) <= 64
-        assert re.search(r"vector units .*\d,\d\d\d ±0\.\d% +1\.12x faster", text)
+        assert re.search(r"intrinsics .*\d,\d\d\d ±0\.\d% +1\.12x faster", text)
 
 
 class TestPicture:
@@ -309,7 +309,7 @@ class TestPicture:
         path = tmp_path / "picture.svg"
         style.save(picture.draw(self.REPORT), path)
         text = path.read_text(encoding="utf-8")
-        for words in ("times as fast as python at 200", "measured here", "published", "numpy: 7,", "vector units"):
+        for words in ("times as fast as python at 200", "measured here", "published", "numpy: 7,", "intrinsics"):
             assert words in text
         assert re.search(r"\d,\d\d\dx, 90% of peak, 180 GFLOP/s", text)
         assert "62,806x, 40% of peak" in text

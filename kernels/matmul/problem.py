@@ -21,8 +21,9 @@ LADDER = Ladder(
         Rung("python", "lecture", "plain loops", 1, 0.00),
         Rung("cpp", "lecture", "translated", 47, 0.03),
         Rung("openmp", "lecture", "parallel loops", 366, 0.24),
-        Rung("openmp", "tuned", "memory", 6727, 4.33),
-        Rung("avx", "tuned", "vector units", 62_806, 40.45),
+        # As published, 6,727 is without vector instructions; those of the compiler bring it to 23,224.
+        Rung("openmp", "tuned", "memory, vectors", 6727, 4.33),
+        Rung("avx", "tuned", "intrinsics", 62_806, 40.45),
         Rung("cuda", "tuned", "GPU"),
     ),
     # A matrix of 5 MB is more than the caches of a core hold, and the plain loops still take less than a second.

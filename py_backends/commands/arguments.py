@@ -11,6 +11,8 @@ from typing import NoReturn, TypeAlias
 
 ALL = "all"
 _LARGEST_SIZE = 2**40
+PICTURES = ("png", "svg")
+"""Files that are drawn, by libraries of an extra."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,15 +73,15 @@ def add_dtype(parser: Parser, default: str = "float32") -> None:
     parser.add_argument("--dtype", type=names_in, metavar="NAMES", default=[default], help=text)
 
 
-def add_shape(parser: Parser) -> None:
-    """Add --shape."""
+def add_shape(parser: Parser, examples: str = "vecadd=1000000, matmul=1000x777x513 (M x N x K)") -> None:
+    """Add --shape, with examples of kernels that the command takes."""
     parser.add_argument(
         "--shape",
         type=_shape,
         metavar="KERNEL=SIZES",
         action="append",
         default=[],
-        help="vecadd=1000000, matmul=1000x777x513 (M x N x K), matmul=1024 (all three); repeatable",
+        help=f"{examples}, matmul=1024 (all three); repeatable",
     )
 
 
@@ -119,7 +121,8 @@ def add_cache(parser: Parser) -> None:
 def add_files(parser: Parser, *kinds: str) -> None:
     """Add an option for each kind of file, `json` for instance."""
     for kind in kinds:
-        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"write the results as {kind} too")
+        text = "draw a picture (needs the extra pictures)" if kind in PICTURES else f"write the results as {kind} too"
+        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=text)
 
 
 def names_in(text: str) -> list[str]:

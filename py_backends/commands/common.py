@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from py_backends.commands import arguments
 from py_backends.commands.arguments import ALL
 
 if TYPE_CHECKING:
@@ -70,8 +72,18 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"{path.parent} cannot be written to ({error.strerror}): name a file elsewhere") from error
 
 
+def check_pictures() -> None:
+    """Before anything runs: is there what draws pictures? The base installation has no pictures."""
+    if importlib.util.find_spec("matplotlib") is None:
+        from py_backends._install import pip_install
+
+        raise UsageError(f"pictures need matplotlib: {pip_install('pictures')}")
+
+
 def check_files(options: argparse.Namespace, *kinds: str) -> None:
     """Before anything runs: can the files be written that these options name, and is each of them another?"""
+    if any(getattr(options, kind) for kind in kinds if kind in arguments.PICTURES):
+        check_pictures()
     paths = [path for kind in kinds if (path := getattr(options, kind))]
     for path in paths:
         check_writable(path)

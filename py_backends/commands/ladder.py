@@ -1,4 +1,4 @@
-"""`ladder`: a kernel from plain Python to the machine's best, one idea a rung."""
+"""`ladder`: a kernel from plain Python to the machine's best, rung by rung."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         commands,
         ladder,
         name="ladder",
-        help="matmul from plain Python to the machine's best, one idea a rung",
-        description="Times matmul from plain Python to the machine's best, one idea a rung: what each of them gains, "
+        help="matmul from plain Python to the machine's best, rung by rung",
+        description="Times matmul from plain Python to the machine's best, rung by rung: what each of them gains, "
         "and how near the peak the last one comes, beside the ladder that was published in Science in 2020.",
         example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
     )
     arguments.add_dtype(parser, default="float64")
-    arguments.add_shape(parser)
+    arguments.add_shape(parser, "matmul=1000x777x513 (M x N x K)")  # vecadd has no ladder
     arguments.add_threads(parser)
     arguments.add_seed(parser)
     arguments.add_budget(parser, default=_BUDGET)

@@ -23,7 +23,8 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         report,
         name="report",
         help="one page of result files, to read and to show: tables, pictures, kernels side by side",
-        description="Makes one self-contained page of result files; several, of machines or days, are compared.",
+        description="Makes one self-contained page of result files; several, of machines or days, are compared. "
+        "Needs the extra pictures.",
         example="report results.json -o page.html",
     )
     parser.add_argument("results", type=Path, nargs="+", metavar="FILE", help="written by --json of a command")

@@ -1,4 +1,4 @@
-"""A kernel from its slowest text to its fastest, one idea a rung, beside the same ladder as others published it.
+"""A kernel from its slowest text to its fastest, rung by rung, beside the same ladder as others published it.
 
 The rungs are data of the kernel (`Problem.ladder`). All of them, and the baseline as a yardstick, are sampled in the
 same rounds, so that the ratio of any two comes from samples that were taken close to each other. A rung that is too

@@ -25,7 +25,7 @@ def print_ladders(report: Report, out: Console) -> None:
     table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
     for climb in climbs(report):
         out.print()
-        table.print_parts([Text(title(climb), style="bold"), Text("one idea a rung", style="dim")], out)
+        table.print_parts([Text(title(climb), style="bold"), Text("rung by rung", style="dim")], out)
         names, shown = header(climb), [cells(step) for step in [*climb.steps, *climb.yardsticks]]
         dropped = [names.index(name) for name in _DROPPED_NAMES]
         out.print(_indented(table.fitted(names, shown, dropped, _RIGHT, out.width - _INDENT)))

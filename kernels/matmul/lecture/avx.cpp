@@ -1,6 +1,9 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Model: one instruction multiplies and adds many lanes (FMA): neighbouring columns j share a register.
-// Memory: reads a by rows, each element copied to all lanes, and b a register of columns at a time; writes c once.
+// Model: one thread; one instruction (FMA; in SSE two) multiplies and adds in all lanes of a register, which are
+//   neighbouring elements of a row of c.
+// Memory: reads a by rows, each element copied to all lanes, and b by registers of neighbouring columns; writes c once.
+//   So every visit to a cache line of b yields a register of elements, where cpp takes one element: what is gained over
+//   cpp is gained by this order too, not by the lanes alone.
 // Edges: columns left after the last full register are summed one at a time; an empty sum is 0.
 #include <cstdint>
 

@@ -1,6 +1,7 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-# Model: a decorator compiles the Python loops, and prange spreads the rows over threads.
-# Memory: a is read by rows, b down its columns, both from cache where they fit.
+# Model: a decorator compiles the Python loops, and prange divides the rows of c among threads.
+# Memory: every thread reads its rows of a, and all of b by columns, whose elements lie n apart; writes its rows of c.
+#   NumPy's arrays come with their shapes, so that they are indexed by row and column.
 # Edges: none; the loops end with the last row, column and product.
 
 from numba import njit, prange
@@ -10,6 +11,7 @@ from numba import njit, prange
 def matmul(a, b, c, m, n, k):
     for i in prange(m):
         for j in range(n):
+            # A zero of c's type: 0.0 would make the sum a float64, even for float32.
             sum = c.dtype.type(0)
             for p in range(k):
                 sum += a[i, p] * b[p, j]

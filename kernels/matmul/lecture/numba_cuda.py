@@ -1,8 +1,11 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-# Model: a kernel in Python, written for one thread of the GPU; the grid of threads covers the data.
+# Model: a kernel in Python, written for one thread of an NVIDIA GPU, which computes one element; the grid covers c.
 # Work items: n x m, in groups of 16 x 16
-# Memory: every thread reads a row of a and a column of b from global memory, through the caches.
-# Edges: threads past the last column do nothing; rows beyond the grid are taken in further strides.
+# Memory: every thread reads a row of a and a column of b from global memory, through the caches. Neighbouring threads
+#   read the same element of a, and neighbours of b, which the GPU coalesces into few transactions. The arrays are flat,
+#   as pointers in CUDA C++ are: element (i, p) of a is a[i * k + p].
+# Edges: threads past the last column or row do nothing. A grid has at most 65,535 blocks from top to bottom: with more
+#   rows, each thread goes on in strides of the grid's height.
 
 from numba import cuda
 
@@ -12,6 +15,7 @@ def matmul(a, b, c, m, n, k):
     j, first = cuda.grid(2)
     if j < n:
         for i in range(first, m, cuda.gridsize(2)[1]):
+            # A zero of c's type: 0.0 would make the sum a float64, even for float32.
             sum = c.dtype.type(0)
             for p in range(k):
                 sum += a[i * k + p] * b[p * n + j]

@@ -1,5 +1,5 @@
-// Register tiles for matmul in portable C++: what cpp and openmp share; the directives for threads are openmp's. The texts that include this say in which order
-// the tiles of c are computed, and by whom.
+// Register tiles for matmul in C++ without intrinsics: what cpp and openmp share. Only openmp uses the directives for
+// threads. The files that include this say in which order the tiles of c are computed, and by whom.
 //
 // A tile is a local array whose loops have constant ends: the compiler unrolls the loop over rows and makes vector
 // instructions of the one over columns. Every place in the array is then a constant, and the sums stay in registers

@@ -1,5 +1,6 @@
-// vecadd: c = a + b for vectors of n elements.
-// Model: one instruction works on many lanes: 16 floats in AVX-512, 8 in AVX2, 4 in SSE; half as many doubles.
+// vecadd: c[i] = a[i] + b[i] for vectors of n elements.
+// Model: one thread; an instruction adds as many elements as a register has lanes: 16 floats in AVX-512, 8 in AVX2,
+//   4 in SSE; half as many doubles.
 // Memory: reads a and b once and writes c once, a vector register at a time; no alignment is needed.
 // Edges: what is left after the last full vector is added one element at a time.
 #include <cstdint>

@@ -1,7 +1,8 @@
-// vecadd: c = a + b for vectors of n elements.
-// Model: a kernel written for one thread of an NVIDIA GPU; the grid of threads covers the data.
+// vecadd: c[i] = a[i] + b[i] for vectors of n elements.
+// Model: a kernel written for one thread of an NVIDIA GPU, which adds one element; the grid of threads covers c.
 // Work items: n, in groups of 256
-// Memory: neighbouring threads read and write neighbouring elements of global memory.
+// Memory: neighbouring threads read and write neighbouring elements of global memory, so that the GPU coalesces the
+//   accesses of a warp into few transactions.
 // Edges: threads past the last element do nothing.
 
 template <typename T>

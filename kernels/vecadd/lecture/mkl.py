@@ -1,6 +1,6 @@
-# vecadd: c[i] = a[i] + b[i] for n elements.
-# Model: a call into the vector part of Intel's MKL, a tuned library; it shares long vectors among threads.
-# Memory: a and b are read and c is written once, in order.
+# vecadd: c[i] = a[i] + b[i] for vectors of n elements.
+# Model: a call into the vector part of Intel's MKL, a tuned library; it divides long vectors among threads.
+# Memory: reads a and b once and writes c once, in order.
 # Edges: MKL adds fewer than 2^31 elements in one call; longer vectors take several.
 
 from py_backends._mkl import library

@@ -1,7 +1,7 @@
-# vecadd: c[i] = a[i] + b[i] for n elements.
-# Model: a decorator compiles the Python loop, and prange spreads it over threads.
-# Memory: each thread reads and writes one contiguous part of the arrays, in order.
-# Edges: none; the parts end with the last element, also where they are not equal.
+# vecadd: c[i] = a[i] + b[i] for vectors of n elements.
+# Model: a decorator compiles the Python loop, and prange divides it, an iteration for each element, among threads.
+# Memory: every thread reads and writes its own chunk of a, b and c, in order.
+# Edges: none; Numba gives the threads chunks of almost equal length.
 
 from numba import njit, prange
 

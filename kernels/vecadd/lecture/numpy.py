@@ -1,6 +1,6 @@
-# vecadd: c[i] = a[i] + b[i] for n elements.
-# Model: one call for the whole array; the loop is compiled, vectorised and out of sight.
-# Memory: a and b are read and c is written once, in order, on one thread.
+# vecadd: c[i] = a[i] + b[i] for vectors of n elements.
+# Model: one call for the whole array, in one thread; NumPy's compiled loop adds the elements with vector instructions.
+# Memory: reads a and b once and writes c once, in order.
 # Edges: none; the arrays know their lengths.
 
 import numpy as np

@@ -1,7 +1,9 @@
-// vecadd: c = a + b for vectors of n elements.
-// Model: a kernel written for one work item, an open standard for CPUs, GPUs and more; a range of items covers the data.
+// vecadd: c[i] = a[i] + b[i] for vectors of n elements.
+// Model: an open standard for CPUs, GPUs and more: a kernel written for one work item, which adds one element; the
+//   range of work items covers c.
 // Work items: n, in groups of 256
-// Memory: neighbouring work items read and write neighbouring elements of global memory.
+// Memory: neighbouring work items read and write neighbouring elements of global memory, which a GPU coalesces into few
+//   transactions.
 // Edges: work items past the last element do nothing.
 
 kernel void vecadd(global const T* a, global const T* b, global T* c, long n) {

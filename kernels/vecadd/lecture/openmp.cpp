@@ -1,7 +1,7 @@
-// vecadd: c = a + b for vectors of n elements.
-// Model: one directive shares the iterations of a loop among threads on common memory.
-// Memory: every thread reads and writes its own stretch of a, b and c, in order.
-// Edges: none; OpenMP gives the threads stretches of almost equal length.
+// vecadd: c[i] = a[i] + b[i] for vectors of n elements.
+// Model: one directive divides the loop, an iteration for each element, among threads that share memory.
+// Memory: every thread reads and writes its own chunk of a, b and c, in order.
+// Edges: none; OpenMP gives the threads chunks of almost equal length.
 #include <cstdint>
 
 template <typename T>

@@ -1,5 +1,5 @@
-# vecadd: c[i] = a[i] + b[i] for n elements.
-# Model: none; the interpreter takes one element after the other.
+# vecadd: c[i] = a[i] + b[i] for vectors of n elements.
+# Model: plain Python in one thread; the interpreter adds one element after the other.
 # Memory: lists of boxed floats, read through pointers.
 # Edges: none; the loop ends with the last element.
 

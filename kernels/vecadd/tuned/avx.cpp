@@ -1,4 +1,4 @@
-// vecadd: c = a + b for vectors of n elements.
+// vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 // Model: full registers, and stores past the cache: an ordinary store reads the line that it is about to overwrite, a
 //   quarter of all traffic here. Threads take stretches, since one core alone cannot fill the memory's bandwidth.
 // Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which

@@ -1,4 +1,4 @@
-// vecadd: c = a + b for vectors of n elements.
+// vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 // Idea: `simd` tells the compiler that vectors may be the same, but never shifted: it need not check, and is as quick
 //   where c is a or b.
 // Model: C++ in one thread; the directive asks for vector instructions, and needs no OpenMP library.

@@ -1,4 +1,4 @@
-// vecadd: c = a + b for vectors of n elements.
+// vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 // Model: a thread adds several chunks of 16 bytes and loads them all before it adds the first: what fills the bandwidth
 //   of the memory is how much is on its way at the same time.
 // Work items: ceil(n / 8), in groups of 256

@@ -1,4 +1,4 @@
-# vecadd: c[i] = a[i] + b[i] for n elements.
+# vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 # Idea: an ordinary store reads the line that it is about to overwrite, a quarter of all traffic here, unless the whole
 #   line is overwritten at once. So the sums of some lines are written in LLVM's own language, where a vector is as long
 #   as they are, and where a store can be said to go past the cache; Numba's has neither.

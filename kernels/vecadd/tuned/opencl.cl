@@ -1,4 +1,4 @@
-// vecadd: c = a + b for vectors of n elements.
+// vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 // Model: on a CPU, a work item adds a stretch in full vectors, and stores past the cache: an ordinary store reads the
 //   line that it is about to overwrite, a quarter of all traffic here. On a GPU, an item adds four neighbours.
 // Work items on a CPU: ceil(n / 65536), in groups of 1

@@ -1,4 +1,4 @@
-// vecadd: c = a + b for vectors of n elements.
+// vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 // Idea: `simd` tells the compiler that vectors may be the same, but never shifted: it need not check, and is as quick
 //   where c is a or b. Threads take stretches by turns, side by side: one core alone cannot fill the memory's bandwidth.
 // Model: one directive shares the loop among threads and registers; short vectors are not worth waking threads for.

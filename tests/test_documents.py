@@ -1,0 +1,215 @@
+"""What the documents list is what there is: models, variants, extras, modules, options, kinds of cases."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from commands import CLONE, run_python
+
+import py_backends
+from py_backends import __main__ as command_line
+from py_backends import _discovery
+from py_backends.conformance.selection import kind_names
+from py_backends.harness.results import Report, Row
+
+DOCS = CLONE / "docs"
+PACKAGE = CLONE / "py_backends"
+LIBRARIES = {"mkl", "cublas"}
+"""Backends that are no programming models: they are there to be compared with."""
+EVERY = re.compile(r"(?:every|all)\s+(?:parallel\s+)?programming\s+models?\s+that", re.IGNORECASE)
+
+
+def project() -> dict[str, object]:
+    found: dict[str, object] = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return found
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def section(page: Path, heading: str) -> str:
+    """What stands below a heading, up to the next one of its level or above."""
+    level, title = heading.split(" ", 1)
+    pattern = rf"^{level} {re.escape(title)}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)"
+    match = re.search(pattern, read(page), re.DOTALL | re.MULTILINE)
+    assert match, f"{page.name} has no {heading}"
+    return match[1]
+
+
+def columns(text: str, header: str) -> Iterator[list[str]]:
+    """The cells of each line of the tables whose first line begins with `| header |`."""
+    for table in re.findall(rf"^\| {re.escape(header)} \|.*\n\|[- |]+\n((?:\|.*\n)+)", text, re.MULTILINE):
+        for line in table.splitlines():
+            yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+
+
+def quoted(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def our_backends() -> list[str]:
+    """The project's own, without those of plug-ins that happen to be installed."""
+    return [path.stem for path in PACKAGE.glob("[!_]*.py")]
+
+
+def variants(backend: str) -> set[str]:
+    return {name for kernel in ("vecadd", "matmul") for name in _discovery.kernel_texts(kernel, backend)}
+
+
+class TestModels:
+    """Which programming models there are."""
+
+    @pytest.mark.parametrize("page", [CLONE / "README.md", DOCS / "write-a-kernel.md", DOCS / "walk.md"])
+    def test_no_page_promises_all_that_there_are(self, page: Path) -> None:
+        assert not EVERY.search(read(page))
+
+    def test_what_introduces_the_project_names_its_models(self) -> None:
+        parser, _ = command_line._parser()
+        places = {
+            "README": read(CLONE / "README.md").split("##")[0],
+            "pyproject.toml": str(project()["description"]),
+            "py_backends": (py_backends.__doc__ or "").partition("\n\n")[0],
+            "--help": parser.description or "",
+        }
+        models = {name.partition("_")[0].replace("cpp", "c++") for name in our_backends() if name not in LIBRARIES}
+        for place, text in places.items():
+            assert not EVERY.search(text), place
+            named = {model for model in models if re.search(rf"(?<!\w){re.escape(model)}(?!\w)", text, re.IGNORECASE)}
+            assert named == models, f"{place} does not name {models - named}"
+        assert all(re.search(name, places["README"], re.IGNORECASE) for name in LIBRARIES)
+
+    def test_the_readme_has_a_line_for_each_backend(self) -> None:
+        cells = list(columns(read(CLONE / "README.md"), "you want"))
+        assert sorted(name for line in cells for name in quoted(line[1])) == sorted(our_backends())
+
+    def test_backends_of_one_variant_are_named(self) -> None:
+        single = {name for name in our_backends() if variants(name) == {"lecture"}}
+        assert all(variants(name) == {"lecture", "tuned"} for name in our_backends() if name not in single)
+        for page in (CLONE / "README.md", DOCS / "reference.md", CLONE / "CONTRIBUTING.md"):
+            (sentence,) = re.findall(r"((?:`\w+`,?\s+(?:and\s+)?)+)have\s+one\s+variant\b", read(page))
+            assert set(quoted(sentence)) == single, page.name
+
+
+class TestExtras:
+    TABLE = {
+        name: line[1]
+        for line in columns(section(DOCS / "reference.md", "## Set-up"), "extra")
+        for name in quoted(line[0])
+    }  # fmt: skip
+
+    def test_all_are_in_the_reference(self) -> None:
+        extras = project()["optional-dependencies"]
+        assert isinstance(extras, dict)
+        assert sorted(self.TABLE) == sorted(extras)
+
+    def test_what_the_base_installation_lacks_is_said(self) -> None:
+        text = section(DOCS / "reference.md", "## Set-up")
+        assert re.search(r"commands\s+but `report`.*extra `pictures`.*`--png` and `--svg`", text, re.DOTALL)
+        assert "`report`" in self.TABLE["pictures"]
+
+    def test_help_says_so_where_they_are_asked_for(self) -> None:
+        _, commands = command_line._parser()
+        with_pictures = [name for name, parser in commands.items() if "--png" in options_of(parser)]
+        assert len(with_pictures) >= 5
+        for name in with_pictures:
+            for action in commands[name]._actions:
+                said = "extra pictures" in (action.help or "")
+                assert said == bool({"--png", "--svg"} & set(action.option_strings)), name
+        assert "extra pictures" in (commands["report"].description or "")
+
+    @pytest.mark.parametrize("command", ["ladder", "roofline", "scaling", "sweep", "timeline"])
+    def test_pictures_without_their_extra_end_before_anything_runs(self, command: str, tmp_path: Path) -> None:
+        blocked = (
+            "import sys; sys.modules['matplotlib'] = None; from py_backends.__main__ import main; sys.exit(main())"
+        )
+        run = run_python("-c", blocked, command, "--svg", tmp_path / "picture.svg")
+        assert (run.returncode, run.stdout) == (2, "")
+        (line,) = run.stderr.splitlines()
+        assert "pictures need matplotlib" in line
+
+
+class TestMap:
+    """CONTRIBUTING's map of folders and modules."""
+
+    LAYOUT = section(CLONE / "CONTRIBUTING.md", "## Layout")
+
+    def test_the_folders(self) -> None:
+        (listing,) = re.findall(r"\A\n((?: {4}.*\n)+)", self.LAYOUT)
+        named = {line.split()[0] for line in listing.splitlines()}
+        assert {name for name in named if not re.search(r"[A-Z*]", name) and not (CLONE / name).exists()} == set()
+        ours = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+        tops = {name.partition("/")[0] for name in named}
+        assert {f"py_backends/{name}/" for name in ours} <= named
+        git = shutil.which("git") or pytest.skip("git is missing, which knows the clone's own folders")
+        files = subprocess.run([git, "ls-files"], cwd=CLONE, capture_output=True, text=True, check=False).stdout
+        assert {name.partition("/")[0] for name in files.splitlines() if "/" in name} <= tops
+
+    @pytest.mark.parametrize("folder", ["", "harness", "commands", "report", "report/pictures", "conformance"])
+    def test_the_modules(self, folder: str) -> None:
+        lines = columns(self.LAYOUT, f"module of `{folder or 'py_backends'}/`")
+        named = [name for line in lines for name in quoted(line[0])]
+        there = (PACKAGE / folder).glob("*.py" if folder else "_[!_]*.py")  # others there are backends
+        assert sorted(named) == sorted(path.stem for path in there if path.stem != "__init__")
+
+    def test_no_folder_is_left_out(self) -> None:
+        folders = {path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
+        mapped = {name.rstrip("/") for name in re.findall(r"^\| module of `([\w/]+)` \|", self.LAYOUT, re.MULTILINE)}
+        assert folders - mapped == {".", "_compiled", "contract"}
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    long = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
+    return long - {"--help"}
+
+
+class TestReference:
+    @pytest.mark.parametrize("command", command_line._parser()[1])
+    def test_every_option_of_a_command_is_listed(self, command: str) -> None:
+        """Roofline and timeline have compare's, but for those that their section names."""
+        text = section(DOCS / "reference.md", f"### {command}")
+        listed = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", " ".join(line[0] for line in columns(text, "option"))))
+        has = options_of(command_line._parser()[1][command])
+        if "with the same options" in text:
+            without = re.search(r"\(but no ([^)]+)\) and ((?:`--[^`]+`,?\s*)+)", text)
+            assert without
+            compare = options_of(command_line._parser()[1]["compare"])
+            listed = compare - set(re.findall(r"--\w+", without[1])) | set(re.findall(r"--\w+", without[2]))
+        elif not listed:
+            listed = set(re.findall(r"`(--[a-z]+)", text))
+        assert listed == has
+
+    @pytest.mark.parametrize("command", ["ladder", "roofline", "scaling", "sweep", "timeline"])
+    def test_the_budget_is_that_of_the_command(self, command: str) -> None:
+        text = section(DOCS / "reference.md", f"### {command}")
+        budget = f"{command_line._parser()[1][command].get_default('budget'):g}"
+        listed = [line[2] for line in columns(text, "option") if "--budget" in line[0]]
+        assert listed == [budget] or f"The budget is {budget} s" in text
+
+    @pytest.mark.parametrize("kind", [Report, Row])
+    def test_every_field_of_results_is_listed(self, kind: type[Report | Row]) -> None:
+        text = section(DOCS / "reference.md", "## Results")
+        assert {each.name for each in fields(kind) if not re.search(rf"[`\"]{each.name}[`\"]", text)} == set()
+
+    def test_every_command_has_a_section(self) -> None:
+        headings = re.findall(r"^### (\w+)$", section(DOCS / "reference.md", "## Commands"), re.MULTILINE)
+        assert sorted(headings) == sorted(command_line._parser()[1])
+
+
+def test_every_kind_of_cases_is_listed() -> None:
+    text = section(DOCS / "conformance.md", "## What is tried")
+    assert {name for line in columns(text, "kind") for name in quoted(line[0])} == set(kind_names())
+
+
+@pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+def test_help_of_the_ladder_names_kernels_that_have_one(kernel: str) -> None:
+    shape = command_line._parser()[1]["ladder"].format_help()
+    assert (kernel in shape) == (_discovery.problem(kernel).ladder is not None)
