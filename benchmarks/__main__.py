@@ -22,7 +22,8 @@ from benchmarks.table import print_all, rate
 from py_backends._contract import MOST_THREADS
 from py_backends.commands.arguments import Parser, seconds, whole_number
 from py_backends.harness import machine
-from py_backends.harness.results import Report, write_whole
+from py_backends.harness.files import write_whole
+from py_backends.harness.results import Report
 from py_backends.report import table
 
 KERNELS = ("matmul", "vecadd")

@@ -6,9 +6,6 @@ What a command needs is imported when it runs: help and usage errors come at onc
 from __future__ import annotations
 
 import difflib
-import errno
-import io
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -17,38 +14,41 @@ from py_backends import __version__
 from py_backends.commands import compare, diff, doctor, ladder, report, roofline, scaling, show, sweep, timeline
 from py_backends.commands.arguments import Parser
 from py_backends.commands.common import UsageError
+from py_backends.harness import streams
+from py_backends.harness.files import printable
 from py_backends.harness.interruption import interruptible
 
 _COMMANDS = (compare, doctor, show, diff, ladder, roofline, scaling, sweep, timeline, report)
-_NOBODY_LOOKS = {errno.EPIPE: 1, errno.EIO: 130}
-"""Exit codes where the reader of a pipe, `head` for instance, has seen enough, and where the terminal was closed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; SystemExit after help and wrong usage."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that has no µ shows a question mark
+    streams.prepare()
+    try:
+        return _run(sys.argv[1:] if arguments is None else list(arguments))
+    except OSError as error:
+        return streams.give_up(error)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(arguments: list[str]) -> int:
     parser, commands = _parser()
     _check_command(parser, commands, arguments)
-    options, unknown = parser.parse_known_args(arguments)
+    try:
+        options, unknown = parser.parse_known_args(arguments)
+    except SystemExit:
+        with streams.writing():
+            pass  # help may still be in the buffer
+        raise
     if unknown:
         commands[options.command].error(f"unknown arguments: {shlex.join(unknown)}")
-    options.line = shlex.join(["py-backends", *arguments])
+    options.line = printable(shlex.join(["py-backends", *arguments]))
     try:
         with interruptible():
             code: int = options.run(options)
-            sys.stdout.flush()
     except UsageError as error:
         commands[options.command].error(str(error))
-    except OSError as error:
-        if error.errno not in _NOBODY_LOOKS:
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _NOBODY_LOOKS[error.errno]
-    except KeyboardInterrupt:
-        return 130
     return code
 
 

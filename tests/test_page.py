@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -379,6 +380,23 @@ class TestCommand:
             (line,) = run.stderr.splitlines()
             assert words in line
             assert not page_of.exists()
+
+    def test_shows_the_bytes_of_a_name_that_is_not_utf_8(self, tmp_path: Path) -> None:
+        path = written(Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json")))
+        run = run_command("report", path, "-o", "-")
+        assert (run.returncode, run.stderr) == (0, "")
+        assert r"caf\xe9.json" in Parsed(run.stdout).root.words()
+        run = run_command("report", path, "-o", tmp_path / "page.html")
+        assert (run.returncode, run.stderr) == (0, "")
+        assert r"caf\xe9.json" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    def test_shows_what_json_can_hold_and_text_cannot(self, tmp_path: Path) -> None:
+        """Half of a pair of code points, as the command of a run with such a file name once had it."""
+        path = tmp_path / "a.json"
+        path.write_text(report(timed("sycl", 1e-3, "faster", note="\udce9")).to_json(), encoding="utf-8")
+        run = run_command("report", path, "-o", "-")
+        assert (run.returncode, run.stderr) == (0, "")
+        assert r"\udce9" in run.stdout
 
     def test_refuses_to_replace_its_results(self, tmp_path: Path) -> None:
         path = written(tmp_path / "a.json")

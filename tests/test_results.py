@@ -17,7 +17,8 @@ import pytest
 from conftest import Comparison
 
 from py_backends import _discovery
-from py_backends.harness.results import Check, Duration, Rate, Report, Row, Seconds, write_whole
+from py_backends.harness.files import write_whole
+from py_backends.harness.results import Check, Duration, Rate, Report, Row, Seconds
 from py_backends.report.files import csv_text, markdown_text
 
 NUMBER = (int, float)

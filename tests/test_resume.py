@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,11 @@ import pytest
 from commands import run_command
 from started import started_until
 
-import py_backends
 from py_backends import _discovery
 from py_backends._contract import WrongRequest
-from py_backends.harness import machine
 from py_backends.harness.plan import Request
 from py_backends.harness.results import Report, Rounds
-from py_backends.harness.resume import _request, _sum
+from py_backends.harness.resume import _Asked, _asked, _sum
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +101,22 @@ def without_its_request(results: Any) -> None:
     del results["settings"]["request"]
 
 
+def with_threads_as_text(results: Any) -> None:
+    results["settings"]["threads"] = "2"
+
+
+def with_no_threads(results: Any) -> None:
+    results["settings"]["threads"] = 0
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (of_another_version, "is of py-backends 0.0.9, and this is"),
         (of_another_machine, "is of another machine (a slide rule, and this is"),
-        (without_its_request, "does not say what was asked for"),
+        (without_its_request, "does not say what was asked for (settings.request is missing)"),
+        (with_threads_as_text, "does not say what was asked for (settings.threads has the wrong type)"),
+        (with_no_threads, "cannot be resumed: threads must be from 1 to 4096, not 0"),
     ],
 )
 def test_what_cannot_be_gone_on_with(
@@ -147,32 +157,67 @@ def test_a_request_stands_in_the_results_as_it_was_made() -> None:
     assert (again.kernels, again.backends, list(again.dtypes)) == (["vecadd"], None, ["float32"])
 
 
-ALL_SETTINGS = {"seed": 1, "threads": 1, "budget_seconds": 1.0, "cache": "hot"}
+ASKED = Request().settings()
+SETTINGS = {"request": ASKED, "seed": 1, "threads": 1, "budget_seconds": 1.0, "cache": "hot"}
+
+
+def asked(**changed: Any) -> dict[str, Any]:
+    return {"request": ASKED | changed}
+
+
+def test_a_file_is_read_for_all_that_a_request_writes() -> None:
+    assert [field.name for field in fields(_Asked)] == list(ASKED)
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("changed", "words"),
     [
-        ({}, "does not say what was asked for"),
-        (ALL_SETTINGS, "does not say what was asked for"),
-        ({"request": Request().settings()}, "does not say what was asked for"),
-        (ALL_SETTINGS | {"request": None}, "does not say what was asked for"),
-        (ALL_SETTINGS | {"request": {}}, "does not say what was asked for"),
-        (ALL_SETTINGS | {"request": {"shapes": []}}, "does not say what was asked for"),
-        (ALL_SETTINGS | {"request": {"shapes": {"vecadd": 3}}}, "does not say what was asked for"),
-        (ALL_SETTINGS | {"request": {"shapes": {}, "colour": "red"}}, "does not say what was asked for"),
-        (ALL_SETTINGS | {"request": {"shapes": {}, "backends": ["gone"]}}, "unknown backend 'gone'"),
+        *(({name: ...}, f"settings.{name} is missing") for name in SETTINGS),
+        *(({"request": ASKED | {name: ...}}, f"settings.request.{name} is missing") for name in ASKED),
+        *(
+            ({name: wrong}, f"settings.{name} has the wrong type")
+            for name in ("seed", "threads", "cache")
+            for wrong in ([3], {})
+        ),
+        *((asked(**{name: 3}), f"settings.request.{name} has the wrong type") for name in ASKED),
+        *((asked(**{name: [3]}), f"settings.request.{name} has the wrong type") for name in ASKED),
+        *(({"request": wrong}, "settings.request") for wrong in (None, [], "x", 3)),
+        ({"seed": "x"}, "settings.seed has the wrong type"),
+        ({"seed": -1}, "seed must be from 0 to"),
+        ({"threads": "2"}, "settings.threads has the wrong type"),
+        ({"threads": True}, "settings.threads has the wrong type"),
+        ({"threads": 1.5}, "settings.threads has the wrong type"),
+        ({"threads": 0}, "threads must be from 1 to 4096, not 0"),
+        ({"threads": 10**9}, "threads must be from 1 to 4096, not 1000000000"),
+        ({"budget_seconds": "2"}, "settings.budget_seconds has the wrong type"),
+        ({"budget_seconds": None}, "settings.budget_seconds has the wrong type"),
+        ({"budget_seconds": 0}, "budget must be a number of seconds above 0"),
+        ({"budget_seconds": math.inf}, "budget must be a number of seconds above 0"),
+        ({"budget_seconds": 10**400}, "settings.budget_seconds has the wrong type"),
+        ({"cache": "lukewarm"}, "cache must be hot or cold, not 'lukewarm'"),
+        ({"resumed": 3}, "settings.resumed has the wrong type"),
+        ({"resumed": [3]}, "settings.resumed has the wrong type"),
+        (asked(shapes={"vecadd": 3}), r"settings.request.shapes\['vecadd'\] has the wrong type"),
+        (asked(shapes={"vecadd": [["x"]]}), r"settings.request.shapes\['vecadd'\] has the wrong type"),
+        (asked(shapes={"vecadd": [[10**15]]}), "n of vecadd must be from 0 to"),
+        (asked(backends=["gone"]), "unknown backend 'gone'"),
+        (asked(kernels="vecadd"), "settings.request.kernels has the wrong type"),
+        (asked(dtypes={"float32": 1}), "settings.request.dtypes has the wrong type"),
+        (asked(dtypes=[]), "settings.request.dtypes is empty"),
     ],
     ids=str,
 )
-def test_settings_that_somebody_changed_are_refused(
-    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], words: str
-) -> None:
-    monkeypatch.setattr(machine, "describe", lambda: {"cpu": "this one"})
-    old = Report("", py_backends.__version__, {"cpu": "this one"}, settings, interrupted=True)
-    with pytest.raises(WrongRequest, match=words):
-        _request(old, Path("results.json"))
-    assert _request(Report(**vars(old) | {"settings": ALL_SETTINGS | {"request": Request().settings()}}), Path())
+def test_settings_that_somebody_changed_are_refused_by_name(changed: dict[str, Any], words: str) -> None:
+    """Before a worker starts: each of these once ended in a traceback or ran for ever."""
+
+    def without_dots(values: Any) -> Any:
+        kept = {name: value for name, value in values.items() if value is not ...}
+        return {name: without_dots(value) if isinstance(value, dict) else value for name, value in kept.items()}
+
+    assert _asked(Report("", "", {}, SETTINGS), Path("results.json"), None, None)
+    old = Report("", "", {}, without_dots(SETTINGS | changed))
+    with pytest.raises(WrongRequest, match=f"^results.json .*({words})"):
+        _asked(old, Path("results.json"), None, None)
 
 
 def test_rounds_of_both_count() -> None:

@@ -9,17 +9,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
+from py_backends.harness.files import printable
+
 ALL = "all"
 _LARGEST_SIZE = 2**40
 PICTURES = ("png", "svg")
 """Files that are drawn, by libraries of an extra."""
+_LONGEST_MESSAGE = 800
 
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, where argparse would print the usage too."""
 
     def error(self, message: str) -> NoReturn:
-        one_line = " ".join(message.split())
+        one_line = printable(" ".join(message.split()))
+        if len(one_line) > _LONGEST_MESSAGE:  # a name of thousands of letters; the reason follows it
+            one_line = f"{one_line[: _LONGEST_MESSAGE // 2]}…{one_line[-_LONGEST_MESSAGE // 2 :]}"
         self.exit(2, f"{self.prog}: error: {one_line} (try {self.prog} --help)\n")
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands import arguments, common
+from py_backends.commands import arguments, common, outputs
 from py_backends.harness.interruption import let_go
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def compare(options: argparse.Namespace) -> int:
         _check_resume(options)
     else:
         options.budget = options.budget or _BUDGET
-    common.check_files(options, *_FILES)
+    outputs.check(options, *_FILES)
     from py_backends.report import table
 
     report = (_resumed if options.resume else common.compared)(options)
@@ -77,5 +77,5 @@ def _write_results(report: Report, options: argparse.Namespace) -> bool:
     from py_backends.report import files
 
     writers = {options.json: files.write_json, options.csv: files.write_csv, options.markdown: files.write_markdown}
-    written = [common.written(path, partial(write, report)) for path, write in writers.items() if path]
+    written = [outputs.written(path, partial(write, report)) for path, write in writers.items() if path]
     return all(written)

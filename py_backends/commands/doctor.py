@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from py_backends.commands import arguments, common
+from py_backends.commands import arguments, outputs
 
 
 def add(commands: arguments.Commands) -> arguments.Parser:
@@ -25,11 +25,10 @@ def add(commands: arguments.Commands) -> arguments.Parser:
 
 def doctor(options: argparse.Namespace) -> int:
     """Say what this machine has, and what would bring the rest."""
-    if options.json:
-        common.check_writable(options.json)
+    outputs.check(options, "json")
     from py_backends.harness import doctor as harness
     from py_backends.harness import machine
-    from py_backends.harness.results import write_whole
+    from py_backends.harness.files import write_whole
     from py_backends.report import doctor as report
     from py_backends.report import table
 
@@ -37,7 +36,7 @@ def doctor(options: argparse.Namespace) -> int:
     written = True
     if options.json:
         text = report.doctor_json(found, kernels, machine.describe())
-        written = common.written(options.json, partial(write_whole, text=text))
+        written = outputs.written(options.json, partial(write_whole, content=text))
     with table.output() as out:
         report.print_doctor(found, kernels, out)
     return 0 if written else 1

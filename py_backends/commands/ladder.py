@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from py_backends.commands import arguments, common
+from py_backends.commands import arguments, common, outputs
 
 _BUDGET = 150.0
 
@@ -25,13 +25,13 @@ def add(commands: arguments.Commands) -> arguments.Parser:
     arguments.add_threads(parser)
     arguments.add_seed(parser)
     arguments.add_budget(parser, default=_BUDGET)
-    arguments.add_files(parser, *common.VIEW_FILES)
+    arguments.add_files(parser, *outputs.VIEW_FILES)
     return parser
 
 
 def ladder(options: argparse.Namespace) -> int:
     """Run the rungs, write files, and print the ladder."""
-    common.check_files(options, *common.VIEW_FILES)
+    outputs.check(options, *outputs.VIEW_FILES)
     from py_backends.harness.ladder import measure
     from py_backends.report.ladder import print_ladders
     from py_backends.report.pictures.ladder import draw
@@ -46,4 +46,4 @@ def ladder(options: argparse.Namespace) -> int:
             progress=progress,
             command=options.line,
         )
-    return common.show_view(report, draw, print_ladders, options)
+    return outputs.show_view(report, draw, print_ladders, options)

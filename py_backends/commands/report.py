@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands import arguments, common
+from py_backends.commands import arguments, common, outputs
+from py_backends.harness import streams
+from py_backends.harness.files import printable, write_whole
 
 if TYPE_CHECKING:
     from py_backends.harness.results import Report
@@ -37,11 +41,10 @@ def add(commands: arguments.Commands) -> arguments.Parser:
 def report(options: argparse.Namespace) -> int:
     """Write the page."""
     if options.output != _STANDARD_OUTPUT:
-        common.check_writable(options.output)
-        if options.output.resolve() in {path.resolve() for path in options.results}:
+        outputs.check_writable(options.output)
+        if os.path.realpath(options.output) in map(os.path.realpath, options.results):
             raise common.UsageError(f"the page would replace the results in {options.output}: name another file")
     from py_backends._install import pip_install
-    from py_backends.harness.results import write_whole
 
     try:
         from py_backends.report.page import page
@@ -49,10 +52,14 @@ def report(options: argparse.Namespace) -> int:
         raise common.UsageError(f"a page needs more libraries ({error}): {pip_install('pictures')}") from error
     with common.usage_errors():
         text = page(list(_read(options.results)))
-    if options.output == _STANDARD_OUTPUT:
-        sys.stdout.buffer.write(text.encode())
-        return 0
-    return 0 if common.written(options.output, partial(write_whole, text=text)) else 1
+    content = text.encode("utf-8", "backslashreplace")  # JSON may hold code points that no text can
+    if options.output != _STANDARD_OUTPUT:
+        return 0 if outputs.written(options.output, partial(write_whole, content=content)) else 1
+    with streams.writing():
+        if streams.was_closed():
+            raise OSError(errno.EBADF, "it is closed")
+        sys.stdout.buffer.write(content)
+    return 0
 
 
 def _read(paths: list[Path]) -> list[tuple[str, Report]]:
@@ -61,4 +68,4 @@ def _read(paths: list[Path]) -> list[tuple[str, Report]]:
 
     paths = list(dict.fromkeys(paths))
     names = [path.name for path in paths]
-    return [(path.name if names.count(path.name) == 1 else str(path), Report.read(path)) for path in paths]
+    return [(printable(path.name if names.count(path.name) == 1 else path), Report.read(path)) for path in paths]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from py_backends.commands import arguments, common
+from py_backends.commands import arguments, common, outputs
 
 _BUDGET = 40.0
 
@@ -21,14 +21,14 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         example="roofline --dtype all --shape matmul=1024 --png roofline.png",
     )
     arguments.add_comparison(parser, budget=_BUDGET)
-    arguments.add_files(parser, *common.VIEW_FILES)
+    arguments.add_files(parser, *outputs.VIEW_FILES)
     return parser
 
 
 def roofline(options: argparse.Namespace) -> int:
     """Run the kernels as `compare` does, write files, and print ceilings and points."""
-    common.check_files(options, *common.VIEW_FILES)
+    outputs.check(options, *outputs.VIEW_FILES)
     from py_backends.report.pictures.roofline import draw
     from py_backends.report.roofline import print_rooflines
 
-    return common.show_view(common.compared(options), draw, print_rooflines, options)
+    return outputs.show_view(common.compared(options), draw, print_rooflines, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from py_backends.commands import arguments, common
+from py_backends.commands import arguments, common, outputs
 
 _BUDGET = 60.0
 _KERNEL = "matmul"
@@ -22,13 +22,13 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         example="scaling --backend numpy,openmp --shape matmul=2048 --png scaling.png",
     )
     arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target="all, of several for one device the first")
-    arguments.add_files(parser, *common.VIEW_FILES)
+    arguments.add_files(parser, *outputs.VIEW_FILES)
     return parser
 
 
 def scaling(options: argparse.Namespace) -> int:
     """Run the kernels on each number of threads, write files and print speed-ups."""
-    common.check_files(options, *common.VIEW_FILES)
+    outputs.check(options, *outputs.VIEW_FILES)
     from py_backends import _discovery
     from py_backends.harness import machine
     from py_backends.harness.scaling import request, thread_counts
@@ -49,4 +49,4 @@ def scaling(options: argparse.Namespace) -> int:
             every_target=options.target is not None,
             **common.chosen(options),
         )
-    return common.show_view(common.run_timed(wanted, options), draw, print_scaling, options)
+    return outputs.show_view(common.run_timed(wanted, options), draw, print_scaling, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from py_backends.commands import arguments, common
+from py_backends.commands import arguments, common, outputs
 
 _BUDGET = 60.0
 _KERNEL = "matmul"
@@ -27,13 +27,13 @@ def add(commands: arguments.Commands) -> arguments.Parser:
     parser.add_argument(
         "--values", choices=("rate", "time"), default="rate", help="what table and picture show (default: rate)"
     )
-    arguments.add_files(parser, *common.VIEW_FILES)
+    arguments.add_files(parser, *outputs.VIEW_FILES)
     return parser
 
 
 def sweep(options: argparse.Namespace) -> int:
     """Run the kernels at each size, write files and print rates and crossovers."""
-    common.check_files(options, *common.VIEW_FILES)
+    outputs.check(options, *outputs.VIEW_FILES)
     if options.sizes and (options.first or options.last):
         raise common.UsageError("--sizes names every size: leave out --from and --to")
     from py_backends import _discovery
@@ -49,7 +49,7 @@ def sweep(options: argparse.Namespace) -> int:
             every_target=options.target is not None,
             **common.chosen(options),
         )
-    return common.show_view(
+    return outputs.show_view(
         common.run_timed(wanted, options),
         partial(draw, figure=options.values),
         partial(print_sweeps, figure=options.values),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from py_backends.commands import arguments, common
+from py_backends.commands import arguments, common, outputs
 
 _BUDGET = 40.0
 
@@ -21,14 +21,14 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         example="timeline --kernel vecadd --backend numpy,opencl,sycl --png timeline.png",
     )
     arguments.add_comparison(parser, budget=_BUDGET)
-    arguments.add_files(parser, *common.VIEW_FILES)
+    arguments.add_files(parser, *outputs.VIEW_FILES)
     return parser
 
 
 def timeline(options: argparse.Namespace) -> int:
     """Run the kernels as `compare` does, write files and print the phases of their calls."""
-    common.check_files(options, *common.VIEW_FILES)
+    outputs.check(options, *outputs.VIEW_FILES)
     from py_backends.report.pictures.timeline import draw
     from py_backends.report.timeline import print_timeline
 
-    return common.show_view(common.compared(options), draw, print_timeline, options)
+    return outputs.show_view(common.compared(options), draw, print_timeline, options)

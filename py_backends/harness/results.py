@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import UnionType
 from typing import Any, NoReturn
 
 from py_backends._contract import WrongRequest
+from py_backends.harness.files import printable, read_text
 
 SCHEMA_VERSION = 1
 FAILURES = frozenset({"mismatch", "error", "crashed", "timeout", "impossible"})
@@ -216,18 +216,20 @@ class Report:
         from cattrs import ClassValidationError, Converter
 
         try:
-            content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+            content = json.loads(read_text(path), parse_constant=_refuse)
             version = content["schema_version"]
             if version != SCHEMA_VERSION:
-                raise WrongRequest(f"{path} has the schema version {version}, and {SCHEMA_VERSION} is known here")
+                known = f"{printable(version)}, and {SCHEMA_VERSION} is known here"
+                raise WrongRequest(f"{printable(path)} has the schema version {known}")
             report = Converter().structure(content, cls)
             _check_machine(report.machine)
         except OSError as error:
-            raise WrongRequest(f"{path} cannot be read: {error.strerror or error}") from error
+            raise WrongRequest(f"{printable(path)} cannot be read: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError, RecursionError, ClassValidationError) as error:
             if isinstance(error, WrongRequest):
                 raise
-            raise WrongRequest(f"{path} holds no results of a comparison: write one with compare --json") from error
+            known = "holds no results of a comparison: write one with compare --json"
+            raise WrongRequest(f"{printable(path)} {known}") from error
         return report
 
     def by_kernel(self) -> Iterator[tuple[str, list[Row]]]:
@@ -257,22 +259,3 @@ def _check_machine(machine: dict[str, Any]) -> None:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees all of it or what was there before; OSError where that fails.
-
-    A link stays one, and what it points to is written. What is no regular file, a pipe for instance, is
-    written to as it is.
-    """
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

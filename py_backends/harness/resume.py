@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 import py_backends
 from py_backends import _discovery
 from py_backends._contract import WrongRequest
 from py_backends.harness import machine
-from py_backends.harness.compare import Progress, run
+from py_backends.harness.compare import Progress, checked_settings, run
+from py_backends.harness.files import printable
 from py_backends.harness.plan import PlannedRow, Request
 from py_backends.harness.results import Control, Report, Rounds, Row
 
 Key = tuple[Any, ...]
 T = TypeVar("T")
-_NEEDED = ("request", "seed", "threads", "budget_seconds", "cache")
-"""The settings without which a comparison cannot be gone on with."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What `Request.settings` writes, in the types of JSON."""
+
+    kernels: list[str] | None
+    backends: list[str] | None
+    targets: list[str] | None
+    variants: list[str] | None
+    dtypes: list[str]
+    shapes: dict[str, list[list[int]]]
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """The settings without which a comparison cannot be resumed, and what earlier times left in them."""
+
+    request: _Asked
+    seed: int
+    threads: int
+    budget_seconds: float
+    cache: str
+    resumed: list[dict[str, Any]] = field(default_factory=list)
 
 
 def resume(
@@ -36,9 +59,9 @@ def resume(
     are of another machine or version.
     """
     old = Report.read(path)
-    request = _request(old, path)
+    _check_origin(old, path)
+    request, settings = _asked(old, path, budget, command)
     finished = {_key(row): row for row in old.rows if row.finished}
-    settings = old.settings | {"budget_seconds": budget or old.settings["budget_seconds"], "command": command}
 
     def missing(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
         """What is to run; the baseline too, where a row is to be compared with it."""
@@ -52,22 +75,64 @@ def resume(
     return _together(old, run(request, settings, progress, missing), finished)
 
 
-def _request(old: Report, path: Path) -> Request:
-    """What the comparison was asked for, once it is sure that it can be gone on with here."""
+def _check_origin(old: Report, path: Path) -> None:
+    """Refuse a comparison in which nothing is missing, or of another version or machine."""
+    shown = printable(path)
     if not old.interrupted and all(row.finished for row in old.rows):
-        raise WrongRequest(f"nothing is missing in {path}: its comparison came to its end")
+        raise WrongRequest(f"nothing is missing in {shown}: its comparison came to its end")
     if old.package_version != py_backends.__version__:
         versions = f"{old.package_version}, and this is {py_backends.__version__}"
-        raise WrongRequest(f"{path} is of py-backends {versions}: run the comparison anew")
+        raise WrongRequest(f"{shown} is of py-backends {versions}: run the comparison anew")
     cpu = machine.describe()["cpu"]
     if old.machine.get("cpu") != cpu:
-        raise WrongRequest(f"{path} is of another machine ({old.machine.get('cpu')}, and this is {cpu})")
+        raise WrongRequest(f"{shown} is of another machine ({old.machine.get('cpu')}, and this is {cpu})")
+
+
+def _asked(old: Report, path: Path, budget: float | None, command: str | None) -> tuple[Request, dict[str, Any]]:
+    """What the comparison was asked for, and its settings; WrongRequest that names the one that is wrong."""
+    settings = _structured(old.settings, path)
+    asked = settings.request
     try:
-        asked: dict[str, Any] = {name: old.settings[name] for name in _NEEDED}["request"]
-        shapes = {kernel: [tuple(sizes) for sizes in given] for kernel, given in asked["shapes"].items()}
-        return Request(**asked | {"shapes": shapes})
-    except (AttributeError, KeyError, TypeError) as error:
-        raise WrongRequest(f"{path} does not say what was asked for: run the comparison anew") from error
+        if not asked.dtypes:
+            raise WrongRequest("settings.request.dtypes is empty")
+        shapes = {kernel: [tuple(sizes) for sizes in given] for kernel, given in asked.shapes.items()}
+        request = Request(asked.kernels, asked.backends, asked.targets, asked.variants, asked.dtypes, shapes)
+        budget = budget or settings.budget_seconds
+        return request, checked_settings(request, settings.threads, settings.seed, budget, settings.cache, command)
+    except WrongRequest as error:
+        raise WrongRequest(f"{printable(path)} cannot be resumed: {error}") from error
+
+
+def _structured(settings: dict[str, Any], path: Path) -> _Settings:
+    """The settings in a file, each of the type that a comparison writes."""
+    from cattrs import ClassValidationError, Converter, transform_error
+
+    def is_list(kind: Any) -> bool:
+        return get_origin(kind) is list
+
+    def structure_list(value: Any, kind: Any) -> list[Any]:
+        return [converter.structure(each, get_args(kind)[0]) for each in _of_type(value, list)]
+
+    converter = Converter()
+    converter.register_structure_hook_func(is_list, structure_list)
+    for kind in (int, float, str):
+        converter.register_structure_hook(kind, _of_type)
+    try:
+        return converter.structure(settings, _Settings)
+    except ClassValidationError as error:
+        what, _, where = transform_error(error, "settings")[0].rpartition(" @ ")
+        wrong = f"{where} is missing" if "missing" in what else f"{where} has the wrong type"
+        shown = printable(path)
+        raise WrongRequest(f"{shown} does not say what was asked for ({wrong}): run the comparison anew") from error
+
+
+def _of_type(value: Any, kind: type) -> Any:
+    """The value, where it has that type in JSON; cattrs would make a number of a text, and a list of any sequence."""
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
 
 
 def _together(old: Report, new: Report, finished: dict[Key, Row]) -> Report:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from py_backends.harness.results import Report, Row, write_whole
+from py_backends.harness.files import write_whole
+from py_backends.harness.results import Report, Row
 from py_backends.report import layout, units
 
 _COLUMNS = (

@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from py_backends.harness import streams
 from py_backends.harness.results import Report
 from py_backends.report import layout
 from py_backends.report.layout import Remark, Section
@@ -28,15 +29,19 @@ _INDENT, _GAP = 2, 2
 
 @contextmanager
 def output() -> Iterator[Console]:
-    """Standard output: a terminal as it is; into a pipe plain text of a fixed width, without trailing blanks."""
-    if sys.stdout.isatty():
-        yield Console(highlight=False)
-        return
-    text = io.StringIO()
-    try:
-        yield Console(file=text, width=_PIPE_WIDTH, no_color=True, highlight=False)
-    finally:
-        sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+    """Standard output: a terminal as it is; into a pipe plain text of a fixed width, without trailing blanks.
+
+    OutputFailed where it cannot be written.
+    """
+    with streams.writing():
+        if sys.stdout.isatty():
+            yield Console(highlight=False)
+            return
+        text = io.StringIO()
+        try:
+            yield Console(file=text, width=_PIPE_WIDTH, no_color=True, highlight=False)
+        finally:
+            sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
 
 
 def print_report(report: Report, out: Console) -> None:

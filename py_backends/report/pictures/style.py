@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py_backends._contract import WrongRequest
 from py_backends._install import pip_install
+from py_backends.harness.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,22 +62,32 @@ def new(width: float = 8.0, height: float = 5.0) -> tuple[Figure, Axes]:
 
 def grid(width: float, height: float, rows: int, columns: int, **layout: Any) -> tuple[Figure, list[list[Axes]]]:
     """An empty picture with rows of axes; `layout` goes to matplotlib's `Figure.subplots`."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise WrongRequest(f"pictures need matplotlib ({error}): {pip_install('pictures')}") from error
+    check_library()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(_SETTINGS):
         figure = Figure(figsize=(width, height), layout="constrained")
         return figure, figure.subplots(rows, columns, squeeze=False, **layout).tolist()
+
+
+def check_library() -> None:
+    """WrongRequest, with the fix, where there is nothing to draw with."""
+    try:
+        import matplotlib.figure  # noqa: F401  # only to see whether it can be imported
+    except ImportError as error:
+        raise WrongRequest(f"pictures need matplotlib ({error}): {pip_install('pictures')}") from error
 
 
 def save(figure: Figure, path: Path) -> None:
     """Write a picture as its name's ending says, .png or .svg; OSError where it cannot be written."""
     import matplotlib as mpl
 
+    content, kind = io.BytesIO(), path.suffix.lower().removeprefix(".")
     with mpl.rc_context(_SETTINGS):
-        figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if path.suffix == ".svg" else None)
+        metadata = {"Date": None} if kind == "svg" else None
+        figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=metadata)
+    write_whole(path, content.getvalue())
 
 
 def svg(figure: Figure, name: str = "") -> str:

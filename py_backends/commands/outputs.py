@@ -1,0 +1,124 @@
+"""The files that options name: checked before anything runs, written when it has."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from py_backends.commands.arguments import PICTURES
+from py_backends.commands.common import UsageError, usage_errors
+from py_backends.harness import streams
+from py_backends.harness.files import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
+    from py_backends.harness.results import Report
+
+VIEW_FILES = ("json", "png", "svg")
+"""The files that every command with a picture writes."""
+
+
+def check(options: argparse.Namespace, *kinds: str) -> None:
+    """Before anything runs: can the files be written that these options name, and is each of them another?"""
+    paths = {kind: path for kind in kinds if (path := getattr(options, kind))}
+    for kind, path in paths.items():
+        if kind in PICTURES:
+            _check_picture(kind, path)
+        check_writable(path)
+    if len(set(map(os.path.realpath, paths.values()))) < len(paths):
+        *others, last = (f"--{kind}" for kind in paths)
+        raise UsageError(f"{', '.join(others)} and {last} name one file: name one for each")
+
+
+def check_writable(path: Path) -> None:
+    """Before anything runs for a minute: can this file be written at its end?"""
+    shown = printable(path)
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):  # it is to be made, or its folder is not there, see below
+        mode = stat.S_IFREG
+    except OSError as error:  # too long a name, a link to itself, a folder that is closed to us
+        raise UsageError(f"{shown} cannot be written to ({error.strerror}): name another file") from error
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{shown} is a folder: name a file")
+    if stat.S_ISCHR(mode) and os.access(path, os.W_OK):  # /dev/null, for instance
+        return
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"{shown} is a pipe or a device: name a file")
+    _check_folder(Path(os.path.realpath(path)))  # of a link, what it points to is written
+
+
+def _check_folder(path: Path) -> None:
+    folder = printable(path.parent)
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {folder} to write {printable(path.name)} in")
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".py-backends-"):
+            pass
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written to ({error.strerror}): name a file elsewhere") from error
+
+
+def _check_picture(kind: str, path: Path) -> None:
+    if path.suffix.lower() != f".{kind}":
+        raise UsageError(f"--{kind} writes a file whose name ends in .{kind}, which {printable(path)} does not")
+    from py_backends.report.pictures import style
+
+    with usage_errors():
+        style.check_library()
+
+
+def written(path: Path, write: Callable[[Path], None]) -> bool:
+    """Write a file; one line on standard error where that fails."""
+    try:
+        write(path)
+    except (OSError, ValueError) as error:  # ValueError is how matplotlib says that it cannot draw something
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        streams.complain(f"error: {printable(path)} was not written: {printable(reason)}")
+        return False
+    return True
+
+
+def show_view(
+    report: Report,
+    draw: Callable[[Report], Figure],
+    print_view: Callable[[Report, Console], None],
+    options: argparse.Namespace,
+) -> int:
+    """Write the files that were asked for, print the view, and return the exit code."""
+    from py_backends.harness.interruption import let_go
+    from py_backends.report import table
+
+    written = write_view(report, draw, options)
+    let_go()
+    with table.output() as out:
+        print_view(report, out)
+    return report.exit_code() if written else report.exit_code() or 1
+
+
+def write_view(report: Report, draw: Callable[[Report], Figure], options: argparse.Namespace) -> bool:
+    """Write the results and their picture to --json, --png and --svg; one line on standard error where that fails.
+
+    Where there is nothing to draw, the line says what is missing.
+    """
+    from py_backends.report.files import write_json
+    from py_backends.report.pictures import style
+
+    done = [written(options.json, partial(write_json, report))] if options.json else []
+    pictures = [path for path in (options.png, options.svg) if path]
+    if pictures:
+        try:
+            figure = draw(report)
+        except ValueError as error:  # too little in the results, or something that matplotlib cannot draw
+            streams.complain(f"no picture: {printable(error)}")
+            return False
+        done += [written(path, partial(style.save, figure)) for path in pictures]
+    return all(done)

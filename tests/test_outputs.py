@@ -1,0 +1,200 @@
+"""Files that options name are checked before anything is measured; results are kept whatever becomes of the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from commands import Finished, run_command, run_python
+
+from py_backends.commands import outputs
+from py_backends.harness.results import Report, Row
+from py_backends.report.pictures import style
+
+ROW = Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 1}, "ok")
+REPORT = Report("now", "0", {}, {}, [ROW])
+
+WITHOUT_ROOTS_RIGHTS = """
+import ctypes, os, sys
+for right in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: by them root may read and write everything
+    ctypes.CDLL(None).prctl(24, right, 0, 0, 0)  # PR_CAPBSET_DROP; others than root have no such rights to lose
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+def run_without_rights(*arguments: str | Path) -> Finished:
+    """Run the command line as somebody to whom permissions apply, root too."""
+    return run_python("-c", WITHOUT_ROOTS_RIGHTS, "-m", "py_backends", *arguments)
+
+
+def assert_refused(run: Finished, words: str) -> None:
+    assert (run.returncode, run.stdout) == (2, "")
+    (line,) = run.stderr.splitlines()
+    assert words in line
+    assert len(line) < 1000
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    path = tmp_path / "given.json"
+    path.write_text(REPORT.to_json())
+    return path
+
+
+def link_to_itself(folder: Path, ending: str) -> Path:
+    (folder / f"loop{ending}").symlink_to(f"loop{ending}")
+    return folder / f"loop{ending}"
+
+
+def link_to_nowhere(folder: Path, ending: str) -> Path:
+    (folder / f"link{ending}").symlink_to(folder / "missing" / f"file{ending}")
+    return folder / f"link{ending}"
+
+
+def pipe(folder: Path, ending: str) -> Path:
+    os.mkfifo(folder / f"pipe{ending}")
+    return folder / f"pipe{ending}"
+
+
+def too_long_a_name(folder: Path, ending: str) -> Path:
+    return folder / ("x" * 5000 + ending)
+
+
+def below_a_file(folder: Path, ending: str) -> Path:
+    (folder / "file").touch()
+    return folder / "file" / f"name{ending}"
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (link_to_itself, "cannot be written to (Too many levels of symbolic links): name another file"),
+        (link_to_nowhere, "there is no folder"),
+        (pipe, "is a pipe or a device: name a file"),
+        (too_long_a_name, "cannot be written to (File name too long): name another file"),
+        (below_a_file, "there is no folder"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("command", "ending"),
+    [
+        (["compare", "--json"], ".json"),
+        (["compare", "--resume"], ".json"),
+        (["timeline", "--svg"], ".svg"),
+        (["doctor", "--json"], ".json"),
+        (["report", "given.json", "-o"], ".html"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else " ".join(value),
+)
+def test_what_cannot_be_written_is_refused_at_once(
+    command: list[str], ending: str, bad: Callable[[Path, str], Path], words: str, results: Path
+) -> None:
+    arguments = [str(results) if word == results.name else word for word in command]
+    assert_refused(run_command(*arguments, bad(results.parent, ending)), words)
+
+
+@pytest.mark.parametrize("command", [["compare", "--json"], ["doctor", "--json"], ["report", "given.json", "-o"]])
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        (0o000, "closed/new cannot be written to (Permission denied): name another file"),
+        (0o500, "closed cannot be written to (Permission denied): name a file elsewhere"),
+    ],
+)
+def test_a_closed_folder_is_refused_at_once(command: list[str], mode: int, words: str, results: Path) -> None:
+    folder = results.parent / "closed"
+    folder.mkdir()
+    folder.chmod(mode)
+    arguments = [str(results) if word == results.name else word for word in command]
+    try:
+        assert_refused(run_without_rights(*arguments, folder / "new"), words)
+    finally:
+        folder.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    "command", [["diff", "FILE", "FILE"], ["report", "FILE", "-o", "-"], ["compare", "--resume", "FILE"]]
+)
+def test_results_that_are_closed_to_us_are_one_line(command: list[str], results: Path) -> None:
+    results.chmod(0)
+    arguments = [str(results) if word == "FILE" else word for word in command]
+    assert_refused(run_without_rights(*arguments), "given.json cannot be read: Permission denied")
+
+
+@pytest.mark.parametrize("command", [["diff", "/dev/zero", "/dev/zero"], ["report", "/dev/zero", "-o", "-"]])
+def test_results_without_an_end_are_one_line(command: list[str]) -> None:
+    assert_refused(run_command(*command), "/dev/zero cannot be read: it is a device, and no file")
+
+
+def test_two_names_of_one_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("file")
+    run = run_command("compare", "--json", tmp_path / "file", "--csv", tmp_path / "link")
+    assert_refused(run, "--json and --csv name one file: name one for each")
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("--png", "a.x"), ("--png", "o.html"), ("--png", "x"), ("--png", "a.svg"), ("--svg", "x"), ("--svg", "a.png")],
+)
+@pytest.mark.parametrize("command", ["timeline", "roofline"])
+def test_a_picture_has_the_ending_of_its_kind(command: str, option: str, name: str, tmp_path: Path) -> None:
+    """Of another, matplotlib would say after the whole run that it cannot write it; of none, it would add one."""
+    ending = option.replace("--", ".")
+    run = run_command(command, option, tmp_path / name, "--json", tmp_path / "results.json")
+    assert_refused(run, f"{option} writes a file whose name ends in {ending}, which {tmp_path / name} does not")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_its_library_a_picture_is_refused_at_once(tmp_path: Path) -> None:
+    blocked = "import sys; sys.modules['matplotlib'] = None; from py_backends.__main__ import main; sys.exit(main())"
+    run = run_python("-c", blocked, "timeline", "--png", tmp_path / "a.png")
+    assert_refused(run, "pictures need matplotlib")
+
+
+def test_names_that_are_not_utf_8_are_escaped(tmp_path: Path) -> None:
+    missing = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json")
+    assert_refused(run_command("diff", missing, missing), r"caf\xe9.json cannot be read")
+    assert_refused(
+        run_command("doctor", "--json", f"{missing}/file"), r"there is no folder " + str(tmp_path) + r"/caf\xe9.json"
+    )
+
+
+def options(folder: Path) -> Namespace:
+    return Namespace(json=folder / "results.json", png=folder / "picture.png", svg=folder / "picture.svg")
+
+
+@pytest.mark.parametrize("error", [style.NothingToDraw("too little"), ValueError("too large an image")])
+def test_results_are_written_though_nothing_can_be_drawn(
+    error: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def draw(_: Report) -> NoReturn:
+        raise error
+
+    assert not outputs.write_view(REPORT, draw, options(tmp_path))
+    assert capsys.readouterr().err == f"py-backends: no picture: {error}\n"
+    assert json.loads((tmp_path / "results.json").read_text())["rows"]
+
+
+def test_a_picture_that_cannot_be_written_costs_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The results before it are there, and the other picture too."""
+    (tmp_path / "picture.png").mkdir()
+    assert not outputs.write_view(REPORT, lambda _: style.new()[0], options(tmp_path))
+    assert capsys.readouterr().err == (
+        f"py-backends: error: {tmp_path / 'picture.png'} was not written: Is a directory\n"
+    )
+    assert json.loads((tmp_path / "results.json").read_text())["rows"]
+    assert "<svg" in (tmp_path / "picture.svg").read_text()
+
+
+def test_the_case_of_an_ending_does_not_matter(tmp_path: Path) -> None:
+    figure, _ = style.new()
+    style.save(figure, tmp_path / "A.PNG")
+    style.save(figure, tmp_path / "A.SVG")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["A.PNG", "A.SVG"]
+    assert (tmp_path / "A.PNG").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "A.SVG").read_text().startswith("<?xml")
