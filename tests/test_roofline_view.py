@@ -213,12 +213,12 @@ class TestWhereTheDataAre:
     def test_what_is_faster_past_the_caches_is_in_none_of_them(self) -> None:
         text = self.printed(50.0, 36.0, self.SHARED)
         assert re.search(r"268 MB \(DRAM\) +50\.0 GB/s", text)
-        assert "DRAM: larger than the reported caches, or faster with stores that go past them" in text
+        assert "DRAM: larger than all reported caches, or written faster past them than through them" in text
 
     def test_what_is_not_faster_past_them_fits_by_reported_size(self) -> None:
         text = self.printed(50.0, 48.0, self.SHARED)
         assert re.search(r"268 MB \(fits L3\) +50\.0 GB/s", text)
-        assert text.count("fits: by the size that the system reports of that cache") == 1
+        assert text.count("fits: by the reported size of that cache") == 1
         assert "DRAM" not in text
 
     def test_what_is_larger_than_all_caches_is_in_memory(self) -> None:

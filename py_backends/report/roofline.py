@@ -72,9 +72,9 @@ def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
     """By what the names of ceilings tell where the data are."""
     places = {roof_name(each, machine, roofline.from_memory).partition("(")[2] for each in roofline.bandwidths}
     if any(place.startswith("fits") for place in places):
-        yield "fits: by the size that the system reports of that cache, of which a virtual machine may have a part only"
+        yield "fits: by the reported size of that cache, which a virtual machine may share with others"
     if f"{_DRAM})" in places:
-        yield "DRAM: larger than the reported caches, or faster with stores that go past them than with ordinary ones"
+        yield "DRAM: larger than all reported caches, or written faster past them than through them"
 
 
 def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
