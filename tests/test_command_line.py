@@ -201,6 +201,29 @@ class TestShow:
         assert [line.count("vecadd: c[i] = a[i] + b[i] for vectors") for line in first_lines] == [2]
         assert all(len(line) <= 200 for line in plain.splitlines())
 
+    @pytest.mark.parametrize("backends", ["openmp,cuda", "numba_cpu,numba_cuda", "opencl,sycl"])
+    @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+    def test_two_of_any_model_stand_side_by_side_from_120_columns_on(self, kernel: str, backends: str) -> None:
+        code, shown = run_in_terminal("show", kernel, "--backend", backends, "--variant", "lecture,tuned", columns=120)
+        plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
+        assert code == 0
+        one, other = backends.split(",")
+        titles = re.findall(r"^╭─ (\w+)  .*─╮╭─ (\w+)  .*─╮ *$", plain, re.MULTILINE)
+        assert titles == [(one, one), (other, other)], "lecture beside tuned of one, then of the other"
+        assert all(len(line) <= 120 for line in plain.splitlines())
+
+    def test_a_line_that_is_too_long_goes_on_below_itself_and_loses_nothing(self) -> None:
+        _, shown = run_in_terminal("show", "matmul", "--backend", "openmp", "--variant", "lecture", columns=60)
+        plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
+        inside = [line[2:-2].rstrip() for line in plain.splitlines()[1:-1]]
+        text = (CLONE / "kernels/matmul/lecture/openmp.cpp").read_text(encoding="utf-8")
+        assert "".join("".join(inside).split()) == "".join(text.split())
+        beginnings = [line for line in inside if line in text]
+        assert "#pragma omp parallel for" in beginnings
+        signature = next(at for at, line in enumerate(inside) if line.startswith("static void"))
+        assert re.match(r"    \S", inside[signature + 1]), "the rest of the signature, 4 columns to the right"
+        assert re.match(r"   \S", inside[1]), "the rest of a comment, below its words"
+
     def test_on_a_narrow_terminal_they_stand_below_one_another(self) -> None:
         code, narrow = run_in_terminal("show", "vecadd", "--backend", "openmp,cpp", columns=90)
         plain = re.sub(r"\x1b\[[\d;]*m", "", narrow)

@@ -498,17 +498,46 @@ class TestInABrowser:
         tab = opened()
         assert not tab.get_by_text("Choosing needs JavaScript").is_visible()
         assert titles(tab) == ["openmp", "sycl"]
-        tab.get_by_role("combobox", name="One model", exact=True).select_option("cuda")
+        choose(tab, "First model", "cuda")
         assert titles(tab) == ["cuda", "sycl"]
         text = (CLONE / "kernels/vecadd/lecture/cuda.cu").read_text().rstrip()
         assert tab.locator(".pane").first.locator("code").text_content() == text
-        tab.get_by_role("combobox", name="Another", exact=True).select_option("openmp")
+        choose(tab, "Second model", "openmp")
         assert "60.0 GB/s" in tab.locator(".pane").last.inner_text()
-        tab.get_by_role("combobox", name="Variant", exact=True).select_option("tuned")
-        assert "kernels/vecadd/tuned/cuda.cu" in tab.locator(".pane h3").first.inner_text()
-        tab.get_by_role("combobox", name="One model", exact=True).select_option("numpy")
-        assert "numpy has no variant tuned of vecadd: this is lecture." in tab.locator(".pane").first.inner_text()
         assert tab.said == []
+
+    def test_each_pane_has_its_own_variant(self, opened: Any) -> None:
+        """lecture beside tuned of one model, to see what speed asks."""
+        tab = opened()
+        choose(tab, "First model", "cuda")
+        choose(tab, "Second model", "cuda")
+        choose(tab, "Second variant", "tuned")
+        files = [title.partition(": ")[2].partition(",")[0] for title in tab.locator(".pane h3").all_inner_texts()]
+        assert files == ["kernels/vecadd/lecture/cuda.cu", "kernels/vecadd/tuned/cuda.cu"]
+        for pane, file in zip(tab.locator(".pane").all(), files, strict=True):
+            assert pane.locator("code").text_content() == (CLONE / file).read_text().rstrip()
+        choose(tab, "First variant", "tuned")
+        choose(tab, "First model", "numpy")
+        assert "numpy has no variant tuned of vecadd: this is lecture." in tab.locator(".pane").first.inner_text()
+        assert "numpy has no variant" not in tab.locator(".pane").last.inner_text()
+        assert tab.said == []
+
+    @pytest.mark.parametrize("width", WIDTHS)
+    def test_no_line_of_code_is_cut_at_the_edge_of_its_pane(self, opened: Any, width: int) -> None:
+        """Lines of up to 120 characters go on below themselves; lines that fit take one row."""
+        tab = opened(width)
+        for side in ("First", "Second"):
+            choose(tab, f"{side} model", "opencl")
+        choose(tab, "Second variant", "tuned")
+        for code in tab.locator(".pane pre.code").all():
+            inside, room = code.evaluate("(pre) => [pre.scrollWidth, pre.clientWidth]")
+            assert inside <= room
+            rows = code.evaluate(ROWS_OF_LINES)
+            lines = code.locator("code").text_content().split("\n")
+            assert len(rows) == len(lines)
+            short = {row for row, line in zip(rows, lines, strict=True) if len(line) < 30}
+            assert short == {1}, "an empty line has a row too"
+            assert max(rows) > 1
 
     def test_the_keyboard_suffices(self, opened: Any) -> None:
         tab = opened()
@@ -519,7 +548,7 @@ class TestInABrowser:
         assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
         tab.keyboard.press("Enter")
         assert tab.evaluate("location.hash") == "#content"
-        tab.get_by_role("combobox", name="One model", exact=True).focus()
+        tab.get_by_role("combobox", name="First model", exact=True).focus()
         tab.keyboard.type("sycl")
         assert titles(tab)[0] == "sycl"
         tab.locator("details.all > summary").focus()
@@ -547,10 +576,16 @@ class TestInABrowser:
         assert tab.pdf().startswith(b"%PDF")
 
 
+ROWS_OF_LINES = """(pre) => [...pre.querySelectorAll(".line")].map(
+    (line) => Math.round(line.getBoundingClientRect().height / parseFloat(getComputedStyle(line).lineHeight)))"""
 COLOUR_OF_TEXT = """(selector) => {
     const style = getComputedStyle(document.querySelector(selector));
     return document.querySelector(selector).closest("svg") ? style.fill : style.color;
 }"""
+
+
+def choose(tab: Any, what: str, value: str) -> None:
+    tab.get_by_role("combobox", name=what, exact=True).select_option(value)
 
 
 def titles(tab: Any) -> list[str]:

@@ -249,8 +249,27 @@ class TestShown:
         text = style.svg(draw(self.whole()))
         for label in ("threads", "speed-up over one thread", "scaled speed-up over one thread", "good cpu: 3.6"):
             assert label in text
-        assert "predicted, not measured" in text
+        assert "extrapolated, not measured" in text
         assert "good cpu" in describe(self.whole())
+
+    def test_no_law_is_drawn_beyond_n_times_the_speed_on_n_threads(self) -> None:
+        """p = 1.009, which two noisy points may give, would lead to 44 times on 32 threads."""
+        figure = draw(report(*rows("superlinear", amdahl(1.009), (1, 2)), *rows("good", amdahl(0.9), (1, 2))))
+        axes = figure.axes[0]
+        drawn = {
+            (line.get_linestyle(), max(line.get_xdata())): line for line in axes.lines if line.get_linestyle() != "None"
+        }
+        assert set(drawn) == {(":", 8), ("-", 2), ("--", 8)}
+        dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
+        assert [max(line.get_ydata()) for line in dashed] == [pytest.approx(1 / (0.1 + 0.9 / 8))], "that of p = 0.9"
+        text = style.svg(figure)
+        assert "superlinear cpu: 2.02x on 2, p = 1.009 (1.009 to 1.009), p above 1: not extrapolated" in text
+        assert "limit 10.0x" in text
+        assert "p above 1: not extrapolated" in describe(self.whole())
+
+    def test_weak_scaling_is_not_extrapolated(self) -> None:
+        axes = draw(report(*rows("good", gustafson(0.9), (1, 2), weak=True))).axes[1]
+        assert max(max(line.get_xdata()) for line in axes.lines if line.get_linestyle() != "None") == 2
 
     def test_the_picture_says_at_which_shape_rows_ran(self) -> None:
         shortened = [replace(row, requested=dict.fromkeys(row.shape, 10**7)) for row in rows("good", amdahl(0.9))]

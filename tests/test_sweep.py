@@ -244,12 +244,25 @@ class TestShown:
         text = style.svg(draw(whole(), figure))
         for label in ("kernel alone", "upload and download counted", "size: elements of a vector", "quick cpu"):
             assert label in text
-        assert "from here on faster than numpy" in text
+        assert "from here on certainly faster than numpy" in text
         assert ("GB/s" if figure == "rate" else "time of one run") in text
+
+    def test_a_ring_is_where_it_becomes_certain_and_says_so(self) -> None:
+        """At 128 it may be faster, but this run cannot tell: the ring is around 256."""
+        rows = [row("numpy", at) for at in SIZES]
+        rows += [
+            row("other", at, verdict) for at, verdict in zip(SIZES, (SLOWER, UNCLEAR, FASTER, FASTER), strict=True)
+        ]
+        axes = draw(report(*rows)).axes[0]
+        (ring,) = [line for line in axes.lines if "faster" in str(line.get_label())]
+        assert list(ring.get_xdata()) == [256]
+        assert ring.get_label() == "from here on certainly faster than numpy"
+        assert "certainly faster than numpy: other cpu: kernel from 256, unclear at 128" in describe(report(*rows))
 
     def test_caches_among_the_sizes_are_marked(self) -> None:
         text = style.svg(draw(whole()))
         assert ("L1" in text, "L2" in text, "L3" in text) == (True, True, False)
+        assert "all arrays fill this cache, by its reported size" in text
         assert "L1" not in style.svg(draw(replace(whole(), machine={})))
 
     def test_a_line_far_below_the_others_is_told_in_the_legend(self) -> None:

@@ -18,7 +18,8 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         show,
         name="show",
         help="a kernel's source in several programming models, side by side",
-        description="Shows a kernel's source in the chosen backends and variants, side by side.",
+        description="Shows a kernel's source in the chosen backends and variants: side by side on a terminal of 120 "
+        "columns or more, where longer lines are wrapped, below one another on a narrower one, and as it is in a pipe.",
         example="show matmul --backend openmp,cuda --variant lecture",
     )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
@@ -32,15 +33,20 @@ def show(options: argparse.Namespace) -> int:
     from py_backends.report.show import print_texts
 
     with common.usage_errors():
-        texts = _texts(
-            options.kernel,
-            common.names(options.backend),
-            common.names(options.variant),
-            options.variant == [arguments.ALL],
-        )
+        texts = chosen_texts(options)
     with table.output() as out:
         print_texts(texts, out)
     return 0
+
+
+def chosen_texts(options: argparse.Namespace) -> list[KernelText]:
+    """The texts that the command's options name; WrongRequest or UsageError where there are none such."""
+    return _texts(
+        options.kernel,
+        common.names(options.backend),
+        common.names(options.variant),
+        options.variant == [arguments.ALL],
+    )
 
 
 def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, all_variants: bool) -> list[KernelText]:

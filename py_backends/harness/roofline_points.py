@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from py_backends.harness.roofline import MULTIPLY_ADDS, bandwidth_kinds
 
 ARITHMETIC, MEMORY = "arithmetic", "memory"
 """What binds a row: the roof that is the lower one at its intensity."""
+PAST_THE_CACHES_PAYS = 1.15
+"""From memory, additions gain up to a third by stores past the caches: no line is read that is to be overwritten. In a
+cache they lose by them. So from half of that gain on, the data are taken to come from memory."""
+SURE = 0.25
+"""A time whose 95% interval reaches further than this part of it to either side gives no figure to rely on."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,8 @@ class Point:
     gflops: its rate, in GFLOP/s.
     percent: of the roof, from ratios taken inside rounds.
     bound: `arithmetic` or `memory`.
+    unsure: whether its rate and per cent may be far off, mostly too low: others took the CPUs in most rounds, or its
+        time is known too badly.
     """
 
     row: Row
@@ -37,6 +44,7 @@ class Point:
     gflops: float
     percent: float
     bound: str
+    unsure: bool = False
 
     @property
     def attainable(self) -> float:
@@ -52,12 +60,15 @@ class Roofline:
     bandwidths: for each working set the better one of additions, and that of reads where rows are held to it, in
         GB/s; the highest first.
     points: in the order of the rows.
+    from_memory: the working sets, in bytes, of which additions are faster with stores past the caches: they come from
+        memory, whatever sizes the system reports of its caches.
     """
 
     dtype: str
     peaks: list[Ceiling]
     bandwidths: list[Ceiling]
     points: list[Point]
+    from_memory: frozenset[int]
 
     def ridge(self, bandwidth: Ceiling) -> float:
         """The intensity, in FLOP/byte, from which on arithmetic binds and no more this bandwidth."""
@@ -67,10 +78,27 @@ class Roofline:
 def rooflines(report: Report) -> list[Roofline]:
     """A roofline for each dtype that has a row under it."""
     found: dict[str, list[Point]] = {}
+    disturbed = mostly_disturbed(report)
     for row in report.rows:
         if at := point(row, report.ceilings):
-            found.setdefault(row.dtype, []).append(at)
+            unsure = disturbed or not _time_is_sure(row)
+            found.setdefault(row.dtype, []).append(replace(at, unsure=unsure))
     return [_roofline(dtype, points, report.ceilings) for dtype, points in found.items()]
+
+
+def mostly_disturbed(report: Report) -> bool:
+    """Whether others took the CPUs in most rounds: they all count where too few others were left."""
+    rounds = report.rounds
+    if rounds is None or not rounds.disturbed:
+        return False
+    return rounds.kept == rounds.taken or rounds.kept < rounds.taken / 2
+
+
+def _time_is_sure(row: Row) -> bool:
+    time = row.seconds.kernel if row.seconds else None
+    if time is None or time.low is None or time.high is None:
+        return True
+    return time.high <= time.median * (1 + SURE) and time.low >= time.median * (1 - SURE)
 
 
 def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
@@ -135,7 +163,16 @@ def _roofline(dtype: str, points: list[Point], ceilings: Sequence[Ceiling]) -> R
             [*additions, *_of(ceilings, dtype, (READS,))], lambda each: (each.kind == READS, each.working_set_bytes)
         ),
         points=points,
+        from_memory=frozenset(_from_memory(additions)),
     )
+
+
+def _from_memory(additions: Sequence[Ceiling]) -> Iterator[int]:
+    rates = {(each.kind, each.working_set_bytes or 0): each.rate for each in additions}
+    for (kind, working_set), rate in rates.items():
+        stored = rates.get((STORED, working_set))
+        if kind == STREAMED and stored and rate >= PAST_THE_CACHES_PAYS * stored:
+            yield working_set
 
 
 def _best_of_each(ceilings: Iterable[Ceiling], key: Callable[[Ceiling], object]) -> list[Ceiling]:

@@ -107,6 +107,14 @@ class Curve:
         return value, least, most
 
     @property
+    def extrapolates(self) -> bool:
+        """Whether the law says anything of more threads than were measured.
+
+        A parallel part above 1 is no part of anything: that more threads gain ever more, it cannot say.
+        """
+        return self.fit.p <= 1
+
+    @property
     def missed(self) -> list[Point]:
         """The points that the law misses; a single one determines it and is never missed."""
         return [] if len(self.points) < 2 else [point for point in self.points if not point.hit]

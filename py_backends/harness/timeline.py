@@ -14,14 +14,16 @@ PHASES = UPLOAD, LAUNCH, KERNEL, DOWNLOAD, RELEASE
 PREPARE, FIRST_LAUNCH = "prepare", "first launch"
 ONCE = PREPARE, FIRST_LAUNCH
 """What happens once, before all calls; `first launch` has the compilation in it."""
+REST = "rest"
+"""What a measured call takes beyond its phases."""
 
 
 @dataclass(frozen=True)
 class Call:
     """One call of a row, in seconds: medians of its phases, those that were measured.
 
-    phases: by names of `PHASES`. They add up to about `end_to_end`, not exactly: `kernel` is a launch among others
-        on data that lie where the last one left them, and the launch of the whole call comes right after its upload.
+    phases: by names of `PHASES`. They do not add up to `end_to_end`: `kernel` is the median of repeated launches on
+        data that lie where the last one left them, and a call has one launch, right after its upload.
     once: by names of `ONCE`.
     """
 
@@ -32,13 +34,18 @@ class Call:
 
     @property
     def total(self) -> float:
-        """The phases of a call together."""
-        return sum(self.phases.values())
+        """The call as it was measured, from upload to release; where it was not, its phases together."""
+        return sum(self.phases.values()) if self.end_to_end is None else self.end_to_end
+
+    @property
+    def rest(self) -> float:
+        """What the measured call takes longer than its phases together; 0 where it does not."""
+        return max(0.0, self.total - sum(self.phases.values()))
 
     @property
     def outside(self) -> float:
         """The part of a call, from 0 to 1, that is not the kernel."""
-        return 1 - self.phases[KERNEL] / self.total if self.total > 0 else 0.0
+        return max(0.0, 1 - self.phases[KERNEL] / self.total) if self.total > 0 else 0.0
 
     @property
     def shortened(self) -> bool:

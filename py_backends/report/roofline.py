@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,15 +11,18 @@ from rich.text import Text
 
 from py_backends.harness.ceilings import READS
 from py_backends.harness.results import FAILURES, Ceiling, Report
-from py_backends.harness.roofline_points import Point, Roofline, rooflines, without_roof
+from py_backends.harness.roofline_points import SURE, Point, Roofline, mostly_disturbed, rooflines, without_roof
 from py_backends.report import layout, table, units
 from py_backends.report.layout import Remark
 
 ROOFS = ("roof", "", "", "binds")
 POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of roof", "bound by")
+UNSURE = "~"
+"""Before a figure that may be far off."""
 _DROPPED = tuple(map(POINTS.index, ("variant", "FLOP/byte", "attainable", "target")))
 """The columns that a narrow terminal loses, in this order."""
 _INDENT = 2
+_DRAM = "DRAM"
 
 
 def print_rooflines(report: Report, out: Console) -> None:
@@ -32,12 +35,14 @@ def print_rooflines(report: Report, out: Console) -> None:
         table.print_parts([Text(f"ceilings  {roofline.dtype}", style="bold"), Text(words, style="dim")], out)
         shown = list(roofs(roofline, report.machine))
         out.print(_indented(table.fitted(ROOFS, shown, (2, 3), {1, 2}, out.width - _INDENT)))
+        for note in roof_notes(roofline, report.machine):
+            out.print(_indented(Text(note, style="dim")))
         for title, points in groups(roofline.points):
             out.print()
             out.print(Text(title, style="bold"))
             shown = [cells(point) for point in points]
             out.print(_indented(table.fitted(POINTS, shown, _DROPPED, {3, 4, 5, 6}, out.width - _INDENT)))
-            for footnote in footnotes(points):
+            for footnote in footnotes(points, report):
                 out.print(_indented(Text(footnote, style="dim")))
     table.print_remarks("Under no roof", list(remarks(report)), out)
     table.print_remarks("Not run", layout.not_run(report), out)
@@ -50,16 +55,26 @@ def roofs(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[tuple[str,
         yield roof_name(peak, machine), f"{units.figure(peak.rate)} GFLOP/s", _spread(peak), ""
     for each in roofline.bandwidths:
         binds = f"below {units.figure(roofline.ridge(each))} FLOP/byte"
-        yield roof_name(each, machine), f"{units.figure(each.rate)} GB/s", _spread(each), binds
+        name = roof_name(each, machine, roofline.from_memory)
+        yield name, f"{units.figure(each.rate)} GB/s", _spread(each), binds
 
 
-def roof_name(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
-    """What a ceiling is, in a few words."""
+def roof_name(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collection[int] = ()) -> str:
+    """What a ceiling is, in a few words; `from_memory` as in `Roofline`."""
     if ceiling.working_set_bytes is None:
         return f"peak, {ceiling.instruction_set}" if ceiling.instruction_set else "peak"
     kind = "reading " if ceiling.kind == READS else ""
-    place = _nearest_memory(ceiling, machine)
+    place = _DRAM if ceiling.working_set_bytes in from_memory else _smallest_cache(ceiling, machine)
     return f"{kind}{units.size(ceiling.working_set_bytes)}{f' ({place})' if place else ''}"
+
+
+def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
+    """By what the names of ceilings tell where the data are."""
+    places = {roof_name(each, machine, roofline.from_memory).partition("(")[2] for each in roofline.bandwidths}
+    if any(place.startswith("fits") for place in places):
+        yield "fits: by the reported size of that cache, which a virtual machine may share with others"
+    if f"{_DRAM})" in places:
+        yield "DRAM: larger than all reported caches, or written faster past them than through them"
 
 
 def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
@@ -83,7 +98,7 @@ def cells(point: Point) -> tuple[str, ...]:
         f"*{units.figure(point.intensity)}" if row.requested else units.figure(point.intensity),
         units.figure(point.gflops),
         units.figure(point.attainable),
-        percent(point.percent),
+        of_roof(point),
         point.bound,
     )
 
@@ -93,15 +108,30 @@ def percent(value: float) -> str:
     return f"{value:.0f}%" if value >= 9.95 else f"{value:.2g}%"
 
 
-def footnotes(points: Sequence[Point]) -> list[str]:
-    """Which points are of a smaller shape than the one that was asked for."""
+def of_roof(point: Point) -> str:
+    """Per cent of its roof, marked where the figure may be far off."""
+    return f"{UNSURE if point.unsure else ''}{percent(point.percent)}"
+
+
+def footnotes(points: Sequence[Point], report: Report) -> list[str]:
+    """Which points are of a smaller shape than the one that was asked for, and which are not to be relied on."""
     names: dict[str, list[str]] = {}
     for point in points:
         if point.row.requested:
             names.setdefault(units.shape(point.row.shape.values()), []).append(
                 f"{point.row.backend} {point.row.target}"
             )
-    return [f"* at {shape}: {', '.join(rows)}" for shape, rows in names.items()]
+    notes = [f"* at {shape}: {', '.join(rows)}" for shape, rows in names.items()]
+    if any(point.unsure for point in points):
+        notes.append(f"{UNSURE} {why_unsure(report)}")
+    return notes
+
+
+def why_unsure(report: Report) -> str:
+    """Why some figures are not to be relied on, for those that are marked."""
+    if mostly_disturbed(report):
+        return "may be far too low: others took the CPUs in most rounds"
+    return f"may be far off: its time is known to no better than ±{100 * SURE:.0f}%"
 
 
 def remarks(report: Report) -> Iterator[Remark]:
@@ -124,8 +154,8 @@ def _spread(ceiling: Ceiling) -> str:
     return units.spread(ceiling.rate, ceiling.low, ceiling.high)
 
 
-def _nearest_memory(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
-    """Which cache holds this working set, or memory; empty where the results do not tell the sizes of the caches."""
+def _smallest_cache(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
+    """The first cache that is as large as this working set; empty where the results do not tell the caches' sizes."""
     caches = machine.get("cache_bytes")
     if not isinstance(caches, Mapping) or not caches:
         return ""
@@ -134,7 +164,7 @@ def _nearest_memory(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
         together = size * (ceiling.threads or 1) if level in {"L1", "L2"} else size
         if (ceiling.working_set_bytes or 0) <= together:
             return f"fits {level}"
-    return "memory"
+    return _DRAM
 
 
 def _indented(what: Any) -> Padding:

@@ -15,10 +15,15 @@ from py_backends._contract import KernelText
 
 LANGUAGES = {".py": "python", ".cpp": "cpp", ".cu": "cuda", ".cl": "c"}
 """What Pygments calls the language of a file."""
-_FRAME = 4
-"""What a panel adds to the width of its text: two borders, two spaces."""
-_READABLE = 76
-"""A panel this wide may stand beside another, and the few lines that are longer are wrapped."""
+_COMMENT = {".py": "# "}
+"""How a line of comment begins; elsewhere as in C++."""
+_FRAME, _FRAME_OF_TITLE = 4, 6
+"""What a panel adds to the width of its text, and of its title: borders and spaces."""
+_READABLE = 76, 56
+"""A panel for lines this long may stand beside another, where longer lines are wrapped. The second where the terminal
+has no room for two of the first: it has for two of the second from 120 columns on."""
+_INDENT = 4
+"""By how much the rest of a wrapped line of code stands further to the right than its beginning."""
 
 
 def print_texts(texts: Sequence[KernelText], out: Console) -> None:
@@ -29,13 +34,10 @@ def print_texts(texts: Sequence[KernelText], out: Console) -> None:
         return
     for row in _rows(texts, out.width):
         grid = Table.grid()
-        left = out.width
-        for beside, text in zip(range(len(row) - 1, -1, -1), row, strict=True):
-            # What the others do not need is this one's, as far as it can use it.
-            width = min(_widest(text), left - sum(map(_width, row[len(row) - beside :])))
+        widths = _widths(row, out.width)
+        for width in widths:
             grid.add_column(width=width)
-            left -= width
-        grid.add_row(*map(_panel, row))
+        grid.add_row(*(_panel(text, width, out) for text, width in zip(row, widths, strict=True)))
         out.print(grid)
 
 
@@ -44,35 +46,80 @@ def _rows(texts: Sequence[KernelText], width: int) -> Iterator[list[KernelText]]
     row: list[KernelText] = []
     used = 0
     for text in texts:
-        if row and used + _width(text) > width:
+        needed = _needed(text, width)
+        if row and used + needed > width:
             yield row
             row, used = [], 0
         row.append(text)
-        used += _width(text)
+        used += needed
     yield row
 
 
-def _width(text: KernelText) -> int:
-    """The columns that a text needs."""
-    return max(min(_widest(text), _READABLE + _FRAME), _FRAME + cell_len(f"  {_title(text)}  "))
+def _widths(row: Sequence[KernelText], width: int) -> list[int]:
+    """The columns of each panel: what it needs, then what is left for whole lines of code, then for whole comments."""
+    widths = [min(_needed(text, width), width) for text in row]
+    for whole in (_widest_code, _widest):
+        for at, text in enumerate(row):
+            widths[at] += max(0, min(whole(text) - widths[at], width - sum(widths)))
+    return widths
+
+
+def _needed(text: KernelText, width: int) -> int:
+    """The columns that a text needs on a terminal of that width: its comments may be wrapped, and very long code."""
+    wide, narrow = _READABLE
+    readable = wide if 2 * (wide + _FRAME) <= width else narrow
+    return max(min(_widest_code(text), readable + _FRAME), _FRAME_OF_TITLE + cell_len(_name(text)))
+
+
+def _widest_code(text: KernelText) -> int:
+    """The columns in which no line of code is wrapped."""
+    lines = [line for line in text.text.splitlines() if not line.lstrip().startswith(comment_of(text))]
+    return _FRAME + max(map(cell_len, lines), default=0)
 
 
 def _widest(text: KernelText) -> int:
-    """The columns that a text can use."""
-    return _FRAME + max(map(cell_len, [*text.text.splitlines(), f"  {_title(text)}  "]))
+    """The columns in which nothing is wrapped."""
+    return max(_FRAME + max(map(cell_len, text.text.splitlines()), default=0), _FRAME_OF_TITLE + cell_len(_title(text)))
 
 
-def _panel(text: KernelText) -> Panel:
-    code = Syntax(
-        text.text.rstrip(),
-        LANGUAGES.get(text.path.suffix, "text"),
-        theme="ansi_dark",
-        background_color="default",
-        word_wrap=True,
-    )
-    return Panel(code, title=Text(_title(text)), title_align="left")
+def comment_of(text: KernelText) -> str:
+    """How a line of comment begins in a text."""
+    return _COMMENT.get(text.path.suffix, "// ")
+
+
+def _panel(text: KernelText, width: int, out: Console) -> Panel:
+    syntax = Syntax("", LANGUAGES.get(text.path.suffix, "text"), theme="ansi_dark", background_color="default")
+    code = syntax.highlight(text.text.rstrip())
+    code.rstrip()
+    lines = [_wrapped(line, width - _FRAME, comment_of(text), out) for line in code.split("\n", allow_blank=True)]
+    fits = _FRAME_OF_TITLE + cell_len(_title(text)) <= width
+    title = Text(_title(text) if fits else _name(text))
+    return Panel(Text("\n").join(lines), title=title, title_align="left", width=width)
+
+
+def rest_begins(line: str, comment: str) -> int:
+    """How far to the right the rest of a line stands below it, where it is wrapped: of a comment, below its words."""
+    indent = len(line) - len(line.lstrip())
+    return indent + (len(comment) if line.startswith(comment, indent) else _INDENT)
+
+
+def _wrapped(line: Text, width: int, comment: str, out: Console) -> Text:
+    """A line, and below it what has no room in it."""
+    pieces = line.wrap(out, width)
+    if len(pieces) < 2:
+        return line
+    plain = line.plain
+    indent = rest_begins(plain, comment)
+    rest = len(plain) - len(plain[len(pieces[0]) :].lstrip())
+    below = line[rest:].wrap(out, max(1, width - indent))
+    for each in below:
+        each.pad_left(indent)
+    return Text("\n").join([pieces[0], *below])
 
 
 def _title(text: KernelText) -> str:
-    lines = len(text.text.rstrip().splitlines())
-    return f"{text.backend}  {text.place}  {lines} lines"
+    return f"{_name(text)}  {len(text.text.rstrip().splitlines())} lines"
+
+
+def _name(text: KernelText) -> str:
+    return f"{text.backend}  {text.place}"

@@ -11,10 +11,13 @@ from py_backends import _discovery
 from py_backends._contract import KernelText
 from py_backends.harness.results import Report, Row
 from py_backends.report import layout, units
-from py_backends.report.show import LANGUAGES
+from py_backends.report.show import LANGUAGES, comment_of, rest_begins
 
 LIGHT, DARK = "xcode", "lightbulb"
 """Styles of Pygments whose every colour has a contrast of 4.5 or more to the page's background for code."""
+
+_FURTHEST = 16
+"""Columns: the rest of a line stands no further to the right, where a phone would have no room for it."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +108,15 @@ def _speeds(rows: Iterable[tuple[str, Row]], rate: str) -> Iterator[Speed]:
 
 
 def _highlighted(text: KernelText) -> Markup:
+    """Each line an element of its own, which tells where its rest stands if the page wraps it."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
 
     lexer = get_lexer_by_name(LANGUAGES.get(text.path.suffix, "text"), stripnl=False, ensurenl=False)
-    lines = highlight(text.text.rstrip(), lexer, HtmlFormatter(nowrap=True))
-    return Markup(lines.removesuffix("\n"))  # noqa: S704  # Pygments escapes what it highlights
+    plain = text.text.rstrip()
+    # Pygments escapes what it highlights, and ends its elements with the line.
+    lines = highlight(plain, lexer, HtmlFormatter(nowrap=True)).removesuffix("\n").split("\n")
+    begins = (min(_FURTHEST, rest_begins(line, comment_of(text))) for line in plain.split("\n"))
+    made = [f'<span class="line" style="--rest:{at}ch">{line}' for at, line in zip(begins, lines, strict=True)]
+    return Markup("\n</span>".join(made) + "</span>")  # noqa: S704  # see above

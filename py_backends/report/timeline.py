@@ -9,13 +9,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from py_backends.harness.results import Report
-from py_backends.harness.timeline import FIRST_LAUNCH, KERNEL, ONCE, PHASES, PREPARE, Call, Timeline, timelines
+from py_backends.harness.timeline import FIRST_LAUNCH, KERNEL, ONCE, PHASES, PREPARE, REST, Call, Timeline, timelines
 from py_backends.report import layout, table, units
 
-HEADER = ("backend", "target", "variant", *PHASES, "end to end", "not kernel", *ONCE)
-"""`not kernel`: the part of a call's phases that is not its kernel."""
+HEADER = ("backend", "target", "variant", *PHASES, REST, "end to end", "not kernel", *ONCE)
+"""`rest`: what a measured call takes beyond its phases. `not kernel`: the part of the call that is not its kernel."""
 _RIGHT = frozenset(range(3, len(HEADER)))
-_DROPPED = tuple(map(HEADER.index, (FIRST_LAUNCH, PREPARE, "release", "launch", "variant", "download", "upload")))
+_DROPPED = tuple(map(HEADER.index, (FIRST_LAUNCH, REST, PREPARE, "release", "launch", "variant", "download", "upload")))
 """The columns that a narrow terminal loses, in this order."""
 _INDENT = 2
 
@@ -54,6 +54,7 @@ def cells(call: Call) -> tuple[str, ...]:
         row.target,
         row.variant,
         *phases,
+        "" if call.end_to_end is None else units.duration(call.rest),
         "" if call.end_to_end is None else units.duration(call.end_to_end),
         f"{100 * call.outside:.0f}%",
         *(units.duration(call.once[name]) if name in call.once else "" for name in ONCE),

@@ -1,4 +1,8 @@
-"""The roofline: how fast a kernel may be at its arithmetic intensity, and how fast each row is; on log scales."""
+"""The roofline: how fast a kernel may be at its arithmetic intensity, and how fast each row is; on log scales.
+
+Every mark stands at its own intensity and rate, over another one if need be: a thin line leads to its name beside the
+panel.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,10 @@ from py_backends.harness.results import Ceiling, Report
 from py_backends.harness.roofline_points import Point, Roofline, rooflines
 from py_backends.report import units
 from py_backends.report.pictures import style
-from py_backends.report.roofline import groups, percent, roof_name
+from py_backends.report.roofline import UNSURE, groups, of_roof, roof_name, why_unsure
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -24,17 +29,16 @@ _MOST_POINTS_NAMED = 45
 """More names than these beside one panel nobody reads: then only the best of each group are named."""
 _MOST_GROUPS = 6
 """Kernels and shapes in one panel."""
-_LEFT, _RIGHT = 4.0, 14.0
-"""By which factors the axes go beyond the outermost points and edges; to the right there may be a row of marks."""
-_TOUCHING = 0.03
-"""Marks nearer to each other than this part of the height would cover one another."""
-_ASIDE = 0.022
-"""Part of the width by which a mark that would cover another is moved to the right."""
+_BEYOND = 4.0
+"""By which factor the axes go beyond the outermost points and edges."""
 _ONE_LINE = 1.08
 """Bandwidths that differ by a smaller factor are drawn as one line."""
 _DASHES: Any = ("-", "--", "-.", ":", (0, (9, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4)))
 _GREY = "#808080"
-_MARKS: Any = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.5, "zorder": 3}
+_MARKS: Any = {"markersize": 6.5, "zorder": 3}
+_LEADER: Any = {"arrowstyle": "-", "linewidth": 0.6, "alpha": 0.6, "shrinkA": 0, "shrinkB": 0}
+_ON_TOP = 6
+"""Where leaders are drawn: after the legend, whose names have no place before."""
 
 
 def draw(report: Report) -> Figure:
@@ -60,7 +64,7 @@ def describe(report: Report) -> str:
             f"{units.figure(slowest.rate)} to {units.figure(fastest.rate)} GB/s of memory and caches."
         )
         for title, points in groups(_chosen(roofline)):
-            said = "; ".join(f"{_name(point)} reaches {percent(point.percent)}" for point in points)
+            said = "; ".join(f"{_name(point)} reaches {of_roof(point)}" for point in points)
             bound = " or ".join(dict.fromkeys(point.bound for point in points))
             at = units.figure(points[0].intensity)
             sentences.append(f"{' '.join(title.split())}, at {at} FLOP/byte, is bound by {bound}: {said}.")
@@ -108,20 +112,25 @@ def _height(roofline: Roofline) -> float:
 def _draw(axes: Axes, roofline: Roofline, report: Report) -> None:
     left, right, bottom, top = _limits(roofline)
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
-    axes.set_xlabel(
-        "arithmetic intensity in FLOP/byte\n(a thin line leads from a mark to its place, where another one is)"
-    )
+    axes.set_xlabel("arithmetic intensity in FLOP/byte")
     axes.set_ylabel("GFLOP/s")
     axes.set_title(f"roofline, {roofline.dtype}", loc="left", fontsize=10)
-    legend = [_heading("roofs"), *_draw_roofs(axes, roofline, report, (left, right))]
+    legend = [_heading("roofs (fits: by reported size)"), *_draw_roofs(axes, roofline, report, (left, right))]
     marks = style.marks(_name(point) for point in _chosen(roofline))
     all_groups = list(groups(_chosen(roofline)))
-    _draw_points(axes, [point for _, points in all_groups for point in points], marks)
+    named: dict[int, Point] = {}
     for title, points in all_groups:
+        _draw_points(axes, points, marks)
         bound = " or ".join(dict.fromkeys(f"by {point.bound}" for point in points))
         legend += [_heading(""), _heading(title), _heading(f"bound {bound}; per cent of its roof:")]
-        legend += _named(points[: max(1, _MOST_POINTS_NAMED // len(all_groups))], marks)
-    _write_beside(axes, legend)
+        if any(point.unsure for point in points):
+            legend.append(_heading(f"{UNSURE} and hollow {why_unsure(report)}"))
+        shown = points[: max(1, _MOST_POINTS_NAMED // len(all_groups))]
+        named |= dict(enumerate(shown, len(legend)))
+        legend += [_mark(marks[_name(point)], point, label=f"{of_roof(point)}  {_name(point)}") for point in shown]
+    handles = _write_beside(axes, legend)
+    for at, point in named.items():
+        _lead(axes, point, handles[at], marks[_name(point)].colour)
 
 
 def _limits(roofline: Roofline) -> tuple[float, float, float, float]:
@@ -129,7 +138,7 @@ def _limits(roofline: Roofline) -> tuple[float, float, float, float]:
     points = _chosen(roofline)
     intensities = [point.intensity for point in points]
     intensities += [roofline.ridge(each) for each in roofline.bandwidths]
-    left, right = min(intensities) / _LEFT, max(intensities) * _RIGHT
+    left, right = min(intensities) / _BEYOND, max(intensities) * _BEYOND
     rates = [point.gflops for point in points] + [left * roofline.bandwidths[-1].rate]
     return left, right, min(rates) / 2, roofline.peaks[0].rate * 2
 
@@ -145,7 +154,7 @@ def _draw_roofs(axes: Axes, roofline: Roofline, report: Report, ends: tuple[floa
     for alike, dashes in zip(_alike(roofline.bandwidths), cycle(_DASHES)):
         intensities = [left, roofline.ridge(alike[0])]
         rates = [intensity * alike[0].rate for intensity in intensities]
-        label = _bandwidth(alike, report)
+        label = _bandwidth(alike, roofline, report)
         lines += axes.plot(intensities, rates, linestyle=dashes, color=_GREY, linewidth=1.2, label=label)
     return lines
 
@@ -162,36 +171,45 @@ def _alike(bandwidths: Sequence[Ceiling]) -> list[list[Ceiling]]:
     return groups
 
 
-def _bandwidth(alike: Sequence[Ceiling], report: Report) -> str:
+def _bandwidth(alike: Sequence[Ceiling], roofline: Roofline, report: Report) -> str:
     """What one line of memory stands for."""
     fastest, slowest = alike[0], alike[-1]
     if units.figure(fastest.rate) == units.figure(slowest.rate):
         rates = units.figure(fastest.rate)
     else:
         rates = f"{units.figure(slowest.rate)} to {units.figure(fastest.rate)}"
-    names = sorted(alike, key=lambda each: each.working_set_bytes or 0)
-    words = " to ".join(dict.fromkeys(roof_name(each, report.machine) for each in (names[0], names[-1])))
-    return f"{words}: {rates} GB/s"
+    by_size = sorted(alike, key=lambda each: each.working_set_bytes or 0)
+    names = [roof_name(each, report.machine, roofline.from_memory) for each in (by_size[0], by_size[-1])]
+    return f"{' to '.join(dict.fromkeys(names))}: {rates} GB/s"
 
 
 def _draw_points(axes: Axes, points: Sequence[Point], marks: dict[str, style.Mark]) -> None:
-    """A mark for each point, the fastest first; a thin line leads to one that stands to the right of its place."""
-    in_order = sorted(points, key=lambda point: -point.gflops)
-    for point, intensity in zip(in_order, _in_a_row(axes, in_order), strict=True):
-        mark = marks[_name(point)]
-        if intensity > point.intensity:
-            axes.plot([point.intensity, intensity], [point.gflops] * 2, color=_GREY, linewidth=0.5)
-        axes.plot(intensity, point.gflops, mark.marker, color=mark.colour, **_MARKS)
+    for point in points:
+        axes.add_line(_mark(marks[_name(point)], point, ([point.intensity], [point.gflops])))
 
 
-def _named(points: Sequence[Point], marks: dict[str, style.Mark]) -> list[Line2D]:
+def _mark(mark: style.Mark, point: Point, place: tuple[list[float], list[float]] = ([], []), label: str = "") -> Line2D:
+    """A point's mark, at its place or, without one, for the legend; hollow where the point is not to be relied on."""
     from matplotlib.lines import Line2D
 
-    names = [f"{percent(point.percent)}  {_name(point)}" for point in points]
-    return [
-        Line2D([], [], linestyle="", color=mark.colour, marker=mark.marker, label=name, **_MARKS)
-        for mark, name in zip((marks[_name(point)] for point in points), names, strict=True)
-    ]
+    looks: Any = {"fillstyle": "none"} if point.unsure else {"markeredgecolor": "white", "markeredgewidth": 0.5}
+    return Line2D(
+        place[0], place[1], linestyle="", color=mark.colour, marker=mark.marker, label=label, **_MARKS, **looks
+    )
+
+
+def _lead(axes: Axes, point: Point, handle: Artist, colour: str) -> None:
+    """A thin line from a point's place to its mark in the legend."""
+    leader = axes.annotate(
+        "",
+        (point.intensity, point.gflops),
+        (0, 0.5),
+        textcoords=handle,
+        arrowprops={**_LEADER, "color": colour},
+        annotation_clip=False,
+        zorder=_ON_TOP,
+    )
+    leader.set_in_layout(False)
 
 
 def _heading(words: str) -> Line2D:
@@ -201,8 +219,8 @@ def _heading(words: str) -> Line2D:
     return Line2D([], [], linestyle="", label=words or " ")
 
 
-def _write_beside(axes: Axes, lines: Sequence[Line2D]) -> None:
-    """All the lines as one legend beside the panel."""
+def _write_beside(axes: Axes, lines: Sequence[Line2D]) -> Sequence[Artist]:
+    """All the lines as one legend beside the panel; what stands there in place of each line."""
     legend = axes.legend(
         handles=lines,
         loc="upper left",
@@ -216,18 +234,4 @@ def _write_beside(axes: Axes, lines: Sequence[Line2D]) -> None:
     for text, line in zip(legend.get_texts(), lines, strict=True):
         if line.get_linestyle() == "None" and line.get_marker() == "None":
             text.set_fontweight("bold")
-
-
-def _in_a_row(axes: Axes, points: Sequence[Point]) -> list[float]:
-    """The intensity at which each point is drawn: its own, or one to the right where another mark already is.
-
-    To the right and never to the left, where it would seem to be above the roof.
-    """
-    to_panel = axes.transScale + axes.transLimits
-    taken: list[tuple[float, float]] = []
-    for point in points:
-        x, y = to_panel.transform((point.intensity, point.gflops))
-        near = [other for other, height in taken if abs(height - y) < _TOUCHING]
-        free = (x + step * _ASIDE for step in range(len(points)))
-        taken.append((next(at for at in free if all(abs(at - other) > 0.9 * _ASIDE for other in near)), y))
-    return [float(to_panel.inverted().transform(at)[0]) for at in taken]
+    return [handle for handle in legend.legend_handles if handle is not None]

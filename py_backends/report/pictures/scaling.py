@@ -1,4 +1,7 @@
-"""Speed-ups over threads: points with their intervals, the law that was fitted to them, and where it leads."""
+"""Speed-ups over threads: points with their intervals, the law that was fitted to them, and where it leads.
+
+Beyond the threads that were measured Amdahl's law is extrapolated, but not far, and not with a parallel part above 1.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,9 @@ if TYPE_CHECKING:
 
 _MOST = 4
 """Shapes in one picture; of more, the last of each kernel and dtype."""
-_BEYOND = 16
-"""How many times as many threads as were measured the prediction of Amdahl's law is drawn for."""
+_BEYOND = 4
+"""How many times as many threads as were measured Amdahl's law is extrapolated to."""
+_NOT_EXTRAPOLATED = "p above 1: not extrapolated"
 _MOST_APART, _MOST_OF_A_GAP = {STRONG: 0.06, WEAK: 0.02}, 0.7
 """By which part of a doubling points of one number of threads stand beside each other, to be seen at all; and which
 part of the gap to the next number they may all take together."""
@@ -51,7 +55,10 @@ def describe(report: Report) -> str:
     """What the picture shows, in words. Raises NothingToDraw as `draw` does."""
     sentences = ["Speed-up over one thread against the number of threads, with the law fitted to it."]
     for group in (group for pair in _chosen(report) for group in pair if group):
-        said = [f"{name(curve)} {_fastest(curve)}, p = {part(curve)}" for curve in group]
+        said = [
+            ", ".join(filter(None, (f"{name(curve)} {_fastest(curve)}", f"p = {part(curve)}", _beyond(curve))))
+            for curve in group
+        ]
         sentences.append(f"{title(group)}: {'; '.join(said)}.")
     return " ".join(sentences)
 
@@ -94,8 +101,10 @@ def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> N
     if strong:
         begin = counts[-1] * 2**0.5
         axes.axvspan(begin, last, color="black", alpha=0.05, linewidth=0)
-        # At the top left, above all curves: none has more than n times the speed on n threads.
-        axes.text(begin, 0.98, " predicted, not measured", transform=axes.get_xaxis_transform(), va="top", fontsize=8)
+        # At the top left, above all curves: none that is extrapolated has more than n times the speed on n threads.
+        axes.text(
+            begin, 0.98, " extrapolated, not measured", transform=axes.get_xaxis_transform(), va="top", fontsize=8
+        )
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=8, frameon=False)
 
 
@@ -106,12 +115,16 @@ def _apart(counts: Sequence[int], curves: int, kind: str) -> float:
 
 
 def _draw_law(axes: Axes, curve: Curve, measured: int, last: int, colour: str) -> None:
-    for begin, end, line in ((1, measured, "-"), (measured, last, "--")):
+    """The fitted law, drawn through as far as was measured; dashed beyond, as far as it says anything there."""
+    parts = [(1, measured, "-")]
+    if curve.extrapolates and last > measured:
+        parts.append((measured, last, "--"))
+    for begin, end, line in parts:
         threads = [begin * (end / begin) ** (step / _STEPS) for step in range(_STEPS + 1)]
         known = [(count, law) for count in threads if (law := curve.predicted(count)) is not None and law > 0]
-        # A law with p above 1 has no values from some number of threads on.
+        # With p well above 1 Amdahl's law has no values from some number of threads on.
         known = [(count, law) for count, law in known if law <= 2 * count]
-        if known and end > begin:
+        if known:
             axes.plot(*zip(*known, strict=True), color=colour, linestyle=line, linewidth=1)
 
 
@@ -141,9 +154,16 @@ def _above(point: Point) -> float:
 def _label(curve: Curve) -> str:
     at = f" at {sizes(curve.row.shape)}" if curve.row.requested else ""
     said = f"{name(curve)}{at}: {_fastest(curve)}, p = {part(curve)}"
-    if curve.kind == STRONG and math.isfinite(curve.fit.p) and curve.fit.p < 1 and not curve.one_thread_only:
-        said += f", limit {limit(curve)}"
-    return said
+    return f"{said}, {beyond}" if (beyond := _beyond(curve)) else said
+
+
+def _beyond(curve: Curve) -> str:
+    """What Amdahl's law says of more threads than were measured."""
+    if curve.kind != STRONG or not math.isfinite(curve.fit.p) or curve.one_thread_only:
+        return ""
+    if not curve.extrapolates:
+        return _NOT_EXTRAPOLATED
+    return f"limit {limit(curve)}" if curve.fit.p < 1 else ""
 
 
 def _fastest(curve: Curve) -> str:

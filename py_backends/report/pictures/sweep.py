@@ -1,4 +1,8 @@
-"""Rates or times over sizes, of kernels alone and of whole calls, with caches and crossovers marked."""
+"""Rates or times over sizes, of kernels alone and of whole calls, with caches and crossovers marked.
+
+A crossover is the smallest size from which on it is certain that a line is faster than the baseline: at smaller ones it
+may be faster too, but this run cannot tell.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ _WIDTH, _HEIGHT, _HEIGHT_OF_A_LINE = 11.0, 4.6, 0.11
 _MOST_TICKS = 12
 _ROOM_ABOVE = 0.1
 """Part of the height that stays free above the lines, for the names of the caches."""
+_CACHES = "all arrays fill this cache, by its reported size"
 _FAR_BELOW = 1000
 """A line whose best rate is so many times below the best of all would leave the others too little height: the legend
 tells it in place of the picture."""
@@ -59,7 +64,7 @@ def describe(report: Report) -> str:
             for line in sweep.lines
             if not line.is_baseline
         ]
-        sentences.append(f"{title(sweep)}, faster than {sweep.baseline}: {'. '.join(said)}.")
+        sentences.append(f"{title(sweep)}, certainly faster than {sweep.baseline}: {'. '.join(said)}.")
     return " ".join(sentences)
 
 
@@ -136,7 +141,7 @@ def _draw_caches(axes: Axes, sweep: Sweep) -> None:
     sizes = sweep.sizes
     for cache, at in sweep.caches.items():
         if sizes[0] < at < sizes[-1]:
-            axes.axvline(at, color="black", linewidth=0.8, linestyle=":")
+            axes.axvline(at, color="black", linewidth=0.8, linestyle=":", label=_CACHES)
             axes.annotate(
                 cache,
                 (at, 1),
@@ -149,7 +154,7 @@ def _draw_caches(axes: Axes, sweep: Sweep) -> None:
 
 
 def _draw_crossovers(axes: Axes, lines: Sequence[Line], measure: str, figure: str, baseline: str | None) -> None:
-    """A ring around the point from which on a line is faster than the baseline."""
+    """A ring around the point from which on a line is certain to be faster than the baseline."""
     places = []
     for line in lines:
         found = line.crossover(measure)
@@ -164,5 +169,5 @@ def _draw_crossovers(axes: Axes, lines: Sequence[Line], measure: str, figure: st
             markersize=11,
             fillstyle="none",
             linestyle="",
-            label=f"from here on faster than {baseline}",
+            label=f"from here on certainly faster than {baseline}",
         )

@@ -1,13 +1,18 @@
-"""Where the time of one call goes, as bars on one scale; beside them, on a scale of its own, what comes once."""
+"""Where the time of one call goes, as bars on one scale; beside them, on a scale of its own, what comes once.
+
+A bar is the phases of a call and, where the call took longer than they together, the rest; a black line ends the call
+as it was measured.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from py_backends.harness.results import Report
-from py_backends.harness.timeline import FIRST_LAUNCH, ONCE, PHASES, PREPARE, Call, Timeline, timelines
+from py_backends.harness.timeline import FIRST_LAUNCH, ONCE, PHASES, PREPARE, REST, Call, Timeline, timelines
 from py_backends.report import units
 from py_backends.report.pictures import style
 from py_backends.report.timeline import title
@@ -19,14 +24,17 @@ if TYPE_CHECKING:
 _MOST = 6
 """Timelines in one picture; of more, the largest shapes of each kernel and dtype."""
 _MOST_ABOVE_MEDIAN = 6.0
-"""A bar so many times as long as the median one is cut: it would leave the others too short to be read."""
-_WIDTH, _HEIGHT_OF_A_BAR, _HEIGHT_OF_A_FRAME = 9.0, 0.28, 1.05
+"""A call so many times as long as the median one is drawn shorter: it would leave the others too short to be read."""
+_WIDTH, _HEIGHT_OF_A_BAR, _HEIGHT_OF_A_FRAME, _HEIGHT_OF_THE_LEGEND = 9.0, 0.28, 1.05, 0.7
+_THICKNESS = 0.72
+"""Of a bar, in rows."""
 _ROOM_FOR_FIGURES = 1.14
-_ON_A_BAR = {"kernel": "#fafafa"}
-"""Letters on a bar, by what the bar shows at its end. No pure white or black: a page takes them for its own colours."""
-_ON_OTHER_BARS = "#111111"
+_BREAK, _SLANT = (0.93, 0.945), 0.006
+"""Where the two strokes across a bar that is drawn shorter stand, and how far each leans: parts of the bar's length."""
 _COLOURS = style.marks(("kernel", "upload", "download", "launch", "release"))
-_WORDS = {"launch": "launch and wait"}
+_REST_COLOUR = "#bbbbbb"
+_WORDS = {"launch": "launch and wait", REST: "rest of the call"}
+_MEASURED = "call as measured"
 _ONCE_MARKS: Any = {
     PREPARE: {"marker": "o", "markersize": 8, "fillstyle": "none"},  # a ring, seen around the other where they agree
     FIRST_LAUNCH: {"marker": "D", "markersize": 3.5},
@@ -41,7 +49,13 @@ def draw(report: Report) -> Figure:
     chosen = _chosen(report)
     heights = [_HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_BAR * len(each.calls) for each in chosen]
     figure, panels = style.grid(
-        _WIDTH, 0.5 + sum(heights), len(chosen), 2, width_ratios=(3, 1), height_ratios=heights, sharey="row"
+        _WIDTH,
+        _HEIGHT_OF_THE_LEGEND + sum(heights),
+        len(chosen),
+        2,
+        width_ratios=(3, 1),
+        height_ratios=heights,
+        sharey="row",
     )
     for timeline, (bars, dots) in zip(chosen, panels, strict=True):
         _draw_calls(bars, timeline)
@@ -52,13 +66,14 @@ def draw(report: Report) -> Figure:
         for axes in row
         for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    labels = [_WORDS.get(phase, phase) for phase in PHASES] + [f"{name} (once)" for name in ONCE]
+    parts = [_WORDS.get(part, part) for part in (*PHASES, REST)]
+    labels = [*parts, _MEASURED, *(f"{name} (once)" for name in ONCE)]
     shown = [label for label in labels if label in drawn]
     figure.legend(
         [drawn[label] for label in shown],
         shown,
         loc="outside upper center",
-        ncols=len(shown),
+        ncols=math.ceil(len(shown) / 2),
         frameon=False,
         fontsize=9,
         handlelength=1.2,
@@ -95,33 +110,44 @@ def _draw_calls(axes: Axes, timeline: Timeline) -> None:
     in_full = max(_MOST_ABOVE_MEDIAN * median(totals), min(totals))
     longest = max(total for total in totals if total <= in_full)
     size, unit = units.time_unit(longest)
-    end = longest * _ROOM_FOR_FIGURES / size or 1.0  # kernels of a size of 0 may take no time that a clock sees
+    names = []
     for at, call in enumerate(calls):
-        begin, ends_with = 0.0, ""
-        for phase, seconds in call.phases.items():
-            if begin < end:
-                ends_with = phase
-            width = min(seconds / size, end - begin)
-            axes.barh(at, width, left=begin, height=0.72, color=_COLOURS[phase].colour, label=_WORDS.get(phase, phase))
-            begin += width
-        cut = call.total > in_full
-        axes.annotate(
-            f"goes on to {units.duration(call.total)} →" if cut else units.duration(call.total),
-            (begin, at),
-            (-6, 0) if cut else (3, 0),
-            textcoords="offset points",
-            va="center",
-            ha="right" if cut else "left",
-            fontsize=8,
-            color=_ON_A_BAR.get(ends_with, _ON_OTHER_BARS) if cut else "black",
-        )
-    axes.set_xlim(0, end)
+        shorter = longest / call.total if call.total > in_full else 1.0
+        _draw_call(axes, at, call, shorter / size)
+        if shorter < 1:
+            _draw_break(axes, at, longest / size)
+        names.append(_name(call, calls, in_scale=shorter == 1))
+    axes.set_xlim(0, longest * _ROOM_FOR_FIGURES / size or 1.0)  # kernels of a size of 0 may take no time at all
     axes.set_xlabel(f"time of one call in {unit}")
     axes.set_title(title(timeline), loc="left", fontsize=10)
-    axes.set_yticks(range(len(calls)), [_name(call, calls) for call in calls], fontsize=8.5, linespacing=1.0)
+    axes.set_yticks(range(len(calls)), names, fontsize=8.5, linespacing=1.0)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_axisbelow(True)
+
+
+def _draw_call(axes: Axes, at: int, call: Call, scale: float) -> None:
+    """The phases one after the other, the rest, and a line where the measured call ends; `scale` is of a second."""
+    begin = 0.0
+    parts = {**call.phases, REST: call.rest} if call.rest else call.phases
+    for part, seconds in parts.items():
+        colour = _REST_COLOUR if part == REST else _COLOURS[part].colour
+        label = _WORDS.get(part, part)
+        axes.barh(at, seconds * scale, left=begin, height=_THICKNESS, color=colour, label=label)
+        begin += seconds * scale
+    end = call.total * scale
+    if call.end_to_end is not None:
+        axes.plot(end, at, color="black", marker="|", markersize=15, linestyle="", clip_on=False, label=_MEASURED)
+    axes.annotate(
+        units.duration(call.total), (max(begin, end), at), (4, 0), textcoords="offset points", va="center", fontsize=8
+    )
+
+
+def _draw_break(axes: Axes, at: int, length: float) -> None:
+    """Two slanting strokes across a bar that is drawn shorter than it is."""
+    for part in _BREAK:
+        ends = [(part - _SLANT) * length, (part + _SLANT) * length]
+        axes.plot(ends, [at + 0.5, at - 0.5], color="white", linewidth=2.5)
 
 
 def _draw_once(axes: Axes, calls: Sequence[Call]) -> None:
@@ -141,14 +167,15 @@ def _draw_once(axes: Axes, calls: Sequence[Call]) -> None:
     axes.tick_params(axis="y", labelleft=False)
 
 
-def _name(call: Call, calls: Sequence[Call]) -> str:
+def _name(call: Call, calls: Sequence[Call], *, in_scale: bool) -> str:
     row = call.row
     parts = [row.backend, row.target]
     others = [each.row.variant for each in calls if (each.row.backend, each.row.target) == (row.backend, row.target)]
     if len(others) > 1:
         parts.append(row.variant)
-    name = " ".join(parts)
-    return f"{name}\nat {units.shape(row.shape.values())}" if call.shortened else name
+    below = [f"at {units.shape(row.shape.values())}"] if call.shortened else []
+    below += [] if in_scale else ["not to scale"]
+    return "\n".join([" ".join(parts), ", ".join(below)]) if below else " ".join(parts)
 
 
 def _in_words(call: Call) -> str:

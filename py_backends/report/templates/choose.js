@@ -1,31 +1,31 @@
 "use strict";
-// Shows the two sources that are chosen beside each other: copies of those that stand below.
+// Shows the two sources that are chosen beside each other, each by its own model and variant: copies of those below.
 (() => {
   const form = document.getElementById("choices");
   if (!form) return;
   const sources = [...document.querySelectorAll("details.source")];
   const panes = [...document.querySelectorAll(".pane")];
 
-  // A model's text in the variant that is chosen; else its other one; undefined where it has no text of the kernel.
+  // A model's text in the variant that is chosen; else its first one; undefined where it has no text of the kernel.
   const find = (kernel, variant, model) => {
     const own = sources.filter(({ dataset }) => dataset.kernel === kernel && dataset.model === model);
     return own.find(({ dataset }) => dataset.variant === variant) ?? own[0];
   };
 
   const show = () => {
-    const { kernel, variant, left, right } = form.elements;
-    for (const select of [left, right]) {
-      for (const option of select.options) option.disabled = !find(kernel.value, variant.value, option.value);
-      if (select.selectedOptions[0]?.disabled) select.value = [...select.options].find((each) => !each.disabled)?.value;
-    }
+    const { kernel } = form.elements;
     for (const pane of panes) {
-      const source = find(kernel.value, variant.value, form.elements[pane.dataset.side].value);
+      const model = form.elements[`${pane.dataset.side}-model`];
+      const variant = form.elements[`${pane.dataset.side}-variant`];
+      for (const option of model.options) option.disabled = !find(kernel.value, variant.value, option.value);
+      if (model.selectedOptions[0]?.disabled) model.value = [...model.options].find((each) => !each.disabled)?.value;
+      const source = find(kernel.value, variant.value, model.value);
       if (!source) continue;
-      const { model, variant: found } = source.dataset;
+      const found = source.dataset.variant;
       const [title, note] = pane.children;
       title.textContent = source.querySelector("summary").textContent;
       note.hidden = found === variant.value;
-      note.textContent = note.hidden ? "" : `${model} has no variant ${variant.value} of ${kernel.value}: this is ${found}.`;
+      note.textContent = note.hidden ? "" : `${model.value} has no variant ${variant.value} of ${kernel.value}: this is ${found}.`;
       pane.querySelector(".body").replaceWith(source.querySelector(".body").cloneNode(true));
     }
   };

@@ -1,0 +1,82 @@
+"""Draws every picture of README and docs anew, and measures nothing: `python docs/draw.py`, or into another FOLDER.
+
+The pictures of the commands are drawn from the files of docs/results. That of README is what `SHOWN` prints on a
+terminal. That of the page is a screenshot: it needs Playwright, and the system's Chromium.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from py_backends.commands import show
+from py_backends.commands.arguments import Parser
+from py_backends.harness.results import Report
+from py_backends.report.page import page
+from py_backends.report.pictures import style
+from py_backends.report.show import print_texts
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS / "results"
+SHOWN = "py-backends show vecadd --backend openmp,cuda --variant lecture"
+COLUMNS = 145
+"""Of the terminal: no line of code of these two is wrapped."""
+VIEWS = ("ladder", "roofline", "scaling", "sweep", "timeline")
+OF_THE_PAGE = ("ladder", "roofline")
+
+
+def draw(folder: Path) -> None:
+    """Write all but the page's into `images` and `pictures` of a folder."""
+    for name in ("images", "pictures"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for view in VIEWS:
+        picture = importlib.import_module(f"py_backends.report.pictures.{view}")
+        style.save(picture.draw(Report.read(RESULTS / f"{view}.json")), folder / "pictures" / f"{view}.svg")
+    (folder / "images" / "vecadd.svg").write_text(shown(), encoding="utf-8")
+
+
+def shown() -> str:
+    """What the command prints on a terminal, as SVG."""
+    parser = Parser()
+    show.add(parser.add_subparsers())
+    texts = show.chosen_texts(parser.parse_args(shlex.split(SHOWN)[1:]))
+    out = Console(file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor", width=COLUMNS)
+    print_texts(texts, out)
+    svg = out.export_svg(title=SHOWN, unique_id="vecadd")
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # an image loads no fonts from elsewhere
+
+
+def photograph(path: Path, chromium: str) -> None:
+    """The kernels side by side, as the page of two files shows them in a browser."""
+    from playwright.sync_api import sync_playwright
+
+    reports = [(f"{name}.json", Report.read(RESULTS / f"{name}.json")) for name in OF_THE_PAGE]
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        written = Path(folder) / "page.html"
+        written.write_text(page(reports), encoding="utf-8")
+        browser = playwright.chromium.launch(executable_path=chromium)
+        tab = browser.new_page(viewport={"width": 1240, "height": 700})
+        tab.goto(f"{written.as_uri()}#kernels")
+        tab.screenshot(path=path)
+        browser.close()
+
+
+def main(folder: Path) -> None:
+    """Write them all; one line on standard error where there is no browser."""
+    draw(folder)
+    if chromium := shutil.which("chromium"):
+        photograph(folder / "pictures" / "page.png", chromium)
+    else:
+        sys.stderr.write("no Chromium: pictures/page.png was not made\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS)
