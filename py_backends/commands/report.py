@@ -52,13 +52,12 @@ def report(options: argparse.Namespace) -> int:
         raise common.UsageError(f"a page needs more libraries ({error}): {pip_install('pictures')}") from error
     with common.usage_errors():
         text = page(list(_read(options.results)))
-    content = text.encode("utf-8", "backslashreplace")  # JSON may hold code points that no text can
     if options.output != _STANDARD_OUTPUT:
-        return 0 if outputs.written(options.output, partial(write_whole, content=content)) else 1
+        return 0 if outputs.written(options.output, partial(write_whole, content=text)) else 1
     with streams.writing():
         if streams.was_closed():
             raise OSError(errno.EBADF, "it is closed")
-        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.write(text.encode())
     return 0
 
 

@@ -216,7 +216,7 @@ class Report:
         from cattrs import ClassValidationError, Converter
 
         try:
-            content = json.loads(read_text(path), parse_constant=_refuse)
+            content = _parsed(read_text(path))
             version = content["schema_version"]
             if version != SCHEMA_VERSION:
                 known = f"{printable(version)}, and {SCHEMA_VERSION} is known here"
@@ -255,6 +255,14 @@ def _check_machine(machine: dict[str, Any]) -> None:
     for name, kind in _MACHINE.items():
         if machine.get(name) is not None and not isinstance(machine[name], kind):
             raise ValueError(f"{name} of a machine is no {kind}")
+
+
+def _parsed(text: str) -> Any:
+    """Strict JSON as objects; half a pair of code points, which JSON can hold and no text can, is a question mark."""
+    content = json.loads(text, parse_constant=_refuse)
+    if "\\ud" in text.lower():
+        return json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
+    return content
 
 
 def _refuse(constant: str) -> NoReturn:
