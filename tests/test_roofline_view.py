@@ -382,7 +382,7 @@ def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
     [
         ("--kernel matmull", "did you mean 'matmul'?"),
         ("--png /proc/picture.png", "/proc cannot be written to"),
-        ("--json same --svg same", "name one for each"),
+        ("--json same.svg --svg same.svg", "name one for each"),
         ("--budget 0", "above 0"),
         ("results.json", "unknown arguments: results.json"),
     ],
