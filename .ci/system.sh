@@ -47,10 +47,11 @@ bootstrap() {  # bootstrap SUITE ARCHIVE ARCHITECTURE
 # in_system FOLDER USER COMMAND: a line for the user's shell, at home. Nothing of it outlives it: neither mounts nor
 # processes. Of this machine's environment it has what says how to reach the network, and nothing else.
 in_system() {
-  local root=$1 user=$2 command=$3
+  local root=$1 user=$2 command=$3 alone=()
+  [ "$user" != root ] || alone=(flock "$CACHE/root.lock")  # apt locks the packages that all systems share
   mkdir -p "$CACHE/pip" "$CACHE/apt" "$root/home/$LEARNER/.cache/pip"
   # shellcheck disable=SC2016  # for the shells within
-  FOLDER=$root PACKAGES=$CACHE RUN=$command AS=$user unshare --mount --pid --fork --kill-child bash -c '
+  FOLDER=$root PACKAGES=$CACHE RUN=$command AS=$user "${alone[@]}" unshare --mount --pid --fork --kill-child bash -c '
     set -e
     mount -t proc proc "$FOLDER/proc"
     mount --rbind /sys "$FOLDER/sys"
