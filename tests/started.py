@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,9 @@ OPTIONS = ("compare", "--kernel", "vecadd", "--shape", "vecadd=509", "--budget",
 LAST_STAGE = "checking again"
 SOON = ("--budget", "4")
 """For those who wait for the last stage, which comes once figures are narrow or the time is up."""
+_MEMORY = "/memfd:py-backends"
 _MARK = "PY_BACKENDS_TEST_RUN"
-_LOOKS_EVERY = 0.05
+_LOOKS_EVERY = 0.1
 _ENDS_WITHIN = 10.0
 """Seconds within which a process is gone that got SIGKILL, on a machine that is busy."""
 
@@ -48,6 +51,7 @@ class Started:
     def __init__(self, command: Sequence[str], cwd: Path = CLONE, **how: Any) -> None:
         """Start it; `how` are more arguments of Popen."""
         self._mark = uuid.uuid4().hex
+        self._others = set(psutil.pids())  # none of which is ours: they need not be looked at again and again
         self._memory: set[tuple[int, int]] = set()
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process: subprocess.Popen[str] = subprocess.Popen(
@@ -72,11 +76,11 @@ class Started:
 
     def workers(self) -> list[psutil.Process]:
         """Its workers that are alive."""
-        return [process for process in _of_run(self._mark) if process.pid != self.process.pid]
+        return [process for process in _of_run(self._mark, self._others) if process.pid != self.process.pid]
 
     def _watch(self) -> None:
         while self.process.poll() is None:
-            for process in _of_run(self._mark):
+            for process in _of_run(self._mark, self._others):
                 self._memory |= set(_memory_of(process.pid))
             time.sleep(_LOOKS_EVERY)
 
@@ -121,10 +125,12 @@ def started_until(
     raise AssertionError(f"it ended with {run.process.wait()} before {stage!r}")
 
 
-def _of_run(mark: str) -> Iterator[psutil.Process]:
-    """Every process that was started by a run, whoever is its parent by now."""
+def _of_run(mark: str, others: Collection[int] = ()) -> Iterator[psutil.Process]:
+    """Every process that was started by a run, whoever is its parent by now; none of `others`."""
     for process in psutil.process_iter():
         try:
+            if process.pid in others:
+                continue
             if process.environ().get(_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
                 yield process
         except psutil.Error:  # it has ended, or is somebody else's
@@ -133,11 +139,15 @@ def _of_run(mark: str) -> Iterator[psutil.Process]:
 
 def _memory_of(pid: int) -> Iterator[tuple[int, int]]:
     """The harness's shared memory that a process holds open or has mapped."""
-    for folder in ("fd", "map_files"):
-        try:
-            for link in Path(f"/proc/{pid}/{folder}").iterdir():
-                if str(link.readlink()).startswith("/memfd:py-backends"):
-                    found = link.stat()
-                    yield found.st_dev, found.st_ino
-        except OSError:  # it has ended, or is somebody else's
-            continue
+    process = Path(f"/proc/{pid}")
+    with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+        for link in (process / "fd").iterdir():
+            if str(link.readlink()).startswith(_MEMORY):
+                found = link.stat()
+                yield found.st_dev, found.st_ino
+    with contextlib.suppress(OSError):
+        for line in (process / "maps").read_text(encoding="utf-8", errors="replace").splitlines():
+            if _MEMORY in line:
+                _addresses, _permissions, _offset, device, inode, *_path = line.split()
+                major, minor = (int(number, 16) for number in device.split(":"))
+                yield os.makedev(major, minor), int(inode)

@@ -94,3 +94,16 @@ def test_versions_are_doctors() -> None:
 @pytest.mark.numba_cpu
 def test_the_compiler_of_numba_is_among_the_packages() -> None:
     assert machine.describe()["packages"]["llvmlite"]
+
+
+def test_the_cpu_is_what_the_library_finds_where_the_system_tells_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name, has = machine._probed_cpu()
+    if told := machine._told_cpu():
+        assert told[0] == name
+        assert set(machine._INSTRUCTION_SETS) & told[1] == set(machine._INSTRUCTION_SETS) & has
+    monkeypatch.setattr(machine, "_CPUS", tmp_path / "cpuinfo")
+    assert machine._told_cpu() is None
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nFeatures\t: fp asimd\n\nHardware\t: a board\n")  # as on Arm
+    assert machine._told_cpu() is None

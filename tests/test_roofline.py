@@ -219,6 +219,13 @@ class TestNeeded:
         assert {each.rate for each in in_rounds} == {2.0}
         assert {(each.rate, each.low, each.high) for each in record if each not in in_rounds} == {(1.0, 1.0, 1.0)}
 
+    def test_without_time_the_results_have_one_sample_of_each(self) -> None:
+        in_time, late = (roofline.ceilings([timed("vecadd", (10**6,))], 2, seconds) for seconds in (60.0, 0.0))
+        assert {(each.rate, each.low) for each in judge([], late)} == {(1.0, None)}
+        assert [each.working_set_bytes for each in judge([], late)] == [
+            each.working_set_bytes for each in judge([], in_time)
+        ]
+
     def test_without_what_is_compiled_there_are_none_and_a_sentence_says_why(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -42,6 +42,9 @@ _LARGEST_SEED = 2**63 - 1
 _LEAST_FOR_ROWS, _LEAST_FOR_ROUNDS = 0.5, 0.4
 """Of the budget, for the rows themselves and for their rounds, even if what comes before took longer than the rest."""
 
+_FOR_THE_RECORD = 0.1
+"""Of the budget, for what is measured of the machine and compared with no row."""
+
 
 class Progress(Protocol):
     """Is told how far the comparison has come, in the units of its own choice."""
@@ -168,7 +171,7 @@ class Comparison:
         self._check_and_settle((self._shorten if request.shorten else self._skip)(estimates, request))
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
-        with roofline.ceilings(self._timed, self._threads) as self._ceilings:
+        with roofline.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
             self._time(self._ceilings)
             self._check_what_timing_left()
 

@@ -25,6 +25,7 @@ _THREAD_SETTINGS = re.compile(
 _COMPILERS_OF_OTHERS = ("llvmlite", "intel-sycl-rt")
 """What compiles kernels and comes with something that the distribution requires."""
 _FREQUENCIES = Path("/sys/devices/system/cpu/cpu0/cpufreq")
+_CPUS = Path("/proc/cpuinfo")
 
 
 def cpus() -> int:
@@ -145,14 +146,12 @@ def _first_line(path: Path) -> str | None:
 
 @cache
 def describe() -> dict[str, Any]:
-    """The `machine` of the results; its CPU takes about a second to find out, once a process."""
-    import cpuinfo  # slow to import, and not needed by most commands
+    """The `machine` of the results."""
     import psutil
 
-    cpu = cpuinfo.get_cpu_info()
-    flags = set(cpu.get("flags", ()))
+    name, flags = _told_cpu() or _probed_cpu()
     return {
-        "cpu": cpu.get("brand_raw") or platform.machine(),
+        "cpu": name,
         "isa": [name for name in _INSTRUCTION_SETS if name in flags],
         "logical_cpus": cpus(),
         "memory_bytes": psutil.virtual_memory().total,
@@ -161,6 +160,24 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": _packages(),
     }
+
+
+def _told_cpu() -> tuple[str, set[str]] | None:
+    """The name of the first CPU and what it has, where the system tells both, as it does of x86."""
+    try:
+        first = _CPUS.read_text(encoding="utf-8").partition("\n\n")[0]
+    except (OSError, UnicodeDecodeError):
+        return None
+    facts = dict(re.findall(r"^(model name|flags)\s*: *(.*\S)", first, re.MULTILINE))
+    return (facts["model name"], set(facts["flags"].split())) if len(facts) == 2 else None
+
+
+def _probed_cpu() -> tuple[str, set[str]]:
+    """The same of any CPU, by a library that starts processes for it and takes about a second."""
+    import cpuinfo
+
+    cpu = cpuinfo.get_cpu_info()
+    return cpu.get("brand_raw") or platform.machine(), set(cpu.get("flags", ()))
 
 
 def _packages() -> dict[str, str]:

@@ -7,7 +7,7 @@ own working set, all its bytes, which caches may hold: a row that is timed hot f
 
 Ceilings are sampled in the rounds, as the rows are, so that a machine that slows down slows both:
 
-    with roofline.ceilings(timed, threads) as ceilings:
+    with roofline.ceilings(timed, threads, seconds) as ceilings:
         run_rounds([*timed, *ceilings], ...)
         report.ceilings = roofline.judge(timed, ceilings)
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -304,12 +305,13 @@ class Ceilings:
             cached=moved <= _CACHES_FORGET * prepared.cache_bytes,
         )
 
-    def take_record(self) -> None:
+    def take_record(self, seconds: float) -> None:
         """Sample, outside of the rounds, what no row needs but a reader of the results.
 
         That is every instruction set, and memory in and out of the caches, in each dtype that is there. What rounds
-        will sample is warmed up.
+        will sample is warmed up. Once there is one sample of each, none is begun after so many seconds.
         """
+        end = monotonic() + seconds
         in_rounds = list(self)
         for dtype in dict.fromkeys(each.dtype for each in in_rounds if each.device == "cpu"):
             best, *others = instruction_sets()
@@ -318,11 +320,16 @@ class Ceilings:
             for working_set in self._least, self._measured_at(max(_OUT_OF_CACHE, self._worker.largest)):
                 for kind in STREAMED, STORED:
                     self._ceiling(kind, dtype, best, working_set)
-        for each in self._all.values():
-            try:
-                each.record = [each.sample() for _ in range(1 if each in in_rounds else _RECORD)]
-            except WorkerFailed as failed:
-                each.failed = failed
+        wanted = list(self._all.values())
+        for _ in range(_RECORD):
+            for each in wanted:
+                if each.record and monotonic() > end:
+                    return
+                try:
+                    each.record.append(each.sample())
+                except WorkerFailed as failed:
+                    each.failed = failed
+            wanted = [each for each in wanted if each not in in_rounds and each.failed is None]
 
     def summary(self) -> list[Ceiling]:
         """All that were sampled, for the results."""
@@ -359,8 +366,10 @@ def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]
     return STREAMED, STORED, READS
 
 
-def ceilings(timed: Sequence[TimedRow], threads: int) -> Ceilings:
+def ceilings(timed: Sequence[TimedRow], threads: int, seconds: float = math.inf) -> Ceilings:
     """The ceilings of rows that are to be timed with so many threads, first samples taken; iterate to sample them.
+
+    seconds: for what is measured for the record only, which has one sample of each all the same.
 
     Without the compiled part that measures them there are none, and `reason` says why.
     """
@@ -368,7 +377,7 @@ def ceilings(timed: Sequence[TimedRow], threads: int) -> Ceilings:
     try:
         for row in timed:
             made.add_if_there(row)
-        made.take_record()
+        made.take_record(seconds)
     except BaseException:  # Ctrl-C, for instance: its worker must not outlive it
         made.close()
         raise
