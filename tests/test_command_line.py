@@ -380,7 +380,7 @@ class TestInterrupted:
         if stage == "preparing":
             assert {row["status"] for row in result["rows"]} == {"skipped"}
         workers = json.loads(run.stderr.splitlines()[0])
-        assert workers
+        assert workers or stage == "preparing", "which comes before the first of them starts"
         assert not [pid for pid in workers if psutil.pid_exists(pid)]
 
     def test_no_worker_outlives_a_signal_from_outside(self, tmp_path: Path) -> None:
