@@ -27,7 +27,9 @@ make_system() {
   cp /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
   # Those of this machine: a proxy in between may have its own.
   cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-  echo 'APT::Get::Assume-Yes "true"; Binary::apt::APT::Keep-Downloaded-Packages "true";' >"$root/etc/apt/apt.conf.d/answers"
+  # What a person would answer; packages are kept; a mirror may be one that stands still.
+  echo 'APT::Get::Assume-Yes "true"; Binary::apt::APT::Keep-Downloaded-Packages "true"; Acquire::Check-Valid-Until "false";' \
+    >"$root/etc/apt/apt.conf.d/answers"
   chroot "$root" useradd --create-home --shell /bin/bash "$LEARNER"
 }
 
