@@ -2,6 +2,7 @@
 # make test        all the tests, in the same environment
 # make benchmarks  what the tuned kernels are held to, against NumPy, MKL, cuBLAS and the machine's ceilings
 # make docs        the API reference, from the docstrings: build/docs/index.html
+# make wheel       what is published, in dist/: a wheel that needs no compiler, and the source distribution
 # make lint        what .ci/run asks of every change; `make format` does what it can by itself
 #
 # ARGS goes to the command: make compare ARGS="--kernel matmul", make test ARGS="-m openmp".
@@ -20,7 +21,7 @@ export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 export CMAKE_GENERATOR ?= Ninja
 CPP_SOURCES = $(shell find cpp_ext kernels py_backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
 
-.PHONY: build build-all compare test benchmarks docs lint format clean
+.PHONY: build build-all compare test benchmarks docs wheel lint format clean
 
 # The environment once, and again when pyproject.toml asks for other packages; the extension whenever a source or a
 # kernel is newer.
@@ -42,6 +43,9 @@ benchmarks: build-all
 
 docs: build-all
 	$(BIN)/python -W error docs/api.py build/docs
+
+wheel:
+	@cmake/wheel.sh
 
 lint: build-all
 	$(BIN)/ruff check

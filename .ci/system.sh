@@ -6,6 +6,7 @@
 
 CACHE=${PY_BACKENDS_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/py-backends-ci}
 LEARNER=learner  # the ordinary user of a bare system
+BACKENDS='python numpy cpp openmp avx numba_cpu opencl sycl cuda numba_cuda'  # what runs without a GPU
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
@@ -79,4 +80,18 @@ in_system() {
 clone_into() {
   git clone --quiet "$(git rev-parse --show-toplevel)" "$1/home/$LEARNER/py-backends"
   chroot "$1" chown -R "$LEARNER:" "/home/$LEARNER"
+}
+
+# The line of README's table that is for Debian, as somebody would type it who is root.
+readme_line() { sed -n 's/^.*`sudo \(apt install [^`]*\)`.*$/\1/p' README.md | head -1; }
+
+# right_in FILE BACKEND...: each has a row that is right in these results.
+right_in() {
+  python3 -c '
+import json, sys
+file, *backends = sys.argv[1:]
+rows = json.load(open(file, encoding="utf-8"))["rows"]
+right = {row["backend"] for row in rows if row["status"] in ("ok", "emulated")}
+missing = sorted(set(backends) - right)
+sys.exit(f"not right: {missing}" if missing else 0)' "$@"
 }

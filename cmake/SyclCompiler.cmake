@@ -24,4 +24,18 @@ function(add_sycl_compiler)
   set_target_properties(sycl_compiler PROPERTIES
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../../../..")
   set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} sycl_compiler PARENT_SCOPE)
+
+  # A wheel has the standard headers too, which the SYCL runtime takes from the system. A clone's system has a compiler.
+  if(SKBUILD AND NOT SKBUILD_STATE STREQUAL "editable")
+    list(TRANSFORM found PREPEND "-isystem")
+    execute_process(
+      COMMAND "${Python_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/cmake/collect_headers.py"
+              "${CMAKE_CURRENT_BINARY_DIR}/headers" "${CMAKE_CXX_COMPILER}" -DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING ${found}
+      ERROR_VARIABLE reason RESULT_VARIABLE failed)
+    if(failed)
+      message(WARNING "The wheel lacks the headers that SYCL needs on a machine without a compiler: ${reason}")
+    else()
+      install(DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/headers" DESTINATION py_backends/_compiled)
+    endif()
+  endif()
 endfunction()

@@ -2,6 +2,7 @@
 # What every command of the Makefile needs: the environment .venv, and the extension, built.
 #
 #   cmake/set_up.sh EXTRAS...    each a list as pip takes it, for instance: cmake/set_up.sh cpu,peers test,docs,dev
+#   cmake/set_up.sh --python     nothing is set up: prints the Python to take, or fails where something is missing
 #
 # Says at once what the system lacks, before anything is fetched, and how to install it. Without a C++ compiler or
 # Python's headers it goes on, and backends that need the extension say why they are not there. Whatever was
@@ -20,6 +21,11 @@ main() {
   PATH=$(printf ':%s:' "$PATH" | sed "s|:$(pwd)/$venv/bin:|:|g; s|^:||; s|:\$||")  # no environment is made by itself
   find_python
   find_compiler
+  if [ "$1" = --python ]; then
+    [ -z "$missing" ] || stop "Missing: $missing. Install what is missing: $remedy"
+    echo "$python"
+    return
+  fi
   [ -n "$python" ] || stop "Missing: $missing. Install what is missing: $remedy"
   mkdir -p build
   exec 9>build/lock

@@ -10,6 +10,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,8 @@ class Device(_contract.Device):
         if dtype == np.float64 and not self._device.has_aspect_fp64:
             raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
         instances = [f"{name}<{TYPES[dtype.name]}>" for name in names]
-        options = [*_OPTIONS, *(f"-D{macro}" for macro in macros)]
+        headers = _standard_headers(Path(str(self._compiler.__file__)).parent)
+        options = [*_OPTIONS, *headers, *(f"-D{macro}" for macro in macros)]
         kernels = self._compiler.compile(self._queue, prelude, text.path.name, text.text, instances, options)
         return [self._start(kernel) for kernel in kernels]
 
@@ -275,6 +277,17 @@ def devices(extra: str) -> dict[str, dpctl.SyclDevice]:
     if not found:
         raise BackendUnavailable("dpctl finds no SYCL device", pip_install(extra))
     return _device_names.named(found, _facts)
+
+
+def _standard_headers(folder: Path) -> list[str]:
+    """The options that name the headers of C++ and C beside the extension module, which a wheel brings.
+
+    The SYCL runtime has none, and takes the system's otherwise: a machine without a compiler has none either.
+    """
+    headers = folder / "headers"
+    if not headers.is_dir():
+        return []
+    return ["-nostdinc++", f"-isystem{headers / 'c++'}", f"-isystem{headers / 'c'}"]
 
 
 def can_compile(device: dpctl.SyclDevice) -> bool:

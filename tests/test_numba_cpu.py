@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import CLONE, LONGEST
 
 from py_backends import _caches, _discovery
 
@@ -76,3 +80,24 @@ def test_sizes_of_caches_are_those_of_data(tmp_path: Path, monkeypatch: pytest.M
     assert sizes(*first, ("2", "Unified", "512K")) == (48 * 2**10, 2**19, 2**21)
     assert sizes() == (2**15, 2**20, 2**22)
     _caches._sizes.cache_clear()
+
+
+def test_threads_meet_where_there_is_neither_openmp_nor_tbb() -> None:
+    """As on a machine without g++. Numba's own pool, which is then taken, aborts when two threads call it at once."""
+    code = """
+import threading, numba, numpy, py_backends
+a = numpy.ones((40, 40))
+def call():
+    for _ in range(50):
+        assert (py_backends.matmul(a, a, backend="numba_cpu", variant="lecture") == 40).all()
+call()
+threads = [threading.Thread(target=call) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(numba.threading_layer())"""
+    variables = os.environ | {"NUMBA_THREADING_LAYER": "workqueue"}
+    command = [sys.executable, "-W", "error", "-c", code]
+    run = subprocess.run(
+        command, cwd=CLONE, env=variables, capture_output=True, text=True, check=False, timeout=LONGEST
+    )
+    assert (run.returncode, run.stdout) == (0, "workqueue\n"), run.stderr

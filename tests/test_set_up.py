@@ -222,3 +222,13 @@ def test_an_environment_without_pip_is_made_anew(system: System) -> None:
     python.chmod(0o755)
     assert system.set_up().returncode == 0
     assert "venv --clear" in system.called
+
+
+def test_it_names_the_python_to_take_and_sets_nothing_up(system: System) -> None:
+    """For `make wheel`, which can do without none of it."""
+    run = system.set_up("--python")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "python3\n", "")
+    run = system.set_up("--python", NO_COMPILER="1")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr.startswith("Missing: a C++17 compiler. ")
+    assert "pip" not in system.called.replace("ensurepip", "")

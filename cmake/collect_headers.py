@@ -1,0 +1,86 @@
+"""collect_headers.py FOLDER COMPILER FLAG...: copy the headers of C and C++ that SYCL kernels are compiled with.
+
+The SYCL runtime compiles kernels where they run. It brings its own headers, and takes the standard ones from the
+system. A machine without a compiler has none of those, so a wheel brings them: FOLDER/c++ and FOLDER/c. They are what
+the compiler that builds the wheel reads for all of the standard library and SYCL, without what is the compiler's own
+(stddef.h, immintrin.h and the like), which the SYCL runtime has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+EVERYTHING = "#include <bits/stdc++.h>\n#include <sycl/sycl.hpp>\n"
+# Optimising, C's headers read more files; the later standard, C++'s.
+FORMS = (["-O0", "-std=c++17"], ["-O2", "-std=c++17"], ["-O2", "-std=c++20"])
+NOTICE = """\
+Standard headers, unchanged, as the compiler that built this wheel has them. SYCL kernels are compiled with them.
+
+c++   the GNU C++ library, GPL-3.0-or-later WITH GCC-exception-3.1
+c     the GNU C library, LGPL-2.1-or-later, and headers of the Linux kernel, GPL-2.0 WITH Linux-syscall-note
+"""
+
+
+def run(command: list[str], source: str = "") -> subprocess.CompletedProcess[str]:
+    """With words that do not depend on the user's language."""
+    environment = os.environ | {"LC_ALL": "C"}
+    return subprocess.run(command, input=source, capture_output=True, text=True, check=True, env=environment)
+
+
+def folders(compiler: list[str]) -> dict[Path, str]:
+    """Where the compiler looks for system headers, in its order, and whose they are: `c++`, `c`, or its own."""
+    said = run([*compiler, "-E", "-v", "-x", "c++", "-"]).stderr
+    found = re.search(r"^#include <\.\.\.>.*?$(.*?)^End of search list", said, re.MULTILINE | re.DOTALL)
+    assert found is not None, said
+    owners = {}
+    for line in found[1].split("\n"):
+        folder = Path(os.path.realpath(line.strip())) if line.strip() else None
+        if folder is not None and folder.is_dir():
+            itself = (folder / "stddef.h").exists() and (folder / "immintrin.h").exists()
+            owners[folder] = "" if itself else "c++" if "c++" in folder.parts else "c"
+    return owners
+
+
+def headers(compiler: list[str], flags: list[str]) -> list[Path]:
+    """All that it reads."""
+    found: dict[Path, None] = {}
+    for form in FORMS:
+        rule = run([*compiler, *flags, *form, "-M", "-x", "c++", "-"], EVERYTHING).stdout.replace("\\\n", " ")
+        for word in rule.split(":", 1)[1].replace("\\ ", "\0").split():
+            path = Path(word.replace("\0", " "))
+            found[Path(os.path.realpath(path.parent), path.name)] = None
+    return list(found)
+
+
+def copy(header: Path, to: Path) -> None:
+    """The first of two with one name is what the compiler takes, too."""
+    if not to.exists():
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(header, to)
+
+
+def main() -> None:
+    """Copy them."""
+    to, compiler, flags = Path(sys.argv[1]), sys.argv[2:3], sys.argv[3:]
+    owners = folders(compiler)
+    shutil.rmtree(to, ignore_errors=True)
+    for header in headers(compiler, flags):
+        around = sorted(
+            (folder for folder in owners if header.is_relative_to(folder)), key=lambda folder: len(folder.parts)
+        )
+        owner = owners[around[-1]] if around else ""  # none: SYCL's own
+        if owner:
+            # Those of C++'s folder `backward` are asked for with its name, and without.
+            for folder in around if owner == "c++" else around[-1:]:
+                if owners[folder] == owner:
+                    copy(header, to / owner / header.relative_to(folder))
+    (to / "NOTICE").write_text(NOTICE, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
