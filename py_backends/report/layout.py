@@ -325,7 +325,9 @@ def _processor(report: Report) -> list[str]:
     return [*parts, best] if best else parts
 
 
-_INSTRUCTION_SETS = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", "SSE2"), ("sve", "SVE"))
+_INSTRUCTION_SETS = (
+    ("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", "SSE2"), ("sve", "SVE"), ("asimd", "NEON"),
+)  # fmt: skip
 
 
 def count(number: int, noun: str) -> str:
