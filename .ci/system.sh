@@ -77,3 +77,29 @@ clone_into() {
   git clone --quiet "$(git rev-parse --show-toplevel)" "$1/home/$LEARNER/py-backends"
   chroot "$1" chown -R "$LEARNER:" "/home/$LEARNER"
 }
+
+# What scripts do in the system of $suite that lies in $root, and say of it: $failed is 1 once something did not hold.
+
+failed=0
+
+step() {  # step WHAT COMMAND...: whether it ended with 0, and how long it took
+  local what=$1 begin=$SECONDS verdict=holds
+  shift
+  "$@" || { verdict='DOES NOT HOLD'; failed=1; }
+  printf '== %-8s %-62s %-14s %5d s\n' "$suite" "$what" "$verdict" $((SECONDS - begin))
+}
+
+as_root() { in_system "$root" root "$1"; }
+as_user() { in_system "$root" "$LEARNER" "cd py-backends && $1"; }
+
+# The line of README's table that is for Debian, as somebody would type it who is root.
+readme_line() { sed -n 's/^.*`sudo \(apt install [^`]*\)`.*$/\1/p' README.md | head -1; }
+
+there() {  # there BACKEND...: each has a row that is right in results.json
+  as_user ".venv/bin/python -c '
+import json, sys
+rows = json.load(open(\"results.json\"))[\"rows\"]
+right = {row[\"backend\"] for row in rows if row[\"status\"] in (\"ok\", \"emulated\")}
+missing = sorted(set(sys.argv[1:]) - right)
+sys.exit(f\"not right: {missing}\" if missing else 0)' $*"
+}

@@ -25,7 +25,7 @@ FOR_X86_64_ALONE = {"dpctl", "intel-cmplr-lib-rt", "intel-opencl-rt", "mkl", "po
 
 class WithoutDpctl:
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name, *_):
         if name == "dpctl":
             raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 
