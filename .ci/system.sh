@@ -95,3 +95,19 @@ right = {row["backend"] for row in rows if row["status"] in ("ok", "emulated")}
 missing = sorted(set(backends) - right)
 sys.exit(f"not right: {missing}" if missing else 0)' "$@"
 }
+
+# What scripts do in the system of $suite that lies in $root, and say of it: $failed is 1 once something did not hold.
+
+failed=0
+
+step() {  # step WHAT COMMAND...: whether it ended with 0, and how long it took
+  local what=$1 begin=$SECONDS verdict=holds
+  shift
+  "$@" || { verdict='DOES NOT HOLD'; failed=1; }
+  printf '== %-8s %-62s %-14s %5d s\n' "$suite" "$what" "$verdict" $((SECONDS - begin))
+}
+
+as_root() { in_system "$root" root "$1"; }
+as_user() { in_system "$root" "$LEARNER" "cd py-backends && $1"; }
+
+there() { right_in "$root/home/$LEARNER/py-backends/results.json" "$@"; }  # there BACKEND...

@@ -7,7 +7,12 @@ function(add_sycl_compiler)
     OUTPUT_VARIABLE found ERROR_VARIABLE reason RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE
                                                                        ERROR_STRIP_TRAILING_WHITESPACE)
   if(failed)
-    leave_out(sycl_compiler "when this was built, ${reason}" "pip install dpctl, then build again")
+    if(PY_BACKENDS_X86_64)
+      set(fix "pip install dpctl, then build again")
+    else()
+      set(fix "")  # there are no wheels of it
+    endif()
+    leave_out(sycl_compiler "when this was built, ${reason}" "${fix}")
     set(PY_BACKENDS_LEFT_OUT "${PY_BACKENDS_LEFT_OUT}" PARENT_SCOPE)
     set(PY_BACKENDS_REASONS "${PY_BACKENDS_REASONS}" PARENT_SCOPE)
     return()

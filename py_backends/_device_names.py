@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from py_backends import _nvidia_driver
+from py_backends._install import other_architecture
 
 T = TypeVar("T")
 
@@ -25,6 +26,11 @@ class Facts:
     """The name of its platform, which is its driver's."""
     kind: str
     """`cpu`, `gpu` or another."""
+
+
+def usual_cpu() -> str:
+    """What the CPU would be called, where no driver is found: by the driver that is easiest to have for it."""
+    return POCL if other_architecture() else INTEL_CPU
 
 
 def slug(facts: Facts) -> str:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import importlib.metadata
+import platform
 from collections.abc import Iterator
 from pathlib import Path
 
 import py_backends
 
 _DISTRIBUTION = "py-backends"
+
+
+def other_architecture() -> str | None:
+    """The CPU's architecture where it is not x86-64, for which alone Intel and PoCL make wheels; else None."""
+    machine = platform.machine()
+    return None if machine == "x86_64" else machine
 
 
 def pip_install(extra: str) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from py_backends._contract import Array, BackendUnavailable
-from py_backends._install import pip_install
+from py_backends._install import other_architecture, pip_install
 
 ROW_MAJOR, NOT_TRANSPOSED = 101, 111
 """CblasRowMajor and CblasNoTrans of the C interface to BLAS."""
@@ -53,6 +53,8 @@ def _path() -> Path:
     try:
         files = importlib.metadata.files("mkl") or []
     except importlib.metadata.PackageNotFoundError:
+        if other := other_architecture():
+            raise BackendUnavailable(f"MKL is made for x86-64, and this CPU is {other}") from None
         raise BackendUnavailable("MKL is not installed", pip_install("peers")) from None
     for file in files:
         if file.name.startswith("libmkl_rt.so"):

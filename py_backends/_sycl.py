@@ -18,7 +18,7 @@ import numpy as np
 
 from py_backends import _arrays, _compiled, _contract, _device_names, _opencl_drivers
 from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelText
-from py_backends._install import pip_install
+from py_backends._install import other_architecture, pip_install
 
 if TYPE_CHECKING:
     import dpctl
@@ -310,6 +310,8 @@ def _library(extra: str) -> ModuleType:
         import dpctl.program
     except ImportError as error:
         absent = isinstance(error, ModuleNotFoundError) and error.name == "dpctl"
+        if absent and (other := other_architecture()):
+            raise BackendUnavailable(f"dpctl has wheels for x86-64 only, and this CPU is {other}") from error
         raise BackendUnavailable(
             "dpctl is not installed" if absent else f"dpctl: {error}", pip_install(extra)
         ) from error

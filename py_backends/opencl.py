@@ -18,12 +18,14 @@ import numpy as np
 
 from py_backends import _arrays, _caches, _contract, _device_names, _opencl_drivers
 from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelText, Launch, Target
-from py_backends._install import pip_install
+from py_backends._install import other_architecture, pip_install
 
 if TYPE_CHECKING:
     import pyopencl as cl
     import pyopencl.array as cl_array
 
+_A_DRIVER = "install a driver for it, for instance your distribution's pocl-opencl-icd"
+"""Where no wheel brings one."""
 _PAUSE = 5e-5
 """Seconds between two looks at whether a launch has ended."""
 _TYPES = {"float32": "float", "float64": "double"}
@@ -36,7 +38,7 @@ class Backend(_contract.Backend):
         try:
             found = _devices()
         except BackendUnavailable as missing:
-            return [Target.missing(_device_names.INTEL_CPU, missing.reason, missing.fix)]
+            return [Target.missing(_device_names.usual_cpu(), missing.reason, missing.fix)]
         return [_target(name, device) for name, device in found.items()]
 
     def open(self, target: str, threads: int) -> OpenClDevice:
@@ -328,7 +330,9 @@ def _devices() -> dict[str, cl.Device]:
         ) from error
     devices = [device for platform in _platforms() for device in _devices_of(platform)]
     if not devices:
-        raise BackendUnavailable("pyopencl finds no OpenCL device", pip_install("opencl"))
+        raise BackendUnavailable(
+            "pyopencl finds no OpenCL device", _A_DRIVER if other_architecture() else pip_install("opencl")
+        )
     return _device_names.named(devices, _facts)
 
 

@@ -26,7 +26,7 @@ class Backend(_contract.Backend):
         try:
             found = _sycl.devices("sycl")
         except BackendUnavailable as missing:
-            return [Target.missing(_device_names.INTEL_CPU, missing.reason, missing.fix)]
+            return [Target.missing(_device_names.usual_cpu(), missing.reason, missing.fix)]
         return [_target(name, device) for name, device in found.items()]
 
     def open(self, target: str, threads: int) -> SyclDevice:

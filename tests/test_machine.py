@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from pathlib import Path
 from types import SimpleNamespace
 
+import cpuinfo
 import psutil
 import pytest
 from conftest import found
 
 from py_backends._contract import Target
 from py_backends.harness import machine
+from py_backends.report import layout
 
 SET_BY_PEOPLE = [
     "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY", "KMP_BLOCKTIME", "MKL_NUM_THREADS",
@@ -89,6 +92,34 @@ def test_versions_are_doctors() -> None:
     targets = [("cuda", Target.missing("nvidia", "no driver")), ("avx", Target("sse", version="GNU 12.2.0"))]
     assert machine.versions(targets) == {"avx sse": "GNU 12.2.0"}
     assert machine.versions(found())["python cpu"].startswith("CPython ")
+
+
+ARM = {"arch_string_raw": "aarch64", "flags": ["aes", "asimd", "asimddp", "cpuid", "fp", "sve"]}
+X86 = {"brand_raw": "Made-up CPU", "flags": ["avx", "avx2", "fma", "sse2"]}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "said", "cpu", "isa", "shown"),
+    [
+        ("aarch64", ARM, "aarch64", ["asimd", "sve"], "SVE"),
+        ("aarch64", ARM | {"brand_raw": "Neoverse-N1", "flags": ["asimd"]}, "Neoverse-N1", ["asimd"], "NEON"),
+        ("aarch64", X86, "Made-up CPU", [], None),  # below an emulator
+        ("x86_64", X86, "Made-up CPU", ["sse2", "avx", "avx2", "fma"], "AVX2"),
+        ("riscv64", {}, "riscv64", [], None),
+    ],
+)
+def test_instruction_sets_are_those_of_the_architecture(
+    architecture, said, cpu, isa, shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: architecture)
+    monkeypatch.setattr(cpuinfo, "get_cpu_info", lambda: said)
+    machine.describe.cache_clear()
+    try:
+        described = machine.describe()
+    finally:
+        machine.describe.cache_clear()
+    assert (described["cpu"], described["isa"]) == (cpu, isa)
+    assert layout.best_instruction_set(described) == shown
 
 
 @pytest.mark.numba_cpu

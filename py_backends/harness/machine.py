@@ -14,9 +14,11 @@ from typing import Any
 from py_backends import _caches, _discovery
 from py_backends._contract import Target
 
-_INSTRUCTION_SETS = (
-    "sse2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "sve",
-)  # fmt: skip
+_INSTRUCTION_SETS = {
+    "x86_64": ("sse2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile"),
+    "aarch64": ("asimd", "sve"),
+}
+"""By architecture: an emulator of one may show another's, the machine's below it."""
 _THREAD_SETTINGS = re.compile(
     r"(OMP|GOMP|KMP|MKL|OPENBLAS|GOTO|BLIS|TBB|DPCPP_CPU|CL_CONFIG_CPU|POCL)_\w+"
     r"|NUMBA_NUM_THREADS|NUMBA_THREADING_LAYER|ONEAPI_DEVICE_SELECTOR|CUDA_VISIBLE_DEVICES"
@@ -152,7 +154,7 @@ def describe() -> dict[str, Any]:
     name, flags = _told_cpu() or _probed_cpu()
     return {
         "cpu": name,
-        "isa": [name for name in _INSTRUCTION_SETS if name in flags],
+        "isa": [name for name in _INSTRUCTION_SETS.get(platform.machine(), ()) if name in flags],
         "logical_cpus": cpus(),
         "memory_bytes": psutil.virtual_memory().total,
         "cache_bytes": {f"L{level}": size for level, size in _caches.by_level().items()},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from py_backends import _discovery
 from py_backends.harness.results import FAILURES, RAN, Control, Duration, Report, Row
@@ -320,12 +320,19 @@ def _processor(report: Report) -> list[str]:
     parts = [" ".join(name.split())]
     if machine.get("logical_cpus"):
         parts.append(count(machine["logical_cpus"], "core"))
-    isa = set(machine.get("isa") or ())
-    best = next((label for flag, label in _INSTRUCTION_SETS if flag in isa), None)
+    best = best_instruction_set(machine)
     return [*parts, best] if best else parts
 
 
-_INSTRUCTION_SETS = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", "SSE2"), ("sve", "SVE"))
+def best_instruction_set(machine: Mapping[str, Any]) -> str | None:
+    """What people call the widest vectors that a machine has; None where it does not say."""
+    isa = set(machine.get("isa") or ())
+    return next((label for flag, label in _INSTRUCTION_SETS if flag in isa), None)
+
+
+_INSTRUCTION_SETS = (
+    ("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", "SSE2"), ("sve", "SVE"), ("asimd", "NEON"),
+)  # fmt: skip
 
 
 def count(number: int, noun: str) -> str:

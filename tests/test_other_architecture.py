@@ -1,0 +1,96 @@
+"""On a CPU that is not x86-64: what is missing says so, and no fix names a wheel that there is not.
+
+`.ci/aarch64` runs the project on such a CPU. Here `platform` says what one would, and what has no wheels for it is
+hidden.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from py_backends import _mkl, _nvidia_driver, cuda, mkl, opencl, sycl
+from py_backends._contract import Target
+
+ROOT = Path(__file__).parent.parent
+FOR_X86_64_ALONE = {"dpctl", "intel-cmplr-lib-rt", "intel-opencl-rt", "mkl", "pocl-binary-distribution"}
+
+
+class WithoutDpctl:
+    @staticmethod
+    def find_spec(name, *_):
+        if name == "dpctl":
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+
+@pytest.fixture(autouse=True)
+def _aarch64(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "dpctl"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [WithoutDpctl, *sys.meta_path])
+    driver = _nvidia_driver.Driver(reason="no NVIDIA driver", fix="needs an NVIDIA GPU")
+    monkeypatch.setattr(_nvidia_driver, "driver", lambda: driver)
+    _mkl.library.cache_clear()
+    yield
+    _mkl.library.cache_clear()
+
+
+def only(targets: list[Target]) -> Target:
+    (target,) = targets
+    assert not target.available
+    return target
+
+
+def test_mkl_is_for_x86_64(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(name: str) -> list[importlib.metadata.PackagePath]:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "files", none)
+    target = only(mkl.Backend().targets())
+    assert (target.reason, target.fix) == ("MKL is made for x86-64, and this CPU is aarch64", None)
+
+
+def test_sycl_has_no_wheels() -> None:
+    target = only(sycl.Backend().targets())
+    assert (target.name, target.fix) == ("pocl", None)
+    assert target.reason == "dpctl has wheels for x86-64 only, and this CPU is aarch64"
+
+
+def test_cuda_is_not_emulated() -> None:
+    target = only(cuda.Backend().targets())
+    assert target.name == "emulated"
+    assert target.reason == (
+        "no NVIDIA driver on this machine, and what checks its kernels on the CPU is missing: "
+        "dpctl has wheels for x86-64 only, and this CPU is aarch64"
+    )
+    assert target.fix == "needs an NVIDIA GPU"
+
+
+def test_opencl_needs_a_driver_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyopencl")
+    monkeypatch.setattr(opencl, "_platforms", list)
+    target = only(opencl.Backend().targets())
+    assert (target.name, target.reason) == ("pocl", "pyopencl finds no OpenCL device")
+    assert target.fix == "install a driver for it, for instance your distribution's pocl-opencl-icd"
+
+
+def test_extras_ask_for_nothing_that_has_no_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    environment = {"platform_machine": "aarch64", "platform_system": "Linux"}
+    lines = [
+        *project["build-system"]["requires"],
+        *project["project"]["dependencies"],
+        *(line for extra in project["project"]["optional-dependencies"].values() for line in extra),
+    ]
+    asked = {each.name for each in map(Requirement, lines) if each.marker is None or each.marker.evaluate(environment)}
+    assert not asked & FOR_X86_64_ALONE
+    # Numba's simulator loads what this one brings, on every architecture.
+    assert {"numba-cuda", "nvidia-cuda-runtime"} <= asked
