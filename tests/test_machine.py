@@ -112,6 +112,7 @@ def test_instruction_sets_are_those_of_the_architecture(
     architecture, said, cpu, isa, shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "machine", lambda: architecture)
+    monkeypatch.setattr(machine, "_told_cpu", lambda: None)
     monkeypatch.setattr(cpuinfo, "get_cpu_info", lambda: said)
     machine.describe.cache_clear()
     try:
