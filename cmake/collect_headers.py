@@ -17,7 +17,7 @@ from pathlib import Path
 
 EVERYTHING = "#include <bits/stdc++.h>\n#include <sycl/sycl.hpp>\n"
 # Optimising, C's headers read more files; the later standard, C++'s.
-FORMS = (["-O0", "-std=c++17"], ["-O2", "-std=c++17"], ["-O2", "-std=c++20"])
+FORMS = (["-O2", "-std=c++17"], ["-O2", "-std=c++20"])
 NOTICE = """\
 Standard headers, unchanged, as the compiler that built this wheel has them. SYCL kernels are compiled with them.
 
@@ -27,9 +27,12 @@ c     the GNU C library, LGPL-2.1-or-later, and headers of the Linux kernel, GPL
 
 
 def run(command: list[str], source: str = "") -> subprocess.CompletedProcess[str]:
-    """With words that do not depend on the user's language."""
+    """With words that do not depend on the user's language; ends with those where it fails."""
     environment = os.environ | {"LC_ALL": "C"}
-    return subprocess.run(command, input=source, capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(command, input=source, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    return done
 
 
 def folders(compiler: list[str]) -> dict[Path, str]:
@@ -39,22 +42,35 @@ def folders(compiler: list[str]) -> dict[Path, str]:
     assert found is not None, said
     owners = {}
     for line in found[1].split("\n"):
-        folder = Path(os.path.realpath(line.strip())) if line.strip() else None
-        if folder is not None and folder.is_dir():
+        folder = Path(os.path.normpath(line.strip() or "nowhere"))
+        if folder.is_dir():
             itself = (folder / "stddef.h").exists() and (folder / "immintrin.h").exists()
             owners[folder] = "" if itself else "c++" if "c++" in folder.parts else "c"
     return owners
 
 
 def headers(compiler: list[str], flags: list[str]) -> list[Path]:
-    """All that it reads."""
+    """All that it reads, by the paths that it found them by: in between may be links to somewhere else."""
     found: dict[Path, None] = {}
+    as_found = ["-fno-canonical-system-headers"]
+    if subprocess.run(
+        [*compiler, *as_found, "-E", "-x", "c++", os.devnull], capture_output=True, check=False
+    ).returncode:
+        as_found = []  # an older clang++, which does so by itself
     for form in FORMS:
-        rule = run([*compiler, *flags, *form, "-M", "-x", "c++", "-"], EVERYTHING).stdout.replace("\\\n", " ")
+        command = [*compiler, *flags, *form, *as_found, "-M", "-x", "c++", "-"]
+        rule = run(command, EVERYTHING).stdout.replace("\\\n", " ")
         for word in rule.split(":", 1)[1].replace("\\ ", "\0").split():
-            path = Path(word.replace("\0", " "))
-            found[Path(os.path.realpath(path.parent), path.name)] = None
+            found[Path(os.path.normpath(word.replace("\0", " ")))] = None
     return list(found)
+
+
+def try_out(to: Path, compiler: list[str], flags: list[str]) -> None:
+    """End where what was copied does not suffice to the compiler itself, with its own headers."""
+    own = [folder for folder, owner in folders(compiler).items() if not owner]
+    where = [f"-isystem{folder}" for folder in (to / "c++", *own, to / "c")]
+    for form in FORMS:
+        run([*compiler, "-nostdinc", *flags, *form, *where, "-fsyntax-only", "-x", "c++", "-"], EVERYTHING)
 
 
 def copy(header: Path, to: Path) -> None:
@@ -65,7 +81,7 @@ def copy(header: Path, to: Path) -> None:
 
 
 def main() -> None:
-    """Copy them."""
+    """Copy them, and try them."""
     to, compiler, flags = Path(sys.argv[1]), sys.argv[2:3], sys.argv[3:]
     owners = folders(compiler)
     shutil.rmtree(to, ignore_errors=True)
@@ -79,6 +95,7 @@ def main() -> None:
             for folder in around if owner == "c++" else around[-1:]:
                 if owners[folder] == owner:
                     copy(header, to / owner / header.relative_to(folder))
+    try_out(to, compiler, flags)
     (to / "NOTICE").write_text(NOTICE, encoding="utf-8")
 
 

@@ -32,15 +32,19 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="some mod
 Wheel = Callable[..., Path]
 
 
-@pytest.fixture(scope="session")
-def check() -> ModuleType:
-    """cmake/check_wheel.py, which is a script."""
-    specification = importlib.util.spec_from_file_location("check_wheel", CLONE / "cmake" / "check_wheel.py")
+def script(name: str) -> ModuleType:
+    """One of those in cmake/."""
+    specification = importlib.util.spec_from_file_location(name, CLONE / "cmake" / f"{name}.py")
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def check() -> ModuleType:
+    return script("check_wheel")
 
 
 def library(folder: Path, name: str, *options: str) -> bytes:
@@ -171,18 +175,23 @@ class TestHeaders:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def headers(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def options(cls) -> list[str]:
+        """Of the compiler, for SYCL's own headers."""
         pytest.importorskip("dpctl", reason='pip install "dpctl"')
+        command = [sys.executable, CLONE / "cmake" / "locate_sycl.py"]
+        located = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        folders = located.stdout.strip().split(";")[1:]
+        return ["-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING", *(f"-isystem{folder}" for folder in folders)]
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def headers(cls, tmp_path_factory: pytest.TempPathFactory, options: list[str]) -> Path:
         compiler = shutil.which("c++")
         if compiler is None:
             pytest.skip("no C++ compiler on this machine, whose headers these are")
-        located = subprocess.run(
-            [sys.executable, CLONE / "cmake" / "locate_sycl.py"], capture_output=True, text=True, check=True, timeout=60
-        )
-        options = [f"-isystem{folder}" for folder in located.stdout.strip().split(";")[1:]]
         folder = tmp_path_factory.mktemp("module") / "headers"
-        script = CLONE / "cmake" / "collect_headers.py"
-        subprocess.run([sys.executable, script, folder, compiler, *options], check=True, timeout=60)
+        command = [sys.executable, CLONE / "cmake" / "collect_headers.py", folder, compiler, *options]
+        subprocess.run(command, check=True, timeout=120)
         return folder
 
     def test_they_are_those_of_the_standard_library(self, headers: Path) -> None:
@@ -191,6 +200,12 @@ class TestHeaders:
         own = {f"{owner}/{name}" for owner in ("c", "c++") for name in ("stddef.h", "immintrin.h", "sycl/sycl.hpp")}
         assert not names & own, "what others bring"
         assert len(names) < 1000
+
+    def test_one_that_is_missing_ends_the_build(self, headers: Path, options: list[str], tmp_path: Path) -> None:
+        shutil.copytree(headers, tmp_path, dirs_exist_ok=True)
+        (tmp_path / "c" / "linux" / "types.h").unlink()
+        with pytest.raises(SystemExit, match="'?linux/types.h"):
+            script("collect_headers").try_out(tmp_path, ["c++"], options)
 
     @pytest.mark.sycl
     def test_kernels_are_compiled_with_them(self, headers: Path) -> None:
