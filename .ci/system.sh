@@ -48,7 +48,7 @@ bootstrap() {  # bootstrap SUITE ARCHIVE ARCHITECTURE
 }
 
 # in_system FOLDER USER COMMAND: a line for the user's shell, at home. Nothing of it outlives it: neither mounts nor
-# processes. Of this machine's environment it has what says how to reach the network, and nothing else.
+# processes. Of this machine's environment it has what says how to reach the network and which CPU QEMU is, if any.
 in_system() {
   local root=$1 user=$2 command=$3 alone=()
   [ "$user" != root ] || alone=(flock "$CACHE/root.lock")  # apt locks the packages that all systems share
@@ -67,9 +67,9 @@ in_system() {
       home=/home/$AS
       chroot "$FOLDER" chown "$AS:" "$home" "$home/.cache" "$home/.cache/pip"
     fi
-    network=$(env | grep -iE "^((https?|no|all)_proxy)=" || true)
+    kept=$(env | grep -iE "^((https?|no|all)_proxy|QEMU_CPU)=" || true)
     certificates=/etc/ssl/certs/ca-certificates.crt
-    exec env --ignore-environment $network \
+    exec env --ignore-environment $kept \
       HOME="$home" USER="$AS" LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin TERM=dumb \
       DEBIAN_FRONTEND=noninteractive SSL_CERT_FILE=$certificates PIP_CERT=$certificates PIP_DISABLE_PIP_VERSION_CHECK=1 \
       chroot --userspec="$AS" "$FOLDER" bash -c "cd && $RUN"
