@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
 from py_backends import _mkl, _nvidia_driver, cuda, mkl, opencl, sycl
@@ -32,6 +33,7 @@ class WithoutDpctl:
 
 @pytest.fixture(autouse=True)
 def _aarch64(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    default_environment()  # it keeps what it sees first, which other tests are to see too
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     for name in [name for name in sys.modules if name.partition(".")[0] == "dpctl"]:
         monkeypatch.delitem(sys.modules, name)
