@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 
 from py_backends import _mkl, _nvidia_driver, cuda, mkl, opencl, sycl
 from py_backends._contract import Target
+from py_backends._install import pip_install
 
 ROOT = Path(__file__).parent.parent
 FOR_X86_64_ALONE = {"dpctl", "intel-cmplr-lib-rt", "intel-opencl-rt", "mkl", "pocl-binary-distribution"}
@@ -77,7 +78,7 @@ def test_cuda_is_not_emulated() -> None:
 
 
 def test_opencl_needs_a_driver_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyopencl")
+    pytest.importorskip("pyopencl", reason=f"pyopencl is not installed (to change that: {pip_install('opencl')})")
     monkeypatch.setattr(opencl, "_platforms", list)
     target = only(opencl.Backend().targets())
     assert (target.name, target.reason) == ("pocl", "pyopencl finds no OpenCL device")

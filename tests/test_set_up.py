@@ -94,8 +94,7 @@ class System:
             stdout, stderr = process.communicate(timeout=60)
         return subprocess.CompletedProcess([], process.returncode, stdout, stderr)
 
-    @property
-    def called(self) -> str:
+    def calls(self) -> str:
         """What was called since this was last asked."""
         lines = self.log.read_text(encoding="utf-8") if self.log.exists() else ""
         self.log.write_text("", encoding="utf-8")
@@ -110,11 +109,11 @@ def system(tmp_path: Path) -> System:
 def test_a_whole_system_is_set_up_and_built_and_then_only_built(system: System) -> None:
     run = system.set_up()
     assert (run.returncode, run.stderr) == (0, "")
-    first = system.called
+    first = system.calls()
     assert ".[cpu,peers]" in first
     assert first.index("pip install") < first.index("--fresh") < first.index("cmake --build")
     assert (system.set_up().returncode, system.set_up().stdout) == (0, "")
-    again = system.called
+    again = system.calls()
     assert "pip install" not in again
     assert "--fresh" not in again
     assert "cmake --build" in again
@@ -122,12 +121,12 @@ def test_a_whole_system_is_set_up_and_built_and_then_only_built(system: System) 
 
 def test_more_extras_are_added_and_a_changed_pyproject_installs_again(system: System) -> None:
     system.set_up("cpu,peers")
-    system.called  # noqa: B018  # forgets them
+    system.calls()
     system.set_up("cpu,peers", "test,docs,dev")
-    assert ".[test,docs,dev]" in system.called
+    assert ".[test,docs,dev]" in system.calls()
     (system.clone / "pyproject.toml").write_text("# changed", encoding="utf-8")
     system.set_up("cpu,peers", "test,docs,dev")
-    changed = system.called
+    changed = system.calls()
     assert ".[cpu,peers,test,docs,dev]" in changed
     assert "venv --clear" not in changed, "what is installed stays"
 
@@ -141,7 +140,7 @@ def test_all_that_is_missing_is_said_in_one_line_before_anything_is_fetched(syst
     assert re.fullmatch(r"Missing: Python 3.11 or newer .* headers and a C\+\+17 compiler\. .*\n", run.stderr)
     assert installs in run.stderr
     assert packages <= set(run.stderr.split())
-    assert "pip" not in system.called.replace("ensurepip", "")
+    assert "pip" not in system.calls().replace("ensurepip", "")
 
 
 @pytest.mark.parametrize("distribution", ["Debian", "Fedora", "Arch"])
@@ -172,7 +171,7 @@ def test_without_a_compiler_or_headers_the_rest_is_set_up_and_says_why(
     assert run.returncode == 0, run.stderr
     (line,) = [line for line in run.stdout.splitlines() if line.startswith("Missing")]
     assert line.endswith(f"apt install {packages}")
-    assert "--fresh" not in system.called
+    assert "--fresh" not in system.calls()
     (record,) = (system.clone / "py_backends/_compiled").glob("build.*.json")
     written = json.loads(record.read_text(encoding="utf-8"))
     monkeypatch.setattr(_compiled, "build", lambda: written)
@@ -182,23 +181,23 @@ def test_without_a_compiler_or_headers_the_rest_is_set_up_and_says_why(
     assert f"apt install {packages}, then run make again" in unavailable.value.fix
 
     assert system.set_up().stdout.splitlines() == ["Building the extension"], "once it is there, it is used"
-    assert "--fresh" in system.called
+    assert "--fresh" in system.calls()
 
 
 def test_a_failed_configuration_is_begun_anew(system: System) -> None:
     failed = system.set_up(CMAKE_FAILS="1")
     assert failed.returncode == 1
     assert (system.clone / "build/release/CMakeCache.txt").exists(), "which says nothing about how it ended"
-    system.called  # noqa: B018
+    system.calls()
     assert system.set_up().returncode == 0
-    assert "--fresh" in system.called
+    assert "--fresh" in system.calls()
 
 
 def test_a_failed_installation_is_begun_anew(system: System) -> None:
     assert system.set_up(DURING_PIP="exit 1").returncode == 1
-    system.called  # noqa: B018
+    system.calls()
     assert system.set_up().returncode == 0
-    assert "venv --clear" in system.called
+    assert "venv --clear" in system.calls()
 
 
 def test_after_a_kill_the_environment_is_made_anew_when_what_was_left_at_work_has_ended(system: System) -> None:
@@ -211,7 +210,7 @@ def test_after_a_kill_the_environment_is_made_anew_when_what_was_left_at_work_ha
         killed.communicate(timeout=60)
     assert run.returncode == 0
     assert "Waiting for another make" in run.stdout
-    called = system.called
+    called = system.calls()
     assert called.index("pip begins") < called.index("pip ends") < called.rindex("venv --clear")
 
 
@@ -221,7 +220,7 @@ def test_an_environment_without_pip_is_made_anew(system: System) -> None:
     python.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
     python.chmod(0o755)
     assert system.set_up().returncode == 0
-    assert "venv --clear" in system.called
+    assert "venv --clear" in system.calls()
 
 
 def test_it_names_the_python_to_take_and_sets_nothing_up(system: System) -> None:
@@ -231,4 +230,4 @@ def test_it_names_the_python_to_take_and_sets_nothing_up(system: System) -> None
     run = system.set_up("--python", NO_COMPILER="1")
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr.startswith("Missing: a C++17 compiler. ")
-    assert "pip" not in system.called.replace("ensurepip", "")
+    assert "pip" not in system.calls().replace("ensurepip", "")

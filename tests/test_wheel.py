@@ -177,7 +177,7 @@ class TestHeaders:
     @classmethod
     def options(cls) -> list[str]:
         """Of the compiler, for SYCL's own headers."""
-        pytest.importorskip("dpctl", reason='pip install "dpctl"')
+        pytest.importorskip("dpctl", reason='dpctl is not installed (to change that: pip install "dpctl")')
         command = [sys.executable, CLONE / "cmake" / "locate_sycl.py"]
         located = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         folders = located.stdout.strip().split(";")[1:]
