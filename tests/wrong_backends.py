@@ -226,13 +226,15 @@ def forks_and_dies() -> None:
 
 def killed_while_stopped() -> None:
     """Somebody outside kills the worker while it waits for its turn."""
-    subprocess.Popen(
+    killer = subprocess.Popen(
         [sys.executable, "-c", KILL_WHEN_STOPPED, str(os.getpid())],
         start_new_session=True,  # else it would be stopped along
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
+    assert killer.stdout is not None
+    killer.stdout.readline()  # on a busy machine the rounds could be over before it has begun
 
 
 KILL_WHEN_STOPPED = """
@@ -240,6 +242,7 @@ import os, signal, sys
 from pathlib import Path
 
 worker = int(sys.argv[1])
+print("ready", flush=True)
 while Path(f"/proc/{worker}/stat").read_text().rpartition(") ")[2][0] != "T":
     pass
 os.kill(worker, signal.SIGKILL)
