@@ -27,7 +27,7 @@ from py_backends.report.show import print_texts
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
 SHOWN = "py-backends show vecadd --backend openmp,cuda --variant lecture"
-COLUMNS = 145
+COLUMNS, LINES = 145, 40
 """Of the terminal: no line of code of these two is wrapped."""
 VIEWS = ("ladder", "roofline", "scaling", "sweep", "timeline")
 OF_THE_PAGE = ("ladder", "roofline")
@@ -48,7 +48,10 @@ def shown() -> str:
     parser = Parser()
     show.add(parser.add_subparsers())
     texts = show.chosen_texts(parser.parse_args(shlex.split(SHOWN)[1:]))
-    out = Console(file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor", width=COLUMNS)
+    # Width and height: with one of them alone rich takes its own where TERM says that the terminal is dumb.
+    out = Console(
+        file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor", width=COLUMNS, height=LINES
+    )
     print_texts(texts, out)
     svg = out.export_svg(title=SHOWN, unique_id="vecadd")
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # an image loads no fonts from elsewhere

@@ -16,7 +16,7 @@ from pathlib import Path
 CLONE = Path(__file__).parent.parent
 LONGEST = 120
 """Seconds after which a command is taken for hung."""
-_CHANGES_OUTPUT = {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
+_CHANGES_OUTPUT = {"COLUMNS", "LINES", "TERM", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
 
 Finished = subprocess.CompletedProcess[str]
 
