@@ -19,7 +19,6 @@ from benchmarks.figures import figure, mean, worst
 from benchmarks.goals import Comparison, Contender, Entry, Goal
 from benchmarks.measure import Measurement, Reason
 from py_backends.harness.results import Report
-from py_backends.harness.rounds import run_rounds
 
 ROUNDS = range(8)
 ONE, OTHER, THIRD = (Contender(label, "call", label) for label in ("one", "other", "third"))
@@ -150,18 +149,6 @@ def test_a_round_keeps_sizes_together() -> None:
         assert sum(here != there for here, there in pairwise(runs)) == 2
         orders.add(tuple(sizes))
     assert len(orders) > 10
-
-
-@pytest.mark.parametrize(("least", "most", "rounds"), [(1, 30, 1), (6, 30, 6), (6, 4, 4)])
-def test_there_are_always_the_least_rounds(least: int, most: int, rounds: int) -> None:
-    class Row(SimpleNamespace):
-        def sample(self) -> float:
-            return 1.0
-
-    rows = [Row(samples={}, failed=None), Row(samples={}, failed=None)]
-    long_ago = -1.0
-    assert run_rounds(rows, long_ago, random.Random(1), lambda *_: None, least, most) == rounds
-    assert [list(row.samples) for row in rows] == [list(range(rounds))] * 2
 
 
 def test_tables_have_a_line_a_goal_and_a_column_a_contender() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from py_backends import _discovery
 from py_backends._contract import Array, Reference, WrongRequest
 from py_backends.harness.check import judge, reference_of
+from py_backends.harness.results import Check
 
 MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
 
@@ -71,6 +72,13 @@ class TestComponentwise:
         for p in order:
             output += np.outer(a[:, p], b[p, :])
         assert matmul_passes(output, a, b)
+
+    def test_the_bound_is_the_last_error_that_passes(self, dtype: str) -> None:
+        value, bound = np.zeros((2, 3)), np.full((2, 3), 2.0**-20)
+        output = np.full((2, 3), 2.0**-20, dtype)
+        assert judge(output, Reference(value, bound), MATMUL.rule).check == Check(True, "componentwise", 1.0)
+        output[1, 2] = np.nextafter(output[1, 2], output.dtype.type(1))
+        assert not judge(output, Reference(value, bound), MATMUL.rule).check.passed
 
     def test_every_element_counts(self, dtype: str) -> None:
         a, b = matmul_inputs(7, 8, 9, dtype)

@@ -89,6 +89,7 @@ class TestLaws:
         curve = only(WEAK, *rows("one", gustafson(p), weak=True))
         assert curve.fit == pytest.approx((p, p, p), abs=1e-12)
         assert [point.speedup for point in curve.points] == pytest.approx([1 - p + p * n for n in (2, 3, 4)])
+        assert [point.predicted for point in curve.points] == pytest.approx([1 - p + p * n for n in (2, 3, 4)])
 
     @pytest.mark.parametrize(("p", "threads"), [(0.97, (1, 2)), (0.6, (1, 2, 3, 4)), (0.97, (1, 2, 4, 8))])
     def test_the_interval_has_p_in_it_about_95_times_of_100(self, p: float, threads: tuple[int, ...]) -> None:

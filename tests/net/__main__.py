@@ -1,0 +1,180 @@
+"""Writes what users see of recorded results into a folder."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from py_backends import _discovery
+from py_backends.harness.results import Report
+from py_backends.harness.sizing import LONGER_BUDGET
+from py_backends.report import files, page, table
+from py_backends.report.pictures import style
+
+CLONE = Path(__file__).parents[2]
+RECORDED = CLONE / "docs" / "results"
+COMMANDS = (
+    *("compare", "doctor", "show", "diff", "ladder", "roofline", "scaling", "sweep", "timeline", "report"),
+    "",
+)
+PRINTED = {
+    "ladder": "print_ladders",
+    "roofline": "print_rooflines",
+    "scaling": "print_scaling",
+    "sweep": "print_sweeps",
+    "timeline": "print_timeline",
+}
+"""The views of results, each with what prints it."""
+WIDTHS = (60, 90, 120, 200)
+STATUSES = ("mismatch", "error", "crashed", "timeout", "impossible", "skipped", "unavailable", "emulated")
+WRONG = (
+    "compare --kernel nosuch", "compare --backend opencll", "compare --target nosuch", "compare --dtype float13",
+    "compare --shape matmul=3x4", "compare --budget 0", "compare --cache warm", "compare --resume /nowhere",
+    "scaling --threads 1", "sweep --from 9 --to 3", "ladder --shape vecadd=9", "diff /nowhere /nowhere",
+    "report /nowhere -o page.html", "show nosuch", "show matmul --variant nosuch",
+)  # fmt: skip
+"""What ends with one line and exit code 2."""
+
+
+def main(folder: Path) -> None:
+    """Write everything."""
+    for name, content in everything():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8", errors="backslashreplace")
+
+
+def everything() -> Iterator[tuple[str, str]]:
+    """Each file's name, and what it holds."""
+    for command in COMMANDS:
+        yield f"help/{command or 'all'}.txt", run("-m", "py_backends", *command.split(), "--help")
+    for at, command in enumerate(WRONG):
+        yield f"wrong/{at:02}.txt", f"{command}\n" + run("-m", "py_backends", *command.split())
+    for kernel in _discovery.kernel_names():
+        yield f"show/{kernel}.txt", run("-m", "py_backends", "show", kernel, "--variant", "all")
+    reports = {path.stem: Report.read(path) for path in sorted(RECORDED.glob("*.json"))}
+    for name, report in reports.items():
+        for kind, spoilt in (("", report), ("-spoilt", spoil(report))):
+            yield from of_a_report(f"{name}{kind}", spoilt)
+        yield from differences(name, report)
+    yield "pages/all.html", page.page(list(reports.items()))
+    yield from names()
+
+
+def of_a_report(name: str, report: Report) -> Iterator[tuple[str, str]]:
+    """All that can be shown of one report."""
+    yield f"files/{name}.json", report.to_json()
+    yield f"files/{name}.csv", files.csv_text(report)
+    yield f"files/{name}.md", files.markdown_text(report)
+    yield f"pages/{name}.html", page.page([(name, report)])
+    for width in WIDTHS:
+        yield f"tables/{name}-{width}.txt", printed(table.print_report, report, width)
+    for view, printer in PRINTED.items():
+        module = importlib.import_module(f"py_backends.report.{view}")
+        for width in WIDTHS:
+            yield f"views/{view}-of-{name}-{width}.txt", printed(getattr(module, printer), report, width)
+        yield from picture(view, name, report)
+
+
+def picture(view: str, name: str, report: Report) -> Iterator[tuple[str, str]]:
+    """A view's picture and its words, or why there is none."""
+    module = importlib.import_module(f"py_backends.report.pictures.{view}")
+    try:
+        figure = module.draw(report)
+    except style.NothingToDraw as nothing:
+        yield f"pictures/{view}-of-{name}.txt", str(nothing)
+        return
+    yield f"pictures/{view}-of-{name}.svg", style.svg(figure, "net")
+    yield f"pictures/{view}-of-{name}.txt", module.describe(report)
+
+
+def printed(show: Callable[[Report, Console], None], report: Report, width: int) -> str:
+    """What goes to a terminal of that width, colours and all."""
+    out = Console(file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor", highlight=False)
+    show(report, out)
+    text: str = out.file.getvalue()  # type: ignore[attr-defined]  # it is the one above
+    return text
+
+
+def differences(name: str, report: Report) -> Iterator[tuple[str, str]]:
+    """What `diff` says of a report and itself, and of what became of it."""
+    from py_backends.harness.diff import diff
+    from py_backends.report.diff import print_difference
+
+    for kind, other in (("itself", report), ("slowed", slowed(report)), ("spoilt", spoil(report))):
+        for width in WIDTHS:
+            shown = printed(lambda _, out, other=other: print_difference(diff(report, other), out), report, width)
+            yield f"diff/{name}-{kind}-{width}.txt", shown
+
+
+def slowed(report: Report) -> Report:
+    """Some rows slower in every round, some faster, and the rest as they were."""
+    made, generator = deepcopy(report), random.Random(1)
+    made.created = "later"
+    for row in made.rows:
+        factor = generator.choice((0.5, 1.0, 1.0, 1.3))
+        row.kernel_seconds = [each and each * factor for each in row.kernel_seconds]
+        if row.versus and row.backend != row.versus.baseline:
+            figures = {name: getattr(row.versus, name) for name in ("speedup", "low", "high")}
+            row.versus = replace(row.versus, **{name: value and value / factor for name, value in figures.items()})
+    return made
+
+
+def spoil(report: Report) -> Report:
+    """Every status there is, notes, shorter shapes, rows that are gone, and rounds that were disturbed."""
+    made, generator = deepcopy(report), random.Random(2)
+    made.created, made.interrupted = "later still", True
+    for at, row in enumerate(made.rows):
+        kind = generator.randrange(12)
+        if kind < len(STATUSES):
+            row.status, row.reason = STATUSES[kind], f"reason {at % 3}"
+            row.fix = LONGER_BUDGET if row.status == "skipped" else None
+        elif kind == len(STATUSES):
+            row.requested, row.shape = row.shape, {name: max(1, size // 2) for name, size in row.shape.items()}
+        elif kind == len(STATUSES) + 1:
+            row.note = f"note {at % 2}"
+    made.rows = [row for row in made.rows if generator.random() > 0.05]
+    if made.rounds:
+        made.rounds = replace(made.rounds, kept=made.rounds.taken // 3, disturbed={"steal": 2, "others": 3})
+    return made
+
+
+def names() -> Iterator[tuple[str, str]]:
+    """Of all tests, cases, planted faults and wrong backends."""
+    collect = ("-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider")
+    yield "names/tests.txt", lines_of(run(*collect, "tests"))
+    for extent in ("--quick", "--thorough"):
+        suite = run(*collect, "--pyargs", "py_backends.conformance", extent)
+        yield f"names/suite{extent}.txt", lines_of(suite)
+    yield "names/goals.txt", run("-m", "benchmarks", "--only", "cuda,numba_cuda", "--budget", "0.1", lines=60)
+    sys.path.insert(0, str(CLONE / "tests"))
+    faults: Any = importlib.import_module("faults")
+    yield "names/faults.txt", "\n".join([*sorted(faults.FAULTS), *sorted(faults.SHORTCUTS), ""])
+    wrong: Any = importlib.import_module("wrong_backends")
+    yield "names/wrong_backends.txt", "\n".join([*sorted(wrong.ENDINGS), ""])
+
+
+def lines_of(collected: str) -> str:
+    """The tests' names, in an order that does not tell how they are run."""
+    return "\n".join(sorted(line for line in collected.splitlines() if "::" in line)) + "\n"
+
+
+def run(*arguments: str, lines: int | None = None) -> str:
+    """What a command prints, and how it ends."""
+    made = subprocess.run([sys.executable, *arguments], cwd=CLONE, capture_output=True, text=True, check=False)
+    out = "\n".join(made.stdout.splitlines()[:lines])
+    return f"{out}\n{made.stderr}\nexit code {made.returncode}\n"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,70 @@
+"""Plants faults in the harness, one by one in a copy of the clone, and has the tests look for them.
+
+    python -m tests.net.planted [NAME...]
+
+The exit code is 1 where a fault was planted and no test failed, or where the code that it changes is not there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+CLONE = Path(__file__).parents[2]
+_FOLDERS = ("py_backends", "kernels", "tests", "benchmarks", "docs", "examples")
+_FILES = ("CMakeLists.txt", "pyproject.toml")
+
+
+class Planted(NamedTuple):
+    """A fault: in a module of `py_backends`, what stands there and what is put in its place; who is to see it."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+    test: str
+
+
+def faults() -> list[Planted]:
+    """All of them."""
+    told = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return [Planted(**each) for each in told["fault"]]
+
+
+def main(names: list[str]) -> int:
+    """Plant faults; 1 where one was not caught."""
+    chosen = [each for each in faults() if not names or each.name in names]
+    with tempfile.TemporaryDirectory(prefix="py-backends-planted-") as folder:
+        clone = Path(folder)
+        for name in _FOLDERS:
+            shutil.copytree(CLONE / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in _FILES:
+            shutil.copy(CLONE / name, clone)
+        caught = [_caught(each, clone) for each in chosen]
+    print(f"{caught.count(True)} of {len(chosen)} planted faults were caught")
+    return int(not all(caught))
+
+
+def _caught(planted: Planted, clone: Path) -> bool:
+    path = clone / "py_backends" / f"{planted.module}.py"
+    sound = path.read_text(encoding="utf-8")
+    if sound.count(planted.old) != 1:
+        print(f"{planted.name}: {planted.module} has {sound.count(planted.old)} times {planted.old!r}")
+        return False
+    path.write_text(sound.replace(planted.old, planted.new), encoding="utf-8")
+    test = clone / "tests" / f"test_{planted.test}.py"
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", str(test)]
+    ended = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
+    path.write_text(sound, encoding="utf-8")
+    failed = [line for line in ended.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    print(f"{planted.name}: {'caught by ' + failed[0] if failed else 'not caught'}"[:160], flush=True)
+    return ended.returncode == 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""Rounds: every row once in each, in an order that changes, until the time is up."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from py_backends.harness import rounds
+from py_backends.harness.rounds import run_rounds
+from py_backends.harness.workers import WorkerFailed
+
+LONG_AGO, NEVER = -1.0, 1e18
+
+
+@dataclass(eq=False)
+class Row:
+    """A row whose samples take `seconds` of a clock of its own, and which fails in a round, if in any."""
+
+    name: str
+    said: list[str]
+    clock: list[float]
+    seconds: float = 1.0
+    fails_in: int | None = None
+    samples: dict[int, float] = field(default_factory=dict)
+    failed: WorkerFailed | None = None
+
+    def sample(self) -> float:
+        self.said.append(self.name)
+        self.clock[0] += self.seconds
+        if len(self.samples) == self.fails_in:
+            raise WorkerFailed("crashed", "as expected")
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that have gone by, which nothing but samples moves."""
+    now = [0.0]
+    monkeypatch.setattr(rounds, "monotonic", lambda: now[0])
+    return now
+
+
+def run(rows: list[Row], deadline: float, **how: int) -> int:
+    return run_rounds(rows, deadline, random.Random(1), lambda *_: None, **how)
+
+
+def test_each_row_is_sampled_once_a_round_in_a_random_order(clock: list[float]) -> None:
+    said: list[str] = []
+    assert run([Row(name, said, clock) for name in "abcd"], NEVER, most=40) == 40
+    orders = {tuple(said[at : at + 4]) for at in range(0, len(said), 4)}
+    assert {tuple(sorted(order)) for order in orders} == {("a", "b", "c", "d")}
+    assert len(orders) > 10, "what comes after what must not always be the same"
+
+
+def test_a_round_that_would_not_end_in_time_is_not_begun(clock: list[float]) -> None:
+    assert run([Row(name, [], clock, 2.0) for name in "ab"], deadline=11.0) == 2, "a third one would end at 12"
+
+
+@pytest.mark.parametrize(("least", "most", "count"), [(1, 30, 1), (6, 30, 6), (6, 4, 4)])
+def test_there_are_always_the_least(clock: list[float], least: int, most: int, count: int) -> None:
+    rows = [Row("a", [], clock), Row("b", [], clock)]
+    assert run(rows, LONG_AGO, least=least, most=most) == count
+    assert [list(row.samples) for row in rows] == [list(range(count))] * 2
+
+
+def test_who_fails_is_left_out_and_keeps_what_it_has(clock: list[float]) -> None:
+    said: list[str] = []
+    failing, sound = Row("failing", said, clock, fails_in=2), Row("sound", said, clock)
+    assert run([failing, sound], NEVER, most=9) == 9
+    assert (said.count("failing"), said.count("sound")) == (3, 9)
+    assert list(failing.samples) == [0, 1]
+    assert failing.failed is not None
+
+
+def test_without_a_row_there_is_no_round(clock: list[float]) -> None:
+    assert run([Row("a", [], clock, fails_in=0)], NEVER, most=9) == 1
+    assert run([], NEVER) == 0
