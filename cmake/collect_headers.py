@@ -66,11 +66,15 @@ def headers(compiler: list[str], flags: list[str]) -> list[Path]:
 
 
 def try_out(to: Path, compiler: list[str], flags: list[str]) -> None:
-    """End where what was copied does not suffice to the compiler itself, with its own headers."""
+    """End where what was copied does not suffice to the compiler itself, with its own headers.
+
+    It reads them all, and compiles none: g++ 16 takes a call in SYCL's headers for ambiguous, which only SYCL's own
+    compiler has to understand.
+    """
     own = [folder for folder, owner in folders(compiler).items() if not owner]
     where = [f"-isystem{folder}" for folder in (to / "c++", *own, to / "c")]
     for form in FORMS:
-        run([*compiler, "-nostdinc", *flags, *form, *where, "-fsyntax-only", "-x", "c++", "-"], EVERYTHING)
+        run([*compiler, "-nostdinc", *flags, *form, *where, "-E", "-o", os.devnull, "-x", "c++", "-"], EVERYTHING)
 
 
 def copy(header: Path, to: Path) -> None:
