@@ -238,8 +238,9 @@ class TestBuild:
         cls.build("build_sdist(sys.argv[1])", CLONE, folder)
         cls.build(cls.WHEEL, CLONE, folder)
         archive = folder / f"py_backends-{VERSION}.tar.gz"
-        # Not by tarfile: Python 3.11.2 has no filter, and 3.12 warns where there is none.
-        subprocess.run(["tar", "-xzf", archive, "-C", folder], check=True, timeout=60)
+        tar = shutil.which("tar")  # and not tarfile: Python 3.11.2 has no filter, and 3.12 warns where there is none
+        assert tar is not None
+        subprocess.run([tar, "-xzf", archive, "-C", folder], check=True, timeout=60)
         cls.build(cls.WHEEL, folder / f"py_backends-{VERSION}", folder / "again")
         return folder
 
