@@ -249,6 +249,16 @@ class TestRows:
         assert difference.came == others
         assert difference.went == []
 
+    def test_of_scaling_are_matched_by_their_threads(self) -> None:
+        """Two files of other numbers of threads: what has no partner on as many has none."""
+        on = {threads: row_of("avx", 1.0, threads=threads) for threads in (1, 2, 4)}
+        difference = diff(report_of(on[1], on[2]), report_of(on[2], on[4]))
+        assert [(pair.old.threads, pair.new.threads) for pair in difference.pairs] == [(2, 2)]
+        assert (difference.went, difference.came) == ([on[1]], [on[4]])
+
+    def test_of_machines_with_other_numbers_of_cpus_are_matched(self) -> None:
+        assert compared(row_of("avx", 1.0, threads=2), row_of("avx", 1.0, threads=64)).old.threads == 2
+
     def test_are_matched_by_the_shape_that_was_asked_for(self) -> None:
         shortened = row_of("avx", shape=SMALLER, requested=SHAPE)
         asked_for_less = row_of("avx", 1.0, shape=SMALLER)

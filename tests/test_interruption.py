@@ -21,7 +21,6 @@ from commands import CLONE, copy_clone
 from started import LAST_STAGE, OPTIONS, TELLING_ITS_STAGES, Ended, Started, started_until
 
 import py_backends as pb
-from py_backends import _discovery
 from py_backends._contract import Target
 from py_backends.harness.bench import Bench
 from py_backends.harness.case import Case
@@ -85,7 +84,7 @@ def assert_interrupted(ended: Ended, stage: str) -> None:
 def test_a_row_that_had_failed_says_how() -> None:
     """And not that it was interrupted, as those do that could have gone on."""
     row = Row("vecadd", "avx", "sse", "lecture", "float32", {"n": 9}, "ok")
-    planned = PlannedRow(row, _discovery.problem("vecadd"), (9,), Target("sse"), None)
+    planned = PlannedRow(row.spec, row, Target("sse"), None)
     timed = TimedRow(planned, cast(Runner, None), cast(Case, None), failed=WorkerFailed("crashed", "it died"))
     comparison = Comparison(cast(Bench, None), 1, 1.0, random.Random(1), cast(Progress, None))
     comparison._rows, comparison._timed = [planned], [timed]

@@ -16,9 +16,11 @@ from commands import run_command
 from rich.console import Console
 
 from py_backends import _discovery
+from py_backends._contract import Target
 from py_backends.harness import compare, ladder
+from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.ladder import Climb, climbs, ladders
-from py_backends.harness.plan import Request
+from py_backends.harness.plan import Plan
 from py_backends.harness.results import Ceiling, Duration, Rate, Report, Row, Seconds
 from py_backends.report.ladder import print_ladders
 from py_backends.report.pictures import ladder as picture
@@ -219,58 +221,63 @@ class TestRungs:
         ]
 
 
-def test_of_each_text_the_first_target_that_is_there_runs() -> None:
-    def planned(backend: str, target: str, emulated: bool = False, text: object = "a text") -> Any:
-        row = Row("matmul", backend, target, "tuned", "float64", cube(8), "skipped")
-        made = SimpleNamespace(emulated=emulated, reason="no driver", fix="get one")
-        return SimpleNamespace(row=row, target=made, text=text, group=("matmul", "float64", (8, 8, 8)))
-
-    missing, best, worse = planned("avx", "avx512", text=None), planned("avx", "avx2"), planned("avx", "sse")
-    emulated, cpp = planned("cuda", "emulated", emulated=True), planned("cpp", "cpu")
-    assert ladder._first_targets([missing, best, worse, emulated, cpp]) == [best, cpp]
-    assert (emulated.row.status, emulated.row.reason, emulated.row.fix) == ("unavailable", "no driver", "get one")
+def found_on(backend: str, *targets: Target) -> list[BackendTarget]:
+    return [BackendTarget(backend, target) for target in targets]
 
 
-class TestRequest:
+FOUND = [
+    *found_on("avx", Target.missing("avx512", "no such registers"), Target("avx2"), Target("sse")),
+    *found_on("cuda", Target("emulated", emulated=True, reason="no driver", fix="get one")),
+    *found_on("cpp", Target("cpu")),
+]
+
+
+class TestPlan:
     """What a ladder asks the comparison for."""
 
     @pytest.fixture
     def asked_for(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         asked_for: dict[str, Any] = {}
 
-        def run(request: Any, settings: dict[str, Any], *_: object) -> Report:
-            asked_for.update(request=request, settings=settings)
-            left, done = row_of("avx", "tuned", 1.0, status="skipped"), row_of("avx", "tuned", 1.0)
-            return report_of(left, replace(left, reason="too little memory"), done)
+        def run(plan: Plan, settings: dict[str, Any], *_: object) -> Report:
+            asked_for.update(plan=plan, settings=settings)
+            return report_of()
 
         monkeypatch.setattr(ladder, "run", run)
         return asked_for
 
     def test_is_the_rungs_and_the_baseline(self, asked_for: dict[str, Any]) -> None:
         ladder.measure({}, ["float64"], threads=2)
-        request = asked_for["request"]
+        plan = asked_for["plan"]
         rungs = {(rung.backend, rung.variant) for rung in ladders()["matmul"].rungs}
-        texts = {(backend, variant) for backend in request.backends for variant in request.variants}
-        wanted = {text for text in texts if request.wanted(row_of(*text, 1.0))}
-        assert wanted == rungs | {("numpy", "lecture")}
-        assert request.shapes == {"matmul": [(800, 800, 800)]}
-        assert (request.kernels, request.dtypes, asked_for["settings"]["threads"]) == (["matmul"], ("float64",), 2)
+        specs = plan.specs([each for backend in plan.backends for each in found_on(backend, Target("cpu"))])
+        assert {(spec.backend, spec.variant) for spec in specs} == rungs | {("numpy", "lecture")}
+        assert {(spec.kernel, spec.dtype, spec.sizes) for spec in specs} == {("matmul", "float64", (800, 800, 800))}
+        assert asked_for["settings"]["threads"] == 2
 
     def test_takes_other_shapes(self, asked_for: dict[str, Any]) -> None:
         ladder.measure({"matmul": [(9, 9, 9), (8, 7, 6)]}, ["float32", "float64"])
-        assert asked_for["request"].shapes == {"matmul": [(9, 9, 9), (8, 7, 6)]}
+        assert {spec.sizes for spec in asked_for["plan"].specs(FOUND)} == {(9, 9, 9), (8, 7, 6)}
+
+    def test_takes_of_each_backend_the_first_target_that_is_there(self, asked_for: dict[str, Any]) -> None:
+        ladder.measure({}, ["float64"])
+        specs = asked_for["plan"].specs(FOUND)
+        targets = {spec.backend: [each.target for each in specs if each.backend == spec.backend] for spec in specs}
+        assert set(targets["avx"]) == {"avx512", "avx2"}, "of what is missing it says so"
+        assert set(targets["cpp"]) == {"cpu"}
+        assert asked_for["plan"].timed_only
 
     def test_needs_fewer_runs_so_that_slow_rows_keep_larger_shapes(self, asked_for: dict[str, Any]) -> None:
         ladder.measure({}, ["float64"])
-        runs, usual = asked_for["request"].runs, Request().runs
+        runs, usual = asked_for["plan"].runs, Plan([], lambda _: []).runs
         assert runs < usual
         target = SimpleNamespace(emulated=False)
         cpp, numpy = (SimpleNamespace(row=row_of(name, "lecture", 1.0), target=target) for name in ("cpp", "numpy"))
         assert (compare._runs(cpp, runs), compare._runs(numpy, runs)) == (runs, 3 * runs)  # type: ignore[arg-type]
 
-    def test_leaves_out_the_targets_that_were_not_chosen(self, asked_for: dict[str, Any]) -> None:
-        report = ladder.measure({}, ["float64"])
-        assert [(row.status, row.reason) for row in report.rows] == [("skipped", "too little memory"), ("ok", None)]
+    def test_cannot_be_resumed_since_a_request_would_ask_for_more(self, asked_for: dict[str, Any]) -> None:
+        ladder.measure({}, ["float64"])
+        assert "request" not in asked_for["settings"]
 
 
 class TestTable:

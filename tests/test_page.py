@@ -289,12 +289,12 @@ class TestSeveralFiles:
         for row in larger.rows:
             row.threads = 64
         (table,) = across([report(), larger])
-        assert {line.name.threads for line in table.lines} == {None}
+        assert {line.spec.threads for line in table.lines} == {None}
         assert all(cell is not None for line in table.lines for cell in line.cells)
 
     def test_threads_of_one_file_are_told_apart(self) -> None:
         (table,) = across([report(timed("openmp", 1.5e-3, "same", threads=1)), report()])
-        openmp = [(line.name.threads, line.cells[1] is None) for line in table.lines if line.name.backend == "openmp"]
+        openmp = [(line.spec.threads, line.cells[1] is None) for line in table.lines if line.spec.backend == "openmp"]
         assert openmp == [(2, False), (1, True)]
 
     def test_have_a_table_for_what_two_of_them_hold(self) -> None:

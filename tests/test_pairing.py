@@ -11,7 +11,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from py_backends import _discovery
 from py_backends._contract import Target
 from py_backends.harness import watch as watching
 from py_backends.harness.case import Case
@@ -36,8 +35,8 @@ class Sizes:
 
 def timed(backend: str = "numpy", size: int = N, requested: int = N) -> TimedRow:
     """A row of vecadd that was found right."""
-    row = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": size}, "ok")
-    planned = PlannedRow(row, _discovery.problem("vecadd"), (requested,), Target("cpu"), None)
+    row = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": size}, "ok", requested={"n": requested})
+    planned = PlannedRow(row.spec, row, Target("cpu"), None)
     return TimedRow(planned, cast(Runner, None), cast(Case, Sizes((size,))))
 
 

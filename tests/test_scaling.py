@@ -17,12 +17,13 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from py_backends import _discovery
-from py_backends._contract import WrongRequest
+from py_backends._contract import Target, WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.compare import checked_settings, run
+from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Duration, Report, Row, Seconds
 from py_backends.harness.runner import Prepared, Runner
-from py_backends.harness.scaling import KINDS, STRONG, WEAK, Curve, curves, grown, request, thread_counts
+from py_backends.harness.scaling import KINDS, STRONG, WEAK, Curve, curves, grown, plan, thread_counts
 from py_backends.report.pictures import style
 from py_backends.report.pictures.scaling import _apart, describe, draw
 from py_backends.report.scaling import notes, print_scaling
@@ -169,7 +170,13 @@ class TestRows:
             draw(report(four))
 
 
-class TestRequests:
+FOUND = [
+    BackendTarget("openmp", Target(name, device=device, available=name != "missing", reason="gone"))
+    for name, device in (("best", "the CPU"), ("other", "the CPU"), ("third", "another"), ("missing", "the CPU"))
+]
+
+
+class TestPlans:
     @pytest.mark.parametrize(
         ("most", "counts"),
         [(2, [1, 2]), (8, [1, 2, 3, 4, 5, 6, 7, 8]), (9, [1, 2, 4, 8, 9]), (64, [1, 2, 4, 8, 16, 32, 64])],
@@ -187,26 +194,20 @@ class TestRequests:
         assert grown(_discovery.problem("vecadd"), (1001,), times) == (1001 * times,)
 
     def test_each_shape_is_asked_for_on_the_threads_that_it_is_for(self) -> None:
-        asked = request([1, 2, 3], ["vecadd"], {"vecadd": [(100,)]}, dtypes=("float32",))
-        assert asked.shapes == {"vecadd": [(100,), (200,), (300,)]}
-        row = rows("one", amdahl(1))[0]
-        wanted = [
-            (n, t) for n in (100, 200, 300) for t in (1, 2, 3) if asked.wanted(replace(row, shape={"n": n}, threads=t))
-        ]
-        assert wanted == [(100, 1), (100, 2), (100, 3), (200, 2), (300, 3)]
+        specs = plan([1, 2, 3], ["vecadd"], {"vecadd": [(100,)]}, variants=["tuned"]).specs(FOUND[:1])
+        asked = [(*spec.sizes, spec.threads) for spec in specs]
+        assert asked == [(100, 1), (100, 2), (100, 3), (200, 2), (300, 3)]
 
     def test_of_several_targets_for_one_device_the_first_is_taken(self) -> None:
-        row = replace(rows("one", amdahl(1))[0], shape={"n": 100}, threads=1, device="the CPU")
-        asked = request([1, 2], ["vecadd"], {"vecadd": [(100,)]})
-        taken = [asked.wanted(replace(row, target=target)) for target in ("best", "other", "best")]
-        assert taken == [True, False, True]
-        assert asked.wanted(replace(row, target="third", device="another"))
-        every = request([1, 2], ["vecadd"], {"vecadd": [(100,)]}, every_target=True)
-        assert all(every.wanted(replace(row, target=target)) for target in ("best", "other"))
+        def targets(**how: bool) -> set[str]:
+            return {spec.target for spec in plan([1, 2], ["vecadd"], {"vecadd": [(100,)]}, **how).specs(FOUND)}
+
+        assert targets() == {"best", "third", "missing"}
+        assert targets(every_target=True) == {"best", "other", "third", "missing"}
 
     def test_no_work_cannot_be_shared(self) -> None:
         with pytest.raises(WrongRequest, match="no work"):
-            request([1, 2], ["vecadd"], {"vecadd": [(0,)]})
+            plan([1, 2], ["vecadd"], {"vecadd": [(0,)]})
 
 
 def printed(report: Report, width: int = 120) -> str:
@@ -300,8 +301,8 @@ def test_what_does_not_run_on_that_many_cpus_is_skipped_and_says_so(
     prepared: Prepared, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Runner, "prepare", lambda *_: prepared)
-    asked = request([1, 2], ["vecadd"], {"vecadd": [(100,)]}, backends=["numpy"], dtypes=("float32",))
-    found = run(asked, checked_settings(asked, budget=2))
+    asked = plan([1, 2], ["vecadd"], {"vecadd": [(100,)]}, backends=["numpy"], dtypes=("float32",))
+    found = run(asked, checked_settings(budget=2))
     assert [(row.threads, row.status) for row in found.rows] == [(1, "skipped"), (2, "skipped"), (2, "skipped")]
     assert all(reason in (row.reason or "") for row in found.rows)
 

@@ -15,10 +15,12 @@ from rich.console import Console
 from py_backends import _discovery
 from py_backends._contract import Target, WrongRequest
 from py_backends.harness import sweep as sweeping
-from py_backends.harness.plan import PlannedRow, only_timed
+from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.plan import Request
+from py_backends.harness.plan import plan as plan_of
 from py_backends.harness.results import Control, Duration, Report, Row, Seconds, Speedup
 from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.harness.sweep import KERNEL, WHOLE, Crossover, Sweep, request, size_of, sizes_between, sweeps
+from py_backends.harness.sweep import KERNEL, WHOLE, Crossover, Sweep, plan, size_of, sizes_between, sweeps
 from py_backends.report.pictures import style
 from py_backends.report.pictures.sweep import describe, draw
 from py_backends.report.sweep import TIME, crossover, print_sweeps, size
@@ -179,21 +181,19 @@ class TestRequests:
         assert sweeping.largest_size(problem, "float64") == 512
 
     def test_all_dimensions_have_the_size_and_keep_it(self) -> None:
-        asked = request(["matmul"], {"matmul": [8, 16]}, dtypes=("float32",))
-        assert asked.shapes == {"matmul": [(8, 8, 8), (16, 16, 16)]}
-        assert not asked.shorten
+        planned = plan(["matmul"], {"matmul": [8, 16]}, dtypes=("float32",))
+        specs = planned.specs([BackendTarget("numpy", Target("cpu"))])
+        assert [spec.sizes for spec in specs] == [(8, 8, 8), (16, 16, 16)]
+        assert not planned.shorten
 
-    def test_emulated_rows_are_skipped_and_say_so(self) -> None:
-        text = next(iter(_discovery.kernel_texts("vecadd", "numpy").values()))
-        planned = [
-            PlannedRow(
-                replace(row("one", 64), status="skipped"), text.problem, (64,), Target("cpu", emulated=emulated), text
-            )
-            for emulated in (False, True)
-        ]
-        assert only_timed(planned) == planned[:1]
-        assert planned[0].row.reason is None
-        assert (planned[1].row.reason or "").startswith("emulated")
+    @pytest.mark.parametrize("timed_only", [False, True])
+    def test_what_is_emulated_is_not_there_for_who_needs_times(self, timed_only: bool) -> None:
+        found = [BackendTarget("cuda", Target("emulated", emulated=True, reason="no driver", fix="get one"))]
+        specs = Request(["vecadd"], ["cuda"]).specs(found)
+        (planned,) = plan_of(specs, found, 2, timed_only=timed_only)
+        assert (planned.text is None) == timed_only
+        told = ("unavailable", "no driver", "get one") if timed_only else ("skipped", None, None)
+        assert (planned.row.status, planned.row.reason, planned.row.fix) == told
 
 
 def whole() -> Report:

@@ -12,7 +12,7 @@ from py_backends.commands.arguments import ALL
 
 if TYPE_CHECKING:
     from py_backends.harness.compare import Progress
-    from py_backends.harness.plan import Request
+    from py_backends.harness.plan import Plan
     from py_backends.harness.results import Report
 
 
@@ -76,20 +76,16 @@ def compared(options: argparse.Namespace) -> Report:
         )
 
 
-def run_timed(request: Request, options: argparse.Namespace) -> Report:
-    """Run a comparison of which only rows with times are of use, with these options and a progress bar.
+def run_planned(plan: Plan, options: argparse.Namespace) -> Report:
+    """Run what was planned, with these options and a progress bar.
 
     Its results do not say what was asked for in names alone, so `--resume` does not take them.
     """
     from py_backends.harness.compare import checked_settings, run
-    from py_backends.harness.plan import only_timed
 
     with usage_errors(), progress() as shown:
-        settings = checked_settings(
-            request, options.threads, options.seed, options.budget, options.cache, command=options.line
-        )
-        settings.pop("request")
-        return run(request, settings, shown, only_timed)
+        settings = checked_settings(options.threads, options.seed, options.budget, options.cache, options.line)
+        return run(plan, settings, shown)
 
 
 @contextmanager

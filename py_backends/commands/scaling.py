@@ -31,7 +31,7 @@ def scaling(options: argparse.Namespace) -> int:
     outputs.check(options, *outputs.VIEW_FILES)
     from py_backends import _discovery
     from py_backends.harness import machine
-    from py_backends.harness.scaling import request, thread_counts
+    from py_backends.harness.scaling import plan, thread_counts
     from py_backends.report.pictures.scaling import draw
     from py_backends.report.scaling import print_scaling
 
@@ -42,11 +42,11 @@ def scaling(options: argparse.Namespace) -> int:
         )
     kernels = common.names(options.kernel or [_KERNEL]) or _discovery.kernel_names()
     with common.usage_errors():
-        wanted = request(
+        planned = plan(
             thread_counts(most),
             kernels,
             common.shapes(options.shape),
             every_target=options.target is not None,
             **common.chosen(options),
         )
-    return outputs.show_view(common.run_timed(wanted, options), draw, print_scaling, options)
+    return outputs.show_view(common.run_planned(planned, options), draw, print_scaling, options)

@@ -37,20 +37,20 @@ def sweep(options: argparse.Namespace) -> int:
     if options.sizes and (options.first or options.last):
         raise common.UsageError("--sizes names every size: leave out --from and --to")
     from py_backends import _discovery
-    from py_backends.harness.sweep import request
+    from py_backends.harness.sweep import plan
     from py_backends.report.pictures.sweep import draw
     from py_backends.report.sweep import print_sweeps
 
     kernels = common.names(options.kernel or [_KERNEL]) or _discovery.kernel_names()
     with common.usage_errors():
-        wanted = request(
+        planned = plan(
             kernels,
             {kernel: _sizes(kernel, options) for kernel in kernels},
             every_target=options.target is not None,
             **common.chosen(options),
         )
     return outputs.show_view(
-        common.run_timed(wanted, options),
+        common.run_planned(planned, options),
         partial(draw, figure=options.values),
         partial(print_sweeps, figure=options.values),
         options,

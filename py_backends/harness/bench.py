@@ -13,8 +13,7 @@ from py_backends._contract import Problem, Target
 from py_backends.harness import machine
 from py_backends.harness.case import Case
 from py_backends.harness.runner import Runner
-
-Sizes = tuple[int, ...]
+from py_backends.harness.spec import Sizes
 
 COPIES = 6
 """Memory that a case takes over its own arrays, at most: reference, bound, and what a backend copies."""

@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from time import monotonic
@@ -16,15 +16,16 @@ import py_backends
 from py_backends import _discovery
 from py_backends._contract import MOST_THREADS, WrongRequest, whole_number
 from py_backends.harness import doctor, interruption, machine, roofline
-from py_backends.harness.bench import Bench, Sizes, check_memory
+from py_backends.harness.bench import Bench, check_memory
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import COPIES, Group, add_controls, groups
-from py_backends.harness.plan import PlannedRow, Request, named, plan
+from py_backends.harness.plan import Plan, PlannedRow, Request, named, plan
 from py_backends.harness.results import Report, Rounds, Seconds
 from py_backends.harness.roofline import Ceilings, TimedCeiling
 from py_backends.harness.rounds import SHORTEST_SAMPLE, TimedRow, run_rounds
 from py_backends.harness.runner import Prepared, Runner
 from py_backends.harness.sizing import LONGER_BUDGET, affordable, cheapest_cap, estimate, fair_cap, growing, in_words
+from py_backends.harness.spec import Sizes
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.watch import Watch
 from py_backends.harness.workers import WorkerFailed
@@ -88,11 +89,11 @@ def compare(
     has, with `interrupted` set.
     """
     request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), shapes or {})
-    return run(request, checked_settings(request, threads, seed, budget, cache, command), progress)
+    settings = checked_settings(threads, seed, budget, cache, command) | {"request": request.settings()}
+    return run(Plan(request.chosen_backends(), request.specs), settings, progress)
 
 
 def checked_settings(
-    request: Request,
     threads: int | None = None,
     seed: int = 1,
     budget: float = DEFAULT_BUDGET,
@@ -113,27 +114,18 @@ def checked_settings(
         "budget_seconds": budget,
         "cache": cache,
         "command": command,
-        "request": request.settings(),
     }
 
 
-def run(
-    request: Request,
-    settings: dict[str, Any],
-    progress: Progress | None = None,
-    choose: Callable[[list[PlannedRow]], list[PlannedRow]] = list,
-) -> Report:
-    """The comparison that was asked for, under the `settings` of its results.
-
-    choose: takes the rows that are to run out of those that were planned. The others are `skipped`, without a reason.
-    """
+def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None) -> Report:
+    """The comparison that was planned, under the `settings` of its results."""
     threads, seed, budget = settings["threads"], settings["seed"], settings["budget_seconds"]
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
     with Bench(threads, seed, cold=settings["cache"] == COLD) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(machine.describe)
         comparison = Comparison(bench, threads, budget, random.Random(seed), progress or _Silence())
         try:
-            comparison.run(request, choose)
+            comparison.run(asked)
         except KeyboardInterrupt:
             comparison.interrupt()
         interruption.hold_off()
@@ -156,19 +148,14 @@ class Comparison:
         self._ceilings: Ceilings | None = None
         self._rounds: Rounds | None = None
         self._interrupted = False
-        self._obeying = False
 
-    def run(self, request: Request, choose: Callable[[list[PlannedRow]], list[PlannedRow]]) -> None:
+    def run(self, asked: Plan) -> None:
         """All of it. What is finished when an exception interrupts it stays."""
-        self._obeying = request.obeying
         self._progress.update(0, 1, "looking for backends")
-        self._found = doctor.probe(request.chosen_backends())
-        self._rows = plan(request, self._found)
-        for planned in self._rows:
-            planned.row.threads = planned.row.threads or self._threads
-        waiting = [row for row in choose(self._rows) if row.text is not None]
-        estimates = self._estimate(waiting)
-        self._check_and_settle((self._shorten if request.shorten else self._skip)(estimates, request))
+        self._found = doctor.probe(asked.backends)
+        self._rows = plan(asked.specs(self._found), self._found, self._threads, timed_only=asked.timed_only)
+        estimates = self._estimate([row for row in self._rows if row.text is not None])
+        self._check_and_settle((self._shorten if asked.shorten else self._skip)(estimates, asked.runs))
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
         with roofline.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
@@ -254,14 +241,14 @@ class Comparison:
     def _prepare(self, planned: PlannedRow, copy: int = 0) -> tuple[Runner, Prepared]:
         text, dtype = planned.text, planned.dtype
         assert text is not None  # only rows with a text are waiting
-        check_memory(planned.problem, planned.requested, dtype)
+        check_memory(planned.problem, planned.spec.sizes, dtype)
         runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads, copy)
-        smallest = next(growing(planned.problem, planned.requested))
+        smallest = next(growing(planned.problem, planned.spec.sizes))
         return runner, runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
 
     def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
         runner, prepared = self._prepare(planned)
-        if self._obeying and not (prepared.on_cpu and prepared.obeys_threads):
+        if planned.spec.threads and not (prepared.on_cpu and prepared.obeys_threads):
             reason = "it does not run on the CPU, whose threads are counted" if not prepared.on_cpu else prepared.note
             raise WorkerFailed("skipped", reason or "it does not obey a number of threads")
         planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
@@ -284,40 +271,40 @@ class Comparison:
             # The first run of a shape also brings its pages in, and either may meet a neighbour.
             return min(runner.whole_call(text, case) for _ in range(2))
 
-        return estimate(planned.problem, planned.requested, seconds_at, limit)
+        return estimate(planned.problem, planned.spec.sizes, seconds_at, limit)
 
-    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], request: Request) -> list[PlannedRow]:
+    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
         """Give rows that would take more than their share of the time a smaller shape; skip what has no time at all.
 
         Returns the rows to run. Either way the row says so.
         """
-        runs = [_runs(planned, request.runs) for planned, _ in estimates]
+        runs = [_runs(planned, if_timed) for planned, _ in estimates]
         costs = [count * max(seconds, _SHORTEST_TURN) for count, (_, seconds) in zip(runs, estimates, strict=True)]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         cap = fair_cap(costs, self._deadline - monotonic())
         affordable_rows = []
         for count, (planned, seconds) in zip(runs, estimates, strict=True):
-            wanted = "x".join(map(str, planned.requested))
-            sizes = affordable(planned.problem, planned.requested, seconds, cap / count)
+            wanted = "x".join(map(str, planned.spec.sizes))
+            sizes = affordable(planned.problem, planned.spec.sizes, seconds, cap / count)
             if sizes is None:
                 planned.row.reason = f"even a small part of {wanted} takes longer than the budget leaves for it"
                 planned.row.fix = LONGER_BUDGET
                 continue
             affordable_rows.append(planned)
-            if sizes != planned.requested:
+            if sizes != planned.spec.sizes:
                 planned.row.requested, planned.row.shape = planned.row.shape, named(planned.problem, sizes)
                 add_note(planned.row, f"shortened from {wanted}, where one run would take {in_words(seconds)}")
         return affordable_rows
 
-    def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], request: Request) -> list[PlannedRow]:
+    def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
         """Skip the dearest rows until there is time for the others, as they were asked for, which are returned."""
         # However short a run, its samples are not.
-        costs = [_runs(planned, request.runs) * max(seconds, SHORTEST_SAMPLE) for planned, seconds in estimates]
+        costs = [_runs(planned, if_timed) * max(seconds, SHORTEST_SAMPLE) for planned, seconds in estimates]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         cap = cheapest_cap(costs, self._deadline - monotonic())
         for cost, (planned, seconds) in zip(costs, estimates, strict=True):
             if cost > cap:
-                wanted = "x".join(map(str, planned.requested))
+                wanted = "x".join(map(str, planned.spec.sizes))
                 planned.row.reason = f"one run of {wanted} would take {in_words(seconds)}, too long for the budget"
                 planned.row.fix = LONGER_BUDGET
         return [planned for cost, (planned, _) in zip(costs, estimates, strict=True) if cost <= cap]

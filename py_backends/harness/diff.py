@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from py_backends._contract import WrongRequest
 from py_backends.harness import verdicts
 from py_backends.harness.results import FAILURES, Duration, Report, Row, Speedup
+from py_backends.harness.spec import Spec, told_apart
 from py_backends.harness.statistics import holm
 
 BETWEEN_RUNS = 0.05
@@ -128,8 +129,8 @@ class Difference:
 
         In their place came one that says why, for another target: emulated or unavailable.
         """
-        without = [_without_target(row) for row in self.came if row.status in {"emulated", "unavailable"}]
-        return [row for row in self.went if row.status == "ok" and _without_target(row) in without]
+        came = {_on_any_target(row) for row in self.came if row.status in {"emulated", "unavailable"}}
+        return [row for row in self.went if row.status == "ok" and _on_any_target(row) in came]
 
     def is_worse(self) -> bool:
         """Whether a row is slower, or was timed and is not any more, for whatever reason.
@@ -155,28 +156,21 @@ def diff(old: Report, new: Report) -> Difference:
     )
 
 
-def asked(row: Row) -> dict[str, int]:
-    """The shape that a row was asked for; it may have run at a smaller one."""
-    return row.requested or row.shape
-
-
 def _matched(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
     """Rows of both runs that were asked for the same; several that were are matched by their order."""
-    groups: dict[tuple[Any, ...], tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+    key = told_apart((row.spec for row in old), (row.spec for row in new))
+    groups: dict[Spec, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
     for row in new:
-        groups[_name(row)][1].append(row)
+        groups[key(row.spec)][1].append(row)
     for row in old:
-        groups[_name(row)][0].append(row)
+        groups[key(row.spec)][0].append(row)
     for before, after in groups.values():
         yield from zip_longest(before, after)
 
 
-def _name(row: Row) -> tuple[Any, ...]:
-    return row.target, *_without_target(row)
-
-
-def _without_target(row: Row) -> tuple[Any, ...]:
-    return row.kernel, row.backend, row.variant, row.dtype, tuple(sorted(asked(row).items()))
+def _on_any_target(row: Row) -> Spec:
+    """Whatever a machine has in the place of a device that is gone, and on however many threads."""
+    return replace(row.spec.on_any_threads, target="")
 
 
 def _pair(old: Row, new: Row, before: Report, after: Report) -> Pair:
@@ -316,7 +310,7 @@ def _positive(figure: float) -> bool:
 
 def _band(row: Row, report: Report) -> float:
     """The band of the control that a run had for this row's kernel, dtype and shape; 0 where it had none."""
-    shapes = (asked(row), row.shape, _baseline_shape(row, report))
+    shapes = (row.asked, row.shape, _baseline_shape(row, report))
     bands = [
         control.band or 0.0
         for control in report.control
@@ -340,8 +334,8 @@ def _scatter(row: Row, report: Report) -> float:
 def _baseline(row: Row, report: Report) -> Row | None:
     """The row of a row's baseline; None where it is not there."""
     for other in report.rows:
-        same_group = (other.kernel, other.dtype, asked(other)) == (row.kernel, row.dtype, asked(row))
-        if same_group and row.versus and other.backend == row.versus.baseline:
+        same_workload = other.spec.on_any_threads.workload == row.spec.on_any_threads.workload
+        if same_workload and row.versus and other.backend == row.versus.baseline:
             return other
     return None
 

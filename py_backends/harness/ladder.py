@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from py_backends import _discovery
-from py_backends._contract import Ladder, Rung, WrongRequest
+from py_backends._contract import Ladder, Rung, Target, WrongRequest
 from py_backends.harness.compare import Progress, checked_settings, run
-from py_backends.harness.diff import asked
-from py_backends.harness.plan import PlannedRow, Request, Sizes
+from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
+from py_backends.harness.spec import Sizes, Spec, Workload
 from py_backends.harness.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
 
 DEFAULT_BUDGET = 150.0
@@ -82,18 +83,20 @@ def measure(
             raise WrongRequest(f"{kernel} has no ladder: leave out its shape")
     chosen = {kernel: found[kernel] for kernel in shapes} or found
     wanted = {(kernel, *text) for kernel, ladder in chosen.items() for text in _texts(kernel, ladder)}
+
+    def specs(targets: Sequence[BackendTarget]) -> list[Spec]:
+        every = request.specs(_first_there(targets))
+        return [spec for spec in every if (spec.kernel, spec.backend, spec.variant) in wanted]
+
     request = Request(
         kernels=list(chosen),
         backends=sorted({backend for _, backend, _ in wanted}),
         variants=sorted({variant for _, _, variant in wanted}),
         dtypes=tuple(dtypes),
         shapes={kernel: shapes.get(kernel) or [ladder.sizes] for kernel, ladder in chosen.items()},
-        wanted=lambda row: (row.kernel, row.backend, row.variant) in wanted,
-        runs=_RUNS,
     )
-    report = run(request, checked_settings(request, threads, seed, budget, command=command), progress, _first_targets)
-    report.rows = [row for row in report.rows if row.status != "skipped" or row.reason]
-    return report
+    asked = Plan(request.chosen_backends(), specs, timed_only=True, runs=_RUNS)
+    return run(asked, checked_settings(threads, seed, budget, command=command), progress)
 
 
 def ladders() -> dict[str, Ladder]:
@@ -104,21 +107,15 @@ def ladders() -> dict[str, Ladder]:
 
 def climbs(report: Report) -> list[Climb]:
     """The ladders of which a report holds timed rungs, one for each dtype and shape that was asked for."""
-    groups: dict[tuple[str, str, tuple[tuple[str, int], ...]], list[Row]] = {}
+    groups: dict[Workload, list[Row]] = {}
     for row in report.rows:
-        groups.setdefault((row.kernel, row.dtype, tuple(asked(row).items())), []).append(row)
+        groups.setdefault(row.spec.on_any_threads.workload, []).append(row)
     found = ladders()
-    made = [
-        _climb(kernel, dtype, dict(shape), found[kernel], rows, report)
-        for (kernel, dtype, shape), rows in groups.items()
-        if kernel in found
-    ]
+    made = [_climb(found[each.kernel], rows, report) for each, rows in groups.items() if each.kernel in found]
     return [climb for climb in made if climb.steps]
 
 
-def _climb(
-    kernel: str, dtype: str, shape: dict[str, int], ladder: Ladder, rows: Sequence[Row], report: Report
-) -> Climb:
+def _climb(ladder: Ladder, rows: Sequence[Row], report: Report) -> Climb:
     best = [(rung, _best(rows, rung.backend, rung.variant)) for rung in ladder.rungs]
     timed = [(rung, row) for rung, row in best if row is not None]
     first = timed[0][1] if timed and timed[0][0] is ladder.rungs[0] else None
@@ -127,9 +124,9 @@ def _climb(
     steps = [_step(rung, row, first, below, report) for (rung, row), below in zip(timed, over_below, strict=False)]
     beside = [row for name in _baselines() for variant in _variants(rows, name) if (row := _best(rows, name, variant))]
     return Climb(
-        kernel,
-        dtype,
-        shape,
+        rows[0].kernel,
+        rows[0].dtype,
+        rows[0].asked,
         ladder,
         steps,
         missing=[(rung, _why_not(rows, rung)) for rung, row in best if row is None],
@@ -148,18 +145,16 @@ def _baselines() -> list[str]:
     return [name for name in _discovery.backend_names() if _discovery.is_baseline(name)]
 
 
-def _first_targets(rows: list[PlannedRow]) -> list[PlannedRow]:
-    """Of each text the first target that is there, and no emulation, which is never timed."""
-    chosen: dict[tuple[object, ...], PlannedRow] = {}
-    for planned in rows:
-        row, target = planned.row, planned.target
-        if planned.text is None:
-            continue
-        if target.emulated:
-            row.status, row.reason, row.fix = "unavailable", target.reason, target.fix
-        else:
-            chosen.setdefault((planned.group, row.backend, row.variant), planned)
-    return list(chosen.values())
+def _first_there(found: Sequence[BackendTarget]) -> list[BackendTarget]:
+    """Of each backend the first target that is there, and those that are not: of a text one run is enough."""
+
+    def is_there(target: Target) -> bool:
+        return target.available and not target.emulated
+
+    first: dict[str, BackendTarget] = {}
+    for each in filter(lambda each: is_there(each.target), found):
+        first.setdefault(each.backend, each)
+    return [each for each in found if not is_there(each.target) or each is first[each.backend]]
 
 
 def _best(rows: Sequence[Row], backend: str, variant: str) -> Row | None:

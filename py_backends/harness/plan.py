@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from py_backends import _discovery
-from py_backends._contract import (
-    Array,
-    BrokenKernel,
-    KernelText,
-    Problem,
-    Reference,
-    Target,
-    WrongRequest,
-    whole_number,
-)
+from py_backends._contract import KernelText, Problem, Target, WrongRequest, whole_number
 from py_backends.harness import doctor
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Row
+from py_backends.harness.spec import Sizes, Spec
 
 ALL = "all"
 LARGEST_SIZE = 2**40
 DTYPES = ("float32", "float64")
-Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -43,17 +34,6 @@ class Request:
     variants: Sequence[str] | None = None
     dtypes: Sequence[str] = ("float32",)
     shapes: Mapping[str, Sequence[Sizes]] = field(default_factory=dict)
-    threads: Sequence[int | None] = (None,)
-    """Numbers of threads, each of which makes rows of its own; None stands for that of the whole comparison."""
-    wanted: Callable[[Row], bool] = lambda _: True
-    """Of the rows that all this makes, those that are to be planned."""
-    runs: int = 48
-    """Runs for which each row must have time: checks, settling, and the rest rounds. With fewer, a slow row keeps a
-    larger shape, and the whole has fewer rounds."""
-    shorten: bool = True
-    """Whether a row that takes too long for the budget runs at a smaller shape; else it is skipped."""
-    obeying: bool = False
-    """Whether a row is skipped that does not run on as many of this machine's CPUs as it is asked to."""
 
     def __post_init__(self) -> None:
         for names in ("kernels", "backends", "targets", "variants", "dtypes"):
@@ -88,154 +68,142 @@ class Request:
         }
         return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
 
-    def chosen_kernels(self) -> list[str]:
-        """The kernels to run, in order of their names, and those that plug-ins promise and do not bring."""
-        return list(self.kernels or _all_kernels())
-
     def chosen_backends(self) -> list[str]:
+        """The backends to look for."""
         return list(self.backends or doctor.names())
 
+    def specs(self, found: Sequence[BackendTarget]) -> list[Spec]:
+        """All that is asked for, on the targets that were found; WrongRequest where a named one is nowhere among them.
+
+        A kernel that a plug-in promises and does not bring has no sizes, and stands wherever it would run: where it has
+        a text, or everywhere if none can be found.
+        """
+        for name in self.targets or ():
+            _discovery.known(name, sorted({target.name for _, target in found}), "target")
+        taken = [each for each in found if not self.targets or each.target.name in self.targets]
+        kernels = list(self.kernels or _all_kernels())
+        broken = [kernel for kernel in kernels if kernel in _discovery.broken_kernels()]
+        specs = [
+            Spec(kernel, backend, target.name, variant, dtype, sizes)
+            for kernel in kernels
+            if kernel not in broken
+            for sizes in self.chosen_shapes(_discovery.problem(kernel))
+            for dtype in self.dtypes
+            for backend, target in taken
+            for variant in _variants(_discovery.kernel_texts(kernel, backend), self.variants)
+        ]
+        for kernel in broken:
+            files = {backend: list(_discovery.kernel_files(kernel, backend)) for backend, _ in found}
+            specs += [
+                Spec(kernel, backend, target.name, next(iter(files[backend]), "lecture"), dtype, ())
+                for backend, target in taken
+                if files[backend] or not any(files.values())
+                for dtype in self.dtypes
+            ]
+        return specs
+
     def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
+        """The sizes at which a kernel is to run."""
         shapes = self.shapes.get(problem.name, [problem.default_sizes])
         return [tuple(map(operator.index, sizes)) for sizes in shapes]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to run, and how the budget is spent on it.
+
+    backends: those to look for.
+    specs: makes the rows' specs of the targets that were found.
+    timed_only: whether a row is of no use that an emulation would check and not time: it is `unavailable` then.
+    runs: for which each row must have time: checks, settling, and the rest rounds. With fewer, a slow row keeps a
+        larger shape, and the whole has fewer rounds.
+    shorten: whether a row that takes too long for the budget runs at a smaller shape; else it is skipped.
+    """
+
+    backends: Sequence[str]
+    specs: Callable[[Sequence[BackendTarget]], list[Spec]]
+    timed_only: bool = False
+    runs: int = 48
+    shorten: bool = True
 
 
 @dataclass
 class PlannedRow:
     """A row before it has run. `text` is None where there is nothing to run: its status says why."""
 
+    spec: Spec
     row: Row
-    problem: Problem
-    requested: Sizes
     target: Target
     text: KernelText | None
 
     @property
+    def problem(self) -> Problem:
+        """What its kernel computes."""
+        return _discovery.problem(self.spec.kernel)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self.row.dtype)
+        """Of its arrays."""
+        return np.dtype(self.spec.dtype)
 
     @property
     def title(self) -> str:
         """What runs, in a few words."""
-        return f"{self.row.kernel} {self.row.dtype} {self.row.backend} {self.row.target}"
-
-    @property
-    def group(self) -> tuple[str, str, Sizes]:
-        """Rows of one group were asked for the same thing and are compared with one another."""
-        return self.row.kernel, self.row.dtype, self.requested
+        return f"{self.spec.kernel} {self.spec.dtype} {self.spec.backend} {self.spec.target}"
 
 
-def plan(request: Request, found: Sequence[BackendTarget]) -> list[PlannedRow]:
-    """All rows for the targets that were found; WrongRequest where a named target is nowhere among them."""
-    for name in request.targets or ():
-        _discovery.known(name, sorted({target.name for _, target in found}), "target")
-    broken = _discovery.broken_kernels()
-    problems = [_discovery.problem(kernel) for kernel in request.chosen_kernels() if kernel not in broken]
-    rows = (
-        planned
-        for problem in problems
-        for sizes in request.chosen_shapes(problem)
-        for dtype in request.dtypes
-        for backend, target in found
-        if not request.targets or target.name in request.targets
-        for threads in request.threads
-        for planned in _rows(problem, sizes, dtype, backend, target, request.variants, threads)
-    )
-    return [planned for planned in rows if request.wanted(planned.row)] + [
-        planned
-        for kernel in request.chosen_kernels()
-        if kernel in broken
-        for planned in _rows_of_broken(kernel, broken[kernel], request, found)
-    ]
+def plan(
+    specs: Sequence[Spec], found: Sequence[BackendTarget], threads: int, *, timed_only: bool = False
+) -> list[PlannedRow]:
+    """A row for each spec, which says why where it cannot run.
 
-
-def _rows(
-    problem: Problem,
-    sizes: Sizes,
-    dtype: str,
-    backend: str,
-    target: Target,
-    variants: Sequence[str] | None,
-    threads: int | None,
-) -> Iterator[PlannedRow]:
-    texts = _discovery.kernel_texts(problem.name, backend)
-    if variants and ALL in variants:
-        variants = list(texts)
-    for variant in variants or [next(iter(texts), "lecture")]:
-        row = Row(problem.name, backend, target.name, variant, dtype, named(problem, sizes), "skipped")
-        row.device, row.threads = target.device, threads
-        text = texts.get(variant)
-        if not target.available:
-            row.status, row.reason, row.fix = "unavailable", target.reason, target.fix
-            text = None
-        elif text is None:
-            row.reason, row.fix = f"{backend} has no {variant} {problem.name}", _discovery.why_no_text(backend)
-        yield PlannedRow(row, problem, sizes, target, text)
-
-
-class _NoProblem(Problem):
-    """Stands for the problem of a kernel that has none: no row of it runs."""
-
-    dimensions, rule, rate, in_place, default_sizes = (), "", "", False, ()
-
-    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        return ()
-
-    def sizes(self, *inputs: Array) -> tuple[int, ...]:
-        return ()
-
-    def reference(self, inputs: Sequence[Array]) -> Reference:
-        raise NotImplementedError
-
-    def flops(self, sizes: Sequence[int]) -> int:
-        return 0
-
-
-def _rows_of_broken(
-    kernel: str, broken: BrokenKernel, request: Request, found: Sequence[BackendTarget]
-) -> Iterator[PlannedRow]:
-    """A row wherever the kernel would run, which says why it does not: `error`, so that nobody overlooks it.
-
-    It would run wherever it has a text; everywhere, where it has none that can be found.
+    threads: of the rows that ask for no number.
+    timed_only: whether a row is of no use that an emulation would check and not time.
     """
-    texts = {backend: list(_discovery.kernel_files(kernel, backend)) for backend, _ in found}
-    for backend, target in found:
-        if (request.targets and target.name not in request.targets) or not (texts[backend] or not any(texts.values())):
-            continue
-        for dtype in request.dtypes:
-            variant = next(iter(texts[backend]), "lecture")
-            row = Row(kernel, backend, target.name, variant, dtype, {}, "error", broken.reason, broken.fix)
-            row.device = target.device
-            if not target.available:
-                row.status, row.reason, row.fix = "unavailable", target.reason, target.fix
-            yield PlannedRow(row, _NoProblem(), (), target, None)
+    targets = {(backend, target.name): target for backend, target in found}
+    return [_planned(spec, targets[spec.backend, spec.target], threads, timed_only) for spec in specs]
+
+
+def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> PlannedRow:
+    broken = _discovery.broken_kernels().get(spec.kernel)
+    texts = {} if broken else _discovery.kernel_texts(spec.kernel, spec.backend)
+    shape = {} if broken else named(_discovery.problem(spec.kernel), spec.sizes)
+    row = Row(spec.kernel, *spec.implementation, spec.dtype, shape, "skipped", device=target.device)
+    row.threads = spec.threads or threads
+    text = texts.get(spec.variant)
+    if not target.available or (target.emulated and timed_only):
+        row.status, row.reason, row.fix, text = "unavailable", target.reason, target.fix, None
+    elif broken:  # a failure, so that nobody overlooks it
+        row.status, row.reason, row.fix = "error", broken.reason, broken.fix
+    elif text is None:
+        row.reason = f"{spec.backend} has no {spec.variant} {spec.kernel}"
+        row.fix = _discovery.why_no_text(spec.backend)
+    return PlannedRow(spec, row, target, text)
+
+
+def _variants(texts: Mapping[str, KernelText], variants: Sequence[str] | None) -> list[str]:
+    """Those of a backend's texts that are to run, and what is named and missing."""
+    if variants and ALL in variants:
+        return list(texts) or ["lecture"]
+    return list(variants or [next(iter(texts), "lecture")])
+
+
+def first_of_each_device(found: Sequence[BackendTarget]) -> list[BackendTarget]:
+    """Of the targets that a backend has for one device the first, and all that are not there.
+
+    More instruction sets of one CPU are more rows than pictures and budgets have room for.
+    """
+    first: dict[tuple[str, str | None], str] = {}
+    return [
+        each
+        for each in found
+        if not each.target.available
+        or first.setdefault((each.backend, each.target.device), each.target.name) == each.target.name
+    ]
 
 
 def _all_kernels() -> list[str]:
     return [*_discovery.kernel_names(), *_discovery.broken_kernels()]
-
-
-def only_timed(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
-    """Rows without those that an emulation would check and not time, which say so. For `choose` of a comparison."""
-    for planned in rows:
-        if planned.target.emulated:
-            planned.row.reason, planned.text = "emulated: it would be checked and not timed, see compare", None
-    return [planned for planned in rows if planned.text is not None]
-
-
-class FirstOfDevice:
-    """Tells of a row whether its target is the first that its backend has for its device, or is not there at all.
-
-    More instruction sets of one CPU are more rows than pictures and budgets have room for.
-    """
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, str | None], str] = {}
-
-    def __call__(self, row: Row) -> bool:
-        if row.status == "unavailable":
-            return True
-        return self._first.setdefault((row.backend, row.device), row.target) == row.target
 
 
 def named(problem: Problem, sizes: Sizes) -> dict[str, int]:

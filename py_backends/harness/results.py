@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from py_backends._contract import WrongRequest
 from py_backends.harness.files import printable, read_text
+from py_backends.harness.spec import Spec
 
 SCHEMA_VERSION = 1
 FAILURES = frozenset({"mismatch", "error", "crashed", "timeout", "impossible"})
@@ -175,6 +176,17 @@ class Row:
     threads: int | None = None
     kernel_seconds: list[float | None] = field(default_factory=list)
     end_to_end_seconds: list[float | None] = field(default_factory=list)
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """The shape that was asked for; it may have run at a smaller one."""
+        return self.requested or self.shape
+
+    @property
+    def spec(self) -> Spec:
+        """Which row it is."""
+        sizes = tuple(self.asked.values())
+        return Spec(self.kernel, self.backend, self.target, self.variant, self.dtype, sizes, self.threads)
 
 
 @dataclass

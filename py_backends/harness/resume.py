@@ -12,11 +12,12 @@ from py_backends import _discovery
 from py_backends._contract import WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.compare import Progress, checked_settings, run
+from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.files import printable
-from py_backends.harness.plan import PlannedRow, Request
-from py_backends.harness.results import Control, Report, Rounds, Row
+from py_backends.harness.plan import Plan, Request
+from py_backends.harness.results import Report, Rounds, Row
+from py_backends.harness.spec import Spec
 
-Key = tuple[Any, ...]
 T = TypeVar("T")
 
 
@@ -61,18 +62,19 @@ def resume(
     old = Report.read(path)
     _check_origin(old, path)
     request, settings = _asked(old, path, budget, command)
-    finished = {_key(row): row for row in old.rows if row.finished}
+    finished = {row.spec.on_any_threads for row in old.rows if row.finished}
 
-    def missing(rows: Sequence[PlannedRow]) -> list[PlannedRow]:
+    def missing(found: Sequence[BackendTarget]) -> list[Spec]:
         """What is to run; the baseline too, where a row is to be compared with it."""
-        groups = {row.group for row in rows if _key(row.row) not in finished}
+        specs = request.specs(found)
+        workloads = {spec.workload for spec in specs if spec not in finished}
         return [
-            row
-            for row in rows
-            if _key(row.row) not in finished or (row.group in groups and _discovery.is_baseline(row.row.backend))
+            spec
+            for spec in specs
+            if spec not in finished or (spec.workload in workloads and _discovery.is_baseline(spec.backend))
         ]
 
-    return _together(old, run(request, settings, progress, missing), finished)
+    return _together(old, run(Plan(request.chosen_backends(), missing), settings, progress))
 
 
 def _check_origin(old: Report, path: Path) -> None:
@@ -98,9 +100,10 @@ def _asked(old: Report, path: Path, budget: float | None, command: str | None) -
         shapes = {kernel: [tuple(sizes) for sizes in given] for kernel, given in asked.shapes.items()}
         request = Request(asked.kernels, asked.backends, asked.targets, asked.variants, asked.dtypes, shapes)
         budget = budget or settings.budget_seconds
-        return request, checked_settings(request, settings.threads, settings.seed, budget, settings.cache, command)
+        checked = checked_settings(settings.threads, settings.seed, budget, settings.cache, command)
     except WrongRequest as error:
         raise WrongRequest(f"{printable(path)} cannot be resumed: {error}") from error
+    return request, checked
 
 
 def _structured(settings: dict[str, Any], path: Path) -> _Settings:
@@ -135,19 +138,18 @@ def _of_type(value: Any, kind: type) -> Any:
     return value
 
 
-def _together(old: Report, new: Report, finished: dict[Key, Row]) -> Report:
-    """Both runs as one, in the order of the plan."""
-    unfinished = {_key(row): row for row in old.rows if not row.finished}
-    rows = {_key(row): row for row in new.rows}
-    merged = {key: finished.get(key) or _further(row, unfinished.get(key)) for key, row in rows.items()}
-    left = {_key(row): row for row in old.rows}  # all of them, where it was interrupted again before there was a plan
+def _together(old: Report, new: Report) -> Report:
+    """Both runs as one, in the order of the plan, which the old one has unless it was interrupted before."""
+    rows = {row.spec: row for row in old.rows}
+    for row in new.rows:
+        rows[row.spec] = _further(row, rows.get(row.spec))
     resumed = [*old.settings.get("resumed", []), {name: new.settings[name] for name in ("command", "budget_seconds")}]
     return replace(
         new,
         created=old.created,
         settings=old.settings | {"resumed": resumed},
-        rows=list((merged | {key: row for key, row in left.items() if key not in merged}).values()),
-        control=_latest(old.control, new.control, _key_of_control),
+        rows=list(rows.values()),
+        control=_latest(old.control, new.control, lambda each: (each.kernel, each.dtype, each.shape)),
         ceilings=_latest(old.ceilings, new.ceilings, lambda each: replace(each, rate=0.0, low=None, high=None)),
         rounds=_sum(old.rounds, new.rounds),
         seconds_taken=(old.seconds_taken or 0.0) + (new.seconds_taken or 0.0),
@@ -155,8 +157,8 @@ def _together(old: Report, new: Report, finished: dict[Key, Row]) -> Report:
 
 
 def _further(new: Row, old: Row | None) -> Row:
-    """Of two rows that are the same but for their run, the one that came further."""
-    if old is None or new.finished or (new.seconds and new.seconds.kernel):
+    """Of two rows that are the same but for their run, the one that came further; the older of two at the end."""
+    if old is None or (not old.finished and (new.finished or (new.seconds and new.seconds.kernel))):
         return new
     return old
 
@@ -167,19 +169,9 @@ def _latest(old: Sequence[T], new: Sequence[T], key: Any) -> list[T]:
     return [*(each for each in old if key(each) not in measured_anew), *new]
 
 
-def _key_of_control(control: Control) -> Key:
-    return control.kernel, control.dtype, control.shape
-
-
 def _sum(old: Rounds | None, new: Rounds | None) -> Rounds | None:
     if old is None or new is None:
         return old or new
     signals = old.disturbed.keys() | new.disturbed.keys()
     disturbed = {signal: old.disturbed.get(signal, 0) + new.disturbed.get(signal, 0) for signal in sorted(signals)}
     return Rounds(old.taken + new.taken, old.kept + new.kept, disturbed)
-
-
-def _key(row: Row) -> Key:
-    """What a row was asked for."""
-    shape = row.requested or row.shape
-    return row.kernel, row.backend, row.target, row.variant, row.dtype, tuple(shape.items())

@@ -23,7 +23,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +31,10 @@ from numpy.typing import NDArray
 
 from py_backends import _discovery
 from py_backends._contract import Problem, WrongRequest
-from py_backends.harness.plan import FirstOfDevice, Request, Sizes
+from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.plan import Plan, Request, first_of_each_device
 from py_backends.harness.results import Report, Row
+from py_backends.harness.spec import Sizes, Spec
 from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP, ratio
 
 STRONG, WEAK = KINDS = ("strong", "weak")
@@ -45,9 +47,6 @@ _SIMILAR_WORK = 0.1
 _NO_PART, _SURELY_NO_PART = 0.02, 0.1
 """A parallel part up to the first is none, as its interval must not reach beyond the second: what speeds up by less is
 also seen between two equal things."""
-
-Name = tuple[str, str, str, str, str]
-"""Kernel, backend, target, variant and dtype."""
 
 
 class Fit(NamedTuple):
@@ -145,41 +144,35 @@ def grown(problem: Problem, sizes: Sizes, times: int) -> Sizes:
     return min(itertools.product(*choices), key=lambda shape: abs(problem.work(shape) - wanted))
 
 
-def request(
+def plan(
     threads: Sequence[int],
     kernels: Sequence[str],
     shapes: Mapping[str, Sequence[Sizes]],
     *,
     every_target: bool = False,
     **names: Any,
-) -> Request:
-    """What is to be compared: every shape on each number of threads, and grown ones on as many as they have grown by.
+) -> Plan:
+    """What is to run: every shape on each number of threads, and grown ones on as many as they have grown by.
 
     every_target: else of several targets that a backend has for one device the first.
     names: backends, targets, variants and dtypes of the `Request`.
     """
-    problems = [_discovery.problem(name) for name in kernels]
-    bases = {problem.name: list(shapes.get(problem.name, [problem.default_sizes])) for problem in problems}
-    asked = dict(shapes)
-    wanted: set[tuple[str, Sizes, int]] = set()
-    for problem in problems:
-        for sizes in bases[problem.name]:
+    counts: dict[tuple[str, Sizes], set[int]] = {}
+    for problem in map(_discovery.problem, kernels):
+        for sizes in shapes.get(problem.name, [problem.default_sizes]):
             if problem.flops(sizes) == 0:
                 raise WrongRequest(f"{problem.name} of a size 0 has no work that threads could share: give another")
-            wanted |= {(problem.name, sizes, count) for count in threads}
-            wanted |= {(problem.name, grown(problem, sizes, count), count) for count in threads}
-        asked[problem.name] = sorted({sizes for kernel, sizes, _ in wanted if kernel == problem.name})
-    first = FirstOfDevice()
-    return Request(
-        kernels=kernels,
-        shapes=asked,
-        threads=threads,
-        wanted=lambda row: (
-            (row.kernel, tuple(row.shape.values()), row.threads) in wanted and (every_target or first(row))
-        ),
-        obeying=True,
-        **names,
-    )
+            for count in threads:
+                counts.setdefault((problem.name, sizes), set()).add(count)
+                counts.setdefault((problem.name, grown(problem, sizes, count)), set()).add(count)
+    grown_shapes = {kernel: sorted(sizes for name, sizes in counts if name == kernel) for kernel in kernels}
+    request = Request(kernels, shapes=dict(shapes) | grown_shapes, **names)
+
+    def specs(found: Sequence[BackendTarget]) -> list[Spec]:
+        every = request.specs(found if every_target else first_of_each_device(found))
+        return [replace(spec, threads=n) for spec in every for n in sorted(counts[spec.kernel, spec.sizes])]
+
+    return Plan(request.chosen_backends(), specs, timed_only=True)
 
 
 def curves(report: Report) -> list[Curve]:
@@ -188,33 +181,25 @@ def curves(report: Report) -> list[Curve]:
 
 
 def _curves(report: Report, kind: str) -> Iterator[Curve]:
-    found: dict[tuple[Name, Sizes, int], Row] = {}
+    found: dict[Spec, Row] = {}
     for row in report.rows:
         whole = tuple(row.shape) == _discovery.problem(row.kernel).dimensions
         if row.status == "ok" and row.threads and row.kernel_seconds and whole:
-            found[_name(row), _asked(row), row.threads] = row
-    for (name, sizes, threads), one in found.items():
-        if threads != 1:
+            found[row.spec] = row
+    counts = sorted({spec.threads for spec in found if spec.threads} - {1})
+    for spec, one in found.items():
+        if spec.threads != 1:
             continue
-        problem = _discovery.problem(one.kernel)
+        problem = _discovery.problem(spec.kernel)
+        growth = {count: 1 if kind == STRONG else count for count in counts}
+        wanted = {n: replace(spec, threads=n, sizes=grown(problem, spec.sizes, times)) for n, times in growth.items()}
         several = [
-            row
-            for (other, asked, count), row in found.items()
-            if other == name
-            and count > 1
-            and asked == (sizes if kind == STRONG else grown(problem, sizes, count))
-            and _work_fits(problem, one, row, 1 if kind == STRONG else count)
+            found[wanted[n]]
+            for n in counts
+            if wanted[n] in found and _work_fits(problem, one, found[wanted[n]], growth[n])
         ]
-        if curve := _curve(kind, one, sorted(several, key=lambda row: row.threads or 0)):
+        if curve := _curve(kind, one, several):
             yield curve
-
-
-def _name(row: Row) -> Name:
-    return row.kernel, row.backend, row.target, row.variant, row.dtype
-
-
-def _asked(row: Row) -> Sizes:
-    return tuple((row.requested or row.shape).values())
 
 
 def _work(problem: Problem, row: Row) -> int:

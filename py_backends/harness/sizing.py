@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 from py_backends._contract import Problem
-
-Sizes = tuple[int, ...]
+from py_backends.harness.spec import Sizes
 
 _SMALLEST_WORK = 4096
 """Work of the shape at which estimates begin: Python's slowest programming models take well under a second."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +18,10 @@ from py_backends import _discovery
 from py_backends._contract import Problem, WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
-from py_backends.harness.plan import DTYPES, LARGEST_SIZE, FirstOfDevice, Request
+from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.plan import DTYPES, LARGEST_SIZE, Plan, Request, first_of_each_device
 from py_backends.harness.results import Duration, Report, Row
+from py_backends.harness.spec import Implementation, Spec, Workload
 from py_backends.harness.verdicts import FASTER, UNCLEAR, ratio, verdicts
 
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
@@ -34,14 +36,6 @@ _LEAST_SIZES = 3
 """Fewer show no course."""
 _SHORTEST = 1e-9
 """Seconds that stand for a time of 0, which a device's events may tell of a short kernel."""
-
-
-class Asked(NamedTuple):
-    """What all points of a sweep have in common; `threads` is None where the results do not tell."""
-
-    kernel: str
-    dtype: str
-    threads: int | None
 
 
 class Crossover(NamedTuple):
@@ -108,9 +102,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Lines over the same sizes. `caches`: by name, the size at which all arrays together fill the cache."""
+    """Lines over the same sizes.
 
-    asked: Asked
+    asked: the workload, of any sizes.
+    caches: by name, the size at which all arrays together fill the cache.
+    """
+
+    asked: Workload
     baseline: str | None
     lines: tuple[Line, ...]
     caches: Mapping[str, float]
@@ -148,41 +146,37 @@ def sizes_between(first: int, last: int) -> list[int]:
     return [first * 2**power for power in range(0, doublings + 1, step)]
 
 
-def request(
+def plan(
     kernels: Sequence[str], sizes: Mapping[str, Sequence[int]], *, every_target: bool = False, **names: Any
-) -> Request:
-    """What is to be compared: each kernel at its sizes.
+) -> Plan:
+    """What is to run: each kernel at its sizes.
 
     every_target: else of several targets that a backend has for one device the first.
     names: backends, variants and so on of the `Request`.
     """
-    first = FirstOfDevice()
     shapes = {
         kernel: [(size,) * len(_discovery.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
     }
-    return Request(
-        kernels=kernels,
-        shapes=shapes,
-        wanted=lambda row: every_target or first(row),
-        shorten=False,
-        runs=_RUNS,
-        **names,
-    )
+    request = Request(kernels, shapes=shapes, **names)
+
+    def specs(found: Sequence[BackendTarget]) -> list[Spec]:
+        return request.specs(found if every_target else first_of_each_device(found))
+
+    return Plan(request.chosen_backends(), specs, timed_only=True, runs=_RUNS, shorten=False)
 
 
 def sweeps(report: Report) -> list[Sweep]:
     """What the rows say over at least 3 sizes, in the order of the rows."""
     points = list(_points(report))
-    found: dict[Asked, dict[tuple[str, str, str], list[Point]]] = {}
+    found: dict[Workload, dict[Implementation, list[Point]]] = {}
     for point in points:
-        row = point.row
-        lines = found.setdefault(Asked(row.kernel, row.dtype, row.threads), {})
-        lines.setdefault((row.backend, row.target, row.variant), []).append(point)
+        spec = point.row.spec
+        found.setdefault(replace(spec, sizes=()).workload, {}).setdefault(spec.implementation, []).append(point)
     made = [_sweep(asked, lines, report) for asked, lines in found.items()]
     return [sweep for sweep in made if any(len(line.points) >= _LEAST_SIZES for line in sweep.lines)]
 
 
-def _sweep(asked: Asked, lines: Mapping[tuple[str, str, str], Sequence[Point]], report: Report) -> Sweep:
+def _sweep(asked: Workload, lines: Mapping[Implementation, Sequence[Point]], report: Report) -> Sweep:
     baseline = next((p.row.versus.baseline for points in lines.values() for p in points if p.row.versus), None)
     problem = _discovery.problem(asked.kernel)
     caches = report.machine.get("cache_bytes")
@@ -191,8 +185,8 @@ def _sweep(asked: Asked, lines: Mapping[tuple[str, str, str], Sequence[Point]], 
         asked,
         baseline,
         tuple(
-            Line(*name, tuple(sorted(points, key=lambda point: point.size)), name[0] == baseline)
-            for name, points in lines.items()
+            Line(*who, tuple(sorted(points, key=lambda point: point.size)), who.backend == baseline)
+            for who, points in lines.items()
         ),
         {name: size_of(problem, asked.dtype, count) for name, count in caches.items() if isinstance(count, int)},
     )
@@ -214,17 +208,13 @@ def _points(report: Report) -> Iterator[Point]:
 
 def _verdicts_of_whole_calls(report: Report, rows: Sequence[Row]) -> dict[int, str]:
     """By the row's identity, how its whole calls compare with the baseline's, by the band of the run's controls."""
-    baselines = {_place(row): row for row in rows if row.versus and row.backend == row.versus.baseline}
-    bands = {(each.kernel, each.dtype, tuple(each.shape.values())): each.band for each in report.control}
-    compared = [row for row in rows if _place(row) in baselines and row is not baselines[_place(row)]]
-    found = [(row, _ratios(baselines[_place(row)], row)) for row in compared]
-    found = [(row, ratios) for row, ratios in found if ratios]
-    said = verdicts([ratio(ratios) for _, ratios in found], [bands.get(_place(row)[:3]) for row, _ in found])
+    baselines = {row.spec.workload: row for row in rows if row.versus and row.backend == row.versus.baseline}
+    bands = {Workload(each.kernel, each.dtype, tuple(each.shape.values()), None): each.band for each in report.control}
+    compared = [(baselines[row.spec.workload], row) for row in rows if row.spec.workload in baselines]
+    found = [(row, ratios) for old, row in compared if row is not old and (ratios := _ratios(old, row))]
+    of_each = [bands.get(row.spec.on_any_threads.workload) for row, _ in found]
+    said = verdicts([ratio(ratios) for _, ratios in found], of_each)
     return {id(row): verdict for (row, _), verdict in zip(found, said, strict=True)}
-
-
-def _place(row: Row) -> tuple[str, str, tuple[int, ...], int | None]:
-    return row.kernel, row.dtype, tuple(row.shape.values()), row.threads
 
 
 def _ratios(baseline: Row, row: Row) -> list[float]:

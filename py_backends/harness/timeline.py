@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from py_backends.harness.results import Report, Row, Seconds
+from py_backends.harness.spec import Workload
 
 UPLOAD, LAUNCH, KERNEL, DOWNLOAD, RELEASE = "upload", "launch", "kernel", "download", "release"
 PHASES = UPLOAD, LAUNCH, KERNEL, DOWNLOAD, RELEASE
@@ -53,30 +53,21 @@ class Call:
         return self.row.requested is not None and self.row.requested != self.row.shape
 
 
-class Asked(NamedTuple):
-    """What was asked of all calls of a timeline; `threads` is None where the results do not tell."""
-
-    kernel: str
-    dtype: str
-    sizes: tuple[int, ...]
-    threads: int | None
-
-
 @dataclass(frozen=True)
 class Timeline:
     """The calls of one kernel, dtype, shape and number of threads: the quickest first, shortened ones at the end."""
 
-    asked: Asked
+    asked: Workload
     calls: list[Call]
 
 
 def timelines(report: Report) -> list[Timeline]:
     """A timeline for each kernel, dtype, shape that was asked for and number of threads; none without a timed row."""
-    found: dict[Asked, list[Call]] = {}
+    found: dict[Workload, list[Call]] = {}
     for row in report.rows:
         if row.status == "ok" and row.seconds and row.seconds.kernel:
-            asked = Asked(row.kernel, row.dtype, tuple((row.requested or row.shape).values()), row.threads)
-            found.setdefault(asked, []).append(_call(row, row.seconds, row.seconds.kernel.median))
+            call = _call(row, row.seconds, row.seconds.kernel.median)
+            found.setdefault(row.spec.workload, []).append(call)
     return [
         Timeline(asked, sorted(calls, key=lambda call: (call.shortened, call.total))) for asked, calls in found.items()
     ]

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from py_backends.harness.diff import Change, Difference, Pair, Setting, asked
+from py_backends.harness.diff import Change, Difference, Pair, Setting
 from py_backends.harness.results import Row
 from py_backends.harness.verdicts import WIDEST_SAME
 from py_backends.report import units
@@ -90,7 +90,7 @@ def _groups(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
 
 
 def _place(row: Row) -> str:
-    return f"{row.kernel}  {row.dtype}  {units.shape(asked(row).values())}"
+    return row.spec.on_any_threads.workload.title
 
 
 def _print_group(group: Sequence[Pair], out: Console) -> None:

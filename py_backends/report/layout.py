@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 
 from py_backends import _discovery
 from py_backends.harness.results import FAILURES, RAN, Control, Duration, Report, Row
+from py_backends.harness.spec import Workload
 from py_backends.report import units
 
 _NOT_RUN = frozenset({"unavailable", "skipped"})
@@ -71,10 +71,14 @@ def heading(report: Report) -> list[str]:
 
 def sections(report: Report) -> list[Section]:
     """A section for each kernel, dtype and requested shape, in the order of the rows; none without a row to show."""
+    groups: dict[Workload, list[Row]] = {}
     several = len({row.threads for row in report.rows if row.threads is not None}) > 1
+    for row in report.rows:
+        spec = row.spec if several else row.spec.on_any_threads
+        groups.setdefault(spec.workload, []).append(row)
     return [
-        _section(group, report.control, several_threads=several)
-        for group in _groups(report.rows, several_threads=several)
+        _section(workload, group, report.control)
+        for workload, group in groups.items()
         if any(row.status not in _NOT_RUN for row in group)
     ]
 
@@ -124,21 +128,6 @@ def verdict(report: Report) -> tuple[str, bool]:
     return f"{agree}.{end}", report.interrupted
 
 
-def _groups(rows: Sequence[Row], *, several_threads: bool) -> Iterator[list[Row]]:
-    """Rows that were asked for the same thing; by threads only where there are several numbers of them.
-
-    A row may have run at a smaller shape than it was asked for, so its shape does not tell. But each
-    backend, target and variant is asked once for each shape, in the same order.
-    """
-    groups: dict[tuple[object, ...], list[Row]] = {}
-    seen: Counter[tuple[object, ...]] = Counter()
-    for row in rows:
-        name = (row.kernel, row.dtype, row.threads, row.backend, row.target, row.variant)
-        groups.setdefault((row.kernel, row.dtype, row.threads if several_threads else None, seen[name]), []).append(row)
-        seen[name] += 1
-    yield from groups.values()
-
-
 class _Timed(NamedTuple):
     """A row that has a time, and the figures by which it is judged."""
 
@@ -158,16 +147,11 @@ def judged_by(kernel: str) -> tuple[str, str]:
     return problem.rule, problem.rate
 
 
-def _section(group: Sequence[Row], controls: Iterable[Control], *, several_threads: bool) -> Section:
-    rule, rate = judged_by(group[0].kernel)
-    # Rows ran at the shape that was asked for, or at a smaller one.
-    requested = max((row.shape for row in group), key=lambda shape: math.prod(shape.values()))
+def _section(workload: Workload, group: Sequence[Row], controls: Iterable[Control]) -> Section:
+    rule, rate = judged_by(workload.kernel)
     baseline = next((row.versus.baseline for row in group if row.versus), None)
-    title = f"{group[0].kernel}  {group[0].dtype}  {units.shape(requested.values())}".rstrip()
-    if several_threads and group[0].threads is not None:
-        title += f"  {count(group[0].threads, 'thread')}"
     made = Section(
-        title,
+        workload.title,
         _RULES.get(rule, rule),
         (
             *_HEADER,
@@ -181,7 +165,7 @@ def _section(group: Sequence[Row], controls: Iterable[Control], *, several_threa
     # By rate, which at one shape is by time; a size of 0 leaves no work to rate, only time.
     in_order = sorted(_timed(group, rate), key=lambda timed: (-timed.rate, timed.kernel.median))
     made.timed = [_cells(timed) for timed in in_order]
-    made.footnotes = _footnotes([timed.row for timed in in_order if timed.row.shape != requested])
+    made.footnotes = _footnotes([timed.row for timed in in_order if timed.row.requested])
     made.footnotes += _launches(timed.row for timed in in_order)
     made.footnotes += _not_converged([timed.row for timed in in_order])
     made.footnotes += [_in_words(control) for control in controls if any(_is_for(control, row) for row in group)]

@@ -81,9 +81,7 @@ def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
     """The points by kernel, dtype and the shape that was asked for, each group nearest to the roof first."""
     found: dict[str, list[Point]] = {}
     for point in points:
-        row = point.row
-        asked = units.shape((row.requested or row.shape).values())
-        found.setdefault(f"{row.kernel}  {row.dtype}  {asked}", []).append(point)
+        found.setdefault(point.row.spec.on_any_threads.workload.title, []).append(point)
     for title, group in found.items():
         yield title, sorted(group, key=lambda point: -point.percent)
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from py_backends.harness.results import Report
 from py_backends.harness.scaling import STRONG, Curve, Point, curves
+from py_backends.harness.spec import Workload
 from py_backends.report import layout, table, units
 
 _INDENT = 2
@@ -39,19 +40,15 @@ def print_scaling(report: Report, out: Console) -> None:
 
 def groups(found: Sequence[Curve]) -> list[list[Curve]]:
     """Curves that belong together: of one kind, kernel, dtype and shape that was asked for on one thread."""
-    together: dict[tuple[object, ...], list[Curve]] = {}
+    together: dict[tuple[Workload, str], list[Curve]] = {}
     for curve in found:
-        row = curve.row
-        asked = tuple((row.requested or row.shape).values())
-        together.setdefault((row.kernel, row.dtype, asked, curve.kind), []).append(curve)
+        together.setdefault((curve.row.spec.workload, curve.kind), []).append(curve)
     return list(together.values())
 
 
 def title(group: Sequence[Curve]) -> str:
     """Kernel, dtype and the shape on one thread, and which kind of scaling."""
-    row = group[0].row
-    shape = units.shape((row.requested or row.shape).values())
-    return f"{row.kernel}  {row.dtype}  {shape}  {_TITLES[group[0].kind]}"
+    return f"{group[0].row.spec.on_any_threads.workload.title}  {_TITLES[group[0].kind]}"
 
 
 def part(curve: Curve) -> str:

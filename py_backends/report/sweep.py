@@ -40,15 +40,6 @@ def print_sweeps(report: Report, out: Console, figure: str = RATE) -> None:
     table.print_end(report, out)
 
 
-def title(sweep: Sweep) -> str:
-    """Kernel and dtype, and the threads where the results tell them."""
-    kernel, dtype, threads = sweep.asked
-    parts = [kernel, dtype]
-    if threads is not None:
-        parts.append("1 thread" if threads == 1 else f"{threads} threads")
-    return "  ".join(parts)
-
-
 def size(number: int) -> str:
     """A size as people write it: 64, 1000, and large powers of two as 2²⁰."""
     power = number.bit_length() - 1
@@ -76,7 +67,9 @@ def name(line: Line) -> str:
 
 def _print_table(sweep: Sweep, measure: str, figure: str, out: Console) -> None:
     unit = units.RATES[sweep.unit] if figure == RATE else "time"
-    table.print_parts([Text(f"{title(sweep)}  {WORDS[measure]}", style="bold"), Text(f"{unit} by size", "dim")], out)
+    table.print_parts(
+        [Text(f"{sweep.asked.title}  {WORDS[measure]}", style="bold"), Text(f"{unit} by size", "dim")], out
+    )
     header = (*_NAMES, *map(size, sweep.sizes))
     rows = [
         (line.backend, line.target, line.variant, *(_cell(line, at, measure, figure) for at in sweep.sizes))
@@ -126,7 +119,7 @@ def _too_long(report: Report) -> Iterator[Remark]:
 
 
 def _print_crossovers(sweep: Sweep, out: Console) -> None:
-    text = f"{title(sweep)}  faster than {sweep.baseline}, and at every larger size measured"
+    text = f"{sweep.asked.title}  faster than {sweep.baseline}, and at every larger size measured"
     table.print_parts([Text(text, style="bold"), Text("size from which on", style="dim")], out)
     rows = [
         (line.backend, line.target, line.variant, *(crossover(line.crossover(measure)) for measure in MEASURES))

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from py_backends.harness.results import Report
-from py_backends.harness.timeline import FIRST_LAUNCH, KERNEL, ONCE, PHASES, PREPARE, REST, Call, Timeline, timelines
+from py_backends.harness.timeline import FIRST_LAUNCH, KERNEL, ONCE, PHASES, PREPARE, REST, Call, timelines
 from py_backends.report import layout, table, units
 
 HEADER = ("backend", "target", "variant", *PHASES, REST, "end to end", "not kernel", *ONCE)
@@ -25,22 +25,13 @@ def print_timeline(report: Report, out: Console) -> None:
     table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
     for each in timelines(report):
         out.print()
-        table.print_parts([Text(title(each), style="bold"), Text("medians of the phases of one call", "dim")], out)
+        table.print_parts([Text(each.asked.title, style="bold"), Text("medians of the phases of one call", "dim")], out)
         shown = table.fitted(HEADER, [cells(call) for call in each.calls], _DROPPED, _RIGHT, out.width - _INDENT)
         out.print(Padding(shown, (0, 0, 0, _INDENT)))
         for footnote in footnotes(each.calls):
             out.print(Padding(Text(footnote, style="dim"), (0, 0, 0, _INDENT)))
     table.print_remarks("Not run", layout.not_run(report), out)
     table.print_end(report, out)
-
-
-def title(timeline: Timeline) -> str:
-    """Kernel, dtype and shape, and the threads where the results tell them."""
-    kernel, dtype, sizes, threads = timeline.asked
-    parts = [kernel, dtype, units.shape(sizes)]
-    if threads is not None:
-        parts.append(layout.count(threads, "thread"))
-    return "  ".join(parts)
 
 
 def cells(call: Call) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def _chosen(roofline: Roofline) -> list[Point]:
 
 def _asked_work(points: Sequence[Point]) -> int:
     row = points[0].row
-    return prod((row.requested or row.shape).values())
+    return prod(row.asked.values())
 
 
 def _height(roofline: Roofline) -> float:

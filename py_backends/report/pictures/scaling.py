@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from py_backends.harness.results import Report
 from py_backends.harness.scaling import STRONG, WEAK, Curve, Point, curves
+from py_backends.harness.spec import Workload
 from py_backends.report import units
 from py_backends.report.ladder import sizes
 from py_backends.report.pictures import style
@@ -65,15 +66,13 @@ def describe(report: Report) -> str:
 
 def _chosen(report: Report) -> list[tuple[list[Curve], list[Curve]]]:
     """Strong and weak scaling of each kernel, dtype and shape; either may be empty."""
-    pairs: dict[tuple[object, ...], dict[str, list[Curve]]] = {}
+    pairs: dict[Workload, dict[str, list[Curve]]] = {}
     for group in groups(curves(report)):
-        row = group[0].row
-        asked = tuple((row.requested or row.shape).values())
-        pairs.setdefault((row.kernel, row.dtype, asked), {})[group[0].kind] = group
+        pairs.setdefault(group[0].row.spec.workload, {})[group[0].kind] = group
     if not pairs:
         raise style.NothingToDraw("no row was timed on one thread and on more: run py-backends scaling")
     if len(pairs) > _MOST:
-        pairs = dict(list({key[:2]: (key, pair) for key, pair in pairs.items()}.values())[:_MOST])
+        pairs = dict(list({(key.kernel, key.dtype): (key, pair) for key, pair in pairs.items()}.values())[:_MOST])
     return [(pair.get(STRONG, []), pair.get(WEAK, [])) for pair in pairs.values()]
 
 

@@ -13,7 +13,7 @@ from py_backends.harness.results import Report
 from py_backends.harness.sweep import KERNEL, MEASURES, Line, Sweep, sweeps
 from py_backends.report import units
 from py_backends.report.pictures import style
-from py_backends.report.sweep import RATE, TIME, WORDS, crossover, name, size, title
+from py_backends.report.sweep import RATE, TIME, WORDS, crossover, name, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def describe(report: Report) -> str:
             for line in sweep.lines
             if not line.is_baseline
         ]
-        sentences.append(f"{title(sweep)}, certainly faster than {sweep.baseline}: {'. '.join(said)}.")
+        sentences.append(f"{sweep.asked.title}, certainly faster than {sweep.baseline}: {'. '.join(said)}.")
     return " ".join(sentences)
 
 
@@ -94,7 +94,7 @@ def _draw(axes: Axes, sweep: Sweep, measure: str, figure: str, marks: dict[str, 
     axes.minorticks_off()
     dimensions = len(sweep.lines[0].points[0].row.shape)
     axes.set_xlabel("size: elements of a vector" if dimensions == 1 else f"size: each of the {dimensions} dimensions")
-    axes.set_title(f"{title(sweep)}\n{WORDS[measure]}", loc="left", fontsize=10)
+    axes.set_title(f"{sweep.asked.title}\n{WORDS[measure]}", loc="left", fontsize=10)
     axes.tick_params(labelleft=True)
     _draw_caches(axes, sweep)
     _draw_crossovers(axes, [line for line in sweep.lines if line not in below], measure, figure, sweep.baseline)

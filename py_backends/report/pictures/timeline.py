@@ -15,7 +15,6 @@ from py_backends.harness.results import Report
 from py_backends.harness.timeline import FIRST_LAUNCH, ONCE, PHASES, PREPARE, REST, Call, Timeline, timelines
 from py_backends.report import units
 from py_backends.report.pictures import style
-from py_backends.report.timeline import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +86,7 @@ def describe(report: Report) -> str:
     sentences = ["Where the time of one call goes: its phases as bars on one scale of seconds."]
     for timeline in _chosen(report):
         said = [_in_words(call) for call in timeline.calls]
-        sentences.append(f"{title(timeline)}: {'; '.join(said)}.")
+        sentences.append(f"{timeline.asked.title}: {'; '.join(said)}.")
     return " ".join(sentences)
 
 
@@ -119,7 +118,7 @@ def _draw_calls(axes: Axes, timeline: Timeline) -> None:
         names.append(_name(call, calls, in_scale=shorter == 1))
     axes.set_xlim(0, longest * _ROOM_FOR_FIGURES / size or 1.0)  # kernels of a size of 0 may take no time at all
     axes.set_xlabel(f"time of one call in {unit}")
-    axes.set_title(title(timeline), loc="left", fontsize=10)
+    axes.set_title(timeline.asked.title, loc="left", fontsize=10)
     axes.set_yticks(range(len(calls)), names, fontsize=8.5, linespacing=1.0)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
