@@ -122,8 +122,8 @@ def cells(table: Element) -> list[tuple[str, ...]]:
 class TestContents:
     def test_tables_are_those_of_the_terminal(self, parsed: Element) -> None:
         (section,) = layout.sections(report())
-        assert section.timed
-        assert cells(parsed.all("table")[0]) == [section.header, *section.timed]
+        assert section.rows
+        assert cells(parsed.all("table")[0]) == [section.header, *section.rows]
         words = parsed.words()
         for line in section.lines:
             assert f"{line.backend} {line.target} {line.variant}: {line.text}" in words
@@ -319,7 +319,7 @@ class TestCommand:
         root = Parsed((tmp_path / "page.html").read_text(encoding="utf-8")).root
         read = Report.read(comparison.json)
         assert [cells(table) for table in root.all("table")][: len(layout.sections(read))] == [
-            [section.header, *section.timed] for section in layout.sections(read) if section.timed
+            [section.header, *section.rows] for section in layout.sections(read) if section.rows
         ]
         for remark in layout.not_run(read):
             assert remark.text in root.words()

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from py_backends.harness.diff import Change, Difference, Pair, Setting
 from py_backends.harness.results import Row
 from py_backends.harness.verdicts import WIDEST_SAME
 from py_backends.report import units
-from py_backends.report.layout import Remark
-from py_backends.report.table import print_parts, print_remarks
+from py_backends.report.layout import Remark, Section
+from py_backends.report.table import print_parts, print_remarks, print_section
 
 _VERDICTS = {"slower": "red", "faster": "green", "unclear": "yellow", "same": None}
 """In the order in which a reader wants to see them, with their colours."""
@@ -30,8 +27,6 @@ _NOT_JUDGED = {
 """How a row that is not judged was compared, ahead of the reason."""
 _DROPPED = (4, 6, 3, 2, 1)
 """The columns that a narrow terminal loses, in this order: all but the backend, the change and the verdict."""
-_RIGHT = frozenset({3, 4, 5, 6})
-_INDENT, _GAP = 2, 2
 
 
 def print_difference(difference: Difference, out: Console) -> None:
@@ -46,7 +41,7 @@ def print_difference(difference: Difference, out: Console) -> None:
     print_remarks("Settings that differ", list(_settings(difference.settings)), out)
     for group in _groups(difference.pairs):
         out.print()
-        _print_group(group, out)
+        print_section(_section(group), out)
     print_remarks("Status changed", [_changed_status(p) for p in difference.pairs if p.status_changed], out)
     print_remarks("Only in the new run", [_alone(row) for row in difference.came], out)
     print_remarks("Only in the old run", [_alone(row) for row in difference.went], out)
@@ -93,13 +88,18 @@ def _place(row: Row) -> str:
     return row.spec.on_any_threads.workload.title
 
 
-def _print_group(group: Sequence[Pair], out: Console) -> None:
-    print_parts([Text(_place(group[0].new), style="bold"), Text(_meaning_of_same(group), style="dim")], out)
+def _section(group: Sequence[Pair]) -> Section:
     order = list(_VERDICTS)
     ordered = sorted(group, key=lambda pair: (pair.reason is not None, order.index(pair.verdict or "")))
-    out.print(Padding(_table(ordered, out.width), (0, 0, 0, _INDENT)))
-    for footnote in _footnotes(ordered):
-        out.print(Padding(Text(footnote, style="dim"), (0, 0, 0, _INDENT)))
+    return Section(
+        _place(group[0].new),
+        _meaning_of_same(group),
+        _HEADER,
+        [_cells(pair) for pair in ordered],
+        footnotes=_footnotes(ordered),
+        right={3, 4, 5, 6},
+        dropped=_DROPPED,
+    )
 
 
 def _meaning_of_same(group: Sequence[Pair]) -> str:
@@ -110,29 +110,7 @@ def _meaning_of_same(group: Sequence[Pair]) -> str:
     return f"same: within {most}" if least == most else f"same: within {least} to {most}, as the rounds of each vary"
 
 
-def _table(pairs: Sequence[Pair], width: int) -> Table:
-    rows = [_cells(pair) for pair in pairs]
-    table = Table(box=None, header_style="dim", padding=(0, _GAP, 0, 0), pad_edge=False)
-    kept = _columns_that_fit([_HEADER, *rows], width)
-    for column in kept:
-        table.add_column(_HEADER[column], justify="right" if column in _RIGHT else "left", no_wrap=True)
-    for pair, cells in zip(pairs, rows, strict=True):
-        style = _VERDICTS[pair.verdict or "unclear"]
-        table.add_row(*(cells[column] for column in kept[:-1]), Text(cells[-1], style=style or ""))
-    return table
-
-
-def _columns_that_fit(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    kept = list(range(len(widths)))
-    for column in _DROPPED:
-        if _INDENT + sum(widths[c] + _GAP for c in kept) - _GAP <= width:
-            break
-        kept.remove(column)
-    return kept
-
-
-def _cells(pair: Pair) -> tuple[str, ...]:
+def _cells(pair: Pair) -> tuple[str | Text, ...]:
     old, new, change = pair.old, pair.new, pair.change
     return (
         new.backend,
@@ -142,7 +120,7 @@ def _cells(pair: Pair) -> tuple[str, ...]:
         _before_and_now(_speedup(old), _speedup(new)),
         _ratio(change) if change else "",
         units.spread(change.ratio, change.low, change.high) if change else "",
-        pair.verdict or "",
+        Text(pair.verdict or "", style=_VERDICTS[pair.verdict or "unclear"] or ""),
     )
 
 

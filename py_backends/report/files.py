@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from py_backends.harness.files import write_whole
 from py_backends.harness.results import Report, Row
 from py_backends.report import layout, units
+from py_backends.report.layout import Section
 
 _COLUMNS = (
     "kernel", "backend", "target", "variant", "dtype", "shape", "requested", "status", "finished",
@@ -58,9 +58,9 @@ def markdown_text(report: Report) -> str:
     lines = ["# " + layout.heading(report)[0], "", ", ".join(layout.heading(report)[1:])]
     for section in layout.sections(report):
         lines += ["", f"## {section.title}", ""]
-        lines += [section.rule.capitalize() + ".", ""] if section.rule else []
-        if section.timed:
-            lines += _markdown_table(section.header, section.timed, right_from=3)
+        lines += [section.subtitle.capitalize() + ".", ""] if section.subtitle else []
+        if section.rows:
+            lines += _markdown_table(section)
         lines += [f"- {line.backend} {line.target} {line.variant}: {_escape(line.text)}" for line in section.lines]
         lines += [f"\n{_escape(footnote)}" for footnote in section.footnotes]
     for title, remarks in ("Not run", layout.not_run(report)), ("Notes", layout.notes(report)):
@@ -82,9 +82,10 @@ def _field(row: Row, column: str) -> Any:
     return value
 
 
-def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], right_from: int) -> list[str]:
-    rule = ["---" if column < right_from else "---:" for column in range(len(header))]
-    return ["| " + " | ".join(map(_escape, row)) + " |" for row in (header, rule, *rows)] + [""]
+def _markdown_table(section: Section) -> list[str]:
+    rule = ["---:" if column in section.right else "---" for column in range(len(section.header))]
+    rows = (section.header, rule, *section.rows)
+    return ["| " + " | ".join(_escape(str(cell)) for cell in row) + " |" for row in rows] + [""]
 
 
 def _escape(text: str) -> str:

@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
 
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import FAILURES, Report, Row, Speedup
 from py_backends.report import layout, table, units
-from py_backends.report.layout import Remark
+from py_backends.report.layout import Remark, Section
 from py_backends.report.roofline import percent
 
 _DROPPED_NAMES = ("at", "variant", "of peak", "GFLOP/s", "published", "backend")
 """The columns that a narrow terminal loses, in this order."""
 _RIGHT = frozenset({3, 4, 5, 6, 8})
-_INDENT = 2
 
 
 def print_ladders(report: Report, out: Console) -> None:
     """A table for each ladder; below it where its published figures come from, and what was not run."""
-    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
-    for climb in climbs(report):
-        out.print()
-        table.print_parts([Text(title(climb), style="bold"), Text("rung by rung", style="dim")], out)
-        names, shown = header(climb), [cells(step) for step in [*climb.steps, *climb.yardsticks]]
-        dropped = [names.index(name) for name in _DROPPED_NAMES]
-        out.print(_indented(table.fitted(names, shown, dropped, _RIGHT, out.width - _INDENT)))
-        for footnote in footnotes(climb):
-            out.print(_indented(Text(footnote, style="dim")))
-    table.print_remarks("Went wrong", list(_wrong(report.rows)), out)
-    table.print_remarks("Not run", layout.not_run(report), out)
-    table.print_end(report, out)
+    remarks = {"Went wrong": _wrong(report.rows), "Not run": layout.not_run(report)}
+    table.print_view(report, map(_section, climbs(report)), remarks, out)
+
+
+def _section(climb: Climb) -> Section:
+    names = header(climb)
+    return Section(
+        title(climb),
+        "rung by rung",
+        names,
+        [cells(step) for step in [*climb.steps, *climb.yardsticks]],
+        footnotes=list(footnotes(climb)),
+        right=_RIGHT,
+        dropped=[names.index(name) for name in _DROPPED_NAMES],
+    )
 
 
 def title(climb: Climb) -> str:
@@ -112,7 +112,3 @@ def _wrong(rows: Sequence[Row]) -> Iterator[Remark]:
         if row.status in FAILURES:
             said = f"{row.status}: {row.reason}" if row.reason else row.status
             yield Remark(f"{row.backend} {row.target} {row.variant}", said, row.fix)
-
-
-def _indented(what: Text | object) -> Padding:
-    return Padding(what, (0, 0, 0, _INDENT))  # type: ignore[arg-type]  # rich takes all that it can print

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from rich.text import Text
 
 from py_backends import _discovery
 from py_backends.harness.results import FAILURES, RAN, Control, Duration, Report, Row
@@ -14,6 +16,8 @@ from py_backends.report import units
 
 _NOT_RUN = frozenset({"unavailable", "skipped"})
 _HEADER = ("backend", "target", "variant", "kernel", "")
+_DROPPED = (9, 8, 6, 5, 4, 2, 1)
+"""All but the backend, the time and how it compares."""
 _RULES = {"bitwise": "every row bit for bit", "componentwise": "every row within its error bound"}
 
 
@@ -36,14 +40,22 @@ _SIGNALS = {"steal": "while the host took CPUs away", "others": "while other pro
 
 @dataclass
 class Section:
-    """The rows that were asked for one kernel, dtype and shape."""
+    """A table under its title.
+
+    rows: each a cell for every column of the header.
+    lines: below them, rows of a comparison that have no time.
+    right: the columns that end in line; the others begin in line.
+    dropped: the columns that a narrow terminal loses, in this order.
+    """
 
     title: str
-    rule: str
-    header: tuple[str, ...]
-    timed: list[tuple[str, ...]] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
-    footnotes: list[str] = field(default_factory=list)
+    subtitle: str = ""
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str | Text]] = ()
+    lines: Sequence[Line] = ()
+    footnotes: Sequence[str] = ()
+    right: Container[int] = ()
+    dropped: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -150,29 +162,34 @@ def judged_by(kernel: str) -> tuple[str, str]:
 def _section(workload: Workload, group: Sequence[Row], controls: Iterable[Control]) -> Section:
     rule, rate = judged_by(workload.kernel)
     baseline = next((row.versus.baseline for row in group if row.versus), None)
-    made = Section(
-        workload.title,
-        _RULES.get(rule, rule),
-        (
-            *_HEADER,
-            units.RATES[rate],
-            "of ceiling" if any(row.percent_of_ceiling is not None for row in group) else "",
-            f"vs {baseline}" if baseline else "",
-            "end to end",
-            "error/bound",
-        ),
+    header = (
+        *_HEADER,
+        units.RATES[rate],
+        "of ceiling" if any(row.percent_of_ceiling is not None for row in group) else "",
+        f"vs {baseline}" if baseline else "",
+        "end to end",
+        "error/bound",
     )
     # By rate, which at one shape is by time; a size of 0 leaves no work to rate, only time.
     in_order = sorted(_timed(group, rate), key=lambda timed: (-timed.rate, timed.kernel.median))
-    made.timed = [_cells(timed) for timed in in_order]
-    made.footnotes = _footnotes([timed.row for timed in in_order if timed.row.requested])
-    made.footnotes += _launches(timed.row for timed in in_order)
-    made.footnotes += _not_converged([timed.row for timed in in_order])
-    made.footnotes += [_in_words(control) for control in controls if any(_is_for(control, row) for row in group)]
-    with_time = {id(timed.row) for timed in in_order}
+    rows = [timed.row for timed in in_order]
+    with_time = {id(row) for row in rows}
     others = [row for row in group if row.status not in _NOT_RUN and id(row) not in with_time]
-    made.lines = [_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)]
-    return made
+    return Section(
+        workload.title,
+        _RULES.get(rule, rule),
+        header,
+        rows=[_cells(timed) for timed in in_order],
+        lines=[_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)],
+        footnotes=[
+            *_footnotes([row for row in rows if row.requested]),
+            *_launches(rows),
+            *_not_converged(rows),
+            *(_in_words(control) for control in controls if any(_is_for(control, row) for row in group)),
+        ],
+        right=range(3, len(header)),
+        dropped=_DROPPED,
+    )
 
 
 def _launches(rows: Iterable[Row]) -> Iterator[str]:

@@ -6,14 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
 
 from py_backends.harness.ceilings import READS
 from py_backends.harness.results import FAILURES, Ceiling, Report
 from py_backends.harness.roofline_points import SURE, Point, Roofline, mostly_disturbed, rooflines, without_roof
 from py_backends.report import layout, table, units
-from py_backends.report.layout import Remark
+from py_backends.report.layout import Remark, Section
 
 ROOFS = ("roof", "", "", "binds")
 POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of roof", "bound by")
@@ -21,32 +19,40 @@ UNSURE = "~"
 """Before a figure that may be far off."""
 _DROPPED = tuple(map(POINTS.index, ("variant", "FLOP/byte", "attainable", "target")))
 """The columns that a narrow terminal loses, in this order."""
-_INDENT = 2
 _DRAM = "DRAM"
 
 
 def print_rooflines(report: Report, out: Console) -> None:
     """For each dtype its ceilings, then a table for each kernel and shape; below them what has no place there."""
-    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    table.print_view(
+        report,
+        _sections(report),
+        {"Under no roof": remarks(report), "Not run": layout.not_run(report)},
+        out,
+    )
+
+
+def _sections(report: Report) -> Iterator[Section]:
     for roofline in rooflines(report):
-        out.print()
         threads = roofline.peaks[0].threads
-        words = f"on {'1 thread' if threads == 1 else f'{threads} threads'}, measured in the same rounds"
-        table.print_parts([Text(f"ceilings  {roofline.dtype}", style="bold"), Text(words, style="dim")], out)
-        shown = list(roofs(roofline, report.machine))
-        out.print(_indented(table.fitted(ROOFS, shown, (2, 3), {1, 2}, out.width - _INDENT)))
-        for note in roof_notes(roofline, report.machine):
-            out.print(_indented(Text(note, style="dim")))
+        yield Section(
+            f"ceilings  {roofline.dtype}",
+            f"on {'1 thread' if threads == 1 else f'{threads} threads'}, measured in the same rounds",
+            ROOFS,
+            list(roofs(roofline, report.machine)),
+            footnotes=list(roof_notes(roofline, report.machine)),
+            right={1, 2},
+            dropped=(2, 3),
+        )
         for title, points in groups(roofline.points):
-            out.print()
-            out.print(Text(title, style="bold"))
-            shown = [cells(point) for point in points]
-            out.print(_indented(table.fitted(POINTS, shown, _DROPPED, {3, 4, 5, 6}, out.width - _INDENT)))
-            for footnote in footnotes(points, report):
-                out.print(_indented(Text(footnote, style="dim")))
-    table.print_remarks("Under no roof", list(remarks(report)), out)
-    table.print_remarks("Not run", layout.not_run(report), out)
-    table.print_end(report, out)
+            yield Section(
+                title,
+                header=POINTS,
+                rows=[cells(point) for point in points],
+                footnotes=footnotes(points, report),
+                right={3, 4, 5, 6},
+                dropped=_DROPPED,
+            )
 
 
 def roofs(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -163,7 +169,3 @@ def _smallest_cache(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
         if (ceiling.working_set_bytes or 0) <= together:
             return f"fits {level}"
     return _DRAM
-
-
-def _indented(what: Any) -> Padding:
-    return Padding(what, (0, 0, 0, _INDENT))

@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
 
 from py_backends.harness.results import Report
 from py_backends.harness.scaling import STRONG, Curve, Point, curves
 from py_backends.harness.spec import Workload
 from py_backends.report import layout, table, units
+from py_backends.report.layout import Section
 
-_INDENT = 2
 _NAMES = ("backend", "target", "variant")
 _TITLES = {STRONG: "strong: the same work on more threads", "weak": "weak: work that grows with the threads"}
 _LAWS = {
@@ -29,13 +27,8 @@ _TWO_POINTS = {
 
 def print_scaling(report: Report, out: Console) -> None:
     """A table for each kernel, dtype and shape, strong then weak; below them what was not run, and the verdict."""
-    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
-    for group in groups(curves(report)):
-        out.print()
-        _print_group(group, out)
-    table.print_remarks("Not run", layout.not_run(report), out)
-    table.print_remarks("Notes", layout.notes(report), out)
-    table.print_end(report, out)
+    remarks = {"Not run": layout.not_run(report), "Notes": layout.notes(report)}
+    table.print_view(report, map(_section, groups(curves(report))), remarks, out)
 
 
 def groups(found: Sequence[Curve]) -> list[list[Curve]]:
@@ -114,21 +107,23 @@ def _shortened(group: Sequence[Curve]) -> dict[str, list[str]]:
     return found
 
 
-def _print_group(group: Sequence[Curve], out: Console) -> None:
-    table.print_parts([Text(title(group), style="bold"), Text(_LAWS[group[0].kind], style="dim")], out)
+def _section(group: Sequence[Curve]) -> Section:
     counts = sorted({point.threads for curve in group for point in curve.points})
     strong = group[0].kind == STRONG
     header = (*_NAMES, "1 thread", *(f"n = {count}" for count in counts), "p (95% interval)")
     header = (*header, "predicted limit") if strong else header
-    rows = [_cells(curve, counts, strong=strong) for curve in sorted(group, key=_by_speed)]
     columns = range(len(header))
     first, last = len(_NAMES) + 1, len(_NAMES) + len(counts)
-    # A narrow terminal keeps the backend, the speed-up with most threads and p.
-    dropped = [2, 3, *range(first, last), 1, *(columns[-1:] if strong else ())]
-    shown = table.fitted(header, rows, dropped, set(columns[3:]), out.width - _INDENT)
-    out.print(Padding(shown, (0, 0, 0, _INDENT)))
-    for note in notes(group):
-        out.print(Padding(Text(note, style="dim"), (0, 0, 0, _INDENT)))
+    return Section(
+        title(group),
+        _LAWS[group[0].kind],
+        header,
+        [_cells(curve, counts, strong=strong) for curve in sorted(group, key=_by_speed)],
+        footnotes=list(notes(group)),
+        right=columns[3:],
+        # A narrow terminal keeps the backend, the speed-up with most threads and p.
+        dropped=[2, 3, *range(first, last), 1, *(columns[-1:] if strong else ())],
+    )
 
 
 def _by_speed(curve: Curve) -> float:

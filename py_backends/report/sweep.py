@@ -6,38 +6,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
 
 from py_backends.harness.results import Report
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.sweep import KERNEL, MEASURES, WHOLE, Crossover, Line, Point, Sweep, sweeps
 from py_backends.report import layout, table, units
-from py_backends.report.layout import Remark
+from py_backends.report.layout import Remark, Section
 
 RATE, TIME = FIGURES = ("rate", "time")
 WORDS = {KERNEL: "kernel alone", WHOLE: "whole calls, upload and download counted"}
 _NAMES = ("backend", "target", "variant")
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PLAIN_UP_TO = 9999
-_INDENT = 2
 
 
 def print_sweeps(report: Report, out: Console, figure: str = RATE) -> None:
     """For each kernel and dtype a table of the kernel alone, one of whole calls, and one of crossovers."""
-    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
-    for sweep in sweeps(report):
-        for measure in MEASURES:
-            out.print()
-            _print_table(sweep, measure, figure, out)
-        if sweep.baseline:
-            out.print()
-            _print_crossovers(sweep, out)
     rows = [row for row in report.rows if not (row.status == "skipped" and row.fix == LONGER_BUDGET)]
-    table.print_remarks("Not run", layout.not_run(replace(report, rows=rows)), out)
-    table.print_remarks("Too long for the budget: give a longer --budget", list(_too_long(report)), out)
-    table.print_remarks("Notes", layout.notes(report), out)
-    table.print_end(report, out)
+    remarks = {
+        "Not run": layout.not_run(replace(report, rows=rows)),
+        "Too long for the budget: give a longer --budget": _too_long(report),
+        "Notes": layout.notes(report),
+    }
+    table.print_view(report, _sections(report, figure), remarks, out)
+
+
+def _sections(report: Report, figure: str) -> Iterator[Section]:
+    for sweep in sweeps(report):
+        yield from (_of_measure(sweep, measure, figure) for measure in MEASURES)
+        if sweep.baseline:
+            yield _of_crossovers(sweep)
 
 
 def size(number: int) -> str:
@@ -65,21 +63,23 @@ def name(line: Line) -> str:
     return f"{line.backend} {line.target}"
 
 
-def _print_table(sweep: Sweep, measure: str, figure: str, out: Console) -> None:
+def _of_measure(sweep: Sweep, measure: str, figure: str) -> Section:
     unit = units.RATES[sweep.unit] if figure == RATE else "time"
-    table.print_parts(
-        [Text(f"{sweep.asked.title}  {WORDS[measure]}", style="bold"), Text(f"{unit} by size", "dim")], out
-    )
     header = (*_NAMES, *map(size, sweep.sizes))
-    rows = [
-        (line.backend, line.target, line.variant, *(_cell(line, at, measure, figure) for at in sweep.sizes))
-        for line in _by_last(sweep, measure)
-    ]
     first, last = len(_NAMES), len(header) - 1
     # A narrow terminal loses every other size before it loses more: the first and the last size stay.
     between = [*range(first + 1, last, 2), *range(first + 2, last, 2)]
-    shown = table.fitted(header, rows, [2, *between, 1], range(first, last + 1), out.width - _INDENT)
-    out.print(Padding(shown, (0, 0, 0, _INDENT)))
+    return Section(
+        f"{sweep.asked.title}  {WORDS[measure]}",
+        f"{unit} by size",
+        header,
+        [
+            (line.backend, line.target, line.variant, *(_cell(line, at, measure, figure) for at in sweep.sizes))
+            for line in _by_last(sweep, measure)
+        ],
+        right=range(first, last + 1),
+        dropped=[2, *between, 1],
+    )
 
 
 def _by_last(sweep: Sweep, measure: str) -> Sequence[Line]:
@@ -118,13 +118,15 @@ def _too_long(report: Report) -> Iterator[Remark]:
         yield Remark(what, f"{at}: {', '.join(names)}")
 
 
-def _print_crossovers(sweep: Sweep, out: Console) -> None:
-    text = f"{sweep.asked.title}  faster than {sweep.baseline}, and at every larger size measured"
-    table.print_parts([Text(text, style="bold"), Text("size from which on", style="dim")], out)
-    rows = [
-        (line.backend, line.target, line.variant, *(crossover(line.crossover(measure)) for measure in MEASURES))
-        for line in sweep.lines
-        if not line.is_baseline
-    ]
-    header = (*_NAMES, WORDS[KERNEL], WORDS[WHOLE])
-    out.print(Padding(table.fitted(header, rows, [2, 1], (), out.width - _INDENT), (0, 0, 0, _INDENT)))
+def _of_crossovers(sweep: Sweep) -> Section:
+    return Section(
+        f"{sweep.asked.title}  faster than {sweep.baseline}, and at every larger size measured",
+        "size from which on",
+        (*_NAMES, WORDS[KERNEL], WORDS[WHOLE]),
+        [
+            (line.backend, line.target, line.variant, *(crossover(line.crossover(measure)) for measure in MEASURES))
+            for line in sweep.lines
+            if not line.is_baseline
+        ],
+        dropped=[2, 1],
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.cells import cell_len
@@ -21,9 +21,6 @@ from py_backends.report.layout import Remark, Section
 _PIPE_WIDTH = 120
 _NAMES = 3
 """The columns that name a row: backend, target, variant."""
-_RIGHT = frozenset({3, 4, 5, 6, 7, 8, 9})
-_DROPPED = (9, 8, 6, 5, 4, 2, 1)
-"""The columns that a narrow terminal loses, in this order: all but the backend, the time and how it compares."""
 _INDENT, _GAP = 2, 2
 
 
@@ -46,12 +43,19 @@ def output() -> Iterator[Console]:
 
 def print_report(report: Report, out: Console) -> None:
     """A table a kernel, dtype and shape; below them what was not run, notes and the verdict."""
+    print_view(report, layout.sections(report), {"Not run": layout.not_run(report), "Notes": layout.notes(report)}, out)
+
+
+def print_view(
+    report: Report, sections: Iterable[Section], remarks: Mapping[str, Iterable[Remark]], out: Console
+) -> None:
+    """What was run on what; the tables; below them remarks by their titles; what disturbed the run, and the verdict."""
     print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
-    for section in layout.sections(report):
+    for section in sections:
         out.print()
         print_section(section, out)
-    print_remarks("Not run", layout.not_run(report), out)
-    print_remarks("Notes", layout.notes(report), out)
+    for title, said in remarks.items():
+        print_remarks(title, list(said), out)
     print_end(report, out)
 
 
@@ -65,18 +69,18 @@ def print_end(report: Report, out: Console) -> None:
 
 
 def print_section(section: Section, out: Console) -> None:
-    """The title, the rows with their times, then those without."""
-    print_parts([Text(section.title, style="bold"), Text(section.rule, style="dim")], out)
-    cells = [section.header, *section.timed] if section.timed else []
+    """The title, the rows, those without a time, and the footnotes."""
+    parts = [Text(section.title, style="bold"), Text(section.subtitle, style="dim")]
+    print_parts([part for part in parts if part], out)
+    cells = [section.header, *section.rows] if section.rows else []
     names = [(line.backend, line.target, line.variant) for line in section.lines]
-    kept = _columns_that_fit(cells, names, out.width)
-    widths = [max(cell_len(row[column]) for row in [*cells, *names]) for column in range(_NAMES)]
-    if section.timed:
-        out.print(Padding(_timed(section, kept, widths), (0, 0, 0, _INDENT)))
-    if section.lines:
-        out.print(Padding(_lines(section, kept, widths), (0, 0, 0, _INDENT)))
-    for footnote in section.footnotes:
-        out.print(Padding(Text(footnote, style="dim"), (0, 0, 0, _INDENT)))
+    kept = _columns_that_fit(cells, names, section.dropped, out.width)
+    widths = [_width([*cells, *names], column) for column in range(_NAMES)] if names else []
+    shown: list[Table | Text] = [_rows(section, kept, widths)] if section.rows else []
+    shown += [_lines(section, kept, widths)] if section.lines else []
+    shown += [Text(footnote, style="dim") for footnote in section.footnotes]
+    for each in shown:
+        out.print(Padding(each, (0, 0, 0, _INDENT)))
 
 
 def print_parts(parts: Sequence[Text], out: Console) -> None:
@@ -115,47 +119,35 @@ def print_remarks(title: str, remarks: Sequence[Remark], out: Console) -> None:
     out.print(Padding(table, (0, 0, 0, _INDENT)))
 
 
-def fitted(
-    header: Sequence[str], rows: Sequence[Sequence[str]], dropped: Sequence[int], right: Container[int], width: int
-) -> Table:
-    """A table without those of the `dropped` columns, in their order, that have no room; `right` ones end in line."""
-    kept = list(range(len(header)))
-    widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
-    for column in dropped:
-        if sum(widths[c] + _GAP for c in kept) - _GAP <= width:
-            break
-        kept.remove(column)
-    table = _plain_table(show_header=True)
-    for column in kept:
-        table.add_column(header[column], justify="right" if column in right else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(row[column] for column in kept))
-    return table
-
-
-def _columns_that_fit(cells: Sequence[Sequence[str]], names: Sequence[Sequence[str]], width: int) -> list[int]:
+def _columns_that_fit(
+    cells: Sequence[Sequence[str | Text]], names: Sequence[Sequence[str]], dropped: Sequence[int], width: int
+) -> list[int]:
     """The columns that a terminal of this width has room for."""
     if not cells:
         return list(range(_NAMES))
     kept = list(range(len(cells[0])))
-    widths = [max(cell_len(row[column]) for row in [*cells, *names] if column < len(row)) for column in kept]
-    for column in _DROPPED:
+    widths = [_width([*cells, *names], column) for column in kept]
+    for column in dropped:
         if _INDENT + sum(widths[c] + _GAP for c in kept) - _GAP <= width:
             break
         kept.remove(column)
     return kept
 
 
-def _timed(section: Section, kept: Sequence[int], widths: Sequence[int]) -> Table:
+def _width(rows: Sequence[Sequence[str | Text]], column: int) -> int:
+    return max(cell_len(str(row[column])) for row in rows if column < len(row))
+
+
+def _rows(section: Section, kept: Sequence[int], widths: Sequence[int]) -> Table:
     table = _plain_table(show_header=True)
     for column in kept:
         table.add_column(
             section.header[column],
-            justify="right" if column in _RIGHT else "left",
-            min_width=widths[column] if column < _NAMES else None,
+            justify="right" if column in section.right else "left",
+            min_width=widths[column] if column < len(widths) else None,
             no_wrap=True,
         )
-    for row in section.timed:
+    for row in section.rows:
         table.add_row(*(row[column] for column in kept))
     return table
 

@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
 
 from py_backends.harness.results import Report
-from py_backends.harness.timeline import FIRST_LAUNCH, KERNEL, ONCE, PHASES, PREPARE, REST, Call, timelines
+from py_backends.harness.timeline import FIRST_LAUNCH, KERNEL, ONCE, PHASES, PREPARE, REST, Call, Timeline, timelines
 from py_backends.report import layout, table, units
+from py_backends.report.layout import Section
 
 HEADER = ("backend", "target", "variant", *PHASES, REST, "end to end", "not kernel", *ONCE)
 """`rest`: what a measured call takes beyond its phases. `not kernel`: the part of the call that is not its kernel."""
-_RIGHT = frozenset(range(3, len(HEADER)))
 _DROPPED = tuple(map(HEADER.index, (FIRST_LAUNCH, REST, PREPARE, "release", "launch", "variant", "download", "upload")))
 """The columns that a narrow terminal loses, in this order."""
-_INDENT = 2
 
 
 def print_timeline(report: Report, out: Console) -> None:
     """A table for each kernel, dtype and shape; below them what was not run, and the verdict."""
-    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
-    for each in timelines(report):
-        out.print()
-        table.print_parts([Text(each.asked.title, style="bold"), Text("medians of the phases of one call", "dim")], out)
-        shown = table.fitted(HEADER, [cells(call) for call in each.calls], _DROPPED, _RIGHT, out.width - _INDENT)
-        out.print(Padding(shown, (0, 0, 0, _INDENT)))
-        for footnote in footnotes(each.calls):
-            out.print(Padding(Text(footnote, style="dim"), (0, 0, 0, _INDENT)))
-    table.print_remarks("Not run", layout.not_run(report), out)
-    table.print_end(report, out)
+    table.print_view(report, map(_section, timelines(report)), {"Not run": layout.not_run(report)}, out)
+
+
+def _section(timeline: Timeline) -> Section:
+    return Section(
+        timeline.asked.title,
+        "medians of the phases of one call",
+        HEADER,
+        [cells(call) for call in timeline.calls],
+        footnotes=footnotes(timeline.calls),
+        right=range(3, len(HEADER)),
+        dropped=_DROPPED,
+    )
 
 
 def cells(call: Call) -> tuple[str, ...]:
