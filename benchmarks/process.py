@@ -66,8 +66,8 @@ class Process:
             case=id(case),
             kernel=case.problem.name,
             sizes=list(case.sizes),
-            elements=case.elements,
-            guard=case.guard,
+            capacities=case.capacities,
+            spans=case.spans,
             dtype=case.dtype.name,
         )
         self._loaded.add(id(case))

@@ -10,7 +10,7 @@ from benchmarks import ways
 from benchmarks.ways import Way
 from py_backends import _discovery
 from py_backends._contract import Array
-from py_backends.harness.memory import SharedArray
+from py_backends.harness.memory import SharedMemory
 from py_backends.harness.worker import serve
 
 
@@ -19,7 +19,7 @@ class Session:
 
     def __init__(self) -> None:
         self._contender: dict[str, Any] = {}
-        self._ways: dict[int, tuple[Way, list[Array], SharedArray]] = {}
+        self._ways: dict[int, tuple[Way, list[Array], Array]] = {}
 
     def become(self, descriptors: list[int], **contender: Any) -> dict[str, Any]:
         """Say who this process is.
@@ -37,29 +37,31 @@ class Session:
         case: int,
         kernel: str,
         sizes: list[int],
-        elements: list[int],
-        guard: int,
+        capacities: list[int],
+        spans: list[list[int]],
         dtype: str,
     ) -> dict[str, Any]:
         """Make ready to time a case, on copies of its inputs in memory as NumPy's users have it."""
-        *inputs, output = [
-            SharedArray.attach(descriptor, count, guard, np.dtype(dtype), writable=index == len(elements) - 1)
-            for index, (descriptor, count) in enumerate(zip(descriptors, elements, strict=True))
+        memory = [
+            SharedMemory.attach(descriptor, count, writable=index == len(capacities) - 1)
+            for index, (descriptor, count) in enumerate(zip(descriptors, capacities, strict=True))
+        ]
+        flat = [
+            each.bytes[first : first + size].view(dtype) for each, (first, size, _) in zip(memory, spans, strict=True)
         ]
         shapes = _discovery.problem(kernel).shapes(sizes)
-        sources = [shared.content.reshape(shape) for shared, shape in zip((*inputs, output), shapes, strict=True)]
+        sources = [array.reshape(shape) for array, shape in zip(flat, shapes, strict=True)]
         # A ceiling brings what it needs, and computes no result.
         arrays = [] if _is_ceiling(self._contender["way"]) else [np.array(source) for source in sources]
         way = _way(self._contender, kernel, sizes, np.dtype(dtype), arrays)
-        self._ways[case] = way, arrays, output
-        for shared in inputs:
-            shared.close()
+        self._ways[case] = way, arrays, flat[-1]
+        for each in memory:
+            each.close()
         return {}
 
     def unload(self, descriptors: list[int], case: int) -> dict[str, Any]:
         """Let a case's memory go."""
-        *_, output = self._ways.pop(case)
-        output.close()
+        self._ways.pop(case)
         return {}
 
     def check(self, descriptors: list[int], case: int) -> dict[str, Any]:
@@ -70,7 +72,7 @@ class Session:
         way.seconds(1)
         way.finish()
         if arrays:
-            output.content[...] = arrays[-1].reshape(-1)
+            output[...] = arrays[-1].reshape(-1)
         return {"computes": bool(arrays)}
 
     def sample(self, descriptors: list[int], case: int, warm_up: int, repetitions: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from py_backends.conformance.any_kernel import WITHOUT_OWN
 from py_backends.conformance.selection import all_kinds_of, kind_names
 from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import chosen, prepared
-from py_backends.harness.stage import Stage
 
 V, M = faults.VECADD, faults.MATMUL
 FAILS: dict[str, dict[str, set[str]]] = {
@@ -488,37 +487,3 @@ def test_every_result_that_numpy_has_is_exact_where_it_must_be(dtype: str) -> No
                 if a.size * b.shape[1] < 40_000:
                     assert (case.reference.value == (a @ b).astype(np.float64)).all(), case.trial.name
                 assert np.abs(case.reference.value).max(initial=0) < 1 / np.finfo(dtype).eps
-
-
-class TestStage:
-    @pytest.fixture
-    def stage(self) -> Iterator[Stage]:
-        made = Stage(3, 2**16)
-        made.set((5,), [np.arange(5, dtype=np.float32), np.ones(5, np.float32)], (5,), (1, 0, 3))
-        yield made
-        made.close()
-
-    def whole(self, stage: Stage, array: int) -> Any:
-        return stage._memory[array].whole.view(np.float32)
-
-    def test_arrays_lie_between_zones(self, stage: Stage) -> None:
-        for array, start in enumerate((1, 0, 3)):
-            first, _ = stage.spans[array]
-            whole = self.whole(stage, array)
-            assert (whole.ctypes.data + first) % 4096 == 4 * start
-            at = first // 4
-            around = np.concatenate([whole[:at], whole[at + 5 : at + 1000]])
-            assert (around == -1e30).all() if array == 2 else np.isnan(around).all()
-        assert np.isnan(stage.output).all()
-
-    @pytest.mark.parametrize(("at", "words"), [(-1, "before the beginning"), (5, "past the end"), (-900, "before")])
-    def test_what_is_written_around_the_output_is_seen(self, stage: Stage, at: int, words: str) -> None:
-        assert stage.trespass() is None
-        self.whole(stage, 2)[stage.spans[2][0] // 4 + at] = np.nan
-        assert words in str(stage.trespass())
-        stage.poison()
-        assert stage.trespass() is None
-
-    def test_what_does_not_fit_is_refused(self, stage: Stage) -> None:
-        with pytest.raises(MemoryError, match="exceed 65536 bytes"):
-            stage.set((2**14,), [np.ones(2**14, np.float32)] * 2, (2**14,), (0, 0, 0))

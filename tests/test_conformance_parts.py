@@ -18,7 +18,7 @@ from py_backends.conformance.any_kernel import of_sizes
 from py_backends.conformance.calling import Caller
 from py_backends.conformance.calls import Call, CallKind, Subject
 from py_backends.conformance.plugin import just_in_time_last
-from py_backends.conformance.running import Stages, run_kind
+from py_backends.conformance.running import Arenas, run_kind
 from py_backends.conformance.selection import kind_names
 from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally
 from py_backends.conformance.trials import Kind, chosen, named_as, prepare
@@ -172,7 +172,7 @@ class TestCallsOfAWrongFunction:
 class Lacking:
     """A runner whose device has no memory."""
 
-    def run_on_stage(self, *_: Any) -> None:
+    def run(self, *_: Any) -> None:
         raise WorkerFailed("skipped", "the device has 10 MB")
 
     def ask(self, *_: Any, **__: Any) -> None:
@@ -187,9 +187,9 @@ class TestDeviceWithoutMemory:
         kind = Kind("shapes", "", lambda _: ())
         trials = of_sizes(VECADD, [self.LARGE, self.SMALL])
         cases = [prepare(VECADD, trial, np.dtype(np.float32)) for trial in trials]
-        text, stages = _discovery.kernel_texts("vecadd", "numpy")["lecture"], Stages()
-        outcome = run_kind(Lacking(), text, kind, cases, stages, deterministic=False)  # type: ignore[arg-type]
-        stages.close()
+        text, arenas = _discovery.kernel_texts("vecadd", "numpy")["lecture"], Arenas()
+        outcome = run_kind(Lacking(), text, kind, cases, arenas, deterministic=False)  # type: ignore[arg-type]
+        arenas.close()
         assert outcome.left_out == [("100003", "the device has 10 MB")]
         assert outcome.failures == [("19", "skipped: the device has 10 MB")]
 

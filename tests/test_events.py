@@ -26,7 +26,7 @@ from py_backends.harness import worker
 from py_backends.harness.case import Case
 from py_backends.harness.results import Report
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Runner, Sample
+from py_backends.harness.runner import Runner, Sample, _arguments
 
 FLOAT32 = np.dtype(np.float32)
 SEVERAL_MILLISECONDS = (768, 768, 768)
@@ -352,7 +352,7 @@ def test_a_cold_sample_flushes_before_its_one_launch(
     session, case = session_on(Recorder(log) if again else HostRecorder(log))
     monkeypatch.setattr(worker, "flush", lambda _: log.append("flush"))
     hot = {"warm_up": 0 if cold else 2, "repetitions": 0 if cold else 3}
-    session.sample([], 0, "vecadd", "lecture", "float32", **hot, poisoned=False, cold=cold)
+    session.sample([], **hot, poisoned=False, cold=cold, **_arguments(TEXT, case))
     expected = ["flush", "upload", "upload", *again, "launch"] if cold else ["upload"] * 2 + ["launch"] * 2
     assert log[: len(expected)] == expected
     assert log.count("launch") == (1 if cold else 2 + 1 + 3)
@@ -365,19 +365,23 @@ def test_flushing_is_in_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     session, case = session_on(Recorder([]))
     monkeypatch.setattr(worker, "perf_counter", lambda: now[0])
     monkeypatch.setattr(worker, "flush", lambda _: now.__setitem__(0, now[0] + 86_400))
-    figures = session.sample([], 0, "vecadd", "lecture", "float32", warm_up=0, repetitions=0, poisoned=False, cold=True)
+    once = {"warm_up": 0, "repetitions": 0, "poisoned": False, "cold": True}
+    figures = session.sample([], **once, **_arguments(TEXT, case))
     assert now[0] == 2 * 86_400, "before the sample, and after its upload"
     assert {name: value for name, value in figures.items() if value} == {}
     case.close()
 
 
+TEXT = _discovery.kernel_texts("vecadd", "numpy")["lecture"]
+
+
 def session_on(device: Device) -> tuple[worker.Session, Case]:
-    """What a worker holds, in this process, with a case number 0 of vecadd."""
+    """What a worker holds, in this process, with a case of vecadd."""
     case = Case(_discovery.problem("vecadd"), (1000,), FLOAT32, seed=1)
     session = worker.Session()
     session._device, session._backend = device, "numpy"
     session.prepare([], "vecadd", "lecture", "float32")
-    session.load(case.descriptors, 0, list(case.sizes), case.elements, case.guard, "float32")
+    session.load(case.descriptors, id(case), case.capacities)
     return session, case
 
 

@@ -12,50 +12,93 @@ import pytest
 
 from py_backends import _discovery
 from py_backends._contract import Array
+from py_backends.harness.arena import Arena, zone_elements
 from py_backends.harness.case import Case
-from py_backends.harness.memory import SharedArray, guard_elements, page_aligned_copy
+from py_backends.harness.memory import SharedMemory, page_aligned_copy
 
 MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-class TestSharedArray:
+class TestSharedMemory:
     def test_what_one_side_writes_the_other_reads(self) -> None:
-        ours = SharedArray.create(10, 4, FLOAT32)
-        theirs = SharedArray.attach(os.dup(ours.descriptor), 10, 4, FLOAT32, writable=True)
-        ours.content[:] = np.arange(10)
-        theirs.guard[:] = 7
-        np.testing.assert_array_equal(theirs.content, np.arange(10))
-        np.testing.assert_array_equal(ours.whole[10:], [7, 7, 7, 7])
+        ours = SharedMemory.create(10)
+        theirs = SharedMemory.attach(os.dup(ours.descriptor), 10, writable=True)
+        ours.bytes[:] = np.arange(10)
+        theirs.bytes[8:] = 7
+        np.testing.assert_array_equal(theirs.bytes, [*range(8), 7, 7])
+        np.testing.assert_array_equal(ours.bytes, theirs.bytes)
         ours.close()
         theirs.close()
 
     def test_inputs_cannot_be_written_on_the_other_side(self) -> None:
-        ours = SharedArray.create(10, 4, FLOAT64)
-        theirs = SharedArray.attach(os.dup(ours.descriptor), 10, 4, FLOAT64, writable=False)
+        ours = SharedMemory.create(10)
+        theirs = SharedMemory.attach(os.dup(ours.descriptor), 10, writable=False)
         with pytest.raises(ValueError, match="read-only"):
-            theirs.content[0] = 1
+            theirs.bytes[0] = 1
         ours.close()
         theirs.close()
 
     def test_it_has_no_name_and_its_descriptor_is_not_inherited(self) -> None:
-        shared = SharedArray.create(10, 4, FLOAT32)
+        shared = SharedMemory.create(10)
         assert str(Path(f"/proc/self/fd/{shared.descriptor}").readlink()).startswith("/memfd:")
         assert not os.get_inheritable(shared.descriptor)
         shared.close()
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(shared.descriptor)
 
-    def test_an_empty_array_has_a_guard_all_the_same(self) -> None:
-        shared = SharedArray.create(0, 8, FLOAT32)
-        assert (shared.content.size, shared.guard.size) == (0, 8)
-        shared.close()
+
+class TestArena:
+    @pytest.fixture
+    def arena(self) -> Iterator[Arena]:
+        made = Arena([2**16] * 3)
+        made.place((5,), FLOAT32, [(5,)] * 3, (1, 0, 3))
+        for array in made.inputs:
+            array[...] = np.arange(5)
+        yield made
+        made.close()
+
+    def whole(self, arena: Arena, array: int) -> Array:
+        return arena._memory[array].bytes.view(np.float32)
+
+    def test_arrays_lie_between_zones(self, arena: Arena) -> None:
+        for array, start in enumerate((1, 0, 3)):
+            whole, first = self.whole(arena, array), arena.spans[array].first
+            assert (whole.ctypes.data + first) % mmap.PAGESIZE == 4 * start
+            at = first // 4
+            around = np.concatenate([whole[:at], whole[at + 5 : at + 1000]])
+            assert (around == -1e30).all() if array == 2 else np.isnan(around).all()
+        assert np.isnan(arena.output).all()
+
+    @pytest.mark.parametrize(("at", "words"), [(-1, "before the beginning"), (5, "past the end"), (-900, "before")])
+    def test_what_is_written_around_the_output_is_seen(self, arena: Arena, at: int, words: str) -> None:
+        assert arena.trespass() is None
+        self.whole(arena, 2)[arena.spans[2].first // 4 + at] = np.nan
+        assert words in str(arena.trespass())
+        arena.poison()
+        assert arena.trespass() is None
+
+    def test_what_does_not_fit_is_refused(self, arena: Arena) -> None:
+        with pytest.raises(MemoryError, match=r"exceed \[65536, 65536, 65536\] bytes"):
+            arena.place((2**14,), FLOAT32, [(2**14,)] * 3)
+
+    def test_a_bare_array_has_no_zone_that_a_kernel_sees_and_is_watched_all_the_same(self, arena: Arena) -> None:
+        arena.place((5,), FLOAT32, [(5,)] * 3, bare=True)
+        assert [(each.size, each.zone) for each in arena.spans] == [(20, 0)] * 3
+        self.whole(arena, 2)[arena.spans[2].first // 4 + 5] = 0
+        assert "past the end" in str(arena.trespass())
+
+    def test_the_next_case_finds_nothing_of_the_one_before(self, arena: Arena) -> None:
+        arena.output[...] = 1
+        arena.place((2, 3), FLOAT64, [(2, 3)] * 3)
+        assert (arena.output.shape, arena.output.dtype) == ((2, 3), FLOAT64)
+        assert np.isnan(arena.output).all()
 
     @pytest.mark.parametrize("sizes", [(), (0,), (1,), (509,), (3, 700, 5), (2**40,)])
-    def test_guards_take_one_row_too_many_but_no_endless_memory(self, sizes: tuple[int, ...]) -> None:
-        guard = guard_elements(sizes)
-        assert guard > min(max(sizes, default=0), 2**16)
-        assert guard <= 2**17
+    def test_zones_take_one_row_too_many_but_no_endless_memory(self, sizes: tuple[int, ...]) -> None:
+        zone = zone_elements(sizes)
+        assert zone > min(max(sizes, default=0), 2**16)
+        assert zone <= 2**17
 
 
 @pytest.fixture
@@ -66,11 +109,13 @@ def case() -> Iterator[Case]:
 
 
 def arrays_of(case: Case) -> list[Array]:
-    """All arrays of a case with their guards, as a worker attaches them."""
-    return [
-        SharedArray.attach(descriptor, elements, case.guard, case.dtype, writable=True).whole
-        for descriptor, elements in zip(case.descriptors, case.elements, strict=True)
+    """All arrays of a case with the zones behind them, as a worker attaches them."""
+    attached = [
+        SharedMemory.attach(os.dup(descriptor), count, writable=True)
+        for descriptor, count in zip(case.descriptors, case.capacities, strict=True)
     ]
+    pairs = zip(attached, case.spans, strict=True)
+    return [memory.bytes[at.first : at.end].view(case.dtype) for memory, at in pairs]
 
 
 def test_a_result_in_its_place_passes(case: Case) -> None:
@@ -120,7 +165,8 @@ def test_inputs_follow_from_the_seed_alone(problem, dtype) -> None:
 
     def inputs(seed: int) -> list[bytes]:
         case = Case(problem, sizes, dtype, seed)
-        drawn = [array[:count].tobytes() for array, count in zip(arrays_of(case), case.elements, strict=True)][:-1]
+        pairs = zip(arrays_of(case), case.spans, strict=True)
+        drawn = [array.view(np.uint8)[: at.size].tobytes() for array, at in pairs][:-1]
         case.close()
         return drawn
 
@@ -139,10 +185,10 @@ def test_inputs_are_no_constants() -> None:
 
 
 def test_a_copy_of_a_shared_array_lies_as_it_does() -> None:
-    shared = SharedArray.create(5, 1000, np.dtype(np.float32))
-    shared.whole[...] = np.arange(1005)
-    copy = page_aligned_copy(shared.whole)
-    assert copy.ctypes.data % mmap.PAGESIZE == shared.whole.ctypes.data % mmap.PAGESIZE == 0
-    assert (copy == shared.whole).all()
-    assert not np.shares_memory(copy, shared.whole)
+    shared = SharedMemory.create(1005)
+    shared.bytes[...] = np.arange(1005) % 256
+    copy = page_aligned_copy(shared.bytes)
+    assert copy.ctypes.data % mmap.PAGESIZE == shared.bytes.ctypes.data % mmap.PAGESIZE == 0
+    assert (copy == shared.bytes).all()
+    assert not np.shares_memory(copy, shared.bytes)
     shared.close()

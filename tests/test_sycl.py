@@ -17,7 +17,6 @@ from py_backends import _discovery
 from py_backends._contract import Launch
 from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
 from py_backends.harness.case import Case
-from py_backends.harness.memory import SharedArray
 from py_backends.sycl import SyclDevice
 
 FLOAT32 = np.dtype(np.float32)
@@ -159,11 +158,7 @@ def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: s
     for sizes in [*SHAPES[kernel], *LARGER_SHAPES[kernel], *EDGES[kernel]]:
         case = Case(text.problem, sizes, dtype, seed=11)
         case.poison()
-        last = len(case.elements) - 1
-        arrays = [
-            SharedArray.attach(descriptor, elements, case.guard, dtype, writable=index == last).whole
-            for index, (descriptor, elements) in enumerate(zip(case.descriptors, case.elements, strict=True))
-        ]
+        arrays = [case._part(at, span.first, span.size + span.zone) for at, span in enumerate(case.spans)]
         elements = stages.scratch_elements(text.named_sizes(sizes))
         if elements is not None:
             fill_scratch_with_nan(device, elements * dtype.itemsize)

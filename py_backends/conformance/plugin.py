@@ -22,7 +22,7 @@ from py_backends._contract import BackendUnavailable, BrokenKernel, KernelText, 
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.calls import CallKind
 from py_backends.conformance.runners import Runners
-from py_backends.conformance.running import Outcome, Stages
+from py_backends.conformance.running import Arenas, Outcome
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.tally import as_property, from_properties, summary, tally
 from py_backends.conformance.trials import DTYPES, Kind
@@ -277,8 +277,8 @@ def runner(request: pytest.FixtureRequest, selection: Selection) -> Iterator[Cal
 
 
 @pytest.fixture(scope="session")
-def stages() -> Iterator[Stages]:
+def arenas() -> Iterator[Arenas]:
     """The memory that all cases share."""
-    made = Stages()
+    made = Arenas()
     yield made
     made.close()

@@ -12,19 +12,19 @@ import numpy as np
 from py_backends._contract import Array, KernelText, Problem
 from py_backends.conformance.trials import Kind, Prepared
 from py_backends.harness import machine
+from py_backends.harness.arena import Arena, span
 from py_backends.harness.check import judge
-from py_backends.harness.memory import guard_elements, same_bits
+from py_backends.harness.memory import same_bits
 from py_backends.harness.runner import Runner
-from py_backends.harness.stage import Stage
 from py_backends.harness.workers import WorkerFailed
 
 MOST_FAILURES = 3
 """Cases of a kind that may fail before the others are left out: some crash or hang, and each then takes seconds."""
-_SMALL_STAGE = 2**26
+_SMALL_ARENA = 2**26
 _ANY_DEVICE_HOLDS = 2**20
 """Bytes of a case's arrays for which a device must have memory."""
 _COPIES = 8
-"""Of a case's arrays, at most: inputs, reference, its parts, the stage."""
+"""Of a case's arrays, at most: inputs, reference, its parts, the arena."""
 
 
 @dataclass
@@ -57,11 +57,11 @@ class Outcome:
             self.failures.append((name, wrong))
 
 
-class Stages:
-    """The memory of all cases: one stage for the small ones, and one for each that does not fit there."""
+class Arenas:
+    """The memory of all cases: one arena for the small ones, and one for each that does not fit there."""
 
     def __init__(self) -> None:
-        self._small: dict[int, Stage] = {}
+        self._small: dict[int, Arena] = {}
 
     def run(self, runner: Runner, text: KernelText, case: Prepared, *, again: bool) -> str | None:
         """Run a case; what is wrong, or None. MemoryError where this machine or the device has too little for it.
@@ -71,31 +71,31 @@ class Stages:
         problem, arrays = text.problem, len(case.inputs) + 1
         shape = problem.shapes(case.trial.sizes)[-1]
         needed = _bytes(case, shape)
-        if needed > _SMALL_STAGE:
+        if needed > _SMALL_ARENA:
             return self._run_apart(runner, text, case, shape, needed)
-        stage = self._small.get(arrays) or self._small.setdefault(arrays, Stage(arrays, _SMALL_STAGE))
-        return run_on(stage, runner, text, case, again=again)
+        arena = self._small.get(arrays) or self._small.setdefault(arrays, Arena([_SMALL_ARENA] * arrays))
+        return run_on(arena, runner, text, case, again=again)
 
     def _run_apart(
         self, runner: Runner, text: KernelText, case: Prepared, shape: tuple[int, ...], needed: int
     ) -> str | None:
         if needed * _COPIES > machine.free_memory():
             raise MemoryError(f"it needs {needed * _COPIES / 2**30:.1f} GiB, which are not free")
-        stage = Stage(len(case.inputs) + 1, needed)
+        arena = Arena([needed] * (len(case.inputs) + 1))
         try:
-            return run_on(stage, runner, text, case, again=False)
+            return run_on(arena, runner, text, case, again=False)
         finally:
-            runner.unload(stage)
-            stage.close()
+            runner.unload(arena)
+            arena.close()
 
     def close(self) -> None:
         """Give the memory back."""
-        for stage in self._small.values():
-            stage.close()
+        for arena in self._small.values():
+            arena.close()
 
 
 def run_kind(
-    runner: Runner, text: KernelText, kind: Kind, cases: Iterable[Prepared], stages: Stages, *, deterministic: bool
+    runner: Runner, text: KernelText, kind: Kind, cases: Iterable[Prepared], arenas: Arenas, *, deterministic: bool
 ) -> Outcome:
     """Run cases of a kind until some have failed."""
     outcome = Outcome()
@@ -104,7 +104,7 @@ def run_kind(
             outcome.left_out.append((case.trial.name, "others had failed"))
             continue
         try:
-            wrong = stages.run(runner, text, case, again=kind.again and deterministic)
+            wrong = arenas.run(runner, text, case, again=kind.again and deterministic)
         except MemoryError as error:
             outcome.left_out.append((case.trial.name, str(error)))
         else:
@@ -112,22 +112,23 @@ def run_kind(
     return outcome
 
 
-def run_on(stage: Stage, runner: Runner, text: KernelText, case: Prepared, *, again: bool) -> str | None:
-    """Put a case on a stage, run it, and judge what it left; what is wrong, or None. MemoryError as of `Stages.run`."""
+def run_on(arena: Arena, runner: Runner, text: KernelText, case: Prepared, *, again: bool) -> str | None:
+    """Put a case into an arena, run it, and judge what it left; what is wrong, or None. MemoryError as of `Arenas`."""
     problem, trial = text.problem, case.trial
-    starts = trial.starts + trial.starts[-1:] * (len(case.inputs) + 1 - len(trial.starts))
-    stage.set(trial.sizes, case.inputs, problem.shapes(trial.sizes)[-1], starts, bare=trial.bare)
+    arena.place(trial.sizes, case.inputs[0].dtype, problem.shapes(trial.sizes), trial.starts, bare=trial.bare)
+    for place, array in zip(arena.inputs, case.inputs, strict=True):
+        place[...] = array.reshape(-1)
     try:
-        changed = runner.run_on_stage(text, stage)
-        wrong = stage.trespass() or changed or verdict(stage.output, case, problem.rule)
+        changed = runner.run(text, arena)
+        wrong = arena.trespass() or changed or verdict(arena.output, case, problem.rule)
         if not again or wrong is not None:
             return wrong
-        first = stage.output.copy()
-        stage.poison()
-        changed = runner.run_on_stage(text, stage)
+        first = arena.output.copy()
+        arena.poison()
+        changed = runner.run(text, arena)
     except WorkerFailed as failed:
-        return failure(failed, problem, trial.sizes, stage.dtype)
-    return stage.trespass() or changed or _other_bits(first, stage.output)
+        return failure(failed, problem, trial.sizes, arena.dtype)
+    return arena.trespass() or changed or _other_bits(first, arena.output)
 
 
 def failure(failed: WorkerFailed, problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> str:
@@ -165,7 +166,6 @@ def _first(wrong: Array, output: Array, value: Array) -> str:
 
 
 def _bytes(case: Prepared, shape: Sequence[int]) -> int:
-    """What the largest array of a case needs on a stage."""
-    itemsize = case.inputs[0].itemsize
+    """What the largest array of a case needs in an arena."""
     largest = max(math.prod(shape), *(array.size for array in case.inputs))
-    return (largest + 2 * guard_elements(case.trial.sizes) + 2048) * itemsize
+    return max(span(largest, case.trial.sizes, case.inputs[0].dtype, start).end for start in case.trial.starts)

@@ -22,7 +22,7 @@ from py_backends.conformance.calling import Caller
 from py_backends.conformance.calls import Call, Layout
 from py_backends.conformance.calls import Subject as Whose
 from py_backends.conformance.plugin import SELECTION, able_dtypes, fail_if_hung, finish, marked_subject
-from py_backends.conformance.running import Outcome, Stages
+from py_backends.conformance.running import Arenas, Outcome
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.sizes import fitting
 from py_backends.conformance.tally import DRAWN
@@ -41,7 +41,7 @@ class _Ended(BaseException):
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test for each text: of calls where its target has its device, of results where it is emulated."""
     selection = metafunc.config.stash[SELECTION]
-    emulated = "stages" in metafunc.fixturenames
+    emulated = "arenas" in metafunc.fixturenames
     wanted = selection.case is None and (not selection.kinds or DRAWN in selection.kinds)
     subjects = [each for each in selection.subjects() if each.target.emulated == emulated] if wanted else []
     metafunc.parametrize("subject", [marked_subject(subject) for subject in subjects])
@@ -71,7 +71,7 @@ def test_drawn_cases_hold(
     subject: Subject,
     selection: Selection,
     runner: Callable[[str, Target], Runner],
-    stages: Stages,
+    arenas: Arenas,
     request: pytest.FixtureRequest,
 ) -> None:
     """Sequences of cases through a worker."""
@@ -80,7 +80,7 @@ def test_drawn_cases_hold(
 
     def run(dtype: str, sequence: Sequence[Trial]) -> str | None:
         cases = (prepare(text.problem, trial, np.dtype(dtype)) for trial in sequence)
-        wrong = (stages.run(its_runner, text, case, again=False) for case in cases)
+        wrong = (arenas.run(its_runner, text, case, again=False) for case in cases)
         try:
             return next((reason for reason in wrong if reason), None)
         except BrokenKernel as broken:

@@ -9,7 +9,7 @@ import pytest
 
 from py_backends._contract import BrokenKernel, Target
 from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish, marked
-from py_backends.conformance.running import Outcome, Stages, run_kind
+from py_backends.conformance.running import Arenas, Outcome, run_kind
 from py_backends.conformance.selection import Selection, Subject, first_dtype
 from py_backends.conformance.tally import PREPARE, REFERENCE
 from py_backends.conformance.trials import DTYPES, Kind, Trial, chosen, named_as, prepared
@@ -59,7 +59,7 @@ def test_every_case_holds(
     subject: Subject,
     selection: Selection,
     runner: Callable[[str, Target], Runner],
-    stages: Stages,
+    arenas: Arenas,
     request: pytest.FixtureRequest,
 ) -> None:
     """The result is within its bound, or exact where it has to be, and memory around all arrays is as it was."""
@@ -77,5 +77,5 @@ def test_every_case_holds(
         outcome.add(PREPARE, f"{failed.status}: {failed.reason}")
     else:
         cases = named_as(selection.case, cases)
-        outcome = run_kind(its_runner, text, kind, cases, stages, deterministic=compiled.deterministic)
+        outcome = run_kind(its_runner, text, kind, cases, arenas, deterministic=compiled.deterministic)
     finish(request.node, outcome, subject, dtype, kind.name)

@@ -1,4 +1,4 @@
-"""What a kind of case is, apart from how it is run: data, which `running` puts on a stage.
+"""What a kind of case is, apart from how it is run: data, which `running` puts into an arena.
 
 A `Kind` protects against one way to be wrong. It yields `Trial`s: sizes, inputs, and what must hold of the result. All
 of them also hold a kernel to its guard zones, and to inputs that nobody writes.

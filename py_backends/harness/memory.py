@@ -1,7 +1,7 @@
-"""Arrays that the harness and its workers share, each followed by a guard zone.
+"""Memory that the harness and its workers share.
 
-They lie in memory that has no name, only a descriptor (memfd), so that it is gone with the last
-process that holds it, however that one ends.
+It has no name, only a descriptor (memfd), so that it is gone with the last process that holds it, however that one
+ends.
 """
 
 from __future__ import annotations
@@ -9,49 +9,30 @@ from __future__ import annotations
 import mmap
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from py_backends._contract import Array
 
-_SHORTEST_GUARD = 1024
-_LONGEST_GUARD = 1 << 16
-
-
-def guard_elements(sizes: tuple[int, ...]) -> int:
-    """Length of the guard zone: a whole row where that is not too long, so that one row too many is seen."""
-    return _SHORTEST_GUARD + min(max(sizes, default=0), _LONGEST_GUARD)
-
 
 @dataclass(frozen=True)
-class SharedArray:
-    """A flat array in shared memory: `elements` of content and then the guard zone."""
+class SharedMemory:
+    """So many bytes of it."""
 
     descriptor: int
-    whole: Array
-    elements: int
+    bytes: Array
 
     @classmethod
-    def create(cls, elements: int, guard: int, dtype: np.dtype[Any]) -> SharedArray:
-        """New memory; MemoryError where there is too little."""
-        count = elements + guard
+    def create(cls, count: int) -> SharedMemory:
+        """New memory, whose pages take none until they are touched; MemoryError where there is too little."""
         descriptor = os.memfd_create("py-backends")
-        os.ftruncate(descriptor, count * dtype.itemsize)
-        return cls(descriptor, _map(descriptor, count, dtype, writable=True), elements)
+        os.ftruncate(descriptor, count)
+        return cls(descriptor, _map(descriptor, count, writable=True))
 
     @classmethod
-    def attach(cls, descriptor: int, elements: int, guard: int, dtype: np.dtype[Any], writable: bool) -> SharedArray:
+    def attach(cls, descriptor: int, count: int, *, writable: bool) -> SharedMemory:
         """The same memory in another process, which takes over the descriptor."""
-        return cls(descriptor, _map(descriptor, elements + guard, dtype, writable), elements)
-
-    @property
-    def content(self) -> Array:
-        return self.whole[: self.elements]
-
-    @property
-    def guard(self) -> Array:
-        return self.whole[self.elements :]
+        return cls(descriptor, _map(descriptor, count, writable))
 
     def close(self) -> None:
         """Give the descriptor back; the memory stays until the arrays on it are gone."""
@@ -76,7 +57,6 @@ def same_bits(one: Array, other: Array) -> Array:
     return same
 
 
-def _map(descriptor: int, count: int, dtype: np.dtype[Any], writable: bool) -> Array:
+def _map(descriptor: int, count: int, writable: bool) -> Array:
     protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-    mapped = mmap.mmap(descriptor, count * dtype.itemsize, prot=protection)
-    return np.frombuffer(mapped, dtype)
+    return np.frombuffer(mmap.mmap(descriptor, count, prot=protection), np.uint8)

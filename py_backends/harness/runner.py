@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from py_backends._contract import KernelText, Target
-from py_backends.harness.case import Case
-from py_backends.harness.stage import Stage
+from py_backends.harness.arena import Arena
 from py_backends.harness.workers import Worker, WorkerFailed
-
-_BYTE = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -75,12 +71,12 @@ class Runner:
         self._cannot_open: WorkerFailed | None = None
         self._killed = False
 
-    def prepare(self, text: KernelText, case: Case) -> Prepared:
+    def prepare(self, text: KernelText, case: Arena) -> Prepared:
         """Compile a kernel and launch it for the first time, on a small case, once; WorkerFailed where that fails."""
         prepared = self._compile(text, case.dtype)
         if prepared.first_launch is None:
             worker = self._ready(text, case)
-            launched: float = self._ask(worker, "first_launch", **self._arguments(text, case))["seconds"]
+            launched: float = self._ask(worker, "first_launch", **_arguments(text, case))["seconds"]
             prepared = replace(prepared, first_launch=prepared.seconds + launched)
             self._prepared[_key(text, case.dtype)] = prepared
         return prepared
@@ -95,30 +91,23 @@ class Runner:
         rate: float | None = self._ask(self._open(), "ceiling", dtype=dtype)["rate"]
         return rate
 
-    def run(self, text: KernelText, case: Case) -> str | None:
+    def run(self, text: KernelText, case: Arena) -> str | None:
         """One checked run that leaves its result in the case's output; what it did wrong beside that, or None."""
         worker = self._ready(text, case)
-        wrong: str | None = self._ask(worker, "run", **self._arguments(text, case))["wrong"]
+        wrong: str | None = self._ask(worker, "run", **_arguments(text, case))["wrong"]
         return wrong
 
     def compile(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
         """Compile a kernel, once, and launch nothing; WorkerFailed where that fails."""
         return self._compile(text, dtype)
 
-    def run_on_stage(self, text: KernelText, stage: Stage) -> str | None:
-        """One checked run of what stands on a stage, which leaves its result there; as `run`."""
-        self._compile(text, stage.dtype)
-        worker = self._open()
-        self._load(worker, stage, (), 0, _BYTE)
-        where = {"sizes": stage.sizes, "spans": stage.spans}
-        wrong: str | None = self._ask(worker, "run", **self._arguments(text, stage), **where)["wrong"]
-        return wrong
-
-    def whole_call(self, text: KernelText, case: Case) -> float:
+    def whole_call(self, text: KernelText, case: Arena) -> float:
         """Seconds of one call from upload to release, with the caches as they are: for estimates."""
         return self._sample(text, case, warm_up=0, repetitions=0, poisoned=False, cold=False).end_to_end
 
-    def sample(self, text: KernelText, case: Case, warm_up: int, repetitions: int, *, poisoned: bool = False) -> Sample:
+    def sample(
+        self, text: KernelText, case: Arena, warm_up: int, repetitions: int, *, poisoned: bool = False
+    ) -> Sample:
         """One timed sample, which leaves its last result in the case's output; see `Session.sample`.
 
         A cold one is a single launch, whatever `warm_up` and `repetitions` say: each would need a flush of its own.
@@ -127,20 +116,20 @@ class Runner:
             warm_up = repetitions = 0
         return self._sample(text, case, warm_up=warm_up, repetitions=repetitions, poisoned=poisoned, cold=self.cold)
 
-    def _sample(self, text: KernelText, case: Case, **how: Any) -> Sample:
+    def _sample(self, text: KernelText, case: Arena, **how: Any) -> Sample:
         worker = self._ready(text, case)
-        return Sample(**self._ask(worker, "sample", **how, **self._arguments(text, case)))
+        return Sample(**self._ask(worker, "sample", **how, **_arguments(text, case)))
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
         """Have the worker do something that its module knows beyond what is here."""
         return self._ask(self._open(), do, **arguments)
 
-    def unload(self, case: Case | Stage) -> None:
-        """Let the worker give a case's memory back."""
-        if self._worker and id(case) in self._loaded:
-            self._loaded.remove(id(case))
+    def unload(self, arena: Arena) -> None:
+        """Let the worker give an arena's memory back."""
+        if self._worker and id(arena) in self._loaded:
+            self._loaded.remove(id(arena))
             with contextlib.suppress(WorkerFailed):  # a worker that died on it is started anew when needed
-                self._ask(self._worker, "unload", case=id(case))
+                self._ask(self._worker, "unload", arena=id(arena))
 
     def kill(self) -> None:
         """End the worker, from another thread than the one that waits for it; there is no other after it."""
@@ -174,29 +163,14 @@ class Runner:
             self._prepared[key] = Prepared(**answer)
         return self._prepared[key]
 
-    def _ready(self, text: KernelText, case: Case) -> Worker:
+    def _ready(self, text: KernelText, case: Arena) -> Worker:
         self._compile(text, case.dtype)
         worker = self._open()
-        self._load(worker, case, case.sizes, case.guard, case.dtype)
-        return worker
-
-    def _load(self, worker: Worker, case: Case | Stage, sizes: Sequence[int], guard: int, dtype: np.dtype[Any]) -> None:
         if id(case) not in self._loaded:
-            self._ask(
-                worker,
-                "load",
-                descriptors=case.descriptors,
-                case=id(case),
-                sizes=list(sizes),
-                elements=case.elements,
-                guard=guard,
-                dtype=dtype.name,
-            )
+            memory = {"descriptors": case.descriptors, "capacities": case.capacities}
+            self._ask(worker, "load", arena=id(case), **memory)
             self._loaded.add(id(case))
-
-    @staticmethod
-    def _arguments(text: KernelText, case: Case | Stage) -> dict[str, Any]:
-        return {"case": id(case), "kernel": text.kernel, "variant": text.variant, "dtype": case.dtype.name}
+        return worker
 
     def _ask(self, worker: Worker, do: str, **arguments: Any) -> dict[str, Any]:
         if self._killed:
@@ -216,3 +190,10 @@ class Runner:
 
 def _key(text: KernelText, dtype: np.dtype[Any]) -> tuple[str, str, str]:
     return text.kernel, text.variant, dtype.name
+
+
+def _arguments(text: KernelText, case: Arena) -> dict[str, Any]:
+    """What a worker is told of a kernel, and of where the case lies that it is to run on."""
+    kernel, variant, dtype = _key(text, case.dtype)
+    where = {"arena": id(case), "sizes": list(case.sizes), "spans": case.spans}
+    return {"kernel": kernel, "variant": variant, "dtype": dtype, **where}

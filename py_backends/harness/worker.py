@@ -32,9 +32,10 @@ from py_backends._contract import (
     Launch,
     Target,
 )
+from py_backends.harness.arena import Span
 from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
-from py_backends.harness.memory import SharedArray, page_aligned_copy, same_bits
+from py_backends.harness.memory import SharedMemory, page_aligned_copy, same_bits
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
@@ -43,12 +44,15 @@ need some."""
 
 
 class Session:
-    """What a worker holds: an opened device, loaded cases and prepared kernels."""
+    """What a worker holds: an opened device, arenas and prepared kernels.
+
+    Of a case it is told anew with each request where it lies: in which arena, and at which `spans`.
+    """
 
     def __init__(self) -> None:
         self._device: Device
         self._backend = ""
-        self._cases: dict[int, LoadedCase] = {}
+        self._arenas: dict[int, list[SharedMemory]] = {}
         self._launches: dict[tuple[str, str, str], Launch] = {}
 
     def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
@@ -64,22 +68,19 @@ class Session:
         self._device.profiled = True
         return {}
 
-    def load(
-        self, descriptors: list[int], case: int, sizes: list[int], elements: list[int], guard: int, dtype: str
-    ) -> dict[str, Any]:
-        """Attach a case's memory; the inputs cannot be written here."""
-        last = len(elements) - 1
-        arrays = [
-            SharedArray.attach(descriptor, count, guard, np.dtype(dtype), writable=index == last)
-            for index, (descriptor, count) in enumerate(zip(descriptors, elements, strict=True))
+    def load(self, descriptors: list[int], arena: int, capacities: list[int]) -> dict[str, Any]:
+        """Attach an arena's memory; the inputs cannot be written here."""
+        last = len(capacities) - 1
+        self._arenas[arena] = [
+            SharedMemory.attach(descriptor, count, writable=at == last)
+            for at, (descriptor, count) in enumerate(zip(descriptors, capacities, strict=True))
         ]
-        self._cases[case] = LoadedCase(arrays, tuple(sizes))
         return {}
 
-    def unload(self, descriptors: list[int], case: int) -> dict[str, Any]:
-        """Let a case's memory go."""
-        for shared in self._cases.pop(case).arrays:
-            shared.close()
+    def unload(self, descriptors: list[int], arena: int) -> dict[str, Any]:
+        """Let an arena's memory go."""
+        for memory in self._arenas.pop(arena):
+            memory.close()
         return {}
 
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
@@ -103,44 +104,31 @@ class Session:
             "deterministic": bool(device.deterministic),
         }
 
-    def first_launch(self, descriptors: list[int], case: int, kernel: str, variant: str, dtype: str) -> dict[str, Any]:
+    def first_launch(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
         """Launch a kernel on a case, its data being there; the seconds until it has ended."""
-        launch = self._launches[kernel, variant, dtype]
-        (launched,) = self._launches_on(self._cases[case], launch, 1)
+        (launched,) = self._launches_on(self._placed(**placed), 1)
         return {"seconds": launched.clock}
 
     def ceiling(self, descriptors: list[int], dtype: str | None) -> dict[str, Any]:
         """What the device can do at most: FLOP/s in a dtype, or where it is None bytes a second."""
         return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}
 
-    def run(
-        self,
-        descriptors: list[int],
-        case: int,
-        kernel: str,
-        variant: str,
-        dtype: str,
-        sizes: list[int] | None = None,
-        spans: list[list[int]] | None = None,
-    ) -> dict[str, Any]:
+    def run(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
         """One checked run: guard zones and the output's NaN travel to the device and back, and so do the inputs.
 
         A device that computes in the caller's memory cannot write to them; any other one has copies of them, which lie
         as they do.
 
-        sizes, spans: where the arrays lie in the case's memory, for a case that is a `Stage`.
-
         Returns as `wrong` what its output does not tell, or None.
         """
-        loaded, device = self._cases[case], self._device
-        launch = self._launches[kernel, variant, dtype]
-        *inputs, output = _cut(loaded.arrays, spans, np.dtype(dtype))
+        case, device = self._placed(**placed), self._device
+        *inputs, output = case.with_zones()
         in_place = isinstance(device, HostDevice)
         given = inputs if in_place else [(page_aligned_copy(memory), first) for memory, first in inputs]
         arrays = [memory[first:] for memory, first in (*given, output)]
         buffers = [device.upload(array) for array in arrays]
         try:
-            _timed_launch(device, launch, buffers, loaded.sizes if sizes is None else sizes)
+            _timed_launch(device, case, buffers)
             for buffer, array in zip(buffers, arrays, strict=True):
                 device.download(buffer, array)
         finally:
@@ -152,16 +140,7 @@ class Session:
         return {"wrong": None if unchanged else "it changed an input"}
 
     def sample(
-        self,
-        descriptors: list[int],
-        case: int,
-        kernel: str,
-        variant: str,
-        dtype: str,
-        warm_up: int,
-        repetitions: int,
-        poisoned: bool,
-        cold: bool,
+        self, descriptors: list[int], warm_up: int, repetitions: int, poisoned: bool, cold: bool, **placed: Any
     ) -> dict[str, Any]:
         """One sample: a whole call in its phases, then `repetitions` launches on the same buffers.
 
@@ -175,10 +154,9 @@ class Session:
         `drain` is how much longer the download after the repetitions took than the one after a single
         launch: a wait that does not wait leaves its work to be done there.
         """
-        loaded, device = self._cases[case], self._device
-        launch = self._launches[kernel, variant, dtype]
-        *inputs, output = [shared.content for shared in loaded.arrays]
-        self._launches_on(loaded, launch, warm_up)
+        case, device = self._placed(**placed), self._device
+        *inputs, output = case.arrays()
+        self._launches_on(case, warm_up)
 
         if cold:
             flush(device)
@@ -189,13 +167,13 @@ class Session:
         if cold and not isinstance(device, HostDevice):
             flush(device)
         launching = perf_counter()
-        launches = [_timed_launch(device, launch, buffers, loaded.sizes)]
+        launches = [_timed_launch(device, case, buffers)]
         computed = perf_counter()
         device.download(buffers[-1], output)
         downloaded = perf_counter()
         drain = 0.0
         if repetitions:
-            launches = [_timed_launch(device, launch, buffers, loaded.sizes) for _ in range(repetitions)]
+            launches = [_timed_launch(device, case, buffers) for _ in range(repetitions)]
             repeated = perf_counter()
             device.download(buffers[-1], output)
             drain = (perf_counter() - repeated) - (downloaded - computed)
@@ -212,24 +190,44 @@ class Session:
             **_medians(launches),
         }
 
-    def _launches_on(self, loaded: LoadedCase, launch: Launch, count: int) -> list[Launched]:
+    def _launches_on(self, case: Placed, count: int) -> list[Launched]:
         """So many launches on a case, whose results nobody looks at."""
         if not count:
             return []
         device = self._device
-        *inputs, output = [shared.content for shared in loaded.arrays]
+        *inputs, output = case.arrays()
         buffers = [device.upload(array) for array in inputs] + [device.allocate(output)]
-        launches = [_timed_launch(device, launch, buffers, loaded.sizes) for _ in range(count)]
+        launches = [_timed_launch(device, case, buffers) for _ in range(count)]
         for buffer in buffers:
             device.release(buffer)
         return launches
 
+    def _placed(
+        self, arena: int, kernel: str, variant: str, dtype: str, sizes: list[int], spans: list[list[int]]
+    ) -> Placed:
+        where = [Span(*each) for each in spans]
+        return Placed(self._arenas[arena], where, sizes, np.dtype(dtype), self._launches[kernel, variant, dtype])
 
-class LoadedCase:
-    """A case's arrays as a worker sees them."""
 
-    def __init__(self, arrays: list[SharedArray], sizes: tuple[int, ...]) -> None:
-        self.arrays, self.sizes = arrays, sizes
+class Placed(NamedTuple):
+    """A kernel, and the case in an arena that it is to run on."""
+
+    memory: list[SharedMemory]
+    spans: list[Span]
+    sizes: list[int]
+    dtype: np.dtype[Any]
+    launch: Launch
+
+    def arrays(self) -> list[Array]:
+        """The arrays themselves."""
+        pairs = zip(self.memory, self.spans, strict=True)
+        return [memory.bytes[at.first : at.first + at.size].view(self.dtype) for memory, at in pairs]
+
+    def with_zones(self) -> list[tuple[Array, int]]:
+        """For each array its memory up to where its zone ends, and the element at which the array begins."""
+        item = self.dtype.itemsize
+        pairs = zip(self.memory, self.spans, strict=True)
+        return [(memory.bytes[: at.end].view(self.dtype), at.first // item) for memory, at in pairs]
 
 
 class Launched(NamedTuple):
@@ -239,23 +237,8 @@ class Launched(NamedTuple):
     events: float | None
 
 
-def _cut(
-    arrays: Sequence[SharedArray], spans: Sequence[Sequence[int]] | None, dtype: np.dtype[Any]
-) -> list[tuple[Array, int]]:
-    """For each array its memory up to where its span ends, and the element at which the span begins.
-
-    spans: the first byte of each and how many bytes it has; all of the memory where None.
-    """
-    memory = [shared.whole.view(dtype) for shared in arrays]
-    if spans is None:
-        return [(whole, 0) for whole in memory]
-    return [
-        (whole[: (first + size) // dtype.itemsize], first // dtype.itemsize)
-        for whole, (first, size) in zip(memory, spans, strict=True)
-    ]
-
-
-def _timed_launch(device: Device, launch: Launch, buffers: list[Any], sizes: Sequence[int]) -> Launched:
+def _timed_launch(device: Device, case: Placed, buffers: list[Any]) -> Launched:
+    launch, sizes = case.launch, case.sizes
     begin = perf_counter()
     launch(buffers, sizes)
     device.wait()
