@@ -302,7 +302,7 @@ class TestOptions:
         errors = []
         for seed in (3, 4):
             case = Case(problem, (9, 10, 11), np.dtype(np.float32), seed)
-            a, b = (shared.content.reshape(shape) for shared, shape in zip(case._inputs, case.shapes[:-1], strict=True))
+            a, b = (array.reshape(shape) for array, shape in zip(case.inputs, case.shapes[:-1], strict=True))
             errors.append(judge(a @ b, case.reference, problem.rule).check.error_over_bound)
             case.close()
         assert row["check"]["error_over_bound"] == errors[0] != errors[1]
