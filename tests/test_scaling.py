@@ -327,7 +327,7 @@ def test_wrong_usage() -> None:
 def test_a_real_run(tmp_path: Path) -> None:
     files = [tmp_path / f"scaling.{kind}" for kind in ("json", "png", "svg")]
     options = [option for file in files for option in (f"--{file.suffix[1:]}", file)]
-    asked = ("--backend", "numpy,openmp", "--threads", "2", "--shape", "matmul=128", "--budget", "10")
+    asked = ("--backend", "numpy,openmp", "--threads", "2", "--shape", "matmul=128", "--budget", "60")
     ended = run_command("scaling", *asked, *options)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "they cannot test Amdahl's law" in " ".join(ended.stdout.split())

@@ -302,7 +302,7 @@ def test_wrong_usage(arguments: list[str], words: str) -> None:
 def test_a_real_run(tmp_path: Path) -> None:
     files = [tmp_path / f"sweep.{kind}" for kind in ("json", "png", "svg")]
     options = [option for file in files for option in (f"--{file.suffix[1:]}", file)]
-    asked = ("--kernel", "vecadd", "--backend", "numpy,openmp", "--from", "64", "--to", "1024", "--budget", "10")
+    asked = ("--kernel", "vecadd", "--backend", "numpy,openmp", "--from", "64", "--to", "1024", "--budget", "60")
     run = run_command("sweep", *asked, *options)
     assert run.returncode == 0, run.stdout + run.stderr
     (found,) = sweeps(Report.read(files[0]))
