@@ -3,99 +3,73 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import monotonic
+from typing import Any
 
-import py_backends
 from benchmarks import goals
 from benchmarks.figures import Figure, figure
-from benchmarks.measure import Measurement, Progress, Run
-from benchmarks.table import print_all, rate
+from benchmarks.measure import Reports, measure
+from benchmarks.table import print_all
 from py_backends._contract import MOST_THREADS
-from py_backends.commands.arguments import Parser, seconds, whole_number
-from py_backends.harness import machine
+from py_backends.commands.arguments import Parser, add_budget, whole_number
+from py_backends.commands.common import progress
+from py_backends.harness.compare import checked_settings
 from py_backends.harness.files import write_whole
-from py_backends.harness.results import Report
 from py_backends.report import table
 
 KERNELS = ("matmul", "vecadd")
 BACKENDS = ("avx", "openmp", "cpp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
-_DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 600.0
+_DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 900.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 0 when measured, whatever was reached, and SystemExit(2) for wrong usage."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser().parse_args(arguments)
-    report = Report(
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        package_version=py_backends.__version__,
-        machine={"busy_cpus": machine.busy_cpus(), **machine.describe()},
-        settings={
-            "seed": options.seed,
-            "threads": options.threads or machine.cpus(),
-            "budget_seconds": options.budget,
-            "rounds": options.rounds,
-            "command": shlex.join(["python -m benchmarks", *arguments]),
-        },
-    )
-    begin = monotonic()
-    chosen = [
-        goal
-        for goal in goals.goals(options.dtype, options.sizes, options.elements, options.kernel)
-        if goal.backend in options.only
-    ]
-    measurement = Measurement()
-    try:
-        with _progress() as progress, Run(options.threads, options.seed, progress, measurement) as run:
-            run.measure(chosen, options.rounds, options.budget)
-    except KeyboardInterrupt:
-        report.interrupted = True
-    report.seconds_taken = monotonic() - begin
-    figures = [figure(goal, measurement) for goal in chosen]
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    known = goals.goals(options.dtype, options.sizes, options.elements, options.kernel, options.threads)
+    chosen = [goal for goal in known if goal.backend in options.only]
+    if not chosen:
+        parser.error(f"{', '.join(options.only)} has no goal in {', '.join(options.kernel)}: choose others")
+    command = shlex.join(["python -m benchmarks", *arguments])
+    settings = checked_settings(options.threads, options.seed, options.budget, command=command)
+    with progress() as shown:
+        reports = measure(chosen, settings, options.rounds, shown)
+    figures = [figure(goal, reports) for goal in chosen]
     if options.json:
-        write_whole(options.json, to_json(report, figures, measurement))
+        write_whole(options.json, to_json(figures, reports))
+    one = next(iter(reports.values()))
+    taken = sum(report.seconds_taken or 0 for report in reports.values())
     with table.output() as out:
-        print_all(report, figures, measurement, out)
-    return 130 if report.interrupted else 0
+        print_all(replace(one, settings=settings, seconds_taken=taken), figures, reports, out)
+    return 130 if any(report.interrupted for report in reports.values()) else 0
 
 
-def to_json(report: Report, figures: Sequence[Figure], measurement: Measurement) -> str:
-    """Everything as strict JSON: the figures of the goals, and what they were made of."""
+def to_json(figures: Sequence[Figure], reports: Reports) -> str:
+    """Everything as strict JSON: the figures of the goals, and the comparisons that they were made of."""
     fields = {
-        "schema_version": 1,
-        "created": report.created,
-        "package_version": report.package_version,
-        "machine": report.machine,
-        "settings": report.settings,
-        "seconds_taken": report.seconds_taken,
-        "interrupted": report.interrupted,
+        "schema_version": 2,
         "figures": [_figure_fields(each) for each in figures],
-        "entries": [
-            {
-                "contender": asdict(entry.contender) | {"environment": dict(entry.contender.environment)},
-                "kernel": entry.kernel, "dtype": entry.dtype, "n": entry.size,
-                "rate": rate(measurement, entry), "seconds": list(samples.values()), "rounds": list(samples),
-            }
-            for entry, samples in measurement.samples.items()
+        "comparisons": [
+            {"under": {"threads": conditions.threads, "environment": dict(conditions.environment)}}
+            | json.loads(report.to_json())
+            for conditions, report in reports.items()
         ],
-    }  # fmt: skip
+    }
     return json.dumps(fields, indent=1, allow_nan=False) + "\n"
 
 
-def _figure_fields(each: Figure) -> dict[str, object]:
+def _figure_fields(each: Figure) -> dict[str, Any]:
     goal, value, reason = each.goal, each.value, each.reason
     return {
-        "kernel": goal.kernel, "dtype": goal.dtype, "backend": goal.backend, "subject": goal.subject,
-        "ratio": goal.what, "where": goal.where, "asked": goal.asked, "at_most": goal.at_most,
+        "kernel": goal.conditions.kernel, "dtype": goal.conditions.dtype, "backend": goal.backend,
+        "subject": goal.subject, "ratio": goal.what, "where": goal.where, "asked": goal.asked, "at_most": goal.at_most,
         "figure": value and value.value, "low": value and value.low, "high": value and value.high,
         "reached": each.reached, "reason": reason and reason.text, "fix": reason and reason.fix,
         "note": each.note,
@@ -117,13 +91,7 @@ def _parser() -> Parser:
     add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
     add("--threads", type=_whole(MOST_THREADS), metavar="N", help="of everybody (default: all)")
     add("--rounds", type=_whole(1000), default=_DEFAULT_ROUNDS, metavar="N", help="at most (default: 21)")
-    add(
-        "--budget",
-        type=seconds,
-        default=_DEFAULT_BUDGET,
-        metavar="SECONDS",
-        help="for the rounds; there are at least 6, and preparing comes on top (default: 600)",
-    )
+    add_budget(parser, _DEFAULT_BUDGET)
     add("--seed", type=_whole(2**62), default=1, metavar="N", help="of the inputs and the order (default: 1)")
     add("--json", type=_file, metavar="FILE", help="write everything, every sample too")
     return parser
@@ -153,18 +121,6 @@ def _file(text: str) -> Path:
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise argparse.ArgumentTypeError(f"{path} cannot be written: name a file in a folder that exists")
     return path
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A line on standard error that says what runs; nothing where that is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("") as status:
-        yield status.update
 
 
 if __name__ == "__main__":

@@ -4,51 +4,55 @@ from __future__ import annotations
 
 import json
 import math
-import random
-from itertools import pairwise
-from types import SimpleNamespace
+import os
 
-import numpy as np
 import pytest
 from commands import run_python
 from rich.console import Console
 
 from benchmarks import __main__ as command
 from benchmarks import goals, measure, table
-from benchmarks.figures import figure, mean, worst
-from benchmarks.goals import Comparison, Contender, Entry, Goal
-from benchmarks.measure import Measurement, Reason
-from py_backends.harness.results import Report
+from benchmarks.figures import NotMeasured, Reason, figure, mean, worst
+from benchmarks.goals import CALL, KERNEL, Comparison, Conditions, Contender, Entry, Goal
+from py_backends._contract import Target
+from py_backends.harness.ceilings import STREAMED
+from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.results import Ceiling, Report, Rounds, Row
+from py_backends.harness.roofline import MULTIPLY_ADDS
+from py_backends.report.table import print_remarks, print_section
 
 ROUNDS = range(8)
-ONE, OTHER, THIRD = (Contender(label, "call", label) for label in ("one", "other", "third"))
+MATMUL = Conditions("matmul", "float32")
+ONE, OTHER, THIRD = (Contender(label, CALL, label) for label in ("one", "other", "third"))
 
 
-def entry(contender: Contender, size: int) -> Entry:
-    return Entry(contender, "matmul", "float32", size)
+def row(contender: Contender, size: int, seconds: list[float] | None, conditions: Conditions = MATMUL) -> Row:
+    """A row as a comparison leaves it; without times it says who is missing."""
+    shape = {"m": size, "n": size, "k": size} if conditions.kernel == "matmul" else {"n": size}
+    statement = Entry(contender, size).statement(conditions)
+    made = Row(conditions.kernel, contender.backend, "cpu", "tuned", conditions.dtype, shape, "ok", statement=statement)
+    if seconds is None:
+        made.status, made.reason, made.fix = "unavailable", f"{contender.label} is missing", "bring it"
+    made.kernel_seconds = list(seconds or ())
+    return made
 
 
-def measured(**seconds: dict[int, list[float]]) -> Measurement:
-    """Samples by the contender's label and by size."""
-    samples = {
-        entry(contender, size): dict(enumerate(times))
-        for contender in (ONE, OTHER, THIRD)
-        for size, times in seconds.get(contender.label, {}).items()
-    }
-    reasons = {
-        entry(contender, size): Reason(f"{contender.label} is missing", "bring it")
+def measured(**seconds: dict[int, list[float]]) -> dict[Conditions, Report]:
+    """A report with samples by the contender's label and by size."""
+    rows = [
+        row(contender, size, seconds.get(contender.label, {}).get(size))
         for contender in (ONE, OTHER, THIRD)
         for size in (8, 16)
-        if entry(contender, size) not in samples
-    }
-    return Measurement(samples, reasons, {("matmul", "float32"): len(ROUNDS)})
+    ]
+    rounds = Rounds(len(ROUNDS), len(ROUNDS), {})
+    return {MATMUL: Report("now", "1", {}, {}, rows, rounds=rounds)}
 
 
 def goal(asked: float | None = 1.0, against=(OTHER,), **more) -> Goal:
     comparisons = tuple(
-        Comparison(entry(ONE, size), tuple(entry(other, size) for other in against)) for size in (8, 16)
+        Comparison(Entry(ONE, size), tuple(Entry(other, size) for other in against)) for size in (8, 16)
     )
-    return Goal("one", "one", "of the other", "2 sizes", comparisons, asked, **more)
+    return Goal(MATMUL, "one", "of the other", "2 sizes", comparisons, asked, **more)
 
 
 def test_the_mean_is_geometric_within_a_round_and_a_median_over_rounds() -> None:
@@ -62,7 +66,7 @@ def test_the_mean_is_geometric_within_a_round_and_a_median_over_rounds() -> None
 
 def test_the_mean_takes_rounds_that_have_all_ratios() -> None:
     assert mean([{0: 2.0, 1: 5.0}, {0: 8.0}]).value == pytest.approx(4)
-    with pytest.raises(ValueError, match="no round in common"):
+    with pytest.raises(NotMeasured, match="no round in common"):
         mean([{0: 1.0}, {1: 1.0}])
 
 
@@ -95,8 +99,8 @@ def test_a_figure_that_must_not_be_exceeded_is_a_ratio_of_times() -> None:
 
 def test_sizes_are_compared_by_the_work_they_do() -> None:
     measurement = measured(one={8: [1.0] * 8, 16: [8.0] * 8})
-    comparison = Comparison(entry(ONE, 16), (entry(ONE, 8),))
-    found = figure(Goal("one", "one", "of itself", "n", (comparison,), 1.0), measurement)
+    comparison = Comparison(Entry(ONE, 16), (Entry(ONE, 8),))
+    found = figure(Goal(MATMUL, "one", "of itself", "n", (comparison,), 1.0), measurement)
     assert found.value is not None
     assert found.value.value == pytest.approx(1)
 
@@ -118,7 +122,7 @@ def test_the_goals_are_those_of_the_issue() -> None:
     found = goals.goals()
     assert {each.backend for each in found} == set(command.BACKENDS)
     for dtype in goals.DTYPES:
-        asked = {(g.subject, g.what): g.asked for g in found if (g.kernel, g.dtype) == ("matmul", dtype)}
+        asked = {(g.subject, g.what): g.asked for g in found if g.conditions[:2] == ("matmul", dtype)}
         assert asked["avx", "of the best library"] == 1.00
         assert asked["avx", "of NumPy"] == 1.15
         assert asked["avx 1 thread", "of the FMA peak"] == 0.80
@@ -128,9 +132,59 @@ def test_the_goals_are_those_of_the_issue() -> None:
     assert [each.subject.size for each in means.comparisons] == list(goals.SIZES)
 
 
-def test_every_goal_is_of_one_kernel_and_dtype() -> None:
-    for each in goals.goals():
-        assert {(entry.kernel, entry.dtype) for entry in each.entries()} == {(each.kernel, each.dtype)}
+def test_conditions_are_shared_by_both_sides_of_a_ratio() -> None:
+    """Who is held to one thread or to AVX2 is compared with others that are."""
+    one_thread = [each for each in goals.goals() if each.what == "of the FMA peak"]
+    assert {each.conditions.threads for each in one_thread} == {1}
+    assert [each.backend for each in one_thread[:4]] == ["avx", "avx", "avx", "cpp"]
+    held = [each for each in goals.goals() if each.what == "of NumPy held to AVX2"]
+    assert {each.conditions.environment for each in held} == {(("OPENBLAS_CORETYPE", "Haswell"),)}
+
+
+def test_statements_are_what_users_write() -> None:
+    said = [Entry(who, 8).statement(MATMUL._replace(threads=2)) for who in (goals.NUMPY, goals.AVX_AVX2, goals.MKL)]
+    assert said == ["np.matmul(a, b, out=c)", "pb.matmul(a, b, out=c, backend='avx', target='avx2', threads=2)", None]
+
+
+def test_specs_are_of_the_first_target_that_is_there() -> None:
+    there = Target("avx512")
+    absent = Target("sse", available=False, reason="no such CPU", fix="buy one")
+    found = [BackendTarget("avx", absent), BackendTarget("avx", there)]
+    plan = measure._plan(MATMUL, [Entry(goals.AVX, 8), Entry(goals.PEAK, 8), Entry(goals.AVX_AVX2, 8)], 3)
+    (spec,) = plan.specs(found)
+    assert (spec.target, spec.sizes, spec.statement) == ("avx512", (8, 8, 8), "pb.matmul(a, b, out=c, backend='avx')")
+    assert plan.rounds == 3
+
+
+def test_variables_are_those_of_the_conditions_for_as_long_as_they_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "5")
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    with measure._environment(Conditions("matmul", "float32", 1, (("OPENBLAS_CORETYPE", "Haswell"),))):
+        assert (os.environ["OPENBLAS_NUM_THREADS"], os.environ["OPENBLAS_CORETYPE"]) == ("1", "Haswell")
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "5"
+    assert "OPENBLAS_CORETYPE" not in os.environ
+
+
+def test_a_ceiling_is_a_rate_of_the_case_by_round() -> None:
+    """A kernel that takes twice as long as its bytes or its operations need has half of the ceiling."""
+    conditions = Conditions("vecadd", "float32")
+    one = Contender("one", KERNEL, "one")
+    near, far = (
+        Ceiling("cpu", STREAMED, "float32", "avx2", 2, size, "gbytes_per_second", 1.0, None, None, [rate] * 8)
+        for size, rate in ((12_000, 3.0), (12_000_000, 1.0))
+    )
+    record = Ceiling("cpu", STREAMED, "float32", "sse", 2, 12_000, "gbytes_per_second", 9.0, None, None)
+    peak = Ceiling("cpu", MULTIPLY_ADDS, "float32", "avx2", 2, None, "gflops", 1.0, None, None, [1.0] * 8)
+    report = Report("now", "1", {}, {}, [row(one, 1000, [8e-6] * 8, conditions)], ceilings=[record, far, near, peak])
+    for ceiling, expected in (goals.STREAMED, 0.5), (goals.PEAK, 0.125):
+        comparison = Comparison(Entry(one, 1000), (Entry(ceiling, 1000),))
+        found = figure(Goal(conditions, "one", "of the ceiling", "n", (comparison,), 1.0), {conditions: report})
+        assert found.value is not None
+        assert found.value.value == pytest.approx(expected)
+
+
+def test_what_was_interrupted_says_so() -> None:
+    assert figure(goal(), {}).reason == Reason("interrupted before its turn")
 
 
 def test_neighbours_are_one_off_round_sizes() -> None:
@@ -139,53 +193,31 @@ def test_neighbours_are_one_off_round_sizes() -> None:
     assert pairs == {(255, 256), (257, 256), (999, 1000), (1001, 1000)}
 
 
-def test_a_round_keeps_sizes_together() -> None:
-    rows = [SimpleNamespace(entry=entry(who, size)) for size in (255, 256, 257, 64, 512) for who in (ONE, OTHER)]
-    orders = set()
-    for seed in range(20):
-        measure._SizesTogether(random.Random(seed)).shuffle(rows)
-        sizes = [row.entry.size for row in rows]
-        runs = [size // 250 for size in sizes]
-        assert sum(here != there for here, there in pairwise(runs)) == 2
-        orders.add(tuple(sizes))
-    assert len(orders) > 10
-
-
 def test_tables_have_a_line_a_goal_and_a_column_a_contender() -> None:
     measurement = measured(one={8: [1.0] * 8, 16: [1.0] * 8}, other={8: [2.0] * 8, 16: [2.0] * 8})
     figures = [figure(goal(), measurement), figure(goal(against=(THIRD,)), measurement)]
     console = Console(width=120)
     with console.capture() as captured:
-        table.print_goals(figures, console)
-        table.print_missing(figures, console)
-        table.print_sizes(figures, measurement, console)
+        for section in (*table.goal_sections(figures), *table.size_sections(figures, measurement)):
+            print_section(section, console)
+        print_remarks("Not measured", table.missing(figures), console)
     lines = captured.get().splitlines()
     assert any("2.000 to 2.000" in line and "reached" in line for line in lines)
     assert any("not measured" in line for line in lines)
     assert any("third is missing" in line and "bring it" in line for line in lines)
-    assert any("one / other" in line for line in lines)
-    assert any(line.split() == ["16", "2.00"] for line in lines)
+    assert any(line.split() == ["n", "8", "16"] for line in lines)
+    assert any(line.split() == ["one", "of", "the", "other", "2.00", "2.00"] for line in lines)
 
 
 def test_json_is_strict_and_has_every_sample() -> None:
     measurement = measured(one={8: [1.0] * 8, 16: [1.0] * 8})
-    figures = [figure(goal(), measurement)]
-    text = command.to_json(Report("now", "1", {}, {}), figures, measurement)
+    text = command.to_json([figure(goal(), measurement)], measurement)
     found = json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
     assert found["figures"][0]["reason"] == "other is missing"
     assert found["figures"][0]["figure"] is None
-    assert [each["n"] for each in found["entries"]] == [8, 16]
-    assert found["entries"][0]["seconds"] == [1.0] * 8
-    assert found["entries"][0]["rate"] == pytest.approx(2 * 8**3 / 1e9)
-
-
-def test_columns_that_do_not_fit_stand_below(capsys: pytest.CaptureFixture[str]) -> None:
-    columns = {f"contender {number}": {8: "1.00", 16: "2.00"} for number in range(9)}
-    table._print_by_size("rates", columns, Console(width=60))
-    lines = capsys.readouterr().out.splitlines()
-    assert all(len(line) <= 60 for line in lines)
-    assert " ".join(lines).count("contender") == 9
-    assert sum(line.split()[:1] == ["16"] for line in lines) == 3
+    (comparison,) = found["comparisons"]
+    assert comparison["under"] == {"threads": None, "environment": {}}
+    assert [row["kernel_seconds"] for row in comparison["rows"][:2]] == [[1.0] * 8] * 2
 
 
 @pytest.mark.parametrize(
@@ -202,6 +234,7 @@ def test_columns_that_do_not_fit_stand_below(capsys: pytest.CaptureFixture[str])
         ["--budget", "nan"],
         ["--json", "/no/such/folder/file.json"],
         ["--unknown"],
+        ["--only", "numba_cuda", "--kernel", "vecadd"],
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,8 +254,8 @@ def test_a_machine_without_a_contender_says_so_at_once() -> None:
 def test_the_whole_at_small_sizes(tmp_path) -> None:
     file = tmp_path / "benchmarks.json"
     run = run_python(
-        *("-m", "benchmarks", "--only", "avx,openmp", "--sizes", "16,33", "--elements", "1000", "--budget", "0.1"),
-        *("--rounds", "2", "--dtype", "float32", "--json", file),
+        *("-m", "benchmarks", "--only", "avx,openmp", "--sizes", "16,33", "--elements", "1000", "--budget", "60"),
+        *("--rounds", "7", "--dtype", "float32", "--json", file),
     )
     assert run.returncode == 0, run.stdout + run.stderr
     found = json.loads(file.read_text(encoding="utf-8"))
@@ -230,5 +263,7 @@ def test_the_whole_at_small_sizes(tmp_path) -> None:
     for subject, ratio in ("avx", "of NumPy"), ("avx 1 thread", "of the FMA peak"), ("avx", "times numpy.add a call"):
         assert figures[subject, ratio]["figure"] > 0, figures[subject, ratio]["reason"]
         assert f"{figures[subject, ratio]['figure']:.3f}" in run.stdout
-    assert {each["n"] for each in found["entries"]} == {16, 33, 1000, 1024}
-    assert all(len(each["seconds"]) == 2 and np.all(np.array(each["seconds"]) > 0) for each in found["entries"])
+    timed = [row for each in found["comparisons"] for row in each["rows"] if row["status"] == "ok"]
+    assert {row["shape"]["n"] for row in timed} == {16, 33, 1000, 1024}
+    assert {row["statement"] for row in timed} >= {None, "np.add(a, b, out=c)", "pb.matmul(a, b, out=c, backend='avx')"}
+    assert all(row["check"]["passed"] and row["seconds"]["kernel"]["samples"] <= 7 for row in timed)

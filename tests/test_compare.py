@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ import pytest
 from commands import CLONE
 
 import py_backends as pb
+from py_backends.harness.compare import checked_settings, run
+from py_backends.harness.plan import Plan
 from py_backends.harness.results import Rounds
+from py_backends.harness.spec import Spec
 from py_backends.report.files import markdown_text
 
 QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
@@ -88,3 +92,21 @@ def test_works_in_a_forked_child_of_a_process_that_used_it() -> None:
     if child == 0:
         os._exit(pb.compare(**QUICK, shapes={"vecadd": [(33,)]}).exit_code())
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.numpy
+def test_a_statement_is_timed_and_checked_in_place_of_the_kernel() -> None:
+    """Its arrays are its own, so its result has to find its way back; a wrong one is a mismatch."""
+    of_kernel = Spec("vecadd", "numpy", "cpu", "lecture", "float32", (1000,))
+    statements = "np.add(a, b, out=c)", "np.subtract(a, b, out=c)", "pb.nothing(a, b)"
+    specs = [of_kernel, *(replace(of_kernel, statement=each) for each in statements)]
+    report = run(Plan(["numpy"], lambda _: specs, rounds=9), checked_settings(budget=20))
+    assert [row.spec.statement for row in report.rows] == [None, *statements]
+    assert [row.status for row in report.rows] == ["ok", "ok", "mismatch", "error"]
+    kernel, statement, *_ = report.rows
+    assert statement.check is not None
+    assert statement.check.passed
+    assert statement.versus is not None
+    assert statement.versus.rounds == len(kernel.kernel_seconds) <= 9
+    assert statement.seconds is not None
+    assert (statement.seconds.upload, statement.seconds.kernel) == (0, statement.seconds.end_to_end)

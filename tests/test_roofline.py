@@ -215,7 +215,7 @@ class TestNeeded:
                 2**28,
             ]
         assert {each.unit for each in record} == {"gflops", "gbytes_per_second"}
-        in_rounds = {each.summary() for each in found}
+        in_rounds = [each.summary() for each in found]
         assert {each.rate for each in in_rounds} == {2.0}
         assert {(each.rate, each.low, each.high) for each in record if each not in in_rounds} == {(1.0, 1.0, 1.0)}
 

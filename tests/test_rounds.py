@@ -23,6 +23,7 @@ class Row:
     clock: list[float]
     seconds: float = 1.0
     fails_in: int | None = None
+    workload: str | None = None
     samples: dict[int, float] = field(default_factory=dict)
     failed: WorkerFailed | None = None
 
@@ -43,7 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def run(rows: list[Row], deadline: float, **how: int) -> int:
-    return run_rounds(rows, deadline, random.Random(1), lambda *_: None, **how)
+    return run_rounds(rows, deadline, random.Random(1), lambda *_: None, **{"most": 500, **how})
 
 
 def test_each_row_is_sampled_once_a_round_in_a_random_order(clock: list[float]) -> None:
@@ -52,6 +53,20 @@ def test_each_row_is_sampled_once_a_round_in_a_random_order(clock: list[float]) 
     orders = {tuple(said[at : at + 4]) for at in range(0, len(said), 4)}
     assert {tuple(sorted(order)) for order in orders} == {("a", "b", "c", "d")}
     assert len(orders) > 10, "what comes after what must not always be the same"
+
+
+def test_what_is_compared_is_sampled_right_after_one_another(clock: list[float]) -> None:
+    """Ratios are of neighbours in time, whatever else a round holds; and none always comes first."""
+    said: list[str] = []
+    rows = [Row(f"{workload}{name}", said, clock, workload=workload) for name in "abc" for workload in "xyz"]
+    run(rows, NEVER, most=30)
+    turns = [said[at : at + 9] for at in range(0, len(said), 9)]
+    for turn in turns:
+        assert [name[0] for name in turn] == [
+            workload for workload in turn[0][0] + turn[3][0] + turn[6][0] for _ in "abc"
+        ]
+    assert len({tuple(name[0] for name in turn[::3]) for turn in turns}) == 6
+    assert len({tuple(turn) for turn in turns}) > 25
 
 
 def test_a_round_that_would_not_end_in_time_is_not_begun(clock: list[float]) -> None:

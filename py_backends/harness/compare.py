@@ -159,7 +159,7 @@ class Comparison:
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
         with roofline.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
-            self._time(self._ceilings)
+            self._time(self._ceilings, asked.rounds)
             self._check_what_timing_left()
 
     def interrupt(self) -> None:
@@ -335,7 +335,7 @@ class Comparison:
             self._progress.update(number, len(self._groups), "starting controls")
             add_controls(group, self._bench)
 
-    def _time(self, ceilings: Ceilings) -> None:
+    def _time(self, ceilings: Ceilings, most: int) -> None:
         def progress(number: int, row: TimedRow | TimedCeiling) -> None:
             done = (monotonic() - begin) / max(1e-9, self._deadline - begin)
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
@@ -345,7 +345,7 @@ class Comparison:
         watch = Watch(self._groups, lambda: [*self._bench.processes(), *ceilings.processes])
         try:
             sampled = [row for group in self._groups for row in group.sampled]
-            run_rounds([*sampled, *ceilings], self._deadline, self._order, progress, watcher=watch)
+            run_rounds([*sampled, *ceilings], self._deadline, self._order, progress, most=most, watcher=watch)
         finally:
             self._rounds = watch.finish()
 

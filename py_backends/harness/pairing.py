@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import attrgetter
 
 from py_backends import _discovery
 from py_backends.harness.bench import Bench
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.spec import Workload
 from py_backends.harness.verdicts import RESAMPLES, Ratio, band, ratio
 from py_backends.harness.workers import WorkerFailed
 
@@ -70,12 +70,8 @@ class Group:
 
 def groups(timed: Sequence[TimedRow]) -> list[Group]:
     """The rows by what they were asked for, each group with its baseline."""
-
-    def workload(row: TimedRow) -> Workload:
-        return row.planned.spec.on_any_threads.workload
-
     made = []
-    for _, rows in groupby(sorted(timed, key=workload), key=workload):
+    for _, rows in groupby(sorted(timed, key=attrgetter("workload")), key=attrgetter("workload")):
         members = list(rows)
         baselines = [row for row in members if _discovery.is_baseline(row.planned.row.backend)]
         # Where it runs on several numbers of threads, the most are what a user would take.

@@ -118,6 +118,7 @@ class Plan:
     runs: for which each row must have time: checks, settling, and the rest rounds. With fewer, a slow row keeps a
         larger shape, and the whole has fewer rounds.
     shorten: whether a row that takes too long for the budget runs at a smaller shape; else it is skipped.
+    rounds: at most so many.
     """
 
     backends: Sequence[str]
@@ -125,6 +126,7 @@ class Plan:
     timed_only: bool = False
     runs: int = 48
     shorten: bool = True
+    rounds: int = 500
 
 
 @dataclass
@@ -169,7 +171,7 @@ def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> Plan
     texts = {} if broken else _discovery.kernel_texts(spec.kernel, spec.backend)
     shape = {} if broken else named(_discovery.problem(spec.kernel), spec.sizes)
     row = Row(spec.kernel, *spec.implementation, spec.dtype, shape, "skipped", device=target.device)
-    row.threads = spec.threads or threads
+    row.threads, row.statement = spec.threads or threads, spec.statement
     text = texts.get(spec.variant)
     if not target.available or (target.emulated and timed_only):
         row.status, row.reason, row.fix, text = "unavailable", target.reason, target.fix, None

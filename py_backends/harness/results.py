@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import UnionType
@@ -128,6 +128,8 @@ class Ceiling:
     threads: None where it is not a CPU's.
     working_set_bytes: of additions, what all their vectors take together; None of multiply-adds.
     rate: in `unit`, `gflops` or `gbytes_per_second`; `low` and `high` bound the median at 95%.
+    by_round: the rate in every round, by its number, as the samples of rows are told; empty where none was taken in
+        rounds.
     """
 
     device: str
@@ -140,6 +142,12 @@ class Ceiling:
     rate: float
     low: float | None
     high: float | None
+    by_round: list[float | None] = field(default_factory=list)
+
+
+def by_round(samples: Mapping[int, float]) -> list[float | None]:
+    """Samples in the order of their rounds, None for a round without one: as results have them."""
+    return [samples.get(number) for number in range(max(samples, default=-1) + 1)]
 
 
 @dataclass
@@ -150,6 +158,7 @@ class Row:
     requested: the shape that was asked for, where it ran at a smaller one.
     finished: False where an interruption kept it from its end; `--resume` runs it.
     threads: that it was asked to run on, where it runs on the CPU.
+    statement: the statement of Python that was timed in place of the kernel, if any.
     kernel_seconds: every sample of its kernel, by the number of its round; None for a round that was dropped. Rows
         of one run are paired by it.
     end_to_end_seconds: the same of whole calls, from upload to release.
@@ -174,6 +183,7 @@ class Row:
     requested: dict[str, int] | None = None
     finished: bool = True
     threads: int | None = None
+    statement: str | None = None
     kernel_seconds: list[float | None] = field(default_factory=list)
     end_to_end_seconds: list[float | None] = field(default_factory=list)
 
@@ -186,7 +196,8 @@ class Row:
     def spec(self) -> Spec:
         """Which row it is."""
         sizes = tuple(self.asked.values())
-        return Spec(self.kernel, self.backend, self.target, self.variant, self.dtype, sizes, self.threads)
+        who = self.backend, self.target, self.variant
+        return Spec(self.kernel, *who, self.dtype, sizes, self.threads, self.statement)
 
 
 @dataclass

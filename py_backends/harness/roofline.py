@@ -26,7 +26,7 @@ from py_backends import _caches
 from py_backends._contract import BackendUnavailable, Problem
 from py_backends.harness import machine
 from py_backends.harness.ceilings import READS, STORED, STREAMED, instruction_sets
-from py_backends.harness.results import Ceiling
+from py_backends.harness.results import Ceiling, by_round
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Prepared, Runner
 from py_backends.harness.statistics import median
@@ -83,6 +83,10 @@ class TimedCeiling:
         """What is measured, in a few words."""
         return f"ceiling {self.dtype} {self.kind.replace('_', ' ')}"
 
+    @property
+    def workload(self) -> None:
+        """None: it is no row's."""
+
     def sample(self) -> float:
         """One sample; WorkerFailed where that fails."""
         return self.worker.sample(self)
@@ -102,6 +106,7 @@ class TimedCeiling:
             rate=middle.value,
             low=middle.low,
             high=middle.high,
+            by_round=by_round({number: rate / 1e9 for number, rate in self.samples.items()}),
         )
 
 

@@ -17,9 +17,9 @@ from py_backends.harness.case import Case
 from py_backends.harness.check import Verdict
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.runner import Runner, Sample
+from py_backends.harness.spec import Workload
 from py_backends.harness.workers import WorkerFailed
 
-MOST_ROUNDS = 500
 SHORTEST_SAMPLE = 0.010
 """Seconds; shorter kernels are repeated within a sample, to stay well above the clock's grain."""
 _MOST_REPETITIONS, _FEW_REPETITIONS = 10_000, 20
@@ -57,12 +57,16 @@ class TimedRow:
     def check(self) -> None:
         """One run on an output of NaN, guard zones and all; its row becomes ok, emulated or mismatch."""
         self.case.poison()
-        self._judge(self.runner.run(self._text, self.case))
+        if self.planned.spec.statement is None:
+            self._judge(self.runner.run(self._text, self.case))
+        else:
+            self._sample(poisoned=True)
+            self._judge()
 
     def check_timed(self) -> None:
         """One more sample, of the very kind that was timed, on an output of NaN; and were the times possible?"""
         self.case.poison()
-        self.runner.sample(self._text, self.case, self.warm_up, self.repetitions, poisoned=True)
+        self._sample(poisoned=True)
         self._judge()
         self.checked_again = True
         if self.planned.row.status == "ok":
@@ -91,9 +95,18 @@ class TimedRow:
         """What runs, in a few words."""
         return self.planned.title
 
+    @property
+    def workload(self) -> Workload:
+        """What is computed, by which rows are compared."""
+        return self.planned.spec.on_any_threads.workload
+
     def sample(self) -> Sample:
         """One timed sample as `settle` froze it."""
-        return self.runner.sample(self._text, self.case, self.warm_up, self.repetitions)
+        return self._sample()
+
+    def _sample(self, *, poisoned: bool = False) -> Sample:
+        how = self.warm_up, self.repetitions
+        return self.runner.sample(self._text, self.case, *how, poisoned=poisoned, statement=self.planned.spec.statement)
 
     def settle(self) -> bool:
         """Warm up, and freeze how often a sample repeats the kernel; False where its times are impossible."""
@@ -134,6 +147,10 @@ class Sampled(Protocol[S]):
     samples: dict[int, S]
     failed: WorkerFailed | None
 
+    @property
+    def workload(self) -> Workload | None:
+        """What is sampled right after one another."""
+
     def sample(self) -> S:
         """One timed sample; WorkerFailed where that fails."""
 
@@ -159,12 +176,14 @@ def run_rounds(
     deadline: float,
     order: Order,
     progress: Callable[[int, R], None],
+    *,
+    most: int,
     least: int = 1,
-    most: int = MOST_ROUNDS,
     watcher: Watcher | None = None,
 ) -> int:
     """Sample all rows round by round until `deadline` (of the monotonic clock), `most` rounds, or enough for `watcher`.
 
+    What is compared is sampled right after one another, workloads and the rows of each in random order.
     A round that would not end in time is not begun, but there are always `least`. A row that fails is
     left out of what follows. Returns how many rounds there were.
     """
@@ -174,7 +193,7 @@ def run_rounds(
         begin = monotonic()
         if not active or (number >= least and begin + longest > deadline):
             return number
-        order.shuffle(active)
+        active = _shuffled(active, order)
         if watcher:
             watcher.begin()
         for row in active:
@@ -188,3 +207,15 @@ def run_rounds(
         if watcher and watcher.end(number):
             return number + 1
     return most
+
+
+def _shuffled(rows: Sequence[R], order: Order) -> list[R]:
+    """In random order, those of one workload together."""
+    together: dict[Workload | None, list[R]] = {}
+    for row in rows:
+        together.setdefault(row.workload, []).append(row)
+    groups = list(together.values())
+    order.shuffle(groups)
+    for group in groups:
+        order.shuffle(group)
+    return [row for group in groups for row in group]

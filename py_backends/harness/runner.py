@@ -106,15 +106,28 @@ class Runner:
         return self._sample(text, case, warm_up=0, repetitions=0, poisoned=False, cold=False).end_to_end
 
     def sample(
-        self, text: KernelText, case: Arena, warm_up: int, repetitions: int, *, poisoned: bool = False
+        self,
+        text: KernelText,
+        case: Arena,
+        warm_up: int,
+        repetitions: int,
+        *,
+        poisoned: bool = False,
+        statement: str | None = None,
     ) -> Sample:
         """One timed sample, which leaves its last result in the case's output; see `Session.sample`.
 
+        Of a Python statement, where there is one, on copies of the arrays: only a poisoned one leaves its result.
         A cold one is a single launch, whatever `warm_up` and `repetitions` say: each would need a flush of its own.
         """
         if self.cold:
             warm_up = repetitions = 0
-        return self._sample(text, case, warm_up=warm_up, repetitions=repetitions, poisoned=poisoned, cold=self.cold)
+        if statement is None:
+            return self._sample(text, case, warm_up=warm_up, repetitions=repetitions, poisoned=poisoned, cold=self.cold)
+        how = {"warm_up": warm_up, "repetitions": max(1, repetitions), "poisoned": poisoned}
+        worker = self._ready(text, case)
+        seconds = self._ask(worker, "sample_statement", statement=statement, **how, **_arguments(text, case))["seconds"]
+        return Sample(upload=0.0, kernel=seconds, download=0.0, end_to_end=seconds, drain=0.0)
 
     def _sample(self, text: KernelText, case: Arena, **how: Any) -> Sample:
         worker = self._ready(text, case)

@@ -42,6 +42,8 @@ class Spec:
     """One implementation of one workload.
 
     threads: in a plan, the number that it has to run on, where None stands for that of the run, which it need not obey.
+    statement: what is timed: a statement of Python over `a`, `b` and `c`, as users write it for arrays of their own;
+        the kernel, in the steps of its device, where None.
     """
 
     kernel: str
@@ -51,6 +53,7 @@ class Spec:
     dtype: str
     sizes: Sizes
     threads: int | None = None
+    statement: str | None = None
 
     @property
     def workload(self) -> Workload:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from py_backends.harness.pairing import Group
-from py_backends.harness.results import Control, Rate, Row, Seconds, Speedup
+from py_backends.harness.results import Control, Rate, Row, Seconds, Speedup, by_round
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.statistics import duration, median
 from py_backends.harness.verdicts import SAME, Ratio, verdicts
@@ -34,18 +34,14 @@ def _figures(timed: TimedRow) -> None:
         end_to_end=duration([sample.end_to_end for sample in samples]),
         clock=duration(clocks) if clocks else None,
     )
-    row.kernel_seconds = _by_round({number: sample.kernel for number, sample in timed.samples.items()})
-    row.end_to_end_seconds = _by_round({number: sample.end_to_end for number, sample in timed.samples.items()})
+    row.kernel_seconds = by_round({number: sample.kernel for number, sample in timed.samples.items()})
+    row.end_to_end_seconds = by_round({number: sample.end_to_end for number, sample in timed.samples.items()})
     if kernel.low is None:
         add_note(row, f"{kernel.samples} of the 6 samples that an interval needs")
     row.rate = Rate(
         gflops=problem.flops(sizes) / kernel.median / 1e9,
         gbytes_per_second=problem.bytes(sizes, timed.planned.dtype) / kernel.median / 1e9,
     )
-
-
-def _by_round(samples: Mapping[int, float]) -> list[float | None]:
-    return [samples.get(number) for number in range(max(samples) + 1)]
 
 
 def _judge(groups: Sequence[Group]) -> list[Control]:
