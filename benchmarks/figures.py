@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.goals import Comparison, Conditions, Entry, Goal
 from benchmarks.measure import Reports, sizes
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.results import Row
 from py_backends.harness.roofline import MULTIPLY_ADDS
 from py_backends.harness.statistics import Median, median
@@ -77,7 +77,7 @@ class Rates:
         if conditions not in reports:
             raise NotMeasured(Reason("interrupted before its turn"))
         self._conditions, self._report = conditions, reports[conditions]
-        self._problem = _discovery.problem(conditions.kernel)
+        self._problem = registry.problem(conditions.kernel)
 
     def of(self, entry: Entry) -> Series:
         """Operations (or, of vecadd, elements) a second."""
@@ -135,7 +135,7 @@ class Rates:
         rows = [row for row in self._report.rows if (row.backend, row.statement, row.spec.sizes) == wanted]
         row = next((row for row in rows if who.target in (None, row.target)), None)
         if row is None:
-            there = who.backend in _discovery.backend_names()
+            there = who.backend in registry.backend_names()
             missing = (
                 f"{who.backend} has no target {who.target} here" if there else f"there is no backend {who.backend}"
             )

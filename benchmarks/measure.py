@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.goals import Conditions, Entry, Goal
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.compare import Progress, run
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Plan
@@ -51,7 +51,7 @@ def measure(
 
 def _plan(conditions: Conditions, entries: Sequence[Entry], rounds: int) -> Plan:
     timed = [entry for entry in entries if not entry.contender.is_ceiling]
-    backends = sorted({entry.contender.backend for entry in timed} & set(_discovery.backend_names()))
+    backends = sorted({entry.contender.backend for entry in timed} & set(registry.backend_names()))
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
         return [spec for entry in timed if (spec := _spec(conditions, entry, found))]
@@ -66,19 +66,19 @@ def _spec(conditions: Conditions, entry: Entry, found: Sequence[BackendTarget]) 
     if not targets:
         return None
     target = next((each for each in targets if each.available and not each.emulated), targets[0])
-    variant = next(iter(_discovery.kernel_texts(kernel, backend)), "tuned")
+    variant = next(iter(registry.kernel_texts(kernel, backend)), "tuned")
     return Spec(kernel, backend, target.name, variant, dtype, sizes(conditions, entry),
                 statement=entry.statement(conditions))  # fmt: skip
 
 
 def sizes(conditions: Conditions, entry: Entry) -> tuple[int, ...]:
     """Of all dimensions the same."""
-    return (entry.size,) * len(_discovery.problem(conditions.kernel).dimensions)
+    return (entry.size,) * len(registry.problem(conditions.kernel).dimensions)
 
 
 def _work(conditions: Conditions, entries: set[Entry]) -> float:
     """A number that the time of a round is about proportional to."""
-    problem, dtype = _discovery.problem(conditions.kernel), np.dtype(conditions.dtype)
+    problem, dtype = registry.problem(conditions.kernel), np.dtype(conditions.dtype)
     shapes = [sizes(conditions, entry) for entry in entries]
     return sum(
         max(problem.flops(shape) * dtype.itemsize, _FLOPS_OF_A_BYTE * problem.bytes(shape, dtype)) + _FLOPS_OF_A_TURN

@@ -15,9 +15,9 @@ import pdoc
 import pdoc.render
 
 import py_backends
-from py_backends import _discovery
+from py_backends import registry
 
-MODULES = ("py_backends", "py_backends._contract", "py_backends.harness.results", "py_backends.harness.doctor")
+MODULES = ("py_backends", "py_backends.contract", "py_backends.harness.results", "py_backends.harness.doctor")
 """The functions; the ground floor of backends and kernels; what `compare` and `backends` return."""
 
 
@@ -25,14 +25,16 @@ def main(folder: Path) -> None:
     """Write the pages to a folder."""
     for name in py_backends.__all__:
         getattr(py_backends, name)  # what is found when it is first used is not there for others to see before
-    problems = [type(_discovery.problem(kernel)).__module__ for kernel in _discovery.kernel_names()]
+    problems = [type(registry.problem(kernel)).__module__ for kernel in registry.kernel_names()]
     # To type checkers a kernel's function is an object that can be called, to say in one line what it returns when.
     warnings.filterwarnings("ignore", "Error processing type stub .* Stub is a variable, but target is a function")
     # Of a named tuple pdoc looks the annotations up where Python makes such classes, and not where this one is.
     warnings.filterwarnings("ignore", r"Error parsing type annotation .* for py_backends\.\S+\.BackendTarget\.__init__")
     pdoc.render.env.filters["to_markdown"] = as_markdown
     pdoc.render.configure(show_source=False)
-    pdoc.pdoc(*MODULES, *problems, r"!py_backends\.(?!_contract|harness|kernels).*", output_directory=folder)
+    pdoc.pdoc(
+        *MODULES, *problems, r"!py_backends\.(?!contract|errors|kernel_text|harness|kernels).*", output_directory=folder
+    )
 
 
 def as_markdown(docstring: str) -> str:

@@ -66,7 +66,7 @@ def copy_clone(to: Path, backends: Iterable[str] | None = None) -> Path:
     shutil.copy(CLONE / "CMakeLists.txt", to)
     if backends is not None:
         kept = set(backends)
-        for module in (to / "py_backends").glob("[!_]*.py"):
+        for module in (to / "py_backends" / "backend").glob("[!_]*.py"):
             if module.stem not in kept:
                 module.unlink()
     return to

@@ -14,10 +14,10 @@ import hypothesis
 import pytest
 from commands import Finished, run_command
 
-from py_backends import _discovery
-from py_backends._install import pip_install
+from py_backends import registry
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
 from py_backends.conformance.plugin import skip_or_fail
+from py_backends.install import pip_install
 
 __all__ = ["at_hand", "chromium", "found", "has_device", "marked_backends", "skip_or_fail", "targets_of"]
 
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def marked_backends() -> list[object]:
     """Every backend as a parameter that carries its marker."""
-    return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in _discovery.backend_names()]
+    return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in registry.backend_names()]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

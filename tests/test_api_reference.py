@@ -18,11 +18,11 @@ import pytest
 from commands import CLONE
 
 import py_backends as pb
-from py_backends import _contract, _discovery
-from py_backends._install import pip_install
+from py_backends import contract, registry
 from py_backends.harness import doctor, results
+from py_backends.install import pip_install
 
-KERNELS = _discovery.kernel_names()
+KERNELS = registry.kernel_names()
 
 
 def words(thing: Any) -> str:
@@ -63,7 +63,7 @@ def test_public_names_say_what_they_do(name: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_say_shapes_dtypes_and_errors(kernel: str) -> None:
-    problem, text = _discovery.problem(kernel), words(getattr(pb, kernel))
+    problem, text = registry.problem(kernel), words(getattr(pb, kernel))
     shapes = problem.size_of_each_dimension()
     assert shapes is not None
     named = [" x ".join(problem.dimensions[size] for size in shape) for shape in shapes]
@@ -85,20 +85,20 @@ def test_kernels_say_shapes_dtypes_and_errors(kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_bounds_have_a_source(kernel: str) -> None:
-    problem = _discovery.problem(kernel)
+    problem = registry.problem(kernel)
     text = words(importlib.import_module(type(problem).__module__))
     assert text.startswith(f"{kernel}: ")
     if problem.rule == "componentwise":
         assert re.search(r"[A-Z]\w+, [A-Z].*(edition|section|ch\.|J\.|\d{4})", text, re.DOTALL), "whose formula is it?"
 
 
-@pytest.mark.parametrize("module", [_contract, results, doctor], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [contract, results, doctor], ids=lambda module: module.__name__)
 def test_what_others_derive_from_and_get_back_is_described(module: ModuleType) -> None:
     for thing in own(module):
         assert words(thing), thing
         if dataclasses.is_dataclass(thing):
             assert not words(thing).startswith(f"{thing.__name__}("), f"{thing} has only what Python says by itself"
-    for base in (_contract.Backend, _contract.Device, _contract.Problem):
+    for base in (contract.Backend, contract.Device, contract.Problem):
         for name, member in vars(base).items():
             if inspect.isfunction(member) and not name.startswith("_"):
                 assert words(member), f"{base.__name__}.{name}"
@@ -129,7 +129,7 @@ def test_pages_have_every_name(pages: Path) -> None:
     assert "<strong>backend</strong>" in page, "parameters are a list"
     for kernel in KERNELS:
         assert (pages / "py_backends" / "kernels" / kernel / "problem.html").is_file()
-    contract = (pages / "py_backends" / "_contract.html").read_text(encoding="utf-8")
+    contract = (pages / "py_backends" / "contract.html").read_text(encoding="utf-8")
     for name in ("Device.adopt", "Backend.dtypes", "Problem.inputs"):
         assert f'id="{name}"' in contract
 

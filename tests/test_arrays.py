@@ -18,13 +18,15 @@ import pytest
 from conftest import has_device, marked_backends, skip_or_fail, targets_of
 
 import py_backends as pb
-from py_backends import _arrays, _contract, _discovery, _functions, numba_cuda
-from py_backends import cuda as cuda_backend
-from py_backends._contract import Adopted, Array, Buffer, KernelText, Launch, Problem, Reference, Target
-from py_backends._cupy import Memory
+from py_backends import api, calls, contract, foreign_arrays, registry
+from py_backends.backend import cuda as cuda_backend
+from py_backends.backend import numba_cuda
+from py_backends.backend._cupy import Memory
+from py_backends.contract import Adopted, Array, Buffer, Launch, Problem, Reference, Target
+from py_backends.kernel_text import KernelText
 
 FLOAT32 = np.dtype(np.float32)
-CPU, CUDA = _arrays.Memory.CPU, _arrays.Memory.CUDA
+CPU, CUDA = foreign_arrays.Memory.CPU, foreign_arrays.Memory.CUDA
 
 
 def drawn(*shape: int, dtype: str = "float32", seed: int = 3) -> Array:
@@ -46,13 +48,13 @@ def device_at_hand(backend: str, pytestconfig: pytest.Config) -> None:
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The arrays of the last call as its device got them: inputs, then output."""
     arrays: list[Any] = []
-    run = _functions._run
+    run = calls._run
 
     def spying(device: Any, launch: Any, inputs: Any, output: Any, sizes: Any) -> None:
         arrays[:] = [*inputs, output]
         run(device, launch, inputs, output, sizes)
 
-    monkeypatch.setattr(_functions, "_run", spying)
+    monkeypatch.setattr(calls, "_run", spying)
     return arrays
 
 
@@ -118,7 +120,7 @@ FOREIGN: dict[str, Callable[[Array], Any]] = {
     "DLPack": Tensor,
     "DLPack without keywords": OldTensor,
     "read-only, by DLPack": lambda array: Tensor(read_only(array)),
-    "pinned, by DLPack": lambda array: Tensor(array, _arrays.Memory.CUDA_PINNED),
+    "pinned, by DLPack": lambda array: Tensor(array, foreign_arrays.Memory.CUDA_PINNED),
     "on a device, in memory that the host addresses": lambda array: Tensor(array, CUDA),
     "a buffer": memoryview,
 }
@@ -215,7 +217,7 @@ def test_results_may_stay_where_they_are(backend: str) -> None:
     assert product.shape == (6, 6)
     assert product.dtype == FLOAT32
     np.testing.assert_array_equal(pb.matmul(product, a, backend=backend, to="host"), (a @ b) @ a)
-    device = _functions._opened(("matmul", backend, None, None, None, type(None)))
+    device = calls._opened(("matmul", backend, None, None, None, type(None)))
     assert isinstance(product, np.ndarray) == (device.new((1,), FLOAT32) is None)
 
 
@@ -253,7 +255,7 @@ class FarMemory:
 
 
 @dataclass
-class Far(_contract.Device):
+class Far(contract.Device):
     """Computes when it is waited for, in memory of its own, and counts what crosses the bus."""
 
     uploads: int = 0
@@ -303,7 +305,7 @@ class Far(_contract.Device):
         if not elements.size:
             return Adopted(None, elements.shape, elements.dtype, 0)
         if not elements.flags.c_contiguous:
-            raise _arrays.out_of_order()
+            raise foreign_arrays.out_of_order()
         buffer = self._buffer(elements.reshape(-1), array)
         return Adopted(buffer, elements.shape, elements.dtype, elements.ctypes.data, array.writable)
 
@@ -369,7 +371,7 @@ COMPUTED: dict[str, Callable[..., Array]] = {
 PROBLEMS: dict[str, Problem] = {each.name: each for each in (OneInput(), ThreeInputs())}
 
 
-class Near(_contract.HostDevice):
+class Near(contract.HostDevice):
     """The host, for the kernels of these tests."""
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
@@ -380,17 +382,17 @@ class Near(_contract.HostDevice):
         return launch
 
 
-class TestBackend(_contract.Backend):
+class TestBackend(contract.Backend):
     __test__ = False
-    dtypes: ClassVar[tuple[str, ...]] = _contract.Backend.dtypes
+    dtypes: ClassVar[tuple[str, ...]] = contract.Backend.dtypes
 
-    def __init__(self, device: _contract.Device) -> None:
+    def __init__(self, device: contract.Device) -> None:
         self.device = device
 
     def targets(self) -> list[Target]:
         return [Target("only")]
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         return self.device
 
 
@@ -399,27 +401,27 @@ def backends(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Backends of these tests, by their names, which have all kernels, and those of these tests too."""
     made: dict[str, Any] = {}
     names, backend, problem, texts = (
-        getattr(_discovery, name) for name in ("backend_names", "backend", "problem", "kernel_texts")
+        getattr(registry, name) for name in ("backend_names", "backend", "problem", "kernel_texts")
     )
 
     def text(kernel: str, name: str) -> dict[str, KernelText]:
         if name not in made:
             return dict(texts(kernel, name))
-        found = _discovery.problem(kernel)
+        found = registry.problem(kernel)
         path = next(iter(texts("vecadd", "numpy").values())).path
         return {"lecture": KernelText(found, "lecture", name, path)}
 
-    monkeypatch.setattr(_discovery, "backend_names", lambda: [*names(), *made])
-    monkeypatch.setattr(_discovery, "backend", lambda name: made.get(name) or backend(name))
-    monkeypatch.setattr(_discovery, "problem", lambda kernel: PROBLEMS.get(kernel) or problem(kernel))
-    monkeypatch.setattr(_discovery, "kernel_texts", text)
+    monkeypatch.setattr(registry, "backend_names", lambda: [*names(), *made])
+    monkeypatch.setattr(registry, "backend", lambda name: made.get(name) or backend(name))
+    monkeypatch.setattr(registry, "problem", lambda kernel: PROBLEMS.get(kernel) or problem(kernel))
+    monkeypatch.setattr(registry, "kernel_texts", text)
     yield made
     devices = {id(each.device) for each in made.values()}
-    forget(_functions._targets, lambda name: name in made)
-    forget(_functions._dtypes, lambda name: name in made)
-    forget(_functions._devices, lambda key: key[0] in made)
-    forget(_functions._launches, lambda key: key[0] in devices)
-    forget(_functions._ready, lambda key: key[0][1] in made)
+    forget(calls._targets, lambda name: name in made)
+    forget(calls._dtypes, lambda name: name in made)
+    forget(calls._devices, lambda key: key[0] in made)
+    forget(calls._launches, lambda key: key[0] in devices)
+    forget(calls._ready, lambda key: key[0][1] in made)
 
 
 def forget(cached: dict[Any, Any], of_tests: Callable[[Any], bool]) -> None:
@@ -631,10 +633,10 @@ class TestNumbersOfInputs:
     def _backends(self, name: str, backends: dict[str, Any]) -> Iterator[None]:
         backends[name] = TestBackend(Far() if name == "far" else Near())
         yield
-        _functions.function.cache_clear()  # of kernels that only these tests know
+        api.function.cache_clear()  # of kernels that only these tests know
 
     def test_one(self, name: str) -> None:
-        x, negated = drawn(5), _functions.function("negated")
+        x, negated = drawn(5), api.function("negated")
         np.testing.assert_array_equal(negated(x, backend=name), -x)
         np.testing.assert_array_equal(negated(x=x, backend=name), -x)
         out = np.zeros(5, FLOAT32)
@@ -643,7 +645,7 @@ class TestNumbersOfInputs:
 
     def test_three(self, name: str) -> None:
         u, v, w = drawn(5), drawn(5, seed=4), drawn(6, seed=5)
-        fused = _functions.function("fused")
+        fused = api.function("fused")
         for result in (
             fused(u, v, w, backend=name),
             fused(w=w, v=v, u=u, backend=name),
@@ -664,10 +666,10 @@ class TestNumbersOfInputs:
     )
     def test_a_wrong_number_is_refused(self, name: str, call: Callable[..., Any], words: str) -> None:
         with pytest.raises(TypeError, match=words):
-            call(_functions.function("fused"), drawn(5), backend=name)
+            call(api.function("fused"), drawn(5), backend=name)
 
     def test_signatures_and_words_have_the_inputs_names(self, name: str) -> None:
-        fused, negated = _functions.function("fused"), _functions.function("negated")
+        fused, negated = api.function("fused"), api.function("negated")
         assert list(inspect.signature(fused).parameters)[:4] == ["u", "v", "w", "backend"]
         assert "x: an array of n elements." in (negated.__doc__ or "")
         assert "u: an array.\nv: an array.\nw: an array." in (fused.__doc__ or ""), "whose shapes are computed"
@@ -768,7 +770,7 @@ class TestOfCupy:
         [
             (CupyArray, []),
             (lambda elements: Tensor(elements, CUDA), ["DLPack"]),
-            (lambda elements: Tensor(elements, _arrays.Memory.CUDA_MANAGED), ["DLPack"]),
+            (lambda elements: Tensor(elements, foreign_arrays.Memory.CUDA_MANAGED), ["DLPack"]),
             (OnGpu, ["__cuda_array_interface__"]),
         ],
         ids=["CuPy's", "DLPack", "managed", "NVIDIA's protocol"],
@@ -907,7 +909,7 @@ class TestOfSycl:
         """Intel's CPU, as the functions open it."""
         if "intel-cpu" not in {target.name for target in targets_of("sycl") if target.available}:
             pytest.skip("sycl: Intel's CPU runtime is not here, the device that is known to have USM")
-        return _functions._opened(("vecadd", "sycl", None, "intel-cpu", None, type(None)))
+        return calls._opened(("vecadd", "sycl", None, "intel-cpu", None, type(None)))
 
     @pytest.fixture
     def queue(self, device: Any) -> Any:
@@ -931,7 +933,7 @@ class TestOfSycl:
         x, c = usm(queue, kind, np.zeros(100, np.float32)), np.zeros(100, np.float32)
         adopted = device.adopt(x)
         x.memory.copy_from_host(np.full(100, 3, np.float32).view(np.uint8))
-        launch = device.prepare(_discovery.kernel_texts("vecadd", "sycl")["lecture"], FLOAT32)
+        launch = device.prepare(registry.kernel_texts("vecadd", "sycl")["lecture"], FLOAT32)
         launch([adopted.buffer, adopted.buffer, device.allocate(c)], [100])
         device.wait()
         assert set(c) == {6}
@@ -1045,7 +1047,7 @@ class TestOfOpenCl:
 
     @pytest.fixture
     def device(self, target: str) -> Any:
-        return _functions._opened(("vecadd", "opencl", None, target, None, type(None)))
+        return calls._opened(("vecadd", "opencl", None, target, None, type(None)))
 
     def array(self, device: Any, elements: Array) -> Any:
         """An array of pyopencl in the device's context, made as a caller makes one."""

@@ -14,7 +14,7 @@ from benchmarks import __main__ as command
 from benchmarks import goals, measure, table
 from benchmarks.figures import NotMeasured, Reason, figure, mean, worst
 from benchmarks.goals import CALL, KERNEL, Comparison, Conditions, Contender, Entry, Goal
-from py_backends._contract import Target
+from py_backends.contract import Target
 from py_backends.harness.ceilings import STREAMED
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Ceiling, Report, Rounds, Row

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from py_backends import _compiled
-from py_backends._contract import BackendUnavailable
+from py_backends.errors import BackendUnavailable
 from py_backends.harness import ceilings
 
 DTYPES = [np.dtype("float32"), np.dtype("float64")]

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from py_backends import _discovery
-from py_backends._contract import Array, Reference, WrongRequest
+from py_backends import registry
+from py_backends.contract import Array, Reference
+from py_backends.errors import WrongRequest
 from py_backends.harness.check import judge, reference_of
 from py_backends.harness.results import Check
 
-MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
+MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 
 
 def vecadd_verdict(a: list[float], b: list[float], output: list[float], dtype: str = "float32") -> bool:
@@ -155,7 +156,7 @@ class TestReferences:
     @pytest.mark.parametrize("kernel", ["matmul", "vecadd"])
     @pytest.mark.parametrize("scale", [1.0, 1e-42, 1e19])
     def test_our_own_are_sound(self, kernel: str, scale: float) -> None:
-        problem = _discovery.problem(kernel)
+        problem = registry.problem(kernel)
         sizes = (7, 5, 3)[: len(problem.dimensions)]
         draw = np.random.default_rng(1)
         inputs = [(draw.standard_normal(shape) * scale).astype(np.float32) for shape in problem.shapes(sizes)[:-1]]

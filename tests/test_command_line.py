@@ -18,7 +18,7 @@ from commands import CLONE, LONGEST, Finished, environment, run_command, run_in_
 from conftest import Comparison, found
 from started import LAST_STAGE, SOON
 
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.case import Case
 from py_backends.harness.check import judge
 
@@ -155,7 +155,7 @@ class TestDoctor:
         run, result = doctor
         targets = [(entry["backend"], entry["target"]) for entry in result["backends"]]
         assert targets == [(name, target.name) for name, target in found()]
-        assert {backend for backend, _ in targets} == set(_discovery.backend_names())
+        assert {backend for backend, _ in targets} == set(registry.backend_names())
         table = [tuple(line.split()[:2]) for line in run.stdout.partition("\n\n")[0].splitlines()]
         assert set(targets) <= set(table)
 
@@ -188,7 +188,7 @@ class TestShow:
     def test_without_options_has_every_backend_with_a_text(self) -> None:
         run = run_command("show", "vecadd")
         shown = re.findall(r"^==> (\w+) ", run.stdout, re.MULTILINE)
-        assert shown == [name for name in _discovery.backend_names() if _discovery.kernel_texts("vecadd", name)]
+        assert shown == [name for name in registry.backend_names() if registry.kernel_texts("vecadd", name)]
 
     def test_on_a_terminal_they_stand_side_by_side(self) -> None:
         arguments = ("show", "vecadd", "--backend", "openmp,cpp", "--variant", "lecture")
@@ -298,7 +298,7 @@ class TestOptions:
     def test_the_seed_decides_on_the_inputs(self, tmp_path: Path) -> None:
         options = ("--backend", "numpy", "--kernel", "matmul", "--shape", "matmul=9x10x11", "--budget", "5")
         (row,) = rows_of(tmp_path, *options, "--seed", "3")
-        problem = _discovery.problem("matmul")
+        problem = registry.problem("matmul")
         errors = []
         for seed in (3, 4):
             case = Case(problem, (9, 10, 11), np.dtype(np.float32), seed)

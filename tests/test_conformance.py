@@ -20,7 +20,7 @@ import plugin_packages
 import pytest
 from commands import CLONE, Finished, run_python
 
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.conformance import calls
 from py_backends.conformance.any_kernel import WITHOUT_OWN
 from py_backends.conformance.selection import all_kinds_of, kind_names
@@ -446,7 +446,7 @@ def test_nobody_elses_run_is_changed(folder: Path, tmp_path: Path) -> None:
     assert "1 passed" in run.stdout
 
 
-@pytest.mark.parametrize("kernel", _discovery.kernel_names())
+@pytest.mark.parametrize("kernel", registry.kernel_names())
 def test_there_are_enough_distinct_cases(kernel: str) -> None:
     """For a backend with one variant, in two dtypes: 1,000 of each of two kernels and more."""
     names = [
@@ -471,8 +471,8 @@ def test_every_kind_has_a_backend_that_fails_it(kernel: str) -> None:
 
 
 def test_names_of_calls_are_distinct() -> None:
-    for kernel, kind in itertools.product(_discovery.kernel_names(), calls.KINDS):
-        names = [call.name for call in kind.of(_discovery.problem(kernel))]
+    for kernel, kind in itertools.product(registry.kernel_names(), calls.KINDS):
+        names = [call.name for call in kind.of(registry.problem(kernel))]
         assert names
         assert len(set(names)) == len(names), kind.name
 

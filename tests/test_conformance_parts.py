@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_backends import _discovery
-from py_backends import numpy as numpy_backend
-from py_backends._contract import HostDevice, KernelText, Launch, Target
+from py_backends import registry
+from py_backends.backend import numpy as numpy_backend
 from py_backends.conformance import any_kernel, caller, calls, selection
 from py_backends.conformance.any_kernel import of_sizes
 from py_backends.conformance.calling import Caller
@@ -22,9 +21,11 @@ from py_backends.conformance.running import Arenas, run_kind
 from py_backends.conformance.selection import kind_names
 from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally
 from py_backends.conformance.trials import Kind, chosen, named_as, prepare
+from py_backends.contract import HostDevice, Launch, Target
 from py_backends.harness.workers import WorkerFailed
+from py_backends.kernel_text import KernelText
 
-VECADD = _discovery.problem("vecadd")
+VECADD = registry.problem("vecadd")
 SUBJECT = Subject("vecadd", "lecture", "numpy", "cpu", "float32")
 AT_ONCE = next(kind for kind in calls.KINDS if kind.together)
 
@@ -55,7 +56,7 @@ def test_calls_use_what_their_worker_has_compiled(monkeypatch: pytest.MonkeyPatc
 
 def test_targets_that_compile_just_in_time_come_last() -> None:
     """And tests of others than texts stay where they are."""
-    text = _discovery.kernel_texts("vecadd", "numpy")["lecture"]
+    text = registry.kernel_texts("vecadd", "numpy")["lecture"]
 
     def item(name: str, target: Target | None) -> Any:
         params = {} if target is None else {"subject": selection.Subject(text, target)}
@@ -73,7 +74,7 @@ def test_targets_that_compile_just_in_time_come_last() -> None:
 def test_what_is_tried_in_one_dtype_is_tried_in_one_that_the_backend_declares(
     declared: list[str], first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_discovery, "backend", lambda _: SimpleNamespace(dtypes=declared))
+    monkeypatch.setattr(registry, "backend", lambda _: SimpleNamespace(dtypes=declared))
     assert selection.first_dtype("any") == first
 
 
@@ -115,7 +116,7 @@ def wrong_of(kind: str, kernel: str, run: Callable[..., Any], patch: pytest.Monk
     """What is said of the calls of a kind, made by a function in place of a kernel's."""
     patch.setattr(caller, "_function", lambda _: run)
     subject, device = replace(SUBJECT, kernel=kernel), HostDevice
-    made = next(each for each in calls.KINDS if each.name == kind).calls(_discovery.problem(kernel))
+    made = next(each for each in calls.KINDS if each.name == kind).calls(registry.problem(kernel))
     return {
         caller.perform_at(device, subject, call) if call.to_device else caller.perform(subject, call)  # type: ignore[arg-type]
         for call in made
@@ -187,7 +188,7 @@ class TestDeviceWithoutMemory:
         kind = Kind("shapes", "", lambda _: ())
         trials = of_sizes(VECADD, [self.LARGE, self.SMALL])
         cases = [prepare(VECADD, trial, np.dtype(np.float32)) for trial in trials]
-        text, arenas = _discovery.kernel_texts("vecadd", "numpy")["lecture"], Arenas()
+        text, arenas = registry.kernel_texts("vecadd", "numpy")["lecture"], Arenas()
         outcome = run_kind(Lacking(), text, kind, cases, arenas, deterministic=False)  # type: ignore[arg-type]
         arenas.close()
         assert outcome.left_out == [("100003", "the device has 10 MB")]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from py_backends import _discovery
-from py_backends._contract import KernelText, Stages, WorkItems
+from py_backends import registry
+from py_backends.kernel_text import KernelText, Stages, WorkItems
 
 LABEL = r"([A-Z][a-z]+(?: items)?)(?: of \w+)?(?: on a [CG]PU)?: "
 TWO_FORMS = """
@@ -26,9 +26,9 @@ LONGEST_LECTURE = 30
 
 TEXTS = [
     text
-    for kernel in _discovery.kernel_names()
-    for backend in _discovery.backend_names()
-    for text in _discovery.kernel_texts(kernel, backend).values()
+    for kernel in registry.kernel_names()
+    for backend in registry.backend_names()
+    for text in registry.kernel_texts(kernel, backend).values()
     if text.package is None  # plug-ins' texts are their authors' affair
 ]
 

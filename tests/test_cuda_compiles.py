@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 from cuda.core import ObjectCode, Program, ProgramOptions
 
-from py_backends import _cupy, _discovery, cuda
-from py_backends._contract import KernelText
+from py_backends import registry
+from py_backends.backend import _cupy, cuda
+from py_backends.kernel_text import KernelText
 
 pytestmark = pytest.mark.cuda
 
 ARCHITECTURES = ["sm_75", "sm_80", "sm_90", "sm_100"]
 """Turing, Ampere, Hopper, Blackwell."""
-TEXTS = [text for kernel in _discovery.kernel_names() for text in _discovery.kernel_texts(kernel, "cuda").values()]
+TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
 
 
 def compiled(source: str, architecture: str, name: str) -> ObjectCode:
@@ -31,7 +32,7 @@ def compiled(source: str, architecture: str, name: str) -> ObjectCode:
 
 
 def test_every_kernel_has_a_text() -> None:
-    assert {text.kernel for text in TEXTS} == set(_discovery.kernel_names())
+    assert {text.kernel for text in TEXTS} == set(registry.kernel_names())
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

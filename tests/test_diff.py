@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from commands import Finished, run_command, run_in_terminal
 
-from py_backends._contract import WrongRequest
+from py_backends.errors import WrongRequest
 from py_backends.harness.diff import BETWEEN_RUNS, Difference, Pair, diff
 from py_backends.harness.results import Control, Duration, Report, Row, Seconds, Speedup
 

@@ -11,7 +11,7 @@ import pytest
 from commands import copy_clone, run_command, run_python
 from plugin_packages import BACKEND, PROBLEM, kernel
 
-from py_backends import _discovery
+from py_backends import registry
 
 LOST = 'contract.Target.missing("slide-rule", "it is lost", "look for it")'
 TWO_TARGETS = dedent(BACKEND).replace('version="1")]', f'version="1"), {LOST}]')
@@ -32,13 +32,13 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone = copy_clone(tmp_path_factory.mktemp("clone"), backends=["numpy", "python"])
     kernels = clone / "kernels"
     written = {
-        clone / "py_backends" / "fingers.py": TWO_TARGETS,
+        clone / "py_backends" / "backend" / "fingers.py": TWO_TARGETS,
         kernels / "vecadd" / "tuned" / "fingers.py": kernel("vecadd", "+"),
         kernels / "vecsub" / "problem.py": dedent(PROBLEM).format(name="vecsub"),
         kernels / "vecsub" / "lecture" / "fingers.py": kernel("vecsub"),
         kernels / "vecsub" / "lecture" / "numpy.py": kernel("vecsub"),
-        clone / "py_backends" / "_toes.py": TWO_TARGETS,
-        clone / "py_backends" / "tools" / "__init__.py": "",
+        clone / "py_backends" / "backend" / "_toes.py": TWO_TARGETS,
+        clone / "py_backends" / "backend" / "tools" / "__init__.py": "",
         kernels / "notes" / "lecture" / "fingers.py": "",
     }
     for path, text in written.items():
@@ -122,7 +122,7 @@ def test_they_are_python_functions(clone: Path) -> None:
 
 
 def test_modules_of_the_house_are_no_backends() -> None:
-    names = _discovery.backend_names()
+    names = registry.backend_names()
     assert names == sorted(names)
     assert {"python", "numpy", "cpp", "openmp", "avx", "numba_cpu", "opencl", "sycl", "cuda", "numba_cuda"} <= set(
         names

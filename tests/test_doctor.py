@@ -13,8 +13,8 @@ import pytest
 from commands import CLONE
 
 import py_backends
-from py_backends._install import pip_install
 from py_backends.harness.doctor import probe
+from py_backends.install import pip_install
 
 PROJECT = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = sorted(PROJECT["optional-dependencies"])

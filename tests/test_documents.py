@@ -16,7 +16,7 @@ from commands import CLONE, run_python
 
 import py_backends
 from py_backends import __main__ as command_line
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.conformance.selection import kind_names
 from py_backends.harness.results import Report, Row
 
@@ -58,11 +58,11 @@ def quoted(text: str) -> list[str]:
 
 def our_backends() -> list[str]:
     """The project's own, without those of plug-ins that happen to be installed."""
-    return [path.stem for path in PACKAGE.glob("[!_]*.py")]
+    return [path.stem for path in (PACKAGE / "backend").glob("[!_]*.py")]
 
 
 def variants(backend: str) -> set[str]:
-    return {name for kernel in ("vecadd", "matmul") for name in _discovery.kernel_texts(kernel, backend)}
+    return {name for kernel in ("vecadd", "matmul") for name in registry.kernel_texts(kernel, backend)}
 
 
 class TestModels:
@@ -153,17 +153,20 @@ class TestMap:
         files = subprocess.run([git, "ls-files"], cwd=CLONE, capture_output=True, text=True, check=False).stdout
         assert {name.partition("/")[0] for name in files.splitlines() if "/" in name} <= tops
 
-    @pytest.mark.parametrize("folder", ["", "harness", "commands", "report", "report/pictures", "conformance"])
+    @pytest.mark.parametrize(
+        "folder", ["", "backend", "harness", "commands", "report", "report/pictures", "conformance"]
+    )
     def test_the_modules(self, folder: str) -> None:
         lines = columns(self.LAYOUT, f"module of `{folder or 'py_backends'}/`")
         named = [name for line in lines for name in quoted(line[0])]
-        there = (PACKAGE / folder).glob("*.py" if folder else "_[!_]*.py")  # others there are backends
-        assert sorted(named) == sorted(path.stem for path in there if path.stem != "__init__")
+        backends = our_backends() if folder == "backend" else ()
+        there = (path.stem for path in (PACKAGE / folder).glob("*.py") if path.stem not in ("__init__", "__main__"))
+        assert sorted(named) == sorted(set(there) - set(backends))
 
     def test_no_folder_is_left_out(self) -> None:
         folders = {path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
         mapped = {name.rstrip("/") for name in re.findall(r"^\| module of `([\w/]+)` \|", self.LAYOUT, re.MULTILINE)}
-        assert folders - mapped == {".", "_compiled", "contract"}
+        assert folders - mapped == {".", "_compiled"}
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
@@ -212,4 +215,4 @@ def test_every_kind_of_cases_is_listed() -> None:
 @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
 def test_help_of_the_ladder_names_kernels_that_have_one(kernel: str) -> None:
     shape = command_line._parser()[1]["ladder"].format_help()
-    assert (kernel in shape) == (_discovery.problem(kernel).ladder is not None)
+    assert (kernel in shape) == (registry.problem(kernel).ladder is not None)

@@ -67,7 +67,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the clone with a backend for every ending."""
     copy = copy_clone(tmp_path_factory.mktemp("clone"))
     for fault in (*DEATHS, *HARMLESS):
-        shutil.copy(CLONE / "tests" / "wrong_backends.py", copy / "py_backends" / f"{fault}.py")
+        shutil.copy(CLONE / "tests" / "wrong_backends.py", copy / "py_backends" / "backend" / f"{fault}.py")
         lecture = copy / "kernels" / "vecadd" / "lecture"
         shutil.copy(lecture / "numpy.py", lecture / f"{fault}.py")
     return copy

@@ -18,15 +18,17 @@ from commands import run_command
 from conftest import targets_of
 
 import py_backends as pb
-from py_backends import _caches, _contract, _discovery, numba_cuda
-from py_backends import cuda as cuda_backend
-from py_backends._contract import Array, Buffer, Device, KernelText, Target
+from py_backends import caches, contract, registry
+from py_backends.backend import cuda as cuda_backend
+from py_backends.backend import numba_cuda
+from py_backends.contract import Array, Buffer, Device, Target
 from py_backends.harness import flush as flushing
 from py_backends.harness import worker
 from py_backends.harness.case import Case
 from py_backends.harness.results import Report
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner, Sample, _arguments
+from py_backends.kernel_text import KernelText
 
 FLOAT32 = np.dtype(np.float32)
 SEVERAL_MILLISECONDS = (768, 768, 768)
@@ -45,13 +47,13 @@ class OnDevice:
     """A kernel on an opened device, with its buffers."""
 
     device: Device
-    launch: _contract.Launch
+    launch: contract.Launch
     buffers: list[Buffer]
     sizes: tuple[int, ...]
 
     @classmethod
     def of(cls, backend: str, target: Target, text: KernelText, sizes: tuple[int, ...], *, profiled: bool) -> OnDevice:
-        device = _discovery.backend(backend).open(target.name, 2)
+        device = registry.backend(backend).open(target.name, 2)
         device.profiled = profiled
         arrays = [np.ones(int(np.prod(shape)), FLOAT32) for shape in text.problem.shapes(sizes)]
         return cls(device, device.prepare(text, FLOAT32), [device.upload(array) for array in arrays], sizes)
@@ -68,7 +70,7 @@ class OnDevice:
 @pytest.mark.parametrize("variant", ["lecture", "tuned"])
 def test_events_agree_with_the_clock(where: tuple[str, Target], variant: str) -> None:
     """They lie inside it; and a kernel of milliseconds, several stages or one, is most of what the clock sees."""
-    text = _discovery.kernel_texts("matmul", where[0])[variant]
+    text = registry.kernel_texts("matmul", where[0])[variant]
     kernel = OnDevice.of(*where, text, SEVERAL_MILLISECONDS, profiled=True)
     kernel.run()
     times = [kernel.run() for _ in range(7)]
@@ -79,7 +81,7 @@ def test_events_agree_with_the_clock(where: tuple[str, Target], variant: str) ->
 @pytest.mark.parametrize("where", list(devices_with_events()))
 def test_events_span_all_kernels_of_a_launch(where: tuple[str, Target]) -> None:
     """The time of a launch is longer than that of its last kernel alone, which begins when the others have ended."""
-    text = _discovery.kernel_texts("matmul", where[0])["tuned"]
+    text = registry.kernel_texts("matmul", where[0])["tuned"]
     if len(text.stages("CPU").kernels) < 2:
         pytest.skip("the text has one kernel")
     kernel = OnDevice.of(*where, text, SEVERAL_MILLISECONDS, profiled=True)
@@ -99,12 +101,12 @@ def test_events_span_all_kernels_of_a_launch(where: tuple[str, Target]) -> None:
 
 @pytest.mark.parametrize("where", list(devices_with_events()))
 def test_a_device_that_was_not_told_to_keeps_no_times(where: tuple[str, Target]) -> None:
-    text = _discovery.kernel_texts("vecadd", where[0])["lecture"]
+    text = registry.kernel_texts("vecadd", where[0])["lecture"]
     assert OnDevice.of(*where, text, (1000,), profiled=False).run()[1] is None
 
 
 def test_devices_without_events_are_timed_by_the_clock() -> None:
-    text = _discovery.kernel_texts("vecadd", "numpy")["lecture"]
+    text = registry.kernel_texts("vecadd", "numpy")["lecture"]
     kernel = OnDevice.of("numpy", targets_of("numpy")[0], text, (1000,), profiled=True)
     assert kernel.run()[1] is None
     assert worker._medians([worker.Launched(2.0, None)] * 3) == {"kernel": 2.0, "clock": None}
@@ -113,8 +115,8 @@ def test_devices_without_events_are_timed_by_the_clock() -> None:
 def test_a_sample_is_as_long_as_the_host_takes_for_it() -> None:
     """Launches that take a device next to nothing take the host its time: 10 ms of them are not 10,000."""
     sample = Sample(upload=0.0, kernel=1e-7, download=0.0, end_to_end=1e-4, drain=0.0, clock=1e-4)
-    case = Case(_discovery.problem("vecadd"), (10,), FLOAT32, seed=1)
-    planned: Any = SimpleNamespace(text=_discovery.kernel_texts("vecadd", "opencl")["lecture"])
+    case = Case(registry.problem("vecadd"), (10,), FLOAT32, seed=1)
+    planned: Any = SimpleNamespace(text=registry.kernel_texts("vecadd", "opencl")["lecture"])
     runner: Any = SimpleNamespace(cold=False, sample=lambda *_: sample)
     timed = TimedRow(planned, runner, case)
     assert timed.settle()
@@ -224,7 +226,7 @@ def test_the_peak_and_the_bandwidth_of_a_gpu_follow_from_the_shortest_run() -> N
 
 @pytest.mark.opencl
 def test_a_device_that_uses_all_threads_does_not_obey(monkeypatch: pytest.MonkeyPatch) -> None:
-    from py_backends import opencl
+    from py_backends.backend import opencl
 
     found = next(device for name, device in opencl._devices().items() if name in {"intel-cpu", "pocl"})
     device = opencl.OpenClDevice(found, found.max_compute_units)
@@ -264,8 +266,8 @@ class TestFlush:
         self, monkeypatch: pytest.MonkeyPatch, last: int, second: int, cpus: int, written: int
     ) -> None:
         parts: list[tuple[int, int]] = []
-        monkeypatch.setattr(_caches, "last_level_cache", lambda: last)
-        monkeypatch.setattr(_caches, "second_level_cache", lambda: second)
+        monkeypatch.setattr(caches, "last_level_cache", lambda: last)
+        monkeypatch.setattr(caches, "second_level_cache", lambda: second)
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
         monkeypatch.setattr(flushing, "_overwrite", lambda memory, cpu: parts.append((memory.nbytes, cpu)))
         monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
@@ -311,9 +313,9 @@ class Recorder(Device):
 
     def __init__(self, log: list[str]) -> None:
         self._log = log
-        self._device = _discovery.backend("numpy").open("cpu", 1)
+        self._device = registry.backend("numpy").open("cpu", 1)
 
-    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> _contract.Launch:
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> contract.Launch:
         launch = self._device.prepare(text, dtype)
 
         def logged(buffers: Any, sizes: Any) -> None:
@@ -339,7 +341,7 @@ class Recorder(Device):
         """Nothing to give back."""
 
 
-class HostRecorder(Recorder, _contract.HostDevice):
+class HostRecorder(Recorder, contract.HostDevice):
     """The same, known to compute in the caller's memory."""
 
 
@@ -372,12 +374,12 @@ def test_flushing_is_in_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     case.close()
 
 
-TEXT = _discovery.kernel_texts("vecadd", "numpy")["lecture"]
+TEXT = registry.kernel_texts("vecadd", "numpy")["lecture"]
 
 
 def session_on(device: Device) -> tuple[worker.Session, Case]:
     """What a worker holds, in this process, with a case of vecadd."""
-    case = Case(_discovery.problem("vecadd"), (1000,), FLOAT32, seed=1)
+    case = Case(registry.problem("vecadd"), (1000,), FLOAT32, seed=1)
     session = worker.Session()
     session._device, session._backend = device, "numpy"
     session.prepare([], "vecadd", "lecture", "float32")
@@ -402,8 +404,8 @@ def test_a_runner_of_cold_samples_asks_for_them(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Runner, "_ask", ask)
     monkeypatch.setattr(Runner, "_ready", lambda *_: None)
-    case = Case(_discovery.problem("vecadd"), (10,), FLOAT32, seed=1)
-    text = _discovery.kernel_texts("vecadd", "numpy")["lecture"]
+    case = Case(registry.problem("vecadd"), (10,), FLOAT32, seed=1)
+    text = registry.kernel_texts("vecadd", "numpy")["lecture"]
     for cold in (True, False):
         sample = Runner("numpy", Target("cpu"), 1, cold=cold).sample(text, case, warm_up=3, repetitions=7)
         assert sample == Sample(**times)
@@ -415,7 +417,7 @@ def test_a_runner_of_cold_samples_asks_for_them(monkeypatch: pytest.MonkeyPatch)
     "backend", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("numpy", "sycl")]
 )
 def test_the_first_launch_has_the_compilation_in_it(runner: Callable[[str, Target], Runner], backend: str) -> None:
-    text = _discovery.kernel_texts("vecadd", backend)["lecture"]
+    text = registry.kernel_texts("vecadd", backend)["lecture"]
     case = Case(text.problem, (4096,), FLOAT32, seed=1)
     target = next(target for target in targets_of(backend) if target.available)
     prepared = runner(backend, target).prepare(text, case)

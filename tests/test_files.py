@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from py_backends._contract import WrongRequest
+from py_backends.errors import WrongRequest
 from py_backends.harness import files
 from py_backends.harness.files import printable, read_text, write_whole
 from py_backends.harness.results import Report

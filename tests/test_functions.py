@@ -16,8 +16,8 @@ from conftest import has_device, marked_backends, skip_or_fail, targets_of
 from numpy.lib.stride_tricks import as_strided
 
 import py_backends as pb
-from py_backends import _discovery
-from py_backends._contract import Array
+from py_backends import registry
+from py_backends.contract import Array
 from py_backends.harness.check import judge
 
 with_every_backend = pytest.mark.parametrize("backend", marked_backends())
@@ -44,7 +44,7 @@ def call_simply(backend: str) -> None:
 
 def test_a_device_needs_no_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that is a dataclass has none."""
-    monkeypatch.setattr(type(_discovery.backend("numpy").open("cpu", 1)), "__hash__", None)
+    monkeypatch.setattr(type(registry.backend("numpy").open("cpu", 1)), "__hash__", None)
     ones = np.ones(2, np.float32)
     np.testing.assert_array_equal(pb.vecadd(ones, ones, backend="numpy", threads=11), [2, 2])
 
@@ -60,7 +60,7 @@ def read_only(array: Array) -> Array:
 
 
 def assert_right(kernel: str, result: Array, *inputs: Array) -> None:
-    problem = _discovery.problem(kernel)
+    problem = registry.problem(kernel)
     verdict = judge(np.ascontiguousarray(result), problem.reference(inputs), problem.rule)
     assert verdict.check.passed, verdict.reason
 

@@ -13,10 +13,11 @@ import pytest
 from commands import run_python
 from conftest import at_hand, targets_of
 
-from py_backends import _discovery
-from py_backends._contract import Array, KernelText, Target
+from py_backends import registry
+from py_backends.contract import Array, Target
 from py_backends.harness.case import Case
 from py_backends.harness.runner import Runner
+from py_backends.kernel_text import KernelText
 
 TILES = {
     # one below, at and above: its 64 rows and columns, 8 products between two barriers, and as many before the first
@@ -35,7 +36,7 @@ STRETCHES = {"numba_cuda": [2047, 2049, 4097], "cuda": [2047, 2048, 2049, 4095, 
 
 def cases(kernel: str, shapes: dict[str, list[Any]]) -> Iterator[Any]:
     for backend, target in at_hand():
-        text = _discovery.kernel_texts(kernel, backend).get("tuned")
+        text = registry.kernel_texts(kernel, backend).get("tuned")
         for sizes in shapes.get(backend, []) if text else []:
             name = f"{backend}-{'x'.join(map(str, np.atleast_1d(sizes)))}"
             yield pytest.param(text, target, sizes, marks=getattr(pytest.mark, backend), id=name)
@@ -77,8 +78,8 @@ def test_any_array_may_be_unaligned(kernel: str, sizes: tuple[int, ...], dtype: 
     target = targets_of("cuda")[0]
     if not target.emulated:
         pytest.skip("where arrays lie on a GPU is CuPy's choice")
-    device = _discovery.backend("cuda").open(target.name, 1)  # computes in the caller's arrays, wherever they lie
-    text = _discovery.kernel_texts(kernel, "cuda")["tuned"]
+    device = registry.backend("cuda").open(target.name, 1)  # computes in the caller's arrays, wherever they lie
+    text = registry.kernel_texts(kernel, "cuda")["tuned"]
     launch = device.prepare(text, np.dtype(dtype))
     for unaligned in range(3):
         case = Case(text.problem, sizes, np.dtype(dtype), seed=3)
@@ -106,7 +107,7 @@ def moved(array: Array, unaligned: bool) -> Array:
 
 BEFORE_A_WALL = """import ctypes, mmap, sys
 import numpy as np
-from py_backends import _discovery
+from py_backends import registry
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -120,9 +121,9 @@ def before_a_wall(elements, dtype):
     walls.append(memory)
     return memory[size - elements * dtype.itemsize : size].view(dtype)
 
-device = _discovery.backend("cuda").open("emulated", 1)
+device = registry.backend("cuda").open("emulated", 1)
 for kernel, shapes in {"vecadd": [(5000,), (4097,)], "matmul": [(65, 66, 9), (70, 132, 20), (190, 260, 7)]}.items():
-    text = _discovery.kernel_texts(kernel, "cuda")["tuned"]
+    text = registry.kernel_texts(kernel, "cuda")["tuned"]
     for dtype in [np.dtype("float32")]:
         launch = device.prepare(text, dtype)
         for sizes in shapes:

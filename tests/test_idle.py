@@ -14,12 +14,13 @@ import psutil
 import pytest
 from conftest import found
 
-from py_backends import _discovery
-from py_backends._contract import KernelText, Target
+from py_backends import registry
+from py_backends.contract import Target
 from py_backends.harness import machine
 from py_backends.harness.case import Case
 from py_backends.harness.interference import read_system
 from py_backends.harness.runner import Runner
+from py_backends.kernel_text import KernelText
 
 SPINNING = {
     "OMP_WAIT_POLICY": "active",
@@ -39,7 +40,7 @@ FLOAT32 = np.dtype(np.float32)
 @contextmanager
 def matmul_of(backend: str, target: Target, threads: int) -> Iterator[tuple[Runner, KernelText, Case]]:
     """A worker with a matrix product to run, which has run once; skips what does not compute on the CPU."""
-    text = next(iter(_discovery.kernel_texts("matmul", backend).values()))
+    text = next(iter(registry.kernel_texts("matmul", backend).values()))
     size = 33 if backend == "python" else 384
     case = Case(text.problem, (size, size, size), FLOAT32, seed=1)
     runner = Runner(backend, target, threads)

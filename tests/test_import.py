@@ -29,7 +29,8 @@ def libraries(modules: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "code", ["import py_backends", "from py_backends import matmul, compare, backends", "import py_backends.opencl"]
+    "code",
+    ["import py_backends", "from py_backends import matmul, compare, backends", "import py_backends.backend.opencl"],
 )
 def test_import_loads_no_optional_library(code: str) -> None:
     modules = loaded_by("-c", code)

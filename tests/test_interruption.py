@@ -21,7 +21,7 @@ from commands import CLONE, copy_clone
 from started import LAST_STAGE, OPTIONS, TELLING_ITS_STAGES, Ended, Started, started_until
 
 import py_backends as pb
-from py_backends._contract import Target
+from py_backends.contract import Target
 from py_backends.harness.bench import Bench
 from py_backends.harness.case import Case
 from py_backends.harness.compare import Comparison, Progress
@@ -115,7 +115,7 @@ def wait_until_one_is_stopped(run: Started) -> None:
 def clone_of_those_that_hang(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone = copy_clone(tmp_path_factory.mktemp("clone"))
     for fault in ("hangs", "hangs_when_probed"):
-        shutil.copy(CLONE / "tests" / "wrong_backends.py", clone / "py_backends" / f"{fault}.py")
+        shutil.copy(CLONE / "tests" / "wrong_backends.py", clone / "py_backends" / "backend" / f"{fault}.py")
     shutil.copy(clone / "kernels/vecadd/lecture/numpy.py", clone / "kernels/vecadd/lecture/hangs.py")
     return clone
 

@@ -15,8 +15,8 @@ import pytest
 from commands import run_command
 from rich.console import Console
 
-from py_backends import _discovery
-from py_backends._contract import Target
+from py_backends import registry
+from py_backends.contract import Target
 from py_backends.harness import compare, ladder
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.ladder import Climb, climbs, ladders
@@ -83,7 +83,7 @@ def printed(report: Report, width: int = 120) -> str:
 class TestData:
     def test_every_rung_is_a_text(self, kernel: str) -> None:
         for rung in ladders()[kernel].rungs:
-            assert rung.variant in _discovery.kernel_texts(kernel, rung.backend)
+            assert rung.variant in registry.kernel_texts(kernel, rung.backend)
 
     def test_published_figures_rise_from_1(self, kernel: str) -> None:
         published = [rung.published for rung in ladders()[kernel].rungs if rung.published is not None]
@@ -102,7 +102,7 @@ class TestData:
             assert rung.published_percent == pytest.approx(expected, abs=0.006)
 
     def test_its_sizes_are_the_kernels(self, kernel: str) -> None:
-        assert len(ladders()[kernel].sizes) == len(_discovery.problem(kernel).dimensions)
+        assert len(ladders()[kernel].sizes) == len(registry.problem(kernel).dimensions)
 
 
 def test_matmul_has_the_ladder_of_leiserson_and_others() -> None:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from conftest import found
 
-from py_backends._contract import Target
+from py_backends.contract import Target
 from py_backends.harness import machine
 from py_backends.report import layout
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commands import CLONE, Finished, copy_clone, run_python
 
-from py_backends import _discovery
+from py_backends import registry
 
 FEWEST = 10
 """Tests that each backend has to have for a kernel of which it has a text."""
@@ -39,26 +39,26 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize("backend", _discovery.backend_names())
+@pytest.mark.parametrize("backend", registry.backend_names())
 def test_every_backend_has_tests(counts: dict[str, int], backend: str) -> None:
-    kernels = [kernel for kernel in _discovery.kernel_names() if _discovery.kernel_texts(kernel, backend)]
+    kernels = [kernel for kernel in registry.kernel_names() if registry.kernel_texts(kernel, backend)]
     assert counts.get(backend, 0) >= FEWEST * len(kernels) > 0
 
 
 def test_every_marker_is_registered(pytestconfig: pytest.Config) -> None:
     registered = {line.partition(":")[0] for line in pytestconfig.getini("markers")}
-    assert set(_discovery.backend_names()) <= registered
+    assert set(registry.backend_names()) <= registered
 
 
 BACKEND = '''"""A backend with what FOUND says."""
 
-from py_backends import _contract
-from py_backends._contract import Target
+from py_backends import contract
+from py_backends.contract import Target
 
 FOUND = {found}
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self):
         missing = Target.missing("lost", "its driver is on strike", "pip install patience")
         kinds = {{"device": Target("device"), "emulated": Target("emulated", emulated=True), "lost": missing}}
@@ -104,7 +104,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone with a backend that is not there, one with its device, and one that is emulated only."""
     clone = copy_clone(tmp_path_factory.mktemp("clone"), backends=[])
     for name, found in {"absent": ["lost"], "present": ["device", "lost"], "rival": ["emulated"]}.items():
-        (clone / "py_backends" / f"{name}.py").write_text(BACKEND.format(found=found))
+        (clone / "py_backends" / "backend" / f"{name}.py").write_text(BACKEND.format(found=found))
     (clone / "tests").mkdir()
     for name in ("conftest.py", "commands.py"):
         shutil.copy(CLONE / "tests" / name, clone / "tests")

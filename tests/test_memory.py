@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from py_backends import _discovery
-from py_backends._contract import Array
+from py_backends import registry
+from py_backends.contract import Array
 from py_backends.harness.arena import Arena, zone_elements
 from py_backends.harness.case import Case
 from py_backends.harness.memory import SharedMemory, page_aligned_copy
 
-MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
+MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 

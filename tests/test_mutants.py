@@ -117,9 +117,11 @@ def test_waits_of_the_host() -> None:
     assert [(each.change.kind, each.description) for each in mutants("sycl", "cpp_ext/sycl_compiler.cpp")] == [
         ("wait", "queue.wait_and_throw(); -> nothing")
     ]
-    assert ("wait", "queue.finish() -> nothing") in found("opencl", "py_backends/opencl.py", "queue.finish()")
+    assert ("wait", "queue.finish() -> nothing") in found("opencl", "py_backends/backend/opencl.py", "queue.finish()")
     blocking = "self._cl.enqueue_copy(self._queue, array, buffer, is_blocking=True)"
-    assert ("wait", "is_blocking=True -> is_blocking=False") in found("opencl", "py_backends/opencl.py", blocking)
+    assert ("wait", "is_blocking=True -> is_blocking=False") in found(
+        "opencl", "py_backends/backend/opencl.py", blocking
+    )
 
 
 def test_code_for_an_instruction_set_is_run_on_it() -> None:

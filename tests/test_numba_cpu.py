@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from commands import CLONE, LONGEST
 
-from py_backends import _caches, _discovery
+from py_backends import caches, registry
 
 pytestmark = pytest.mark.numba_cpu
 
 
 def tuned(kernel: str) -> ModuleType:
-    return _discovery.kernel_texts(kernel, "numba_cpu")["tuned"].load()
+    return registry.kernel_texts(kernel, "numba_cpu")["tuned"].load()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -71,15 +71,15 @@ def test_sizes_of_caches_are_those_of_data(tmp_path: Path, monkeypatch: pytest.M
             (folder := tmp_path / f"{len(found)}" / f"index{number}").mkdir(parents=True)
             for name, word in zip(("level", "type", "size"), words, strict=True):
                 (folder / name).write_text(f"{word}\n")
-        monkeypatch.setattr(_caches, "_CACHES", tmp_path / f"{len(found)}")
-        _caches._sizes.cache_clear()
-        return _caches.first_level_cache(), _caches.second_level_cache(), _caches.last_level_cache()
+        monkeypatch.setattr(caches, "_CACHES", tmp_path / f"{len(found)}")
+        caches._sizes.cache_clear()
+        return caches.first_level_cache(), caches.second_level_cache(), caches.last_level_cache()
 
     first = [("1", "Data", "48K"), ("1", "Instruction", "64K")]
     assert sizes(*first, ("2", "Unified", "2048K"), ("3", "Unified", "36M")) == (48 * 2**10, 2**21, 36 * 2**20)
     assert sizes(*first, ("2", "Unified", "512K")) == (48 * 2**10, 2**19, 2**21)
     assert sizes() == (2**15, 2**20, 2**22)
-    _caches._sizes.cache_clear()
+    caches._sizes.cache_clear()
 
 
 def test_threads_meet_where_there_is_neither_openmp_nor_tbb() -> None:

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 from conftest import targets_of
 
-from py_backends import _discovery
-from py_backends._contract import MOST_IDLE_SCRATCH, Array, KernelText, Launch, Problem
+from py_backends import registry
+from py_backends.backend._scratch import MOST_IDLE_SCRATCH
 from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES, Sizes
+from py_backends.contract import Array, Launch, Problem
 from py_backends.harness.check import judge
+from py_backends.kernel_text import KernelText
 
 if TYPE_CHECKING:
-    from py_backends.opencl import OpenClDevice
+    from py_backends.backend.opencl import OpenClDevice
 
 pytestmark = pytest.mark.opencl
 
@@ -55,7 +57,7 @@ def opened() -> dict[Any, OpenClDevice]:
 @pytest.fixture
 def device(request: pytest.FixtureRequest, opened: dict[Any, OpenClDevice]) -> OpenClDevice:
     """The device of a target, opened once for all tests here."""
-    from py_backends import opencl
+    from py_backends.backend import opencl
 
     name, form = request.param
     if request.param not in opened:
@@ -69,7 +71,7 @@ in_both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
 def tuned(kernel: str) -> KernelText:
-    return _discovery.kernel_texts(kernel, "opencl")["tuned"]
+    return registry.kernel_texts(kernel, "opencl")["tuned"]
 
 
 def wrong(device: OpenClDevice, text: KernelText, shapes: Iterable[Sizes], dtype: str) -> dict[Sizes, str]:
@@ -117,7 +119,7 @@ def test_one_off_from_blocks_and_passes(device: OpenClDevice, dtype: str) -> Non
 
 @pytest.mark.parametrize("change", CHANGED)
 def test_one_changed_operator_is_seen(change: str, tmp_path: Path) -> None:
-    from py_backends import opencl
+    from py_backends.backend import opencl
 
     form, old, new = CHANGED[change]
     text = tuned("matmul")

@@ -17,9 +17,9 @@ import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
-from py_backends import _mkl, _nvidia_driver, cuda, mkl, opencl, sycl
-from py_backends._contract import Target
-from py_backends._install import pip_install
+from py_backends.backend import _mkl, _nvidia_driver, cuda, mkl, opencl, sycl
+from py_backends.contract import Target
+from py_backends.install import pip_install
 
 ROOT = Path(__file__).parent.parent
 FOR_X86_64_ALONE = {"dpctl", "intel-cmplr-lib-rt", "intel-opencl-rt", "mkl", "pocl-binary-distribution"}

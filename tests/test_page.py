@@ -17,10 +17,10 @@ import pytest
 from commands import CLONE, run_command, run_python
 from conftest import Comparison, chromium
 
-from py_backends import _discovery
-from py_backends._contract import WrongRequest
-from py_backends._install import pip_install
+from py_backends import registry
+from py_backends.errors import WrongRequest
 from py_backends.harness.results import Check, Duration, Rate, Report, Row, Seconds, Speedup
+from py_backends.install import pip_install
 from py_backends.report import layout
 from py_backends.report.across import across
 from py_backends.report.page import page
@@ -158,7 +158,7 @@ class TestContents:
         texts = {
             (path.parent.name, path.stem): path.read_text(encoding="utf-8").rstrip()
             for path in (CLONE / "kernels" / "vecadd").glob("*/*.*")
-            if path.stem in _discovery.backend_names()
+            if path.stem in registry.backend_names()
         }
         assert shown == texts
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from py_backends._contract import Target
+from py_backends.contract import Target
 from py_backends.harness import watch as watching
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group, groups

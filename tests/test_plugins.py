@@ -17,8 +17,9 @@ import pytest
 from commands import LONGEST, Finished, copy_clone, environment
 from plugin_packages import BACKEND, BACKENDS, KERNELS, PROBLEM, install, kernel
 
-from py_backends import _discovery, _functions, _plugins, _public
-from py_backends._contract import BackendUnavailable, KernelText
+from py_backends import api, plugins, registry
+from py_backends.errors import BackendUnavailable
+from py_backends.kernel_text import KernelText
 
 IN_WORKERS_ONLY = """
     import sys
@@ -286,8 +287,8 @@ class TestSound:
 
     def test_a_text_in_python_is_a_module_of_its_package(self, sound: Place) -> None:
         """Numba compiles no other, and its simulator swaps a module's names."""
-        load = "print(_discovery.kernel_texts('vecsub', 'numpy')['lecture'].load().__name__)"
-        run = sound.python("-c", f"from py_backends import _discovery; {load}")
+        load = "print(registry.kernel_texts('vecsub', 'numpy')['lecture'].load().__name__)"
+        run = sound.python("-c", f"from py_backends import registry; {load}")
         assert run.stdout.strip() == "vecsub_kernel.deeper.lecture.numpy", run.stderr
 
     def test_names_are_known_and_near_ones_suggested(self, sound: Place) -> None:
@@ -537,8 +538,8 @@ class TestWrongKernels:
 
 @pytest.mark.cpp
 def test_what_is_compiled_ahead_cannot_be_brought(tmp_path: Path) -> None:
-    device = _discovery.backend("cpp").open("cpu", 1)
-    text = KernelText(_discovery.problem("vecadd"), "lecture", "cpp", tmp_path / "cpp.cpp", "some.package")
+    device = registry.backend("cpp").open("cpu", 1)
+    text = KernelText(registry.problem("vecadd"), "lecture", "cpp", tmp_path / "cpp.cpp", "some.package")
     with pytest.raises(BackendUnavailable, match=r"some/package/lecture/cpp.cpp: C\+\+ is compiled with py-backends"):
         device.prepare(text, np.dtype(np.float32))
 
@@ -556,14 +557,15 @@ def test_a_damaged_installation_is_told_too(clone: Path, tmp_path: Path) -> None
 
 def test_names_that_py_backends_has_are_taken() -> None:
     """Who adds a module or a public name finds out here that plug-ins may not have it."""
-    taken = set(_plugins._TAKEN[KERNELS])
-    package = Path(_discovery.__file__).parent
+    taken = set(plugins._TAKEN[KERNELS])
+    package = Path(registry.__file__).parent
+    modules = {path.stem for path in package.glob("[!_]*.py")}
     folders = {path.parent.name for path in package.glob("*/__init__.py") if not path.parent.name.startswith("_")}
-    assert (folders | set(_public._NAMES) | {"kernels"}) - taken == set()
+    assert (modules | folders | set(api._ELSEWHERE) | {"kernels"}) - taken == set()
 
 
 def test_options_of_the_functions_are_no_names_of_inputs() -> None:
     """Who adds an option finds out here that no input may be named as it is."""
-    for function in (_functions._of_a_and_b, _functions._of_any):
-        parameters = inspect.signature(function(_discovery.problem("vecadd"))).parameters
-        assert set(parameters) == {"a", "b"} | _plugins._OPTIONS
+    for function in (api._of_a_and_b, api._of_any):
+        parameters = inspect.signature(function(registry.problem("vecadd"))).parameters
+        assert set(parameters) == {"a", "b"} | plugins._OPTIONS

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import pytest
 from conftest import Comparison
 
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.files import write_whole
 from py_backends.harness.results import Check, Duration, Rate, Report, Row, Seconds
 from py_backends.report.files import csv_text, markdown_text
@@ -144,7 +144,7 @@ class TestOfARealRun:
     def test_rates_follow_from_the_median(self, comparison: Comparison) -> None:
         for row in comparison.rows:
             if row["status"] == "ok":
-                problem, sizes = _discovery.problem(row["kernel"]), list(row["shape"].values())
+                problem, sizes = registry.problem(row["kernel"]), list(row["shape"].values())
                 flops = 2 * sizes[0] * sizes[1] * sizes[2] if row["kernel"] == "matmul" else sizes[0]
                 seconds = row["seconds"]["kernel"]["median"]
                 assert row["rate"]["gflops"] == pytest.approx(flops / seconds / 1e9)

@@ -15,8 +15,8 @@ import pytest
 from commands import run_command
 from started import started_until
 
-from py_backends import _discovery
-from py_backends._contract import WrongRequest
+from py_backends import registry
+from py_backends.errors import WrongRequest
 from py_backends.harness.plan import Request
 from py_backends.harness.results import Report, Rounds
 from py_backends.harness.resume import _Asked, _asked, _sum
@@ -152,7 +152,7 @@ def test_a_request_stands_in_the_results_as_it_was_made() -> None:
     request = Request(("vecadd",), shapes={"vecadd": [(np.int64(9),), [10]]})
     settings = json.loads(json.dumps(request.settings()))
     again = Request(**{**settings, "shapes": {"vecadd": [tuple(sizes) for sizes in settings["shapes"]["vecadd"]]}})
-    problem = _discovery.problem("vecadd")
+    problem = registry.problem("vecadd")
     assert list(again.chosen_shapes(problem)) == list(request.chosen_shapes(problem)) == [(9,), (10,)]
     assert (again.kernels, again.backends, list(again.dtypes)) == (["vecadd"], None, ["float32"])
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_backends import _discovery
-from py_backends._contract import BackendUnavailable, KernelText
+from py_backends import registry
+from py_backends.errors import BackendUnavailable
 from py_backends.harness import roofline
 from py_backends.harness.ceilings import READS, STORED, STREAMED
 from py_backends.harness.results import Row
@@ -19,6 +19,7 @@ from py_backends.harness.roofline import COPIES, MULTIPLY_ADDS, Ceilings, Roof, 
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Prepared
 from py_backends.harness.workers import WorkerFailed
+from py_backends.kernel_text import KernelText
 
 ROUNDS = 8
 
@@ -37,7 +38,7 @@ def timed(
             raise prepared
         return prepared or Prepared(0.0, None)
 
-    problem = _discovery.problem(kernel)
+    problem = registry.problem(kernel)
     planned = SimpleNamespace(
         row=Row(kernel, "one", "cpu", "tuned", dtype, {}, "ok"),
         problem=problem,
@@ -150,7 +151,7 @@ class TestNeeded:
     @pytest.fixture(autouse=True)
     def _one_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(roofline, "instruction_sets", lambda: ["avx2", "sse"])
-        monkeypatch.setattr(roofline._caches, "first_level_cache", lambda: 2**15)
+        monkeypatch.setattr(roofline.caches, "first_level_cache", lambda: 2**15)
         monkeypatch.setattr(roofline.machine, "cpus", lambda: 4)
         monkeypatch.setattr(roofline.machine, "free_memory", lambda: 2**40)
         monkeypatch.setattr(roofline.CeilingWorker, "sample", lambda *_: 1e9)
@@ -276,7 +277,7 @@ class TestOnAGpu:
 
     def row(self, kernel: str, size: int, rates: dict[str | None, float | None], cache: int = 2**20) -> TimedRow:
         """A row on a GPU with such a cache, whose device tells these rates; a launch takes a second."""
-        sizes = (size,) * len(_discovery.problem(kernel).dimensions)
+        sizes = (size,) * len(registry.problem(kernel).dimensions)
         row = timed(kernel, sizes, prepared=Prepared(0.0, None, on_cpu=False, cache_bytes=cache))
         row.planned.row.device = "a GPU"
         row.runner.ceiling = rates.__getitem__  # type: ignore[method-assign]  # the runner is made up, too

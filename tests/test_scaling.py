@@ -16,8 +16,9 @@ from commands import run_command
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from py_backends import _discovery
-from py_backends._contract import Target, WrongRequest
+from py_backends import registry
+from py_backends.contract import Target
+from py_backends.errors import WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.doctor import BackendTarget
@@ -187,11 +188,11 @@ class TestPlans:
     @pytest.mark.parametrize("times", [1, 2, 3, 7, 64])
     @pytest.mark.parametrize("sizes", [(521, 509, 499), (1024, 1024, 1024), (64, 2000, 33)])
     def test_work_grows_with_the_threads(self, sizes: tuple[int, ...], times: int) -> None:
-        problem = _discovery.problem("matmul")
+        problem = registry.problem("matmul")
         shape = grown(problem, sizes, times)
         assert problem.work(shape) / problem.work(sizes) == pytest.approx(times, rel=0.02)
         assert max(a / b for a, b in zip(shape, sizes, strict=True)) < 1.05 * times ** (1 / 3) + 0.02
-        assert grown(_discovery.problem("vecadd"), (1001,), times) == (1001 * times,)
+        assert grown(registry.problem("vecadd"), (1001,), times) == (1001 * times,)
 
     def test_each_shape_is_asked_for_on_the_threads_that_it_is_for(self) -> None:
         specs = plan([1, 2, 3], ["vecadd"], {"vecadd": [(100,)]}, variants=["tuned"]).specs(FOUND[:1])

@@ -19,7 +19,7 @@ import pytest
 from commands import CLONE, Finished
 
 from py_backends import _compiled
-from py_backends._contract import BackendUnavailable
+from py_backends.errors import BackendUnavailable
 
 COMMANDS = (
     *("sh", "cat", "cksum", "dirname", "flock", "grep", "id", "mkdir", "printf", "pwd", "rm", "sed", "sleep", "touch"),

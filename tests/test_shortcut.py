@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import py_backends as pb
-from py_backends import _cpu_kernels, _discovery, _functions
-from py_backends._contract import Array, Problem
+from py_backends import calls, registry
+from py_backends.backend import _cpu_kernels
+from py_backends.contract import Array, Problem
 
 pytestmark = pytest.mark.cpp
 
@@ -29,12 +30,12 @@ class Own(np.ndarray):
 @contextmanager
 def without_shortcuts() -> Iterator[None]:
     """Within, every call takes the way through Python."""
-    kept = dict(_functions._shortcuts)
-    _functions._shortcuts.clear()
+    kept = dict(calls.shortcuts)
+    calls.shortcuts.clear()
     try:
         yield
     finally:
-        _functions._shortcuts.update(kept)
+        calls.shortcuts.update(kept)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ def _later_calls() -> None:
 
 
 def shortcut(kernel: str) -> Any:
-    return next(each for asked, each in _functions._shortcuts.items() if asked[:2] == (kernel, "cpp"))
+    return next(each for asked, each in calls.shortcuts.items() if asked[:2] == (kernel, "cpp"))
 
 
 def vector(n: int, dtype: str = "float32") -> Array:
@@ -89,10 +90,10 @@ def views(draw: st.DrawFn, shape: tuple[int, ...], dtype: str) -> View:
 
 
 @st.composite
-def calls(draw: st.DrawFn) -> tuple[str, list[View | None]]:
+def drawn_calls(draw: st.DrawFn) -> tuple[str, list[View | None]]:
     """A kernel, and its arrays in one piece of memory: they overlap often. The output may be None."""
-    kernel = draw(st.sampled_from(_discovery.kernel_names()))
-    problem = _discovery.problem(kernel)
+    kernel = draw(st.sampled_from(registry.kernel_names()))
+    problem = registry.problem(kernel)
     sizes = [draw(st.integers(0, LONGEST)) for _ in problem.dimensions]
     dtype = draw(st.sampled_from(["float32", "float64"]))
     arrays: list[View | None] = [draw(views(shape, dtype)) for shape in problem.shapes(sizes)]
@@ -114,7 +115,7 @@ def outcome(kernel: str, arrays: Sequence[View | None]) -> tuple[Any, ...]:
 
 
 @settings(max_examples=2000)
-@given(call=calls())
+@given(call=drawn_calls())
 def test_every_call_ends_as_it_does_without_it(call: tuple[str, list[View | None]]) -> None:
     with without_shortcuts():
         expected = outcome(*call)
@@ -235,8 +236,8 @@ class Made(Problem):
 
 class TestShapesInGeneral:
     def test_of_the_kernels(self) -> None:
-        assert _discovery.problem("vecadd").size_of_each_dimension() == ((0,), (0,), (0,))
-        assert _discovery.problem("matmul").size_of_each_dimension() == ((0, 2), (2, 1), (0, 1))
+        assert registry.problem("vecadd").size_of_each_dimension() == ((0,), (0,), (0,))
+        assert registry.problem("matmul").size_of_each_dimension() == ((0, 2), (2, 1), (0, 1))
 
     @pytest.mark.parametrize(
         "shape",

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.sizing import affordable, cheapest_cap, estimate, fair_cap, growing, in_words
 
-MATMUL, VECADD = _discovery.problem("matmul"), _discovery.problem("vecadd")
+MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 Sizes = tuple[int, ...]
 
 costs = st.lists(st.floats(0, 1e6), max_size=20)

@@ -12,8 +12,9 @@ import pytest
 from commands import run_command
 from rich.console import Console
 
-from py_backends import _discovery
-from py_backends._contract import Target, WrongRequest
+from py_backends import registry
+from py_backends.contract import Target
+from py_backends.errors import WrongRequest
 from py_backends.harness import sweep as sweeping
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Request
@@ -150,8 +151,8 @@ class TestPoints:
 
     def test_caches_stand_where_all_arrays_fill_them(self) -> None:
         assert swept([SAME] * 4).caches == {"L1": 100, "L2": 300, "L3": 10_000}
-        assert size_of(_discovery.problem("matmul"), "float64", 3 * 8 * 10**2) == 10
-        assert size_of(_discovery.problem("matmul"), "float64", 3 * 8 * 10**2 - 1) == 9
+        assert size_of(registry.problem("matmul"), "float64", 3 * 8 * 10**2) == 10
+        assert size_of(registry.problem("matmul"), "float64", 3 * 8 * 10**2 - 1) == 9
 
 
 class TestRequests:
@@ -175,7 +176,7 @@ class TestRequests:
             sizes_between(64, 32)
 
     def test_the_largest_size_fits_into_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        problem = _discovery.problem("matmul")
+        problem = registry.problem("matmul")
         monkeypatch.setattr(sweeping.machine, "free_memory", lambda: 12 * 6 * 2 * 1024**2)
         assert sweeping.largest_size(problem, "float32") == 1024
         assert sweeping.largest_size(problem, "float64") == 512

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import py_backends as pb
-from py_backends import _discovery
-from py_backends._contract import Launch
+from py_backends import registry
+from py_backends.backend.sycl import SyclDevice
 from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
+from py_backends.contract import Launch
 from py_backends.harness.case import Case
-from py_backends.sycl import SyclDevice
 
 FLOAT32 = np.dtype(np.float32)
 EVERYTHING = 10_000
@@ -48,14 +48,14 @@ class Caller(np.ndarray):
 @pytest.fixture(scope="module")
 def device() -> Any:
     """The CPU of Intel's runtime, in whose memory all arrays already are."""
-    targets = {target.name for target in _discovery.backend("sycl").targets() if target.available}
+    targets = {target.name for target in registry.backend("sycl").targets() if target.available}
     if "intel-cpu" not in targets:
         pytest.skip("sycl: Intel's CPU runtime is not here, the device that is known to work in place")
-    return _discovery.backend("sycl").open("intel-cpu", EVERYTHING)
+    return registry.backend("sycl").open("intel-cpu", EVERYTHING)
 
 
 def vecadd(device: Any) -> Launch:
-    launch: Launch = device.prepare(_discovery.kernel_texts("vecadd", "sycl")["lecture"], FLOAT32)
+    launch: Launch = device.prepare(registry.kernel_texts("vecadd", "sycl")["lecture"], FLOAT32)
     return launch
 
 
@@ -152,7 +152,7 @@ def fill_scratch_with_nan(device: SyclDevice, size: int) -> None:
 def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: str, dtype: np.dtype[Any]) -> None:
     """With NaN in what earlier calls left, and guard zones behind all arrays."""
     device = in_form(device, form, dtype)
-    text = _discovery.kernel_texts(kernel, "sycl")["tuned"]
+    text = registry.kernel_texts(kernel, "sycl")["tuned"]
     stages, launch = text.stages(FORMS[form][0]), device.prepare(text, dtype)
     wrong = {}
     for sizes in [*SHAPES[kernel], *LARGER_SHAPES[kernel], *EDGES[kernel]]:
@@ -178,7 +178,7 @@ def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: s
 def test_vectors_may_begin_anywhere(device: Any, offset: int) -> None:
     """Where stores past the cache need addresses that are aligned."""
     streaming = in_form(device, "vectors of 32 bytes", FLOAT32)
-    launch = streaming.prepare(_discovery.kernel_texts("vecadd", "sycl")["tuned"], FLOAT32)
+    launch = streaming.prepare(registry.kernel_texts("vecadd", "sycl")["tuned"], FLOAT32)
     a, b = np.random.default_rng(5).standard_normal((2, 70_000), FLOAT32)
     for count in (*range(40), 65_536, 65_550):
         c = np.full(70_000, 7, FLOAT32)
@@ -193,8 +193,8 @@ def test_vectors_may_begin_anywhere(device: Any, offset: int) -> None:
 BEFORE_UNREADABLE_MEMORY = """
 import ctypes, mmap, sys
 import numpy as np
-from py_backends import _discovery, _sycl
-from py_backends.sycl import SyclDevice
+from py_backends import registry, _sycl
+from py_backends.backend.sycl import SyclDevice
 
 def last(count, dtype):
     "Random numbers that end where a page does, with the next out of bounds."
@@ -215,7 +215,7 @@ def result(kernel, sizes, a, b, c):
 device = SyclDevice(_sycl.devices("")["intel-cpu"], 2, sys.argv[1])
 dtype = np.dtype("float32")
 launches = {
-    kernel: device.prepare(_discovery.kernel_texts(kernel, "sycl")["tuned"], dtype) for kernel in ("matmul", "vecadd")
+    kernel: device.prepare(registry.kernel_texts(kernel, "sycl")["tuned"], dtype) for kernel in ("matmul", "vecadd")
 }
 for m, n, k in (1, 1, 1), (11, 31, 7), (13, 33, 9), (85, 129, 257):
     a, b, c = last(m * k, dtype).reshape(m, k), last(k * n, dtype).reshape(k, n), last(m * n, dtype).reshape(m, n)

@@ -21,10 +21,11 @@ import pytest
 from commands import run_command
 from conftest import at_hand, targets_of
 
-from py_backends import _discovery
-from py_backends._contract import KernelText, Target
+from py_backends import registry
+from py_backends.contract import Target
 from py_backends.harness.case import Case
 from py_backends.harness.runner import Runner
+from py_backends.kernel_text import KernelText
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -32,7 +33,7 @@ FLOAT32 = np.dtype(np.float32)
 @contextmanager
 def vecadd_of(backend: str, target: Target, threads: int) -> Iterator[tuple[Runner, KernelText, Case]]:
     """A fresh worker of that many threads with an addition to run."""
-    text = next(iter(_discovery.kernel_texts("vecadd", backend).values()))
+    text = next(iter(registry.kernel_texts("vecadd", backend).values()))
     case = Case(text.problem, (521 if target.emulated else 100_003,), FLOAT32, seed=1)
     runner = Runner(backend, target, threads)
     try:
@@ -85,12 +86,12 @@ class TextOf(KernelText):
 
 
 def text_of(backend: str, function: Callable[..., None]) -> TextOf:
-    return TextOf(_discovery.problem("vecadd"), "lecture", backend, Path(), function=function)
+    return TextOf(registry.problem("vecadd"), "lecture", backend, Path(), function=function)
 
 
 def launched(backend: str, function: Callable[..., None], threads: int) -> list[float]:
     """What a made-up vecadd leaves in its output on the first target of a backend."""
-    device = _discovery.backend(backend).open(targets_of(backend)[0].name, threads)
+    device = registry.backend(backend).open(targets_of(backend)[0].name, threads)
     arrays = [np.zeros(1000, FLOAT32) for _ in range(3)]
     device.prepare(text_of(backend, function), FLOAT32)(arrays, [1000])
     return list(arrays[-1].tolist())
@@ -117,7 +118,7 @@ def test_numba_runs_on_as_many_threads_as_it_is_told() -> None:
 @pytest.mark.numpy
 @pytest.mark.parametrize("threads", [1, 2])
 def test_numpy_tells_its_blas(threads: int) -> None:
-    from py_backends.numpy import _blas_pools
+    from py_backends.backend.numpy import _blas_pools
 
     def pools(_a: Any, _b: Any, c: Any, _n: int) -> None:
         c[:] = next(pool.num_threads for pool in _blas_pools())
@@ -130,7 +131,7 @@ def test_numpy_tells_its_blas(threads: int) -> None:
 @pytest.mark.mkl
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_mkl_is_told(threads: int) -> None:
-    from py_backends._mkl import library
+    from py_backends.backend._mkl import library
 
     def most(_a: Any, _b: Any, c: Any, _n: int) -> None:
         c[:] = library().MKL_Get_Max_Threads()
@@ -144,8 +145,8 @@ def test_mkl_is_told(threads: int) -> None:
 def test_devices_on_the_cpu_are_cut_to_size_or_say_why_not(backend: str, target: Target) -> None:
     if target.name not in {"intel-cpu", "pocl"}:
         pytest.skip(f"{target.name} is no CPU: threads are not for it")
-    whole = _discovery.backend(backend).open(target.name, 10_000)
-    part: Any = _discovery.backend(backend).open(target.name, 1)
+    whole = registry.backend(backend).open(target.name, 10_000)
+    part: Any = registry.backend(backend).open(target.name, 1)
     if part._device.max_compute_units != 1:
         assert part.note == f"its driver cannot use 1 of its {part._device.max_compute_units} threads: all run"
     else:
@@ -157,7 +158,7 @@ def test_devices_on_the_cpu_are_cut_to_size_or_say_why_not(backend: str, target:
 def test_opencl_says_that_its_driver_refuses() -> None:
     import pyopencl as cl
 
-    from py_backends.opencl import OpenClDevice
+    from py_backends.backend.opencl import OpenClDevice
 
     def refuse(_: Sequence[Any]) -> None:
         raise cl.LogicError("create_sub_devices failed: INVALID_VALUE")
@@ -173,7 +174,7 @@ def test_opencl_says_that_its_driver_refuses() -> None:
 def test_sycl_says_that_its_driver_refuses() -> None:
     import dpctl
 
-    from py_backends.sycl import SyclDevice
+    from py_backends.backend.sycl import SyclDevice
 
     def refuse(partition: Sequence[int]) -> None:
         raise dpctl.SyclSubDeviceCreationError(f"no {partition}")

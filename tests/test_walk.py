@@ -18,7 +18,7 @@ from commands import CLONE
 from rich.console import Console
 
 from py_backends import __main__ as command_line
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.results import Report
 from py_backends.report import ladder, roofline, scaling, sweep, timeline
 
@@ -107,7 +107,7 @@ def command_of(line: str) -> str:
     options, unknown = parser.parse_known_args(words)
     assert not unknown, line
     assert options.command in commands
-    for kind, known in (("backend", _discovery.backend_names()), ("kernel", _discovery.kernel_names())):
+    for kind, known in (("backend", registry.backend_names()), ("kernel", registry.kernel_names())):
         names = getattr(options, kind, None) or []
         assert set([names] if isinstance(names, str) else names) <= {*known, "all"}, line
     return str(options.command)

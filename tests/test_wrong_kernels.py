@@ -67,7 +67,7 @@ def scratch_clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the clone with a backend for every fault."""
     clone = copy_clone(tmp_path_factory.mktemp("clone"))
     for fault in [*MISMATCHES, *DEATHS, "swaps_its_operands", "breaks_its_device", "computes_only_once"]:
-        shutil.copy(CLONE / "tests" / "wrong_backends.py", clone / "py_backends" / f"{fault}.py")
+        shutil.copy(CLONE / "tests" / "wrong_backends.py", clone / "py_backends" / "backend" / f"{fault}.py")
         for kernel in ("vecadd", "matmul"):
             lecture = clone / "kernels" / kernel / "lecture"
             shutil.copy(lecture / "numpy.py", lecture / f"{fault}.py")

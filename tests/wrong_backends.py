@@ -22,15 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _contract
-from py_backends._contract import Array, BackendUnavailable, Buffer, HostDevice, KernelText, Launch, Target
+from py_backends import contract
+from py_backends.contract import Array, Buffer, HostDevice, Launch, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.kernel_text import KernelText
 
 FAULT = Path(__file__).stem
 if FAULT == "dies_when_imported":
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self) -> list[Target]:
         if FAULT == "dies_when_probed":
             os.kill(os.getpid(), signal.SIGSEGV)
@@ -38,7 +40,7 @@ class Backend(_contract.Backend):
             time.sleep(3600)
         return [Target("cpu", device="a wrong one")]
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         if FAULT == "gone_when_opened":
             raise BackendUnavailable("it went away", "plug it in again")
         if FAULT == "dies_when_opened":
@@ -55,7 +57,7 @@ QUEUE_FAULTS = {
 }
 
 
-class WrongQueue(_contract.Device):
+class WrongQueue(contract.Device):
     """A device with memory and a queue of its own, as a GPU has; copies wait for what was queued before."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from py_backends._contract import Array, Ladder, Problem, Reference, Rung
+from py_backends.contract import Array, Ladder, Problem, Reference, Rung
 
 LADDER = Ladder(
     rungs=(

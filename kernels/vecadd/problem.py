@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from py_backends._contract import Array, Problem, Reference
+from py_backends.contract import Array, Problem, Reference
 
 
 class VectorAddition(Problem):

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from py_backends._contract import BackendUnavailable
+from py_backends.errors import BackendUnavailable
 
 # Run from a clone, the package's other modules come from there, and these from there or, failing that, from
 # where the package was installed.

@@ -34,11 +34,11 @@ def dtypes(given: list[str]) -> Sequence[str]:
 
 def shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tuple[int, ...]]]:
     """The shapes asked for of each kernel; a single size stands for all its dimensions."""
-    from py_backends import _discovery
+    from py_backends import registry
 
     shapes: dict[str, list[tuple[int, ...]]] = {}
     for kernel, given_sizes in given:
-        dimensions = _discovery.problem(kernel).dimensions
+        dimensions = registry.problem(kernel).dimensions
         sizes = given_sizes * len(dimensions) if len(given_sizes) == 1 else given_sizes
         if len(sizes) != len(dimensions):
             written = " x ".join(name.upper() for name in dimensions)
@@ -91,7 +91,7 @@ def run_planned(plan: Plan, options: argparse.Namespace) -> Report:
 @contextmanager
 def usage_errors() -> Iterator[None]:
     """Unknown names and impossible shapes are wrong usage here."""
-    from py_backends._contract import WrongRequest
+    from py_backends.errors import WrongRequest
 
     try:
         yield

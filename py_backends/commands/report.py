@@ -44,7 +44,7 @@ def report(options: argparse.Namespace) -> int:
         outputs.check_writable(options.output)
         if os.path.realpath(options.output) in map(os.path.realpath, options.results):
             raise common.UsageError(f"the page would replace the results in {options.output}: name another file")
-    from py_backends._install import pip_install
+    from py_backends.install import pip_install
 
     try:
         from py_backends.report.page import page

@@ -29,7 +29,7 @@ def add(commands: arguments.Commands) -> arguments.Parser:
 def scaling(options: argparse.Namespace) -> int:
     """Run the kernels on each number of threads, write files and print speed-ups."""
     outputs.check(options, *outputs.VIEW_FILES)
-    from py_backends import _discovery
+    from py_backends import registry
     from py_backends.harness import machine
     from py_backends.harness.scaling import plan, thread_counts
     from py_backends.report.pictures.scaling import draw
@@ -40,7 +40,7 @@ def scaling(options: argparse.Namespace) -> int:
         raise common.UsageError(
             f"{most} threads scale on as many CPUs, and there are {machine.cpus()}: give --threads {machine.cpus()}"
         )
-    kernels = common.names(options.kernel or [_KERNEL]) or _discovery.kernel_names()
+    kernels = common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
     with common.usage_errors():
         planned = plan(
             thread_counts(most),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from py_backends.commands import arguments, common
 
 if TYPE_CHECKING:
-    from py_backends._contract import KernelText
+    from py_backends.kernel_text import KernelText
 
 
 def add(commands: arguments.Commands) -> arguments.Parser:
@@ -51,21 +51,21 @@ def chosen_texts(options: argparse.Namespace) -> list[KernelText]:
 
 def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, all_variants: bool) -> list[KernelText]:
     """The texts to show: of each backend the preferred variant, those named, or all."""
-    from py_backends import _discovery
-    from py_backends._contract import BackendUnavailable
+    from py_backends import registry
+    from py_backends.errors import BackendUnavailable
 
-    _discovery.problem(kernel)
+    registry.problem(kernel)
     shown: list[KernelText] = []
-    for backend in backends or _discovery.backend_names():
+    for backend in backends or registry.backend_names():
         try:
-            _discovery.known_backend(backend)
+            registry.known_backend(backend)
         except BackendUnavailable as refused:
             raise common.UsageError(str(refused)) from refused
-        texts = _discovery.kernel_texts(kernel, backend)
+        texts = registry.kernel_texts(kernel, backend)
         chosen = variants or (list(texts) if all_variants else list(texts)[:1])
         shown += [texts[variant] for variant in chosen if variant in texts]
     for variant in variants or ():
-        _discovery.known(variant, _discovery.variant_names(), "variant")
+        registry.known(variant, registry.variant_names(), "variant")
     if not shown:
         raise common.UsageError(
             f"none of these backends has such a variant of {kernel}: --variant all shows what there is"

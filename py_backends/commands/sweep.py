@@ -36,12 +36,12 @@ def sweep(options: argparse.Namespace) -> int:
     outputs.check(options, *outputs.VIEW_FILES)
     if options.sizes and (options.first or options.last):
         raise common.UsageError("--sizes names every size: leave out --from and --to")
-    from py_backends import _discovery
+    from py_backends import registry
     from py_backends.harness.sweep import plan
     from py_backends.report.pictures.sweep import draw
     from py_backends.report.sweep import print_sweeps
 
-    kernels = common.names(options.kernel or [_KERNEL]) or _discovery.kernel_names()
+    kernels = common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
     with common.usage_errors():
         planned = plan(
             kernels,
@@ -58,10 +58,10 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def _sizes(kernel: str, options: argparse.Namespace) -> list[int]:
-    from py_backends import _discovery
+    from py_backends import registry
     from py_backends.harness.sweep import SMALLEST, largest_size, sizes_between
 
-    problem = _discovery.problem(kernel)
+    problem = registry.problem(kernel)
     if options.sizes:
         return sorted(set(options.sizes))
     first = options.first or SMALLEST

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from py_backends._contract import Array, Problem
 from py_backends.conformance.sizes import EDGES, LARGER_SHAPES, SHAPES, SHARED, fits, middling, mixtures, sweeps
 from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, Values, named, seeded
+from py_backends.contract import Array, Problem
 from py_backends.harness.spec import Sizes
 
 _MUCH_WORK = 3_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from py_backends import _discovery
-from py_backends._contract import Target
+from py_backends import registry
+from py_backends.contract import Target
 from py_backends.harness.doctor import BackendTarget, probe
 
 _probed: dict[str, list[Target]] = {}
@@ -15,7 +15,7 @@ _probed: dict[str, list[Target]] = {}
 @cache
 def found() -> list[BackendTarget]:
     """Every backend with every target."""
-    names = _discovery.backend_names()
+    names = registry.backend_names()
     _probe(names)
     return [BackendTarget(name, target) for name in names for target in _probed[name]]
 
@@ -28,7 +28,7 @@ def targets_of(backend: str) -> list[Target]:
 
 def at_hand(names: Sequence[str] | None = None) -> list[BackendTarget]:
     """What tests run on: the targets that are there, and of a backend without any the one that says why."""
-    names = _discovery.backend_names() if names is None else names
+    names = registry.backend_names() if names is None else names
     _probe(names)
     return [
         BackendTarget(name, target)

@@ -14,11 +14,11 @@ from typing import Any
 import cattrs
 import numpy as np
 
-from py_backends import _discovery, _functions
-from py_backends._contract import Array, Device, Problem
+from py_backends import api, calls, registry
 from py_backends.conformance.calls import THREADS, Call, Misfit, Subject
 from py_backends.conformance.memory import Laid, with_neighbour
 from py_backends.conformance.trials import reference
+from py_backends.contract import Array, Device, Problem
 from py_backends.harness.check import judge
 from py_backends.harness.worker import Session, serve
 
@@ -29,14 +29,14 @@ class Caller(Session):
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
         """As a session does. Calls with other numbers of threads open devices of their own, which keep no times."""
         answer = super().open(descriptors, backend, target, threads)
-        _functions.share(backend, target, threads, self._device)
+        calls.share(backend, target, threads, self._device)
         return answer
 
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
         """As a session does."""
         answer = super().prepare(descriptors, kernel, variant, dtype)
-        text = _discovery.kernel_texts(kernel, self._backend)[variant]
-        _functions.share_launch(self._device, text, np.dtype(dtype), self._launches[kernel, variant, dtype])
+        text = registry.kernel_texts(kernel, self._backend)[variant]
+        calls.share_launch(self._device, text, np.dtype(dtype), self._launches[kernel, variant, dtype])
         return answer
 
     def call(self, descriptors: list[int], subject: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def perform(subject: Subject, call: Call) -> str | None:
 
     One that does not fit comes after one that does: what is kept from that one must not take the other.
     """
-    problem, dtype = _discovery.problem(subject.kernel), np.dtype(subject.dtype)
+    problem, dtype = registry.problem(subject.kernel), np.dtype(subject.dtype)
     if call.unfit or call.misfit:
         perform(subject, replace(call, unfit=None, misfit=None))
     values = _values(problem, call, dtype)
@@ -104,7 +104,7 @@ def perform_at(device: Device, subject: Subject, call: Call) -> str | None:
 
     A device elsewhere whose library has no arrays has to refuse it.
     """
-    problem, dtype = _discovery.problem(subject.kernel), np.dtype(subject.dtype)
+    problem, dtype = registry.problem(subject.kernel), np.dtype(subject.dtype)
     run, inputs = _function(subject), _values(problem, call, dtype)
     refused = not device.on_cpu and device.new((1,), dtype) is None
     arrays = _Arrays(inputs, None, [array.view(np.uint8) for array in inputs])
@@ -124,7 +124,7 @@ def perform_at(device: Device, subject: Subject, call: Call) -> str | None:
 
 def _function(subject: Subject) -> Callable[..., Any]:
     """The Python function of a text on its target."""
-    run = _functions.function(subject.kernel)
+    run = api.function(subject.kernel)
     return partial(run, backend=subject.backend, variant=subject.variant, target=subject.target)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import cattrs
 import numpy as np
 
-from py_backends._contract import Problem
 from py_backends.conformance.calls import Call, CallKind, Subject
 from py_backends.conformance.running import Outcome, failure
 from py_backends.conformance.trials import named_as
+from py_backends.contract import Problem
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 

@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from py_backends._contract import Problem
 from py_backends.conformance.sizes import fits, fitting, middling
+from py_backends.contract import Problem
 from py_backends.harness.spec import Sizes
 
 THREADS = 8

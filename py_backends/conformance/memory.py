@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from py_backends._contract import Array
 from py_backends.conformance.calls import Layout
+from py_backends.contract import Array
 
 _LINE = 64
 _MARGIN = 256

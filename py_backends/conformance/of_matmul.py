@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _caches
-from py_backends._contract import Array, Problem
+from py_backends import caches
 from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, named, seeded
+from py_backends.contract import Array, Problem
 
 _SIZES = ((7, 19, 13), (33, 9, 67), (18, 66, 35))
 _MORE_SIZES = ((1, 23, 4), (16, 16, 16), (64, 64, 64), (65, 130, 33), (13, 1, 70), (50, 3, 41), (100, 120, 130))
@@ -214,9 +214,9 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
     A few columns have one element more than a quarter of the second-level cache holds; a single one, and each of a
     pair, has that by itself. Many have one more than the panels, as wide as two registers, that fill half of it.
     """
-    of_four, of_one = (_caches.second_level_cache() // (16 * columns) + 1 for columns in (4, 1))
+    of_four, of_one = (caches.second_level_cache() // (16 * columns) + 1 for columns in (4, 1))
     deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, of_four), (2, 1, of_one), (2, 2, of_one))
-    half, depth = _caches.second_level_cache() // 2, 130
+    half, depth = caches.second_level_cache() // 2, 130
     widths = {half // ((depth + 1) * wide) * (wide // size) + 1 for wide in (32, 64, 128) for size in (4, 8)}
     ragged = tuple((30, columns, depth) for columns in sorted(widths))
     blocks = ((90, 70, 1700), (20, 4200, 40), (100, 129, 110), (257, 260, 33), (2200, 140, 9), (40, 4099, 70))

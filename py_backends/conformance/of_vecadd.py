@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _caches
-from py_backends._contract import Array, Problem
+from py_backends import caches
 from py_backends.conformance.trials import Draw, Inputs, Kind, Trial, Values, named, seeded
+from py_backends.contract import Array, Problem
 
 _LENGTHS = (19, 67, 531, 100)
 _MORE_LENGTHS = (1, 2, 3, 4, 8, 16, 33, 64, 129, 257, 1025, 4097, 70_001)
@@ -123,7 +123,7 @@ def _scaled(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], genera
 def _beyond_the_caches(problem: Problem) -> Iterator[Trial]:
     """Vectors that no cache holds, which some texts write past the caches."""
     for dtype, size in (("float32", 4), ("float64", 8)):
-        n = max(2**25, _caches.last_level_cache()) // (3 * size) + 4099
+        n = max(2**25, caches.last_level_cache()) // (3 * size) + 4099
         yield Trial(named((n,)), (n,), _cheap, starts=(0, 0, 1), dtypes=(dtype,), thorough=dtype == "float64")
 
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 import pytest
 
-from py_backends import _discovery
-from py_backends._contract import BackendUnavailable, BrokenKernel, KernelText, Target, WrongRequest
+from py_backends import registry
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.calls import CallKind
 from py_backends.conformance.runners import Runners
@@ -26,8 +25,11 @@ from py_backends.conformance.running import Arenas, Outcome
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.tally import as_property, from_properties, summary, tally
 from py_backends.conformance.trials import DTYPES, Kind
+from py_backends.contract import Target
+from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
+from py_backends.kernel_text import KernelText
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
@@ -85,10 +87,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register a marker for every backend, and refuse what is nothing's name."""
-    for name in _discovery.backend_names():
+    for name in registry.backend_names():
         config.addinivalue_line("markers", f"{name}: needs the backend {name}")
     for name in config.getoption("--require-backend"):
-        _known_or_usage_error("--require-backend: ", partial(_discovery.known_backend, name))
+        _known_or_usage_error("--require-backend: ", partial(registry.known_backend, name))
     chosen = {f"{name}s": _names(config, name) for name in _LISTS}
     selection = Selection(
         **chosen,
@@ -150,7 +152,7 @@ def _is_just_in_time(item: pytest.Item) -> bool:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, or fail where it is required, a test whose backend or target is not there."""
-    for name in _discovery.backend_names():
+    for name in registry.backend_names():
         if item.get_closest_marker(name):
             reason = why_missing(name, _target_of(item))
             if reason:

@@ -8,13 +8,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from py_backends._contract import KernelText, Target
 from py_backends.conformance.calling import MODULE
 from py_backends.conformance.selection import Subject
 from py_backends.conformance.trials import DTYPES
+from py_backends.contract import Target
 from py_backends.harness import machine
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
+from py_backends.kernel_text import KernelText
 
 _Place = tuple[str, str]
 """A backend and the name of its target."""

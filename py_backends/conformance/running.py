@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from py_backends._contract import Array, KernelText, Problem
 from py_backends.conformance.trials import Kind, Prepared
+from py_backends.contract import Array, Problem
 from py_backends.harness import machine
 from py_backends.harness.arena import Arena, span
 from py_backends.harness.check import judge
 from py_backends.harness.memory import same_bits
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
+from py_backends.kernel_text import KernelText
 
 MOST_FAILURES = 3
 """Cases of a kind that may fail before the others are left out: some crash or hang, and each then takes seconds."""

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from py_backends import _discovery
-from py_backends._contract import KernelText, Target, WrongRequest
+from py_backends import registry
 from py_backends.conformance import any_kernel, calls, of_matmul, of_vecadd
 from py_backends.conformance.at_hand import at_hand, targets_of
 from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import DTYPES, Extent, Kind
+from py_backends.contract import Target
+from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget
+from py_backends.kernel_text import KernelText
 
 _OF_KERNELS = (*of_vecadd.KINDS, *of_matmul.KINDS)
 
@@ -52,19 +54,19 @@ class Selection:
         BackendUnavailable and BrokenKernel for what a plug-in promises and does not bring.
         """
         for name in self.backends:
-            _discovery.known_backend(name)
+            registry.known_backend(name)
         for name in self.kernels:
-            _discovery.problem(name)
+            registry.problem(name)
         for what, names, there in (
-            ("variant", self.variants, _discovery.variant_names()),
+            ("variant", self.variants, registry.variant_names()),
             ("kind", self.kinds, kind_names()),
         ):
             for name in names:
-                _discovery.known(name, there, what)
+                registry.known(name, there, what)
         if self.targets:
             there = [target.name for name in self._backends() for target in targets_of(name)]
             for name in self.targets:
-                _discovery.known(name, dict.fromkeys(there), "target")
+                registry.known(name, dict.fromkeys(there), "target")
         if self.backends and not any(self._texts(name) for name in self.backends):
             raise WrongRequest(f"{', '.join(self.backends)}: there is no text of any chosen kernel and variant")
 
@@ -97,20 +99,20 @@ class Selection:
         return "quick" if self.quick else "thorough"
 
     def _backends(self) -> Sequence[str]:
-        return self.backends or _discovery.backend_names()
+        return self.backends or registry.backend_names()
 
     def _texts(self, backend: str) -> list[KernelText]:
         return [
             text
-            for kernel in _discovery.kernel_names()
-            for variant, text in _discovery.kernel_texts(kernel, backend).items()
+            for kernel in registry.kernel_names()
+            for variant, text in registry.kernel_texts(kernel, backend).items()
             if (not self.kernels or kernel in self.kernels) and (not self.variants or variant in self.variants)
         ]
 
 
 def first_dtype(backend: str) -> str:
     """The one in which a quick run tries what it tries in one dtype alone."""
-    declared = _discovery.backend(backend).dtypes
+    declared = registry.backend(backend).dtypes
     return next((dtype for dtype in DTYPES if dtype in declared), DTYPES[0])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from py_backends._contract import Problem
+from py_backends.contract import Problem
 from py_backends.harness.spec import Sizes
 
 WIDTHS = (4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from py_backends import _discovery
-from py_backends._contract import Target
+from py_backends import registry
 from py_backends.conformance import calls
 from py_backends.conformance.calling import Caller
 from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish
 from py_backends.conformance.selection import Selection, Subject, first_dtype
 from py_backends.conformance.trials import DTYPES
+from py_backends.contract import Target
 from py_backends.harness.runner import Runner
 
 
@@ -37,7 +37,7 @@ def _belongs(selection: Selection, kind: calls.CallKind, dtype: str, subject: Su
     if target.emulated:
         return False
     if kind.costly and selection.quick and not selection.variants:
-        once = next(iter(_discovery.kernel_texts(text.kernel, text.backend)))
+        once = next(iter(registry.kernel_texts(text.kernel, text.backend)))
         if (text.variant, dtype) != (once, first_dtype(text.backend)):
             return False
     return any(selection.case is None or selection.case in call.name for call in kind.of(text.problem))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_backends._install import pip_install
+from py_backends.install import pip_install
 
 pytest.importorskip("hypothesis", reason=f"hypothesis draws these cases: {pip_install('test')}")
 
@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
-from py_backends._contract import BrokenKernel, Problem, Target
 from py_backends.conformance.calling import Caller
 from py_backends.conformance.calls import Call, Layout
 from py_backends.conformance.calls import Subject as Whose
@@ -27,6 +26,8 @@ from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.sizes import fitting
 from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import DTYPES, Inputs, Trial, named, prepare
+from py_backends.contract import Problem, Target
+from py_backends.errors import BrokenKernel
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from py_backends._contract import BrokenKernel, Target
 from py_backends.conformance.plugin import SELECTION, able_dtypes, as_parameter, fail_if_hung, finish, marked
 from py_backends.conformance.running import Arenas, Outcome, run_kind
 from py_backends.conformance.selection import Selection, Subject, first_dtype
 from py_backends.conformance.tally import PREPARE, REFERENCE
 from py_backends.conformance.trials import DTYPES, Kind, Trial, chosen, named_as, prepared
+from py_backends.contract import Target
+from py_backends.errors import BrokenKernel
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 

@@ -13,9 +13,9 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from py_backends import _discovery
-from py_backends._contract import Array, Problem, Reference
+from py_backends import registry
 from py_backends.conformance.sizes import fits
+from py_backends.contract import Array, Problem, Reference
 from py_backends.harness.check import reference_of
 
 Inputs = list[Array]
@@ -114,7 +114,7 @@ def named_as(text: str | None, cases: Iterable[_Named]) -> list[_Named]:
 @cache
 def chosen(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Trial]:
     """The trials of an extent at sizes that the problem has, in the order in which they stand."""
-    problem = _discovery.problem(kernel)
+    problem = registry.problem(kernel)
     trials = [trial for trial in kind.trials(problem) if dtype in trial.dtypes and fits(problem, trial.sizes)]
     if extent in QUICK:
         trials = [trial for trial in trials if not trial.thorough]
@@ -141,7 +141,7 @@ class Prepared:
 @lru_cache(maxsize=4)
 def prepared(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Prepared]:
     """The trials of a kind with their right answers, which all backends share."""
-    problem = _discovery.problem(kernel)
+    problem = registry.problem(kernel)
     return [prepare(problem, trial, np.dtype(dtype)) for trial in chosen(kind, kernel, dtype, extent)]
 
 
@@ -158,7 +158,7 @@ def reference(problem: Problem, inputs: Inputs, sizes: Sequence[int]) -> Referen
     try:
         return reference_of(problem, inputs, sizes)
     except Exception as failed:
-        if broken := _discovery.blamed(problem.name, failed):
+        if broken := registry.blamed(problem.name, failed):
             raise broken from failed
         raise
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends._contract import Array
+from py_backends.contract import Array
 from py_backends.harness.memory import SharedMemory
 from py_backends.harness.spec import Sizes
 

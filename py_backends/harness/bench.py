@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from py_backends._contract import Problem, Target
+from py_backends.contract import Problem, Target
 from py_backends.harness import machine
 from py_backends.harness.case import Case
 from py_backends.harness.runner import Runner

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from py_backends._contract import Problem, Reference
+from py_backends.contract import Problem, Reference
 from py_backends.harness.arena import Arena, span
 from py_backends.harness.check import Verdict, judge, reference_of
 from py_backends.harness.spec import Sizes

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from py_backends import _compiled
-from py_backends._contract import Array
+from py_backends.contract import Array
 
 STREAMED, STORED, READS = "streamed_additions", "stored_additions", "reads"
 """The kinds of bandwidth."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from py_backends._contract import Array, Problem, Reference, WrongRequest
+from py_backends.contract import Array, Problem, Reference
+from py_backends.errors import WrongRequest
 from py_backends.harness.memory import same_bits
 from py_backends.harness.results import Check
 

@@ -13,8 +13,8 @@ from time import monotonic
 from typing import Any, Protocol
 
 import py_backends
-from py_backends import _discovery
-from py_backends._contract import MOST_THREADS, WrongRequest, whole_number
+from py_backends import registry
+from py_backends.errors import MOST_THREADS, WrongRequest, whole_number
 from py_backends.harness import doctor, interruption, machine, roofline
 from py_backends.harness.bench import Bench, check_memory
 from py_backends.harness.case import Case
@@ -377,7 +377,7 @@ def _runs(planned: PlannedRow, if_timed: int) -> int:
 
 def _copies(planned: PlannedRow) -> int:
     """How many controls a row has, if it is timed."""
-    return COPIES if _discovery.is_baseline(planned.row.backend) and not planned.target.emulated else 0
+    return COPIES if registry.is_baseline(planned.row.backend) and not planned.target.emulated else 0
 
 
 def _fail(planned: PlannedRow, failed: Exception) -> None:
@@ -388,7 +388,7 @@ def _fail(planned: PlannedRow, failed: Exception) -> None:
         row.status, row.reason = "skipped", str(failed)
     elif isinstance(failed, WorkerFailed):
         row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
-    elif broken := _discovery.blamed(row.kernel, failed):
+    elif broken := registry.blamed(row.kernel, failed):
         row.status, row.reason, row.fix = "error", broken.reason, broken.fix
     else:
         raise failed

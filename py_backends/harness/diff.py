@@ -14,7 +14,7 @@ from itertools import zip_longest
 from statistics import NormalDist, median
 from typing import Any, NamedTuple
 
-from py_backends._contract import WrongRequest
+from py_backends.errors import WrongRequest
 from py_backends.harness import verdicts
 from py_backends.harness.results import FAILURES, Duration, Report, Row, Speedup
 from py_backends.harness.spec import Spec, told_apart

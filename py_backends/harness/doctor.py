@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from py_backends import _discovery
-from py_backends._contract import Target
-from py_backends._plugins import Plugin
+from py_backends import registry
+from py_backends.contract import Target
 from py_backends.harness.workers import Worker, WorkerFailed
+from py_backends.plugins import Plugin
 
 _AT_ONCE = 4
 _NOWHERE = "unknown"
@@ -47,25 +47,25 @@ def backends() -> list[BackendTarget]:
 
 def names() -> list[str]:
     """Every backend that doctor has a word on: those that can be asked for, and those that are refused."""
-    return sorted({*_discovery.backend_names(), *_discovery.refused_backends()})
+    return sorted({*registry.backend_names(), *registry.refused_backends()})
 
 
 def origin(backend: str) -> str | None:
     """The package that brings a backend as a plug-in, with its version; None for the project's own."""
-    plugin = _discovery.backend_plugin(backend)
+    plugin = registry.backend_plugin(backend)
     return plugin.origin if plugin and plugin.refusal is None else None
 
 
 def kernels() -> list[BroughtKernel]:
     """Every kernel that a plug-in promises, with what is wrong with it."""
-    return [_brought(plugin) for plugin in _discovery.kernel_plugins()]
+    return [_brought(plugin) for plugin in registry.kernel_plugins()]
 
 
 def _brought(plugin: Plugin) -> BroughtKernel:
     if plugin.refusal is not None:
         return BroughtKernel(plugin.name, plugin.origin, (), plugin.refusal, plugin.fix)
-    wrong = _discovery.broken_kernels().get(plugin.name)
-    found = tuple(name for name in _discovery.backend_names() if _discovery.kernel_files(plugin.name, name))
+    wrong = registry.broken_kernels().get(plugin.name)
+    found = tuple(name for name in registry.backend_names() if registry.kernel_files(plugin.name, name))
     if wrong is not None:
         return BroughtKernel(plugin.name, plugin.origin, found, wrong.reason, wrong.fix)
     return BroughtKernel(plugin.name, plugin.origin, found)
@@ -89,8 +89,8 @@ def probe(names: Sequence[str]) -> list[BackendTarget]:
 
 def _targets(backend: str, workers: list[Worker]) -> list[Target]:
     """The targets of a backend; and of what a plug-in brings under a name that it cannot have, the reason."""
-    found = _probed(backend, workers) if backend in _discovery.backend_names() else []
-    refused = _discovery.refused_backends().get(backend)
+    found = _probed(backend, workers) if backend in registry.backend_names() else []
+    refused = registry.refused_backends().get(backend)
     return [*found, Target.missing(_NOWHERE, refused.reason, refused.fix)] if refused else found
 
 
@@ -124,6 +124,6 @@ def _missing(backend: str, failed: WorkerFailed) -> Target:
     """What is said of a backend that could not be asked. A plug-in's is named by its package."""
     if failed.status == "unavailable":
         return Target.missing(_NOWHERE, failed.reason, failed.fix)
-    plugin = _discovery.backend_plugin(backend)
+    plugin = registry.backend_plugin(backend)
     whose = f" in {plugin.origin}" if plugin else ""
     return Target.missing(_NOWHERE, f"looking for it{whose} failed: {failed.reason}", plugin.fix if plugin else None)

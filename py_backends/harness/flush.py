@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 
-from py_backends import _caches
-from py_backends._contract import Array, Device
+from py_backends import caches
+from py_backends.contract import Array, Device
 
 MOST_BYTES = 2**28
 """No flush writes more, a few hundredths of a second. The last level of a server may have more, but shared by all
@@ -41,8 +41,8 @@ def flush(device: Device) -> int:
 
 
 def _lines_of_one_cpu(cpus: int) -> int:
-    share = min(2 * _caches.last_level_cache(), MOST_BYTES) // cpus
-    return max(share, 2 * _caches.second_level_cache()) // _LINE
+    share = min(2 * caches.last_level_cache(), MOST_BYTES) // cpus
+    return max(share, 2 * caches.second_level_cache()) // _LINE
 
 
 def _overwrite(memory: Array, cpu: int) -> None:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from py_backends import _discovery
-from py_backends._contract import Ladder, Rung, Target, WrongRequest
+from py_backends import registry
+from py_backends.contract import Ladder, Rung, Target
+from py_backends.errors import WrongRequest
 from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Plan, Request
@@ -78,7 +79,7 @@ def measure(
     """
     found = ladders()
     for kernel in shapes:
-        _discovery.problem(kernel)
+        registry.problem(kernel)
         if kernel not in found:
             raise WrongRequest(f"{kernel} has no ladder: leave out its shape")
     chosen = {kernel: found[kernel] for kernel in shapes} or found
@@ -101,7 +102,7 @@ def measure(
 
 def ladders() -> dict[str, Ladder]:
     """The kernels that have a ladder, and it."""
-    problems = map(_discovery.problem, _discovery.kernel_names())
+    problems = map(registry.problem, registry.kernel_names())
     return {problem.name: problem.ladder for problem in problems if problem.ladder is not None}
 
 
@@ -138,11 +139,11 @@ def _texts(kernel: str, ladder: Ladder) -> Iterator[tuple[str, str]]:
     """The backends and variants that are run for a ladder: the rungs, and the baseline as it would run by default."""
     yield from ((rung.backend, rung.variant) for rung in ladder.rungs)
     for name in _baselines():
-        yield from ((name, variant) for variant in list(_discovery.kernel_texts(kernel, name))[:1])
+        yield from ((name, variant) for variant in list(registry.kernel_texts(kernel, name))[:1])
 
 
 def _baselines() -> list[str]:
-    return [name for name in _discovery.backend_names() if _discovery.is_baseline(name)]
+    return [name for name in registry.backend_names() if registry.is_baseline(name)]
 
 
 def _first_there(found: Sequence[BackendTarget]) -> list[BackendTarget]:
@@ -211,7 +212,7 @@ def _ratio(row: Row, other: Row) -> Ratio:
 
 
 def _work(row: Row) -> int:
-    return _discovery.problem(row.kernel).work(tuple(row.shape.values()))
+    return registry.problem(row.kernel).work(tuple(row.shape.values()))
 
 
 def _speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:

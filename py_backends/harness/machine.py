@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from py_backends import _caches, _discovery
-from py_backends._contract import Target
+from py_backends import caches, registry
+from py_backends.contract import Target
 
 _INSTRUCTION_SETS = {
     "x86_64": ("sse2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile"),
@@ -157,7 +157,7 @@ def describe() -> dict[str, Any]:
         "isa": [name for name in _INSTRUCTION_SETS.get(platform.machine(), ()) if name in flags],
         "logical_cpus": cpus(),
         "memory_bytes": psutil.virtual_memory().total,
-        "cache_bytes": {f"L{level}": size for level, size in _caches.by_level().items()},
+        "cache_bytes": {f"L{level}": size for level, size in caches.by_level().items()},
         "os": platform.platform(),
         "python": platform.python_version(),
         "packages": _packages(),
@@ -189,7 +189,7 @@ def _packages() -> dict[str, str]:
     except importlib.metadata.PackageNotFoundError:  # run from a clone that was never installed
         requirements = ["numpy"]
     names = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements}
-    installed = _discovery.plugin_packages()
+    installed = registry.plugin_packages()
     for name in names | set(_COMPILERS_OF_OTHERS):
         try:
             installed[name] = importlib.metadata.version(name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from py_backends._contract import Array
+from py_backends.contract import Array
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.bench import Bench
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.verdicts import RESAMPLES, Ratio, band, ratio
@@ -73,7 +73,7 @@ def groups(timed: Sequence[TimedRow]) -> list[Group]:
     made = []
     for _, rows in groupby(sorted(timed, key=attrgetter("workload")), key=attrgetter("workload")):
         members = list(rows)
-        baselines = [row for row in members if _discovery.is_baseline(row.planned.row.backend)]
+        baselines = [row for row in members if registry.is_baseline(row.planned.row.backend)]
         # Where it runs on several numbers of threads, the most are what a user would take.
         made.append(Group(members, max(baselines, key=lambda row: row.planned.row.threads or 0, default=None)))
     return made

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _discovery
-from py_backends._contract import KernelText, Problem, Target, WrongRequest, whole_number
+from py_backends import registry
+from py_backends.contract import Problem, Target
+from py_backends.errors import WrongRequest, whole_number
 from py_backends.harness import doctor
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Row
 from py_backends.harness.spec import Sizes, Spec
+from py_backends.kernel_text import KernelText
 
 ALL = "all"
 LARGEST_SIZE = 2**40
@@ -40,18 +42,18 @@ class Request:
             if isinstance(getattr(self, names), str):
                 raise WrongRequest(f"{names} takes a list of names, not the text {getattr(self, names)!r}")
         for name in self.kernels or ():
-            _discovery.known(name, _all_kernels(), "kernel")
+            registry.known(name, _all_kernels(), "kernel")
         for name in self.backends or ():
-            _discovery.known(name, doctor.names(), "backend")
+            registry.known(name, doctor.names(), "backend")
         for name in self.dtypes:
-            _discovery.known(name, DTYPES, "dtype")
+            registry.known(name, DTYPES, "dtype")
         self._check_shapes()
         for name in self.variants or ():
-            _discovery.known(name, [*_discovery.variant_names(), ALL], "variant")
+            registry.known(name, [*registry.variant_names(), ALL], "variant")
 
     def _check_shapes(self) -> None:
         for kernel, shapes in self.shapes.items():
-            problem = _discovery.problem(kernel)
+            problem = registry.problem(kernel)
             if not isinstance(shapes, Sequence) or not shapes or not all(isinstance(s, Sequence) for s in shapes):
                 raise WrongRequest(f"the shapes of {kernel} are a list of tuples of sizes, not {shapes!r}")
             if self.kernels and kernel not in self.kernels:
@@ -79,21 +81,21 @@ class Request:
         a text, or everywhere if none can be found.
         """
         for name in self.targets or ():
-            _discovery.known(name, sorted({target.name for _, target in found}), "target")
+            registry.known(name, sorted({target.name for _, target in found}), "target")
         taken = [each for each in found if not self.targets or each.target.name in self.targets]
         kernels = list(self.kernels or _all_kernels())
-        broken = [kernel for kernel in kernels if kernel in _discovery.broken_kernels()]
+        broken = [kernel for kernel in kernels if kernel in registry.broken_kernels()]
         specs = [
             Spec(kernel, backend, target.name, variant, dtype, sizes)
             for kernel in kernels
             if kernel not in broken
-            for sizes in self.chosen_shapes(_discovery.problem(kernel))
+            for sizes in self.chosen_shapes(registry.problem(kernel))
             for dtype in self.dtypes
             for backend, target in taken
-            for variant in _variants(_discovery.kernel_texts(kernel, backend), self.variants)
+            for variant in _variants(registry.kernel_texts(kernel, backend), self.variants)
         ]
         for kernel in broken:
-            files = {backend: list(_discovery.kernel_files(kernel, backend)) for backend, _ in found}
+            files = {backend: list(registry.kernel_files(kernel, backend)) for backend, _ in found}
             specs += [
                 Spec(kernel, backend, target.name, next(iter(files[backend]), "lecture"), dtype, ())
                 for backend, target in taken
@@ -141,7 +143,7 @@ class PlannedRow:
     @property
     def problem(self) -> Problem:
         """What its kernel computes."""
-        return _discovery.problem(self.spec.kernel)
+        return registry.problem(self.spec.kernel)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -167,9 +169,9 @@ def plan(
 
 
 def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> PlannedRow:
-    broken = _discovery.broken_kernels().get(spec.kernel)
-    texts = {} if broken else _discovery.kernel_texts(spec.kernel, spec.backend)
-    shape = {} if broken else named(_discovery.problem(spec.kernel), spec.sizes)
+    broken = registry.broken_kernels().get(spec.kernel)
+    texts = {} if broken else registry.kernel_texts(spec.kernel, spec.backend)
+    shape = {} if broken else named(registry.problem(spec.kernel), spec.sizes)
     row = Row(spec.kernel, *spec.implementation, spec.dtype, shape, "skipped", device=target.device)
     row.threads, row.statement = spec.threads or threads, spec.statement
     text = texts.get(spec.variant)
@@ -179,7 +181,7 @@ def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> Plan
         row.status, row.reason, row.fix = "error", broken.reason, broken.fix
     elif text is None:
         row.reason = f"{spec.backend} has no {spec.variant} {spec.kernel}"
-        row.fix = _discovery.why_no_text(spec.backend)
+        row.fix = registry.why_no_text(spec.backend)
     return PlannedRow(spec, row, target, text)
 
 
@@ -205,7 +207,7 @@ def first_of_each_device(found: Sequence[BackendTarget]) -> list[BackendTarget]:
 
 
 def _all_kernels() -> list[str]:
-    return [*_discovery.kernel_names(), *_discovery.broken_kernels()]
+    return [*registry.kernel_names(), *registry.broken_kernels()]
 
 
 def named(problem: Problem, sizes: Sizes) -> dict[str, int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, NoReturn
 
-from py_backends._contract import WrongRequest
+from py_backends.errors import WrongRequest
 from py_backends.harness.files import printable, read_text
 from py_backends.harness.spec import Spec
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
 import py_backends
-from py_backends import _discovery
-from py_backends._contract import WrongRequest
+from py_backends import registry
+from py_backends.errors import WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.doctor import BackendTarget
@@ -71,7 +71,7 @@ def resume(
         return [
             spec
             for spec in specs
-            if spec not in finished or (spec.workload in workloads and _discovery.is_baseline(spec.backend))
+            if spec not in finished or (spec.workload in workloads and registry.is_baseline(spec.backend))
         ]
 
     return _together(old, run(Plan(request.chosen_backends(), missing), settings, progress))

@@ -22,8 +22,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from py_backends import _caches
-from py_backends._contract import BackendUnavailable, Problem
+from py_backends import caches
+from py_backends.contract import Problem
+from py_backends.errors import BackendUnavailable
 from py_backends.harness import machine
 from py_backends.harness.ceilings import READS, STORED, STREAMED, instruction_sets
 from py_backends.harness.results import Ceiling, by_round
@@ -225,7 +226,7 @@ class Ceilings:
         self._cpus = machine.cpus()
         self._threads = min(threads, self._cpus)
         self._most = min(LARGEST_WORKING_SET, machine.free_memory() // _PART_OF_FREE_MEMORY)
-        self._least = self._threads * _caches.first_level_cache() // 2
+        self._least = self._threads * caches.first_level_cache() // 2
         self._worker = CeilingWorker()
         self._all: dict[tuple[str, str, str, str | None, int | None], TimedCeiling] = {}
         self._roofs: dict[TimedRow, Roof] = {}

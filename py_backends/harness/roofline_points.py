@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from py_backends import _discovery
-from py_backends._contract import Problem
+from py_backends import registry
+from py_backends.contract import Problem
 from py_backends.harness.ceilings import READS, STORED, STREAMED
 from py_backends.harness.results import Ceiling, Report, Row
 from py_backends.harness.roofline import MULTIPLY_ADDS, bandwidth_kinds
@@ -148,9 +148,9 @@ def _why_none(row: Row, report: Report) -> str:
 
 def _problem(row: Row) -> Problem | None:
     """What a row computes; None for a kernel that is not here, or is another one here."""
-    if row.kernel not in _discovery.kernel_names():
+    if row.kernel not in registry.kernel_names():
         return None
-    problem = _discovery.problem(row.kernel)
+    problem = registry.problem(row.kernel)
     return problem if tuple(row.shape) == problem.dimensions else None
 
 

@@ -12,13 +12,13 @@ from statistics import median
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
-from py_backends._contract import KernelText
 from py_backends.harness.case import Case
 from py_backends.harness.check import Verdict
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.spec import Workload
 from py_backends.harness.workers import WorkerFailed
+from py_backends.kernel_text import KernelText
 
 SHORTEST_SAMPLE = 0.010
 """Seconds; shorter kernels are repeated within a sample, to stay well above the clock's grain."""

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from py_backends._contract import KernelText, Target
+from py_backends.contract import Target
 from py_backends.harness.arena import Arena
 from py_backends.harness.workers import Worker, WorkerFailed
+from py_backends.kernel_text import KernelText
 
 
 @dataclass(frozen=True)

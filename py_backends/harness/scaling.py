@@ -29,8 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from py_backends import _discovery
-from py_backends._contract import Problem, WrongRequest
+from py_backends import registry
+from py_backends.contract import Problem
+from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Plan, Request, first_of_each_device
 from py_backends.harness.results import Report, Row
@@ -158,7 +159,7 @@ def plan(
     names: backends, targets, variants and dtypes of the `Request`.
     """
     counts: dict[tuple[str, Sizes], set[int]] = {}
-    for problem in map(_discovery.problem, kernels):
+    for problem in map(registry.problem, kernels):
         for sizes in shapes.get(problem.name, [problem.default_sizes]):
             if problem.flops(sizes) == 0:
                 raise WrongRequest(f"{problem.name} of a size 0 has no work that threads could share: give another")
@@ -183,14 +184,14 @@ def curves(report: Report) -> list[Curve]:
 def _curves(report: Report, kind: str) -> Iterator[Curve]:
     found: dict[Spec, Row] = {}
     for row in report.rows:
-        whole = tuple(row.shape) == _discovery.problem(row.kernel).dimensions
+        whole = tuple(row.shape) == registry.problem(row.kernel).dimensions
         if row.status == "ok" and row.threads and row.kernel_seconds and whole:
             found[row.spec] = row
     counts = sorted({spec.threads for spec in found if spec.threads} - {1})
     for spec, one in found.items():
         if spec.threads != 1:
             continue
-        problem = _discovery.problem(spec.kernel)
+        problem = registry.problem(spec.kernel)
         growth = {count: 1 if kind == STRONG else count for count in counts}
         wanted = {n: replace(spec, threads=n, sizes=grown(problem, spec.sizes, times)) for n, times in growth.items()}
         several = [
@@ -219,7 +220,7 @@ def _curve(kind: str, one: Row, several: Sequence[Row]) -> Curve | None:
     rounds = [n for n in by_round[0] if all(samples.get(n) is not None for samples in by_round)]
     if not several or not rounds:
         return None
-    problem = _discovery.problem(one.kernel)
+    problem = registry.problem(one.kernel)
     seconds = np.array([[samples[n] for n in rounds] for samples in by_round], dtype=np.float64)
     rates = np.array([_work(problem, row) for row in (one, *several)])[:, None] / np.maximum(seconds, _SHORTEST)
     speedups = rates[1:] / rates[0]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
-from py_backends._contract import Problem
+from py_backends.contract import Problem
 from py_backends.harness.spec import Sizes
 
 _SMALLEST_WORK = 4096

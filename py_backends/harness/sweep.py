@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends import _discovery
-from py_backends._contract import Problem, WrongRequest
+from py_backends import registry
+from py_backends.contract import Problem
+from py_backends.errors import WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
 from py_backends.harness.doctor import BackendTarget
@@ -70,7 +71,7 @@ class Point:
 
     def rate(self, measure: str) -> float | None:
         """GFLOP/s or GB/s, whichever the kernel is known by."""
-        problem, seconds = _discovery.problem(self.row.kernel), self.duration(measure)
+        problem, seconds = registry.problem(self.row.kernel), self.duration(measure)
         if seconds is None or not seconds.median > 0:
             return None
         sizes = (self.size,) * len(problem.dimensions)
@@ -121,12 +122,12 @@ class Sweep:
     @property
     def unit(self) -> str:
         """The rate's name in the results."""
-        return _discovery.problem(self.asked.kernel).rate
+        return registry.problem(self.asked.kernel).rate
 
 
 def largest_size(problem: Problem, dtype: str) -> int:
     """The largest power of two that this machine has the memory for; WrongRequest for an unknown dtype."""
-    _discovery.known(dtype, DTYPES, "dtype")
+    registry.known(dtype, DTYPES, "dtype")
     free = machine.free_memory() // _PART_OF_FREE_MEMORY
     return 1 << max(1, size_of(problem, dtype, free // COPIES)).bit_length() - 1
 
@@ -155,7 +156,7 @@ def plan(
     names: backends, variants and so on of the `Request`.
     """
     shapes = {
-        kernel: [(size,) * len(_discovery.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
+        kernel: [(size,) * len(registry.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
     }
     request = Request(kernels, shapes=shapes, **names)
 
@@ -178,7 +179,7 @@ def sweeps(report: Report) -> list[Sweep]:
 
 def _sweep(asked: Workload, lines: Mapping[Implementation, Sequence[Point]], report: Report) -> Sweep:
     baseline = next((p.row.versus.baseline for points in lines.values() for p in points if p.row.versus), None)
-    problem = _discovery.problem(asked.kernel)
+    problem = registry.problem(asked.kernel)
     caches = report.machine.get("cache_bytes")
     caches = caches if isinstance(caches, Mapping) else {}  # files of earlier versions have none
     return Sweep(

@@ -24,21 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import py_backends
-from py_backends import _discovery, _plugins
-from py_backends._contract import (
-    Array,
-    BackendUnavailable,
-    Device,
-    HostDevice,
-    KernelFault,
-    KernelText,
-    Launch,
-    Target,
-)
+from py_backends import plugins, registry
+from py_backends.contract import Array, Device, HostDevice, Launch, Target
+from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.harness.arena import Span
 from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
 from py_backends.harness.memory import SharedMemory, page_aligned_copy, same_bits
+from py_backends.kernel_text import KernelText
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
@@ -62,13 +55,13 @@ class Session:
     def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
         """Every target of a backend, probed here."""
         names = [field.name for field in fields(Target)]  # a plug-in's own class may have more
-        found = [{name: getattr(target, name) for name in names} for target in _discovery.targets(backend)]
+        found = [{name: getattr(target, name) for name in names} for target in registry.targets(backend)]
         return {"targets": [target | {"environment": dict(target["environment"])} for target in found]}
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
         """Open the target on which everything else runs."""
         self._backend = backend
-        self._device = _plugins.checked_device(_discovery.backend(backend).open(target, threads))
+        self._device = plugins.checked_device(registry.backend(backend).open(target, threads))
         self._device.profiled = True
         return {}
 
@@ -93,10 +86,10 @@ class Session:
 
         Raises BackendUnavailable in a dtype that the backend does not declare.
         """
-        declared = _discovery.backend(self._backend).dtypes
+        declared = registry.backend(self._backend).dtypes
         if dtype not in declared:
             raise BackendUnavailable(f"{self._backend} takes {' and '.join(declared)}, not {dtype}", "choose another")
-        text: KernelText = _discovery.kernel_texts(kernel, self._backend)[variant]
+        text: KernelText = registry.kernel_texts(kernel, self._backend)[variant]
         begin = perf_counter()
         self._launches[kernel, variant, dtype] = self._device.prepare(text, np.dtype(dtype))
         seconds, device = perf_counter() - begin, self._device
@@ -225,7 +218,7 @@ class Session:
         """What a statement computes on, kept as long as the arena."""
         kept = self._copies.setdefault(arena, {})
         if statement not in kept:
-            shapes = _discovery.problem(kernel).shapes(case.sizes)
+            shapes = registry.problem(kernel).shapes(case.sizes)
             kept[statement] = [np.array(a).reshape(shape) for a, shape in zip(case.arrays(), shapes, strict=True)]
         return kept[statement]
 
@@ -309,7 +302,7 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
 
 def _place(error: Exception) -> str:
     """Where in a plug-in it was raised, for whoever writes one; nothing where that was elsewhere."""
-    folders = _discovery.plugin_folders()
+    folders = registry.plugin_folders()
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
         if folder := next(filter(path.is_relative_to, folders), None):

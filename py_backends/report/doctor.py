@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from py_backends._contract import Target
+from py_backends.contract import Target
 from py_backends.harness.doctor import BroughtKernel, origin
 from py_backends.report.layout import Remark
 from py_backends.report.table import print_remarks

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.results import FAILURES, RAN, Control, Duration, Report, Row
 from py_backends.harness.spec import Workload
 from py_backends.report import units
@@ -153,9 +153,9 @@ def judged_by(kernel: str) -> tuple[str, str]:
 
     Results may come from a clone with kernels that are not here: of those the rule is not known.
     """
-    if kernel not in _discovery.kernel_names():
+    if kernel not in registry.kernel_names():
         return "", "gflops"
-    problem = _discovery.problem(kernel)
+    problem = registry.problem(kernel)
     return problem.rule, problem.rate
 
 

@@ -19,7 +19,7 @@ import jinja2
 from markupsafe import Markup
 
 import py_backends
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.plan import DTYPES
 from py_backends.harness.results import Report, Row
 from py_backends.report import layout
@@ -155,8 +155,8 @@ def _drawable(report: Report) -> Report:
     """
 
     def known(row: Row) -> bool:
-        here = row.kernel in _discovery.kernel_names() and row.dtype in DTYPES
-        return here and tuple(row.shape) == _discovery.problem(row.kernel).dimensions
+        here = row.kernel in registry.kernel_names() and row.dtype in DTYPES
+        return here and tuple(row.shape) == registry.problem(row.kernel).dimensions
 
     def kept(text: str) -> str:
         short = text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"

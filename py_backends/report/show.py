@@ -11,7 +11,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from py_backends._contract import KernelText
+from py_backends.kernel_text import KernelText
 
 LANGUAGES = {".py": "python", ".cpp": "cpp", ".cu": "cuda", ".cl": "c"}
 """What Pygments calls the language of a file."""

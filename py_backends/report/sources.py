@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from py_backends import _discovery
-from py_backends._contract import KernelText
+from py_backends import registry
 from py_backends.harness.results import Report, Row
+from py_backends.kernel_text import KernelText
 from py_backends.report import layout, units
 from py_backends.report.show import LANGUAGES, comment_of, rest_begins
 
@@ -61,10 +61,10 @@ def sources(reports: Sequence[tuple[str, Report]]) -> list[Source]:
     measured = {row.kernel for _, report in reports for row in report.rows}
     texts = (
         text
-        for kernel in _discovery.kernel_names()
+        for kernel in registry.kernel_names()
         if kernel in measured
-        for backend in _discovery.backend_names()
-        for text in _discovery.kernel_texts(kernel, backend).values()
+        for backend in registry.backend_names()
+        for text in registry.kernel_texts(kernel, backend).values()
     )
     return sorted((_source(text, reports) for text in texts), key=lambda source: (source.kernel, source.variant))
 

@@ -18,8 +18,9 @@ import numpy as np
 from sanitizers import HERE, REPORTED, Sanitizer
 
 import py_backends
-from py_backends._contract import Array, KernelText, Stages, WorkItems
+from py_backends.contract import Array
 from py_backends.harness.check import judge
+from py_backends.kernel_text import KernelText, Stages, WorkItems
 
 _DRIVER = HERE / "on_threads"
 _TYPES = {"float32": "float", "float64": "double"}
@@ -46,7 +47,7 @@ class Language:
     separate: bool = False
 
 
-_CUDA_PRELUDE = Path(py_backends.__file__).with_name("_cuda_on_sycl.hpp")
+_CUDA_PRELUDE = Path(py_backends.__file__).parent / "backend" / "_cuda_on_sycl.hpp"
 LANGUAGES = {
     "cuda": Language((None,), ("<sycl/sycl.hpp>", f'"{_CUDA_PRELUDE}"')),
     # Few lanes and a small cache, so that small shapes have every kind of edge, and are streamed.

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _discovery
-from py_backends._contract import Device, KernelText
+from py_backends import registry
+from py_backends.contract import Device
 from py_backends.harness.check import judge
+from py_backends.kernel_text import KernelText
 
 _LONGEST = 240.0
 _TYPES = {"float32": "float", "float64": "double"}
@@ -53,7 +54,7 @@ def run(
 
 
 def _main(request: dict[str, Any]) -> list[str]:
-    texts = _discovery.kernel_texts(request["kernel"], request["backend"])
+    texts = registry.kernel_texts(request["kernel"], request["backend"])
     text = replace(texts[request["variant"]], path=Path(request["path"]))
     open_device, text_for = {"opencl": (_oclgrind, _of_lanes), "cuda": (_gpu, _as_it_is)}[request["backend"]]
     facts, folder = request["facts"], Path(request["folder"])
@@ -81,7 +82,7 @@ def _wrong(device: Device, texts: Mapping[str, KernelText], cases: Sequence[Any]
 def _oclgrind(facts: Mapping[str, Any]) -> Device:
     import pyopencl as cl
 
-    from py_backends.opencl import OpenClDevice
+    from py_backends.backend.opencl import OpenClDevice
 
     found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
     return OpenClDevice(next(each for each in found if "Oclgrind" in each.name), 1, facts["form"])
@@ -97,7 +98,7 @@ def _of_lanes(text: KernelText, dtype: str, folder: Path, facts: Mapping[str, An
 
 
 def _gpu(_: Mapping[str, Any]) -> Device:
-    from py_backends.cuda import Gpu
+    from py_backends.backend.cuda import Gpu
 
     return Gpu(0)
 

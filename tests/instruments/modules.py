@@ -201,7 +201,7 @@ def built(sanitizer: Sanitizer, compiler: str, tree: Path, options: Sequence[str
 
 def _sets(*, best: bool) -> list[str]:
     """The instruction sets to compile for: the best of this machine, which all but `avx` take, and SSE; else all."""
-    from py_backends import _cpu_kernels
+    from py_backends.backend import _cpu_kernels
 
     sets = {_cpu_kernels.best_instruction_set("cpp"), "sse"} if best else ()
     return [f"-DPY_BACKENDS_ONLY={';'.join(sorted(sets))}"]

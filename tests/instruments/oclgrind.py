@@ -9,7 +9,7 @@ from pathlib import Path
 
 import in_process
 
-from py_backends._contract import KernelText
+from py_backends.kernel_text import KernelText
 
 _PLACES = (
     (Path(__file__).parents[2] / "build" / "oclgrind", "pyopencl/.libs/liboclgrind-rt-icd*.so*"),

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from py_backends import _discovery
-from py_backends._contract import KernelText
+from py_backends import registry
+from py_backends.kernel_text import KernelText
 
 WRITE, READ, RACE, OVERFLOW = "out-of-bounds write", "out-of-bounds read", "race", "overflow"
 BARRIER = "barrier"
@@ -34,7 +34,7 @@ class Fault:
 
     def planted(self, folder: Path) -> KernelText:
         """The faulty text, a file in `folder`."""
-        text = _discovery.kernel_texts(self.kernel, self.backend)[self.variant]
+        text = registry.kernel_texts(self.kernel, self.backend)[self.variant]
         assert self.old in text.text, f"{text.path} is no longer what {self.name} was planted in"
         path = folder / text.path.name
         path.write_text(text.text.replace(self.old, self.new), encoding="utf-8")

@@ -11,8 +11,9 @@ import planted
 import pytest
 from planted import Fault
 
-from py_backends import _discovery, _nvidia_driver
-from py_backends._contract import KernelText
+from py_backends import registry
+from py_backends.backend import _nvidia_driver
+from py_backends.kernel_text import KernelText
 
 _TOOL = shutil.which("compute-sanitizer")
 _MISSING = _nvidia_driver.driver().reason or (
@@ -27,7 +28,7 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (1, 255, 257, 2053, 100_003)],
     "matmul": [(1, 1, 1), (5, 3, 0), (33, 17, 9), (131, 132, 17), (300, 300, 40)],
 }
-TEXTS = [text for kernel in _discovery.kernel_names() for text in _discovery.kernel_texts(kernel, "cuda").values()]
+TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
 TOOL_OF = {planted.WRITE: "memcheck", planted.READ: "memcheck", planted.RACE: "racecheck", planted.BARRIER: "synccheck"}
 """What sees which kind of fault. initcheck looks for memory that is read and was never written."""
 FAULTS = [

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_backends import _discovery
-from py_backends._contract import Array, BackendUnavailable, KernelText
+from py_backends import registry
+from py_backends.contract import Array
+from py_backends.errors import BackendUnavailable
 from py_backends.harness.check import judge
+from py_backends.kernel_text import KernelText
 
 COMPILED = ("avx", "cpp", "openmp")
 SHAPES: dict[str, list[tuple[int, ...]]] = {
@@ -33,9 +35,9 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
 def texts() -> Iterator[Any]:
     """Every text that is compiled ahead of time, on every target that is there."""
     for backend in COMPILED:
-        targets = [target.name for target in _discovery.backend(backend).targets() if target.available]
-        for kernel, target in product(_discovery.kernel_names(), targets):
-            for variant, text in _discovery.kernel_texts(kernel, backend).items():
+        targets = [target.name for target in registry.backend(backend).targets() if target.available]
+        for kernel, target in product(registry.kernel_names(), targets):
+            for variant, text in registry.kernel_texts(kernel, backend).items():
                 name = f"{backend}-{target}-{kernel}-{variant}"
                 yield pytest.param(text, target, marks=getattr(pytest.mark, backend), id=name)
 
@@ -45,7 +47,7 @@ def texts() -> Iterator[Any]:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("text", "target"), list(texts()))
 def test_right_up_to_the_last_element(text: KernelText, target: str, dtype: str, threads: int, offset: int) -> None:
-    device, problem = _discovery.backend(text.backend).open(target, threads), text.problem
+    device, problem = registry.backend(text.backend).open(target, threads), text.problem
     try:
         launch, draw = device.prepare(text, np.dtype(dtype)), np.random.default_rng(5)
     except BackendUnavailable as missing:  # of a build for some instruction sets only

@@ -18,8 +18,8 @@ from host_threads import LANGUAGES, Case, Program, compiled_driver
 from planted import Fault
 from sanitizers import ADDRESS, SANITIZERS, THREADS, Sanitizer, clang, gcc
 
-from py_backends import _discovery
-from py_backends._contract import KernelText
+from py_backends import registry
+from py_backends.kernel_text import KernelText
 
 THOROUGH = os.environ.get("PY_BACKENDS_INSTRUMENTS") == "thorough"
 """Whether to try all shapes, as every night, and not only what every change goes through."""
@@ -39,7 +39,7 @@ MORE_SHAPES: dict[str, list[tuple[int, ...]]] = {
 
 def cases(kernel: str) -> list[Case]:
     """Shapes in both dtypes; the larger also from an odd place on, so that they cannot be taken in vectors."""
-    shapes = SHAPES.get(kernel, [_discovery.problem(kernel).default_sizes])
+    shapes = SHAPES.get(kernel, [registry.problem(kernel).default_sizes])
     if THOROUGH:
         shapes = shapes + MORE_SHAPES.get(kernel, [])
     chosen = [(sizes, dtype) for sizes in shapes for dtype in ("float32", "float64")]
@@ -82,8 +82,8 @@ def compiler_for(backend: str) -> str | None:
 def texts() -> Iterator[Any]:
     """Every text with the kinds of device that it is written for."""
     for backend, language in LANGUAGES.items():
-        for kernel in _discovery.kernel_names():
-            for variant, text in _discovery.kernel_texts(kernel, backend).items():
+        for kernel in registry.kernel_names():
+            for variant, text in registry.kernel_texts(kernel, backend).items():
                 for form in language.forms:
                     name = "-".join(filter(None, (backend, kernel, variant, form)))
                     yield pytest.param(text, form, marks=getattr(pytest.mark, backend), id=name)

@@ -11,8 +11,8 @@ import planted
 import pytest
 from planted import Fault
 
-from py_backends import _discovery
-from py_backends._contract import KernelText
+from py_backends import registry
+from py_backends.kernel_text import KernelText
 
 pytestmark = [
     pytest.mark.opencl,
@@ -30,8 +30,8 @@ LARGER_SHAPES: dict[str, list[tuple[int, ...]]] = {"vecadd": [(66_000,)], "matmu
 
 def texts() -> Iterator[Any]:
     """Every text in each of its forms, that for CPUs with vectors of one lane and of several."""
-    for kernel in _discovery.kernel_names():
-        for variant, text in _discovery.kernel_texts(kernel, "opencl").items():
+    for kernel in registry.kernel_names():
+        for variant, text in registry.kernel_texts(kernel, "opencl").items():
             forms = [("CPU", 1), ("CPU", 4), ("GPU", 1)] if "on a CPU" in text.text else [("CPU", 1)]
             for form, lanes in forms:
                 yield pytest.param(text, form, lanes, id=f"{kernel}-{variant}-{form}-{lanes}")

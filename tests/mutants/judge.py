@@ -22,8 +22,8 @@ from .texts import CLONE, Machine, User
 
 CAUGHT, SURVIVED, STILLBORN = "caught", "survived", "stillborn"
 _FORM = {
-    "opencl": ("py_backends/opencl.py", 'self._form = form or ("CPU" if self._in_place else "GPU")'),
-    "sycl": ("py_backends/sycl.py", 'self._form = form or ("CPU" if device.is_cpu else "GPU")'),
+    "opencl": ("py_backends/backend/opencl.py", 'self._form = form or ("CPU" if self._in_place else "GPU")'),
+    "sycl": ("py_backends/backend/sycl.py", 'self._form = form or ("CPU" if device.is_cpu else "GPU")'),
 }
 """Where a backend decides for which kind of device its kernels are written: those for a GPU run on a CPU as well."""
 _SUITE = "py_backends.conformance"

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from py_backends import _cpu_kernels, _discovery
-from py_backends._contract import BackendUnavailable, Target
+from py_backends import registry
+from py_backends.backend import _cpu_kernels
+from py_backends.contract import Target
+from py_backends.errors import BackendUnavailable
 
 CLONE = Path(__file__).parent.parent.parent
 _INCLUDE = re.compile(r'^#include "(?!instance)([^"]+)"', re.MULTILINE)
 _HOST_PARTS = {
-    "cuda": ("py_backends/_cupy.py",),
-    "numba_cuda": ("py_backends/numba_cuda.py",),
-    "opencl": ("py_backends/opencl.py",),
-    "sycl": ("py_backends/_sycl.py", "cpp_ext/sycl_compiler.cpp"),
+    "cuda": ("py_backends/backend/_cupy.py",),
+    "numba_cuda": ("py_backends/backend/numba_cuda.py",),
+    "opencl": ("py_backends/backend/opencl.py",),
+    "sycl": ("py_backends/backend/_sycl.py", "cpp_ext/sycl_compiler.cpp"),
 }
 """Where the host waits for the device. The other backends' launches return when they are done."""
 _INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
@@ -74,7 +76,7 @@ class Place:
 
 def backends() -> list[str]:
     """Those that have a kernel text."""
-    return sorted({path.stem for path in CLONE.glob("kernels/*/*/*.*")} & set(_discovery.backend_names()))
+    return sorted({path.stem for path in CLONE.glob("kernels/*/*/*.*")} & set(registry.backend_names()))
 
 
 def texts_of(backend: str) -> list[Text]:
@@ -101,7 +103,7 @@ class Machine:
 
     def __init__(self, backend: str) -> None:
         self.backend = backend
-        self.targets: list[Target] = _discovery.backend(backend).targets()
+        self.targets: list[Target] = registry.backend(backend).targets()
 
     @property
     def target(self) -> Target:

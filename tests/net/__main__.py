@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from py_backends import _discovery
+from py_backends import registry
 from py_backends.harness.results import Report
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.report import files, page, table
@@ -60,7 +60,7 @@ def everything() -> Iterator[tuple[str, str]]:
         yield f"help/{command or 'all'}.txt", run("-m", "py_backends", *command.split(), "--help")
     for at, command in enumerate(WRONG):
         yield f"wrong/{at:02}.txt", f"{command}\n" + run("-m", "py_backends", *command.split())
-    for kernel in _discovery.kernel_names():
+    for kernel in registry.kernel_names():
         yield f"show/{kernel}.txt", run("-m", "py_backends", "show", kernel, "--variant", "all")
     reports = {path.stem: Report.read(path) for path in sorted(RECORDED.glob("*.json"))}
     for name, report in reports.items():

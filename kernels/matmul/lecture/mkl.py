@@ -3,7 +3,7 @@
 # Memory: MKL copies blocks of a and b into the cache and reads them many times from there.
 # Edges: a row of nothing counts as one element long, as BLAS demands of the distances between rows.
 
-from py_backends._mkl import NOT_TRANSPOSED, ROW_MAJOR, library
+from py_backends.backend._mkl import NOT_TRANSPOSED, ROW_MAJOR, library
 
 mkl = library()
 

@@ -15,7 +15,7 @@ from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from py_backends._caches import first_level_cache, second_level_cache
+from py_backends.caches import first_level_cache, second_level_cache
 
 REGISTER, HEIGHT = (64, 14) if binding.get_host_cpu_features().get("avx512f") else (32, 6)
 """Bytes of a vector register, and rows of a tile: twice as many sums fill the 32 registers of AVX-512, or 16."""

@@ -3,7 +3,7 @@
 # Memory: reads a and b once and writes c once, in order.
 # Edges: MKL adds fewer than 2^31 elements in one call; longer vectors take several.
 
-from py_backends._mkl import library
+from py_backends.backend._mkl import library
 
 MOST = 2**30
 

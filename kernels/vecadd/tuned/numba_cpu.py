@@ -15,7 +15,7 @@ from numba import get_num_threads, njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from py_backends._caches import last_level_cache
+from py_backends.caches import last_level_cache
 
 LINE = 64
 """Bytes of a cache line."""

@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _contract
-from py_backends._contract import Array, Buffer, KernelText, Launch, Target
+from py_backends import contract
+from py_backends.contract import Array, Buffer, Launch, Target
+from py_backends.kernel_text import KernelText
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self) -> list[Target]:
         return [Target("cpu", version=f"{platform.python_implementation()} {platform.python_version()}")]
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         return Device()
 
 
-class Device(_contract.Device):
+class Device(contract.Device):
     """Buffers are lists of floats, which have the 53 bits of a float64.
 
     A float32 result is rounded once more when it is downloaded. For a single addition that changes

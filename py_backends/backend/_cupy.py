@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _arrays, _contract, _nvidia_driver
-from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelFault, Launch, Target
-from py_backends._install import pip_install
+from py_backends import contract, foreign_arrays
+from py_backends.backend import _nvidia_driver
+from py_backends.contract import Adopted, Array, Buffer, Launch, Target
+from py_backends.errors import BackendUnavailable, KernelFault
+from py_backends.install import pip_install
 
 if TYPE_CHECKING:
     import cupy
@@ -62,7 +64,7 @@ class Memory:
     array: cupy.ndarray | None
 
 
-class Gpu(_contract.Device):
+class Gpu(contract.Device):
     """One NVIDIA GPU. Buffers are `Memory`. Kernels run on the calling thread's current stream of CuPy."""
 
     on_cpu = False
@@ -189,14 +191,14 @@ class Gpu(_contract.Device):
         if not view.size:
             return Adopted(None, view.shape, view.dtype, 0)
         if not view.flags.c_contiguous:
-            raise _arrays.out_of_order()
-        return Adopted(Memory(view.reshape(-1)), view.shape, view.dtype, view.data.ptr, _arrays.writable(array))
+            raise foreign_arrays.out_of_order()
+        return Adopted(Memory(view.reshape(-1)), view.shape, view.dtype, view.data.ptr, foreign_arrays.writable(array))
 
     def _view(self, array: Any) -> cupy.ndarray | None:
         """CuPy's view of an array on a GPU, of the very same memory; None of one elsewhere."""
         if isinstance(array, self._cupy.ndarray):
             return array
-        if _arrays.dlpack_memory(array) in (_arrays.Memory.CUDA, _arrays.Memory.CUDA_MANAGED):
+        if foreign_arrays.dlpack_memory(array) in (foreign_arrays.Memory.CUDA, foreign_arrays.Memory.CUDA_MANAGED):
             return self._cupy.from_dlpack(array)
         if not hasattr(array, "__cuda_array_interface__"):
             return None

@@ -16,9 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _arrays, _caches, _contract, _device_names, _opencl_drivers
-from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelText, Launch, Target
-from py_backends._install import other_architecture, pip_install
+from py_backends import caches, contract, foreign_arrays
+from py_backends.backend import _device_names, _opencl_drivers
+from py_backends.backend._scratch import scratch_serves
+from py_backends.contract import Adopted, Array, Buffer, Launch, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.install import other_architecture, pip_install
+from py_backends.kernel_text import KernelText
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -33,7 +37,7 @@ _CACHE_LINE = 128
 """Bytes at a multiple of which the longest vector is aligned, and a cache line begins."""
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self) -> list[Target]:
         try:
             found = _devices()
@@ -49,7 +53,7 @@ class Backend(_contract.Backend):
         return OpenClDevice(found[target], threads)
 
 
-class OpenClDevice(_contract.Device):
+class OpenClDevice(contract.Device):
     """A device of OpenCL, or as much of it as `threads` allow. Buffers are `pyopencl.Buffer`s.
 
     On a CPU they stand on the caller's own memory, elsewhere in the device's. Each thread that calls has a command
@@ -157,7 +161,7 @@ class OpenClDevice(_contract.Device):
         if not array.size:
             return Adopted(None, array.shape, array.dtype, 0)
         if not array.flags.c_contiguous:
-            raise _arrays.out_of_order()
+            raise foreign_arrays.out_of_order()
         memory = array.base_data
         if array.context != self._context or not isinstance(memory, self._cl.MemoryObjectHolder):
             raise TypeError(
@@ -215,7 +219,7 @@ class OpenClDevice(_contract.Device):
     def _scratch(self, size: int) -> cl.Buffer:
         """The calling thread's memory between kernels: of that many bytes at least, and kept for its next launch."""
         kept: cl.Buffer | None = getattr(self._of_thread, "scratch", None)
-        if kept is None or not _contract.scratch_serves(kept.size, size):
+        if kept is None or not scratch_serves(kept.size, size):
             self._of_thread.scratch = None
             if kept is not None:
                 self.release(kept)
@@ -250,7 +254,7 @@ class OpenClDevice(_contract.Device):
         vector = f"{kind}{lanes}" if lanes > 1 else kind
         # Intel's driver tells the size of a CPU's second level.
         on_cpu = self._device.type & self._cl.device_type.CPU
-        cache = _caches.last_level_cache() if on_cpu else self._device.global_mem_cache_size
+        cache = caches.last_level_cache() if on_cpu else self._device.global_mem_cache_size
         options = [f"-DT={kind}", f"-DV={vector}", f"-DCACHE_BYTES={cache}L", f"-D{self._form}=1"]
         return _built(self._context, source, options)
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from py_backends._install import pip_install
+from py_backends.install import pip_install
 
 OLDEST_CUDA = (12, 0)
 """The oldest CUDA version that a driver must support."""

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _contract, _numba
-from py_backends._contract import Array, BackendUnavailable, Buffer, KernelText, Launch, Target
+from py_backends import contract
+from py_backends.backend import _numba
+from py_backends.contract import Array, Buffer, Launch, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.kernel_text import KernelText
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self) -> list[Target]:
         try:
             numba = _numba.load("numba")
@@ -24,11 +27,11 @@ class Backend(_contract.Backend):
             return [Target.missing("cpu", missing.reason, missing.fix)]
         return [Target("cpu", version=f"Numba {numba.__version__}, LLVM {_llvm_version()}", just_in_time=True)]
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         return Device(_numba.load("numba"), threads)
 
 
-class Device(_contract.HostDevice):
+class Device(contract.HostDevice):
     """Runs with `threads` threads of Numba's pool, whose size was fixed when Numba was imported."""
 
     deterministic = True  # as many threads take the same stretches, and each element is one sum

@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _arrays, _contract, _numba, _nvidia_driver
-from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelFault, KernelText, Launch, Target
-from py_backends._install import pip_install
+from py_backends import contract, foreign_arrays
+from py_backends.backend import _numba, _nvidia_driver
+from py_backends.contract import Adopted, Array, Buffer, Launch, Target
+from py_backends.errors import BackendUnavailable, KernelFault
+from py_backends.install import pip_install
+from py_backends.kernel_text import KernelText
 
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
@@ -28,7 +31,7 @@ _MOST_GROUPS = (2**31 - 1, 65535, 65535)
 _QUIET_LOCK = threading.Lock()
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()
         try:
@@ -43,7 +46,7 @@ class Backend(_contract.Backend):
         found = zip(driver.targets, driver.devices, strict=True)
         return [Target(name, device, version, just_in_time=True) for name, device in found]
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         numba = _load()
         if target == "emulated":
             if not numba.config.ENABLE_CUDASIM:
@@ -53,7 +56,7 @@ class Backend(_contract.Backend):
         return Gpu(_nvidia_driver.driver().targets.index(target))
 
 
-class Gpu(_contract.Device):
+class Gpu(contract.Device):
     """One GPU. Each thread of the caller has a stream of its own, CUDA's per-thread default stream."""
 
     on_cpu = False
@@ -143,18 +146,18 @@ class Gpu(_contract.Device):
             if not view.size:
                 return Adopted(None, view.shape, view.dtype, 0)
             if not view.is_c_contiguous():
-                raise _arrays.out_of_order()
+                raise foreign_arrays.out_of_order()
             flat, ordinal = view.reshape(view.size), _ordinal_of(address)
         if ordinal != self._ordinal:
             raise TypeError(f"it lies on GPU {ordinal}, and this is GPU {self._ordinal}; copy it there first")
-        return Adopted(flat, view.shape, view.dtype, address, _arrays.writable(array))
+        return Adopted(flat, view.shape, view.dtype, address, foreign_arrays.writable(array))
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         with self._context:
             return self._cuda.device_array(shape, dtype)
 
 
-class Simulator(_contract.Device):
+class Simulator(contract.Device):
     """The same kernels, with a thread of Python for every thread of the grid. Only in a worker.
 
     Raises BackendUnavailable where the simulator does not start: it loads some of CUDA's own libraries.

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _contract, _cupy, _nvidia_driver, _sycl
-from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch, Target, WorkItems
-from py_backends._install import pip_install
+from py_backends import contract
+from py_backends.backend import _cupy, _nvidia_driver, _sycl
+from py_backends.contract import Buffer, Launch, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.install import pip_install
+from py_backends.kernel_text import KernelText, WorkItems
 
 if TYPE_CHECKING:
     import dpctl
@@ -24,7 +27,7 @@ _MOST_GROUPS = (2**31 - 1, 65535, 65535)
 would be more elements than any device's memory holds."""
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()
         if driver.reason is not None:
@@ -35,7 +38,7 @@ class Backend(_contract.Backend):
         emulated = _emulated(gpus[0].reason or "", gpus[0].fix)
         return [*gpus, emulated] if emulated.available else gpus
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         return Emulation(_cpu(), threads) if target == _EMULATED else Gpu(_cupy.ordinal(target))
 
 

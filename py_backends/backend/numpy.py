@@ -12,21 +12,22 @@ from typing import Any
 import numpy as np
 import threadpoolctl
 
-from py_backends import _contract
-from py_backends._contract import Buffer, KernelText, Launch, Target
+from py_backends import contract
+from py_backends.contract import Buffer, Launch, Target
+from py_backends.kernel_text import KernelText
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     baseline = True
 
     def targets(self) -> list[Target]:
         return [Target("cpu", version=f"NumPy {np.__version__}, {_blas_name()}")]
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         return Device(threads)
 
 
-class Device(_contract.HostDevice):
+class Device(contract.HostDevice):
     """Runs with at most `threads` threads of BLAS; additions have one thread in NumPy whatever is asked for."""
 
     def __init__(self, threads: int) -> None:

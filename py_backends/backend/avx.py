@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from py_backends import _contract, _cpu_kernels
-from py_backends._contract import BackendUnavailable, Target
+from py_backends import contract
+from py_backends.backend import _cpu_kernels
+from py_backends.contract import Target
+from py_backends.errors import BackendUnavailable
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     """One target an instruction set, the best first; all are compiled with the extension."""
 
     def targets(self) -> list[Target]:
@@ -23,7 +25,7 @@ class Backend(_contract.Backend):
             for name, needs, there in sets
         ]
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         for name, needs, there in _cpu_kernels.instruction_sets("avx"):
             if name == target and not there:
                 raise BackendUnavailable(f"this CPU lacks {needs}")

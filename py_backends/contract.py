@@ -1,32 +1,49 @@
-"""What a kernel and a backend are: the ground floor, which imports nothing of ours.
+"""What a kernel and a backend are: what plug-ins are made of, and the project's own.
 
 A *kernel* is described by a `Problem` (kernels/KERNEL/problem.py): its shapes, its inputs, what the
 right answer is and how far from it a result may lie. Its text for one backend is a `KernelText`.
 
-A *backend* (py_backends/NAME.py) lists its `Target`s and opens one as a `Device`. A device is the
+A *backend* (py_backends/backend/NAME.py) lists its `Target`s and opens one as a `Device`. A device is the
 five steps of offloading: prepare, upload, launch (and wait), download, release. The harness and the
 Python functions know backends by these classes only.
 
-Other packages bring backends and kernels of their own as plug-ins, made of the same classes, which they
-import from `py_backends.contract`.
+Other packages bring backends and kernels of their own as plug-ins, made of the same classes. The names in `__all__`
+stay as they are within a major version.
 """
 
 from __future__ import annotations
 
-import importlib
-import math
-import operator
-import os
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from py_backends.errors import BackendUnavailable, KernelFault
+from py_backends.kernel_text import KernelText, Stages, WorkItems
+
+__all__ = [
+    "Adopted",
+    "Array",
+    "Backend",
+    "BackendUnavailable",
+    "Buffer",
+    "Device",
+    "HostDevice",
+    "KernelFault",
+    "KernelText",
+    "Ladder",
+    "Launch",
+    "Problem",
+    "Reference",
+    "Rung",
+    "Stages",
+    "Target",
+    "WorkItems",
+]
 
 Array = NDArray[Any]
 Buffer = Any
@@ -60,56 +77,6 @@ class Adopted:
     dtype: np.dtype[Any]
     address: int
     writable: bool = True
-
-
-class BackendUnavailable(RuntimeError):
-    """A backend or target that is not there; says why, and what would bring it."""
-
-    def __init__(self, reason: str, fix: str | None = None) -> None:
-        super().__init__(f"{reason}; {fix}" if fix else reason)
-        self.reason = reason
-        self.fix = fix
-
-
-class WrongRequest(ValueError):
-    """What was asked for cannot be done by anyone: an unknown name, or an impossible size or number."""
-
-
-class BrokenKernel(WrongRequest):
-    """A kernel that a package promises and does not bring; says why, and what would change it."""
-
-    def __init__(self, reason: str, fix: str | None = None) -> None:
-        super().__init__(f"{reason}; {fix}" if fix else reason)
-        self.reason = reason
-        self.fix = fix
-
-
-class KernelFault(RuntimeError):
-    """A kernel did what its device forbids, such as reading past an array: the device may be of no more use."""
-
-
-MOST_IDLE_SCRATCH = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 64
-"""Bytes of scratch memory that a thread keeps however little it needs: to take it anew costs more than to hold it."""
-
-
-def scratch_serves(kept: int, wanted: int) -> bool:
-    """Whether scratch memory of `kept` bytes is to be used where so many are wanted: it suffices, and wastes little."""
-    return wanted <= kept <= max(4 * wanted, MOST_IDLE_SCRATCH)
-
-
-MOST_THREADS = 2**12
-"""More than any machine has, and fewer than make a thread library end the process."""
-
-
-def whole_number(name: str, value: Any, least: int, most: int) -> int:
-    """`value` as an int; WrongRequest, with one clear line, where it is none or out of range."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise WrongRequest(f"{name} must be a whole number, not {value!r}") from None
-    if not least <= number <= most:
-        raise WrongRequest(f"{name} must be from {least} to {most}, not {number}")
-    return number
 
 
 @dataclass(frozen=True)
@@ -235,159 +202,6 @@ class Problem(ABC):
     def work(self, sizes: Sequence[int]) -> int:
         """A number that run time is about proportional to, for estimates."""
         return max(1, self.flops(sizes))
-
-
-@dataclass(frozen=True)
-class WorkItems:
-    """How a kernel's work items cover its result, as its head comment states it:
-
-        Work items: n x ceil(m / 4), in groups of 16 x 16
-
-    The first dimension is the fastest (`x` in CUDA, the last one in SYCL). A count is a sum of products of
-    sizes, whole numbers and quotients rounded up.
-    """
-
-    counts: tuple[str, ...]
-    group: tuple[int, ...]
-
-    _LINE: ClassVar[re.Pattern[str]] = re.compile(r"(.+), in groups of ([1-9]\d*(?: x [1-9]\d*)*)")
-
-    @classmethod
-    def parse(cls, text: str) -> WorkItems:
-        """Read the line from a kernel's text; ValueError where it is missing or unclear."""
-        return Stages.parse(text, "").kernels[0][1]
-
-    @classmethod
-    def parse_counts(cls, counts: str) -> WorkItems:
-        """Read what follows `Work items:`; ValueError where it is unclear."""
-        line = cls._LINE.fullmatch(counts)
-        names = line[1].split(" x ") if line else []
-        if line is None or len(names) != line[2].count("x") + 1 or not all(map(_COUNT.fullmatch, names)):
-            raise ValueError(f"unclear in the kernel's head comment: {counts!r}")
-        return cls(tuple(names), tuple(map(int, line[2].split(" x "))))
-
-    def groups(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """How many groups cover the work in each dimension: at least one, so that a launch is legal."""
-        return tuple(
-            max(1, -(-_count(count, sizes) // width)) for count, width in zip(self.counts, self.group, strict=True)
-        )
-
-
-@dataclass(frozen=True)
-class Stages:
-    """What a text launches: often one kernel; else several, one after the other, with memory between them.
-
-    The head comment names kernels that are not called as the text itself is, in the order of their launch, and
-    the kind of device, `CPU` or `GPU`, where they differ by that:
-
-        Work items of pack on a CPU: ceil(n / 128), in groups of 1
-        Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
-        Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
-        Scratch on a CPU: ceil(n / 128) * 128 * k elements
-
-    Each kernel of a text with scratch memory takes a pointer to it between the output and the sizes.
-    """
-
-    kernels: tuple[tuple[str, WorkItems], ...]
-    scratch: str | None = None
-
-    _WORK_ITEMS: ClassVar[re.Pattern[str]] = re.compile(
-        r"^\W*Work items(?: of (\w+))?(?: on a (CPU|GPU))?: (.*)$", re.MULTILINE
-    )
-    _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on a (CPU|GPU))?: (.*)$", re.MULTILINE)
-
-    @classmethod
-    def parse(cls, text: str, kernel: str, device: str | None = None) -> Stages:
-        """Read the lines for a kind of device from a kernel's text; ValueError where they are missing or unclear.
-
-        kernel: the name of a kernel that its line does not name.
-        device: `CPU` or `GPU`; None for lines that hold on both.
-        """
-        kernels = tuple(
-            (line[1] or kernel, WorkItems.parse_counts(line[3]))
-            for line in cls._WORK_ITEMS.finditer(text)
-            if line[2] in (None, device)
-        )
-        if not kernels:
-            raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
-        scratch = [line[2] for line in cls._SCRATCH.finditer(text) if line[1] in (None, device)]
-        counts = [line.removesuffix(" elements") for line in scratch]
-        if len(counts) > 1 or counts == scratch != [] or not all(map(_COUNT.fullmatch, counts)):
-            raise ValueError(f"unclear in the kernel's head comment: {scratch!r}")
-        return cls(kernels, counts[0] if counts else None)
-
-    def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
-        """How many elements of the kernel's type the scratch memory has; None where there is none."""
-        return None if self.scratch is None else _count(self.scratch, sizes)
-
-
-_FACTOR = r"(?:\w+|ceil\(\w+ / [1-9]\d*\))"
-_COUNT = re.compile(rf"{_FACTOR}(?: [*+] {_FACTOR})*")
-
-
-def _count(count: str, sizes: Mapping[str, int]) -> int:
-    """The value of a sum of products of sizes, whole numbers and quotients rounded up."""
-    return sum(math.prod(_factor(factor, sizes) for factor in term.split(" * ")) for term in count.split(" + "))
-
-
-def _factor(factor: str, sizes: Mapping[str, int]) -> int:
-    if factor.startswith("ceil("):
-        dividend, divisor = factor.removeprefix("ceil(").removesuffix(")").split(" / ")
-        return -(-sizes[dividend] // int(divisor))
-    return int(factor) if factor.isdecimal() else sizes[factor]
-
-
-@dataclass(frozen=True)
-class KernelText:
-    """The text of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*
-
-    package: the package, with dots, in whose folder VARIANT/BACKEND.* lies; None for the project's own.
-    """
-
-    problem: Problem
-    variant: str
-    backend: str
-    path: Path
-    package: str | None = None
-
-    @property
-    def kernel(self) -> str:
-        return self.problem.name
-
-    @property
-    def text(self) -> str:
-        return self.path.read_text(encoding="utf-8", errors="replace")  # a name in a plug-in's comment spoils nothing
-
-    @property
-    def place(self) -> str:
-        """Where it lies, for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
-        folder = f"kernels.{self.kernel}" if self.package is None else self.package
-        return "/".join((*folder.split("."), self.variant, self.path.name))
-
-    @property
-    def work_items(self) -> WorkItems:
-        """How its one kernel is launched."""
-        return WorkItems.parse(self.text)
-
-    def stages(self, device: str | None = None) -> Stages:
-        """What it launches on a kind of device: `CPU` or `GPU`."""
-        return Stages.parse(self.text, self.kernel, device)
-
-    def named_sizes(self, sizes: Sequence[int]) -> dict[str, int]:
-        return dict(zip(self.problem.dimensions, sizes, strict=True))
-
-    def load(self) -> ModuleType:
-        """Import a text that is a Python module."""
-        package = self.package or f"py_backends.kernels.{self.kernel}"
-        return importlib.import_module(f"{package}.{self.variant}.{self.backend}")
-
-    def shaped(self, buffers: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
-        """View flat buffers as arrays of the problem's shapes, for kernels that index by row and column."""
-        shapes = self.problem.shapes(sizes)
-        return [
-            buffer if buffer.shape == shape else buffer[: math.prod(shape)].reshape(shape)
-            for buffer, shape in zip(buffers, shapes, strict=True)
-        ]
 
 
 @dataclass(frozen=True)

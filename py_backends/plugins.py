@@ -14,6 +14,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import keyword
+import pkgutil
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,19 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from py_backends._contract import (
-    RATES,
-    RULES,
-    Backend,
-    BackendUnavailable,
-    BrokenKernel,
-    Device,
-    Ladder,
-    Problem,
-    Target,
-    WrongRequest,
-    whole_number,
-)
+import py_backends
+from py_backends.contract import RATES, RULES, Backend, Device, Ladder, Problem, Target
+from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest, whole_number
 
 BACKENDS, KERNELS = "py_backends", "py_backends.kernels"
 """The groups of entry points."""
@@ -43,8 +34,8 @@ _TAKEN: Mapping[str, Collection[str]] = {
     # The word for every name, and markers of pytest: those of a backend's tests are named as the backend.
     BACKENDS: {"all", "browser", "filterwarnings", "parametrize", "skip", "skipif", "timeout", "usefixtures", "xfail"},
     # The word for every name, and what else there is in `py_backends`, where a kernel becomes a function.
-    KERNELS: {"all", "backends", "compare", "BackendUnavailable", "commands", "conformance", "contract", "harness",
-              "kernels", "report"},
+    KERNELS: {"all", "kernels", "backends", "compare", "BackendUnavailable",
+              *(module.name for module in pkgutil.iter_modules(py_backends.__path__))},
 }  # fmt: skip
 _OPTIONS = {"backend", "variant", "target", "threads", "out", "to"}
 """What the Python functions take by name beside a kernel's inputs."""

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _caches, _contract, _device_names, _sycl
-from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch, Target
+from py_backends import caches, contract
+from py_backends.backend import _device_names, _sycl
+from py_backends.contract import Buffer, Launch, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.kernel_text import KernelText
 
 if TYPE_CHECKING:
     import dpctl
@@ -21,7 +24,7 @@ _NO_SPIRV = "its driver does not take SPIR-V, to which SYCL source is compiled a
 _NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self) -> list[Target]:
         try:
             found = _sycl.devices("sycl")
@@ -74,7 +77,7 @@ class SyclDevice(_sycl.Device):
         """What texts may know of the device: elements of one of its vectors, and bytes of its last-level cache."""
         lanes = getattr(self._device, f"native_vector_width_{_sycl.TYPES[dtype.name]}")
         # Drivers of CPUs tell the size of the second level.
-        cache = _caches.last_level_cache() if self._device.is_cpu else self._device.global_mem_cache_size
+        cache = caches.last_level_cache() if self._device.is_cpu else self._device.global_mem_cache_size
         return [f"LANES={max(1, lanes)}", f"CACHE={cache}"]
 
 

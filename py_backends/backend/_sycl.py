@@ -16,9 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _arrays, _compiled, _contract, _device_names, _opencl_drivers
-from py_backends._contract import Adopted, Array, BackendUnavailable, Buffer, KernelText
-from py_backends._install import other_architecture, pip_install
+from py_backends import _compiled, contract, foreign_arrays
+from py_backends.backend import _device_names, _opencl_drivers
+from py_backends.backend._scratch import scratch_serves
+from py_backends.contract import Adopted, Array, Buffer
+from py_backends.errors import BackendUnavailable
+from py_backends.install import other_architecture, pip_install
+from py_backends.kernel_text import KernelText
 
 if TYPE_CHECKING:
     import dpctl
@@ -85,7 +89,7 @@ Start = Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]]
 Returns its event, where the device is profiled."""
 
 
-class Device(_contract.Device):
+class Device(contract.Device):
     """A device of SYCL, or as much of it as `threads` allow. Buffers are `Memory`.
 
     A CPU that can reach all of its process's memory computes in the arrays themselves. For any other device
@@ -144,7 +148,7 @@ class Device(_contract.Device):
     def scratch(self, size: int) -> Buffer:
         """The calling thread's memory between kernels: of that many bytes at least, and kept for its next launch."""
         kept: Memory | None = getattr(self._of_thread, "scratch", None)
-        if kept is None or not _contract.scratch_serves(kept.size, size):
+        if kept is None or not scratch_serves(kept.size, size):
             self.wait()  # an earlier launch may still use what is about to be given up
             self._of_thread.scratch = None
             kept = self._of_thread.scratch = self._memory_of_its_own(size)
@@ -193,7 +197,7 @@ class Device(_contract.Device):
         if 0 in shape:
             return Adopted(None, shape, dtype, 0)
         if not _in_order(shape, interface.get("strides")):
-            raise _arrays.out_of_order()
+            raise foreign_arrays.out_of_order()
         from dpctl.memory import as_usm_memory
 
         usm = as_usm_memory(array)

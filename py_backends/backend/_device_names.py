@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from py_backends import _nvidia_driver
-from py_backends._install import other_architecture
+from py_backends.backend import _nvidia_driver
+from py_backends.install import other_architecture
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """Which backends, kernels and variants there are: found by looking, listed nowhere.
 
-The project's own are files in their places; other packages bring more as plug-ins (`_plugins`). Those are looked for
+The project's own are files in their places; other packages bring more as plug-ins (`plugins`). Those are looked for
 only when somebody asks for a name that is not the project's own, or for all of them.
 """
 
@@ -13,18 +13,13 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-import py_backends
-from py_backends import _plugins
-from py_backends._contract import (
-    Backend,
-    BackendUnavailable,
-    BrokenKernel,
-    KernelText,
-    Problem,
-    Target,
-    WrongRequest,
-)
-from py_backends._plugins import Plugin
+from py_backends import plugins
+from py_backends.contract import Backend, Problem, Target
+from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
+from py_backends.kernel_text import KernelText
+from py_backends.plugins import Plugin
+
+_BACKENDS = "py_backends.backend"
 
 
 def backend_names() -> list[str]:
@@ -39,17 +34,17 @@ def backend(name: str) -> Backend:
     Raises BackendUnavailable where a plug-in promises it and does not bring it.
     """
     if name in _own_backends():
-        made: Backend = importlib.import_module(f"py_backends.{name}").Backend()
+        made: Backend = importlib.import_module(f"{_BACKENDS}.{name}").Backend()
         return made
     if plugin := backend_plugin(name):
-        return _plugins.backend(plugin)
+        return plugins.backend(plugin)
     raise _unknown(name, backend_names(), "backend")
 
 
 def targets(name: str) -> list[Target]:
     """Every target of a backend, probed; raises as `backend`, and where those of a plug-in are none."""
     plugin = backend_plugin(name)
-    return _plugins.targets(plugin, backend(name)) if plugin else backend(name).targets()
+    return plugins.targets(plugin, backend(name)) if plugin else backend(name).targets()
 
 
 def is_baseline(name: str) -> bool:
@@ -135,7 +130,7 @@ def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
     plugin = kernel_plugin(kernel)
     if plugin is None:
         return None
-    return BrokenKernel(f"the problem of {plugin.origin} fails: {_plugins.described(failed)}", plugin.fix)
+    return BrokenKernel(f"the problem of {plugin.origin} fails: {plugins.described(failed)}", plugin.fix)
 
 
 def is_kernel(name: str) -> bool:
@@ -208,9 +203,10 @@ def known_backend(name: str) -> str:
 
 @cache
 def _own_backends() -> tuple[str, ...]:
-    """Every module of py_backends without an underscore in front is a backend."""
-    package = [str(Path(py_backends.__file__).parent)]
-    return tuple(m.name for m in pkgutil.iter_modules(package) if not m.ispkg and not m.name.startswith("_"))
+    """Every module of py_backends/backend without an underscore in front is a backend."""
+    package = importlib.import_module(_BACKENDS)
+    found = pkgutil.iter_modules(package.__path__)
+    return tuple(each.name for each in found if not each.ispkg and not each.name.startswith("_"))
 
 
 @cache
@@ -221,19 +217,19 @@ def _own_kernels() -> tuple[str, ...]:
 
 @cache
 def _backend_plugins() -> list[Plugin]:
-    return _plugins.plugins(_plugins.BACKENDS, _own_backends())
+    return plugins.plugins(plugins.BACKENDS, _own_backends())
 
 
 @cache
 def _kernel_plugins() -> list[Plugin]:
-    return _plugins.plugins(_plugins.KERNELS, _own_kernels())
+    return plugins.plugins(plugins.KERNELS, _own_kernels())
 
 
 @cache
 def _brought_problem(plugin: Plugin) -> Problem | BrokenKernel:
     """What a plug-in brings where it promises a kernel: its problem, or what is wrong with it."""
     try:
-        return _plugins.problem(plugin)
+        return plugins.problem(plugin)
     except BrokenKernel as error:
         return error
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _contract, _mkl
-from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch, Target
+from py_backends import contract
+from py_backends.backend import _mkl
+from py_backends.contract import Buffer, Launch, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.kernel_text import KernelText
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self) -> list[Target]:
         try:
             _mkl.library()
@@ -19,11 +22,11 @@ class Backend(_contract.Backend):
             return [Target.missing("cpu", unavailable.reason, unavailable.fix)]
         return [Target("cpu", version=f"MKL {_mkl.version()}")]
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         return Device(threads)
 
 
-class Device(_contract.HostDevice):
+class Device(contract.HostDevice):
     """Runs with at most `threads` threads, a number that each calling thread has for itself."""
 
     def __init__(self, threads: int) -> None:

@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import _contract, _cupy, _nvidia_driver
-from py_backends._contract import BackendUnavailable, Buffer, KernelText, Launch, Target
-from py_backends._install import pip_install
+from py_backends import contract
+from py_backends.backend import _cupy, _nvidia_driver
+from py_backends.contract import Buffer, Launch, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.install import pip_install
+from py_backends.kernel_text import KernelText
 
 
-class Backend(_contract.Backend):
+class Backend(contract.Backend):
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()
         if driver.reason is not None:
@@ -25,7 +28,7 @@ class Backend(_contract.Backend):
         except BackendUnavailable as missing:
             return [Target.missing(name, missing.reason, missing.fix) for name in driver.targets]
 
-    def open(self, target: str, threads: int) -> _contract.Device:
+    def open(self, target: str, threads: int) -> contract.Device:
         return Gpu(_cupy.ordinal(target))
 
 

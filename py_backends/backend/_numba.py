@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from py_backends._contract import BackendUnavailable
-from py_backends._install import pip_install
+from py_backends.errors import BackendUnavailable
+from py_backends.install import pip_install
 
 
 def load(extra: str) -> ModuleType:

@@ -8,8 +8,9 @@ import os
 from functools import cache
 from pathlib import Path
 
-from py_backends._contract import Array, BackendUnavailable
-from py_backends._install import other_architecture, pip_install
+from py_backends.contract import Array
+from py_backends.errors import BackendUnavailable
+from py_backends.install import other_architecture, pip_install
 
 ROW_MAJOR, NOT_TRANSPOSED = 101, 111
 """CblasRowMajor and CblasNoTrans of the C interface to BLAS."""

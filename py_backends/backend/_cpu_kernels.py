@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_backends import _compiled
-from py_backends._contract import BackendUnavailable, Buffer, HostDevice, KernelText, Launch, Shortcut, Target
+from py_backends.contract import Buffer, HostDevice, Launch, Shortcut, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.kernel_text import KernelText
 
 if TYPE_CHECKING:
     from py_backends._compiled.kernel_module import Kernel

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from py_backends._contract import Array
+from py_backends.contract import Array
 
 
 class Memory(IntEnum):

@@ -1,0 +1,156 @@
+"""What users find in `py_backends`: a function a kernel, as in `pb.matmul(a, b, backend=...)`, and the names below."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from py_backends import registry
+from py_backends.calls import call, lookup, shortcuts
+from py_backends.contract import Problem
+from py_backends.errors import BrokenKernel
+
+_ELSEWHERE = {"BackendUnavailable": "errors", "backends": "harness.doctor", "compare": "harness.compare"}
+"""Where the other names are, which a call of a kernel does not import."""
+
+
+def names() -> list[str]:
+    """Every public name."""
+    return [*_ELSEWHERE, *registry.kernel_names()]
+
+
+def find(name: str) -> Any:
+    """What `py_backends.NAME` is; AttributeError where it is nothing."""
+    if name in _ELSEWHERE:
+        return getattr(import_module(f"py_backends.{_ELSEWHERE[name]}"), name)
+    if not registry.is_kernel(name):
+        raise AttributeError(f"module 'py_backends' has no attribute {name!r}")
+    try:
+        return function(name)
+    except BrokenKernel as broken:
+        raise AttributeError(f"module 'py_backends' has no {name!r}: {broken}") from broken
+
+
+@cache
+def function(kernel: str) -> Callable[..., Any]:
+    """The Python function that runs a kernel; ValueError where there is no such kernel."""
+    problem = registry.problem(kernel)
+    run = _of_a_and_b(problem) if problem.inputs == ("a", "b") else _of_any(problem)
+    run.__name__ = run.__qualname__ = kernel
+    run.__doc__ = _documentation(problem)
+    return run
+
+
+def _of_a_and_b(problem: Problem) -> Callable[..., Any]:
+    """The function of a kernel with the inputs `a` and `b`: as `_of_any`, but quicker than most additions are."""
+    kernel = problem.name
+
+    def run(
+        a: Any,
+        b: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: Any = None,
+        to: str | None = None,
+    ) -> Any:
+        asked = (kernel, backend, variant, target, threads, type(threads))  # 2.0 threads are refused, and 2.0 == 2
+        if to is None:
+            try:
+                shortcut = shortcuts.get(asked)
+            except TypeError:  # as in `known`, whose call would take longer than all that stands here
+                shortcut = None
+            if shortcut is not None and (made := shortcut(a, b, out)) is not None:
+                return made
+        return call(problem, asked, (a, b), out, to)
+
+    return run
+
+
+def _of_any(problem: Problem) -> Callable[..., Any]:
+    """The function of a kernel with any number of inputs, by their places or by their names."""
+    kernel = problem.name
+
+    def run(
+        *inputs: Any,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: Any = None,
+        to: str | None = None,
+        **named: Any,
+    ) -> Any:
+        asked = (kernel, backend, variant, target, threads, type(threads))
+        inputs = _by_place(problem, inputs, named)
+        if to is None:
+            shortcut = lookup(shortcuts, asked)
+            if shortcut is not None and (made := shortcut(*inputs, out)) is not None:
+                return made
+        return call(problem, asked, inputs, out, to)
+
+    run.__signature__ = _signature(problem, run)  # type: ignore[attr-defined]  # what help() shows
+    return run
+
+
+def _signature(problem: Problem, run: Callable[..., Any]) -> inspect.Signature:
+    """The inputs by their names, and then the options."""
+    options = inspect.signature(run).parameters.values()
+    keywords = [each for each in options if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    inputs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in problem.inputs]
+    return inspect.Signature([*inputs, *keywords])
+
+
+def _documentation(problem: Problem) -> str:
+    dimensions = problem.size_of_each_dimension()
+    shapes = ["" for _ in range(len(problem.inputs) + 1)]
+    if dimensions is not None:
+        shapes = [f" of {' x '.join(problem.dimensions[size] for size in sizes)} elements" for sizes in dimensions]
+    inputs = "\n".join(f"{name}: an array{shape}." for name, shape in zip(problem.inputs, shapes, strict=False))
+    return _DOCUMENTATION.format(kernel=problem.name, rule=problem.rule, inputs=inputs, shape=shapes[-1])
+
+
+_DOCUMENTATION = """Run {kernel} on a backend, and return its result: an array{shape}, of the inputs' dtype.
+
+{inputs}
+backend: its name, as `py_backends.backends()` lists them.
+variant: `tuned` or `lecture`; the first of these that the backend has, where None.
+target: where the backend runs it; its first available one where None.
+threads: for a backend that runs on the CPU; all logical CPUs where None.
+out: an array of the result's shape and dtype to write to and return.
+to: where a new result lies: `host`, as a NumPy array, which is what None means too; or `device`, where the backend
+    computed it, as an array of the backend's library.
+
+Inputs are float32 or float64 arrays of one dtype, and never changed. Those on the host, of NumPy or of a library that
+speaks DLPack or Python's buffer protocol, may have any strides. Those on a device are used there, and have to be
+C-contiguous. The result is right by the rule '{rule}' of docs/reference.md.
+
+Raises ValueError for wrong shapes, unknown names and an unfit `out`; TypeError for wrong or mixed dtypes, a wrong
+number of inputs, and arrays that the backend cannot reach without copying them from their device; BackendUnavailable
+for a backend that is not there; MemoryError where memory does not suffice.
+"""
+
+
+def _by_place(problem: Problem, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """All inputs in their order; TypeError where one is missing, unknown or given twice."""
+    names = problem.inputs
+    unknown = next((name for name in named if name not in names), None)
+    if unknown is not None:
+        raise TypeError(f"{problem.name} has no parameter {unknown!r}; its inputs are {_listed(names)}")
+    if len(inputs) + len(named) != len(names):
+        number = "1 input" if len(names) == 1 else f"{len(names)} inputs"
+        raise TypeError(f"{problem.name} takes {number}, {_listed(names)}; {len(inputs) + len(named)} were given")
+    twice = next((name for name in names[: len(inputs)] if name in named), None)
+    if twice is not None:
+        raise TypeError(f"{problem.name} was given {twice!r} by its place and by its name")
+    return (*inputs, *(named[name] for name in names[len(inputs) :]))
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,0 +1,294 @@
+"""How a call of a Python function is carried out, in the caller's process.
+
+Devices are opened once and kernels prepared once, and then used by all threads of the process. Arrays are used where
+they lie: those on the host are brought to a device, and nothing is brought from one but a result that belongs there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from threading import Lock
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from py_backends import foreign_arrays, registry
+from py_backends.contract import Adopted, Array, Device, HostDevice, Launch, Problem, Shortcut, Target
+from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest, whole_number
+from py_backends.kernel_text import KernelText
+from py_backends.placement import Placed, apart_or_same, flat, outline, overlap, usable_in_place
+
+_PLACES = _HOST, _DEVICE = "host", "device"
+"""Where a new result may lie."""
+
+_lock = Lock()
+"""Guards the caches below: a device is opened, and a kernel compiled, by one thread only."""
+_devices: dict[tuple[str, str, int], Device] = {}
+_launches: dict[tuple[int, str, str, str], tuple[Device, Launch]] = {}
+"""By the identity of the device: a plug-in's may have no hash."""
+
+Asked = tuple[str, str, str | None, str | None, int | None, type]
+"""What a caller asks for, in the caller's words: kernel, backend, variant, target, threads and the type of that."""
+_ready: dict[tuple[Asked, np.dtype[Any]], tuple[Device, Launch]] = {}
+"""What was asked for before, and in which dtype: looking that up is all that a further call does."""
+shortcuts: dict[Asked, Shortcut] = {}
+"""What was asked for before where the device has a shortcut. It is tried before anything else is looked at."""
+_dtypes: dict[str, tuple[np.dtype[Any], ...]] = {}
+"""Those that a backend declares."""
+_Value = TypeVar("_Value")
+
+
+def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: str | None) -> Any:
+    """The result for arrays of any library."""
+    if to is not None:
+        registry.known(to, _PLACES, "place of a result")
+        if out is not None:
+            raise WrongRequest(
+                "`to` is where a new result lies, and `out` an array to write it to: give one of the two"
+            )
+    elif _are_of_numpy(inputs) and (out is None or isinstance(out, np.ndarray)):
+        return _compute(problem, asked, inputs, inputs, out, out)
+    device = _opened(asked)
+    placed = [_placed(device, asked, name, array) for name, array in zip(problem.inputs, inputs, strict=True)]
+    place = None if out is None else _placed(device, asked, "out", out)
+    return _compute(problem, asked, placed, [outline(array) for array in placed], out, place, to == _DEVICE)
+
+
+def _are_of_numpy(arrays: Sequence[Any]) -> bool:
+    for array in arrays:  # noqa: SIM110  # all() of a generator takes five times as long
+        if not isinstance(array, np.ndarray):
+            return False
+    return True
+
+
+def _placed(device: Device, asked: Asked, name: str, array: Any) -> Placed:
+    """A caller's array where it lies; TypeError where that is out of the device's reach."""
+    if isinstance(array, np.ndarray):
+        return array
+    try:
+        found = device.adopt(array)
+        placed = foreign_arrays.on_host(array) if found is None else found
+    except foreign_arrays.REFUSALS as error:
+        _check_dtype(name, str(getattr(array, "dtype", "")).rpartition(".")[2], asked)
+        raise TypeError(f"{name}: {error}") from error
+    if placed is None:
+        _refuse(name, array, asked)
+    if isinstance(placed, Adopted) and placed.buffer is None:
+        return np.empty(placed.shape, placed.dtype)  # nothing lies anywhere
+    return placed
+
+
+def _compute(
+    problem: Problem,
+    asked: Asked,
+    inputs: Sequence[Placed],
+    outlines: Sequence[Array],
+    out: Any,
+    place: Placed | None,
+    at_device: bool = False,
+) -> Any:
+    """The result, in `out`, whose memory is `place`; or where they are None in a new array.
+
+    outlines: arrays of the inputs' shapes and dtypes.
+    at_device: whether a new array is one of the device's.
+    """
+    dtype = _one_dtype(problem, asked, outlines)
+    sizes = problem.sizes(*outlines)
+    shape = problem.shapes(sizes)[-1]
+    if place is not None:
+        _check_output(problem, asked, inputs, place, shape, dtype)
+    device, launch = lookup(_ready, (asked, dtype)) or _prepare(asked, dtype)
+    if place is not None:
+        memory = place if usable_in_place(place, inputs) else np.empty(shape, dtype)
+    elif at_device:
+        out = _new(device, asked, shape, dtype)
+        memory = place = _placed(device, asked, "the result", out)
+    else:
+        out = memory = place = np.empty(shape, dtype)
+    _run(device, launch, [flat(array) for array in inputs], flat(memory), sizes)
+    if memory is not place:
+        assert isinstance(place, np.ndarray), "on a device nothing is computed elsewhere first"
+        place[...] = memory
+    return out
+
+
+def _new(device: Device, asked: Asked, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """A new array of the device's: NumPy's where that is the CPU, and has no others."""
+    made = device.new(shape, dtype)
+    if made is None and device.on_cpu:
+        return np.empty(shape, dtype)
+    if made is None:
+        raise WrongRequest(f"{asked[1]} has no arrays to leave a result in on its device: leave out to='device'")
+    return made
+
+
+def _one_dtype(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dtype[Any]:
+    """The dtype of all inputs; TypeError where it is not one that the backend takes."""
+    dtypes, dtype = _declared(asked[1]), arrays[0].dtype
+    for array in arrays:
+        if array.dtype != dtype or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):
+            break
+    else:
+        if dtype in dtypes:
+            return dtype
+    for name, array in zip(problem.inputs, arrays, strict=True):
+        _check_array(name, array, asked)
+    each = ", ".join(f"{name} is {array.dtype}" for name, array in zip(problem.inputs, arrays, strict=True))
+    raise TypeError(f"the inputs must have one dtype: {each}")
+
+
+def _check_array(name: str, array: Array, asked: Asked) -> None:
+    if isinstance(array, np.ma.MaskedArray):
+        _refuse(name, array, asked)
+    if array.dtype not in _declared(asked[1]):
+        _check_dtype(name, str(array.dtype), asked)
+
+
+def _check_dtype(name: str, dtype: str, asked: Asked) -> None:
+    """Raise TypeError where the backend does not declare a dtype; an empty name is of none."""
+    names = [each.name for each in _declared(asked[1])]
+    if dtype and dtype not in names:
+        raise TypeError(
+            f"{name} must be {' or '.join(names)} in native byte order, not {dtype}: "
+            f"{asked[1]} declares no other dtype; convert it first, for instance with {name}.astype({names[0]!r})"
+        )
+
+
+def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
+    """Raise TypeError for what is no array, or lies where the backend cannot reach it."""
+    kind = type(array)
+    if not hasattr(array, "dtype") or isinstance(array, np.ma.MaskedArray):
+        dtypes = " or ".join(each.name for each in _declared(asked[1]))
+        raise TypeError(
+            f"{name} must be a NumPy array of {dtypes}, or another array that hands its memory out, not {kind.__name__}"
+        )
+    raise TypeError(
+        f"{name} is a {kind.__module__.partition('.')[0]} array ({kind.__name__}) in memory that {asked[1]} cannot "
+        f"reach: {foreign_arrays.how_to_copy(name, array)}"
+    )
+
+
+def _declared(backend: str) -> tuple[np.dtype[Any], ...]:
+    """The dtypes that a backend takes; WrongRequest where there is no such backend."""
+    dtypes = lookup(_dtypes, backend)
+    if dtypes is None:
+        names = registry.backend(_known_backend(backend)).dtypes
+        dtypes = _dtypes[backend] = tuple(map(np.dtype, names))
+    return dtypes
+
+
+def _check_output(
+    problem: Problem,
+    asked: Asked,
+    inputs: Sequence[Placed],
+    out: Placed,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+) -> None:
+    if out.dtype != dtype or isinstance(out, np.ma.MaskedArray):
+        _check_array("out", outline(out), asked)
+        raise TypeError(f"out must have the inputs' dtype {dtype}, not {out.dtype}")
+    if out.shape != shape:
+        raise ValueError(f"out must have the shape {shape}, not {out.shape}")
+    if not (out.writable if isinstance(out, Adopted) else out.flags.writeable):
+        raise ValueError("out is read-only; pass an array that can be written to")
+    if not problem.in_place and any(overlap(out, array) for array in inputs):
+        raise ValueError(f"out overlaps an input of {problem.name}, which cannot work in place; pass another array")
+    if isinstance(out, Adopted) and not all(apart_or_same(out, array) for array in inputs):
+        raise ValueError("out overlaps a part of an input on its device; pass another array")
+
+
+def lookup(table: Mapping[Any, _Value], asked: Any) -> _Value | None:
+    """What a table has for what was asked; None, too, where that is no possible key."""
+    try:
+        return table.get(asked)
+    except TypeError:  # a list, for instance, is no name of anything; what looks closer has the words for it
+        return None
+
+
+def _prepare(asked: Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
+    kernel, backend, variant, *_ = asked
+    texts = registry.kernel_texts(kernel, _known_backend(backend))
+    if not texts:
+        raise ValueError(f"{backend} has no {kernel}")
+    chosen = next(iter(texts)) if variant is None else registry.known(variant, texts, f"variant of {backend}")
+    device = _opened(asked)
+    with _lock:
+        key = (id(device), kernel, chosen, dtype.name)
+        ready = _launches.get(key)
+        if ready is None:
+            ready = _launches[key] = device, device.prepare(texts[chosen], dtype)
+        _ready[asked, dtype] = ready
+        shortcut = device.shortcut(texts[chosen]) if isinstance(device, HostDevice) else None
+        if shortcut is not None:
+            shortcuts[asked] = shortcut
+    return ready
+
+
+def _opened(asked: Asked) -> Device:
+    """The device that is asked for, opened at the first time."""
+    _, backend, _, target, threads, _ = asked
+    where = _target(_known_backend(backend), target)
+    count = _all_cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS)
+    with _lock:
+        device = _devices.get((backend, where, count))
+        if device is None:
+            device = _devices[backend, where, count] = registry.backend(backend).open(where, count)
+    return device
+
+
+def share(backend: str, target: str, threads: int, device: Device) -> None:
+    """Let calls use a device that somebody has opened with so many threads."""
+    with _lock:
+        _devices[backend, target, threads] = device
+
+
+def share_launch(device: Device, text: KernelText, dtype: np.dtype[Any], launch: Launch) -> None:
+    """Let calls use a kernel that somebody has prepared on a device."""
+    with _lock:
+        _launches[id(device), text.kernel, text.variant, dtype.name] = device, launch
+
+
+def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Placed, sizes: tuple[int, ...]) -> None:
+    if isinstance(device, HostDevice):
+        launch([*inputs, output], sizes)
+        return
+    buffers: list[Any] = []
+    try:
+        buffers.extend(array.buffer if isinstance(array, Adopted) else device.upload(array) for array in inputs)
+        buffers.append(output.buffer if isinstance(output, Adopted) else device.allocate(output))
+        launch(buffers, sizes)
+        device.wait()
+        if not isinstance(output, Adopted):
+            device.download(buffers[-1], output)
+    finally:
+        for buffer in buffers:
+            device.release(buffer)
+
+
+def _known_backend(name: str) -> str:
+    return registry.known_backend(name)
+
+
+_targets: dict[str, list[Target]] = {}
+
+
+def _target(backend: str, name: str | None) -> str:
+    """The target to take; emulated ones are for checking in workers and are not there for callers."""
+    targets = _targets.get(backend) or registry.targets(backend)
+    if any(target.available for target in targets):  # what is missing may be installed meanwhile
+        _targets[backend] = targets
+    if name is not None:
+        registry.known(name, [target.name for target in targets], f"target of {backend}")
+        targets = [target for target in targets if target.name == name]
+    for target in targets:
+        if target.available and not target.emulated:
+            return target.name
+    raise BackendUnavailable(f"{backend} is not available: {targets[0].reason}", targets[0].fix)
+
+
+@cache
+def _all_cpus() -> int:
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,47 @@
+"""What goes wrong with a request, and how it is told: each error says in one line what is wrong, and what to do."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+
+class BackendUnavailable(RuntimeError):
+    """A backend or target that is not there; says why, and what would bring it."""
+
+    def __init__(self, reason: str, fix: str | None = None) -> None:
+        super().__init__(f"{reason}; {fix}" if fix else reason)
+        self.reason = reason
+        self.fix = fix
+
+
+class WrongRequest(ValueError):
+    """What was asked for cannot be done by anyone: an unknown name, or an impossible size or number."""
+
+
+class BrokenKernel(WrongRequest):
+    """A kernel that a package promises and does not bring; says why, and what would change it."""
+
+    def __init__(self, reason: str, fix: str | None = None) -> None:
+        super().__init__(f"{reason}; {fix}" if fix else reason)
+        self.reason = reason
+        self.fix = fix
+
+
+class KernelFault(RuntimeError):
+    """A kernel did what its device forbids, such as reading past an array: the device may be of no more use."""
+
+
+MOST_THREADS = 2**12
+"""More than any machine has, and fewer than make a thread library end the process."""
+
+
+def whole_number(name: str, value: Any, least: int, most: int) -> int:
+    """`value` as an int; WrongRequest, with one clear line, where it is none or out of range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise WrongRequest(f"{name} must be a whole number, not {value!r}") from None
+    if not least <= number <= most:
+        raise WrongRequest(f"{name} must be from {least} to {most}, not {number}")
+    return number

@@ -1,0 +1,168 @@
+"""The text of a kernel for one backend, and what its head comment says of its launch."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from py_backends.contract import Problem
+
+
+@dataclass(frozen=True)
+class WorkItems:
+    """How a kernel's work items cover its result, as its head comment states it:
+
+        Work items: n x ceil(m / 4), in groups of 16 x 16
+
+    The first dimension is the fastest (`x` in CUDA, the last one in SYCL). A count is a sum of products of
+    sizes, whole numbers and quotients rounded up.
+    """
+
+    counts: tuple[str, ...]
+    group: tuple[int, ...]
+
+    _LINE: ClassVar[re.Pattern[str]] = re.compile(r"(.+), in groups of ([1-9]\d*(?: x [1-9]\d*)*)")
+
+    @classmethod
+    def parse(cls, text: str) -> WorkItems:
+        """Read the line from a kernel's text; ValueError where it is missing or unclear."""
+        return Stages.parse(text, "").kernels[0][1]
+
+    @classmethod
+    def parse_counts(cls, counts: str) -> WorkItems:
+        """Read what follows `Work items:`; ValueError where it is unclear."""
+        line = cls._LINE.fullmatch(counts)
+        names = line[1].split(" x ") if line else []
+        if line is None or len(names) != line[2].count("x") + 1 or not all(map(_COUNT.fullmatch, names)):
+            raise ValueError(f"unclear in the kernel's head comment: {counts!r}")
+        return cls(tuple(names), tuple(map(int, line[2].split(" x "))))
+
+    def groups(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """How many groups cover the work in each dimension: at least one, so that a launch is legal."""
+        return tuple(
+            max(1, -(-_count(count, sizes) // width)) for count, width in zip(self.counts, self.group, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What a text launches: often one kernel; else several, one after the other, with memory between them.
+
+    The head comment names kernels that are not called as the text itself is, in the order of their launch, and
+    the kind of device, `CPU` or `GPU`, where they differ by that:
+
+        Work items of pack on a CPU: ceil(n / 128), in groups of 1
+        Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
+        Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
+        Scratch on a CPU: ceil(n / 128) * 128 * k elements
+
+    Each kernel of a text with scratch memory takes a pointer to it between the output and the sizes.
+    """
+
+    kernels: tuple[tuple[str, WorkItems], ...]
+    scratch: str | None = None
+
+    _WORK_ITEMS: ClassVar[re.Pattern[str]] = re.compile(
+        r"^\W*Work items(?: of (\w+))?(?: on a (CPU|GPU))?: (.*)$", re.MULTILINE
+    )
+    _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on a (CPU|GPU))?: (.*)$", re.MULTILINE)
+
+    @classmethod
+    def parse(cls, text: str, kernel: str, device: str | None = None) -> Stages:
+        """Read the lines for a kind of device from a kernel's text; ValueError where they are missing or unclear.
+
+        kernel: the name of a kernel that its line does not name.
+        device: `CPU` or `GPU`; None for lines that hold on both.
+        """
+        kernels = tuple(
+            (line[1] or kernel, WorkItems.parse_counts(line[3]))
+            for line in cls._WORK_ITEMS.finditer(text)
+            if line[2] in (None, device)
+        )
+        if not kernels:
+            raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
+        scratch = [line[2] for line in cls._SCRATCH.finditer(text) if line[1] in (None, device)]
+        counts = [line.removesuffix(" elements") for line in scratch]
+        if len(counts) > 1 or counts == scratch != [] or not all(map(_COUNT.fullmatch, counts)):
+            raise ValueError(f"unclear in the kernel's head comment: {scratch!r}")
+        return cls(kernels, counts[0] if counts else None)
+
+    def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
+        """How many elements of the kernel's type the scratch memory has; None where there is none."""
+        return None if self.scratch is None else _count(self.scratch, sizes)
+
+
+_FACTOR = r"(?:\w+|ceil\(\w+ / [1-9]\d*\))"
+_COUNT = re.compile(rf"{_FACTOR}(?: [*+] {_FACTOR})*")
+
+
+def _count(count: str, sizes: Mapping[str, int]) -> int:
+    """The value of a sum of products of sizes, whole numbers and quotients rounded up."""
+    return sum(math.prod(_factor(factor, sizes) for factor in term.split(" * ")) for term in count.split(" + "))
+
+
+def _factor(factor: str, sizes: Mapping[str, int]) -> int:
+    if factor.startswith("ceil("):
+        dividend, divisor = factor.removeprefix("ceil(").removesuffix(")").split(" / ")
+        return -(-sizes[dividend] // int(divisor))
+    return int(factor) if factor.isdecimal() else sizes[factor]
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """The text of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*
+
+    package: the package, with dots, in whose folder VARIANT/BACKEND.* lies; None for the project's own.
+    """
+
+    problem: Problem
+    variant: str
+    backend: str
+    path: Path
+    package: str | None = None
+
+    @property
+    def kernel(self) -> str:
+        return self.problem.name
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8", errors="replace")  # a name in a plug-in's comment spoils nothing
+
+    @property
+    def place(self) -> str:
+        """Where it lies, for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
+        folder = f"kernels.{self.kernel}" if self.package is None else self.package
+        return "/".join((*folder.split("."), self.variant, self.path.name))
+
+    @property
+    def work_items(self) -> WorkItems:
+        """How its one kernel is launched."""
+        return WorkItems.parse(self.text)
+
+    def stages(self, device: str | None = None) -> Stages:
+        """What it launches on a kind of device: `CPU` or `GPU`."""
+        return Stages.parse(self.text, self.kernel, device)
+
+    def named_sizes(self, sizes: Sequence[int]) -> dict[str, int]:
+        return dict(zip(self.problem.dimensions, sizes, strict=True))
+
+    def load(self) -> ModuleType:
+        """Import a text that is a Python module."""
+        package = self.package or f"py_backends.kernels.{self.kernel}"
+        return importlib.import_module(f"{package}.{self.variant}.{self.backend}")
+
+    def shaped(self, buffers: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
+        """View flat buffers as arrays of the problem's shapes, for kernels that index by row and column."""
+        shapes = self.problem.shapes(sizes)
+        return [
+            buffer if buffer.shape == shape else buffer[: math.prod(shape)].reshape(shape)
+            for buffer, shape in zip(buffers, shapes, strict=True)
+        ]
