@@ -59,7 +59,7 @@ def test_a_driver_that_compiles_nothing_is_missing_with_what_it_says(
     refuses = """
 import os, sys
 if sys.argv[0] == "-m" or "worker" in sys.argv[0]:
-    from py_backends import _opencl_drivers
+    from py_backends.backend import _opencl_drivers
     _opencl_drivers.find()
     import pyopencl as cl
     def build(*_, **__):

@@ -193,7 +193,8 @@ def test_vectors_may_begin_anywhere(device: Any, offset: int) -> None:
 BEFORE_UNREADABLE_MEMORY = """
 import ctypes, mmap, sys
 import numpy as np
-from py_backends import registry, _sycl
+from py_backends import registry
+from py_backends.backend import _sycl
 from py_backends.backend.sycl import SyclDevice
 
 def last(count, dtype):

@@ -212,7 +212,7 @@ class TestHeaders:
         """And with no others: without one of them they are not compiled."""
         code = """
 import sys, pathlib, numpy, py_backends
-from py_backends import _sycl
+from py_backends.backend import _sycl
 brought = _sycl._standard_headers(pathlib.Path(sys.argv[1]))
 assert len(brought) == 3
 _sycl._standard_headers = lambda folder: brought
