@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.kernel_text import KernelText, Stages, WorkItems
+from py_backends.signature import Signature
 
 __all__ = [
     "Adopted",
@@ -124,18 +125,6 @@ class Ladder:
     source: str
 
 
-class _UnknownSize:
-    """Stands for a size that may be any. It can be passed on; to compute with it or to look at it is a TypeError."""
-
-    __hash__ = None  # type: ignore[assignment]  # as for every class that defines equality and no hash
-
-    def __bool__(self) -> bool:
-        raise TypeError("a size that may be any is neither true nor false")
-
-    def __eq__(self, other: object) -> bool:
-        raise TypeError("a size that may be any equals nothing")
-
-
 RULES = ("bitwise", "componentwise")
 RATES = ("gflops", "gbytes_per_second")
 
@@ -145,10 +134,16 @@ class Problem(ABC):
 
     Sizes are tuples of non-negative integers in the order of `dimensions`, which is the order of the
     kernel's last parameters and of `--shape`.
+
+    Of the shapes a `signature` says all. Where it cannot, a problem has `dimensions` and the methods `shapes` and
+    `sizes` in its place.
     """
 
     name: ClassVar[str]
+    signature: ClassVar[str]
+    """The shapes of the inputs and of the output by their sizes: `(m,k),(k,n)->(m,n)` (`py_backends.signature`)."""
     dimensions: ClassVar[tuple[str, ...]]
+    """What the sizes are called: of a signature those of the output first, then the others."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """What the inputs are called, in the order of the kernel's first parameters; any number but none. Neither words of
     Python nor options of the Python functions."""
@@ -164,28 +159,35 @@ class Problem(ABC):
     ladder: ClassVar[Ladder | None] = None
     """For the command `ladder`; None for a kernel without one."""
 
-    @abstractmethod
+    _parsed: ClassVar[Signature | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "signature" in cls.__dict__:
+            cls._parsed = Signature.parse(cls.signature)
+            cls.dimensions = cls._parsed.dimensions
+
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """The shape of every array for `sizes`: inputs, then output. ValueError for sizes that the kernel has not."""
+        return self._signature().shapes(sizes)
 
-    @abstractmethod
     def sizes(self, *inputs: Array) -> tuple[int, ...]:
         """The sizes whose `shapes` the inputs have; ValueError with one clear line where there are none."""
+        return self._signature().sizes(self.name, self.inputs, [array.shape for array in inputs])
 
     def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
         """The shapes for any sizes: for each array and dimension, which of the sizes it is.
 
-        None where a dimension is something else, and where the inputs do not tell every size.
+        None where a dimension is something else, or its own methods say what the shapes are.
         """
-        unknown = [_UnknownSize() for _ in self.dimensions]
-        number = {id(size): at for at, size in enumerate(unknown)}
-        try:
-            shapes = self.shapes(unknown)  # type: ignore[arg-type]  # they stand for numbers
-            found = tuple(tuple(number[id(size)] for size in shape) for shape in shapes)
-        except (TypeError, KeyError):
+        if self._parsed is None or type(self).shapes is not Problem.shapes:
             return None
-        told = {size for shape in found[:-1] for size in shape}
-        return found if len(told) == len(unknown) else None
+        return self._parsed.places
+
+    def _signature(self) -> Signature:
+        if self._parsed is None:
+            raise TypeError(f"{type(self).__name__} has neither a signature nor the methods shapes and sizes")
+        return self._parsed
 
     @abstractmethod
     def reference(self, inputs: Sequence[Array]) -> Reference:

@@ -197,7 +197,7 @@ def test_arrays_on_a_device_out_of_reach_are_not_copied(backend: str) -> None:
         (np.ones(4, np.float16), r"not float16: .* for instance with a\.astype\('float32'\)"),
         (b"abcd", "not uint8"),
         ("abcd", "a must be a NumPy array of float32 or float64, or another array that hands its memory out, not str"),
-        (np.float32(1), "not float32|dimensions"),
+        (np.float32(1), "not float32|a single number"),
         (SimpleNamespace(dtype=FLOAT32, shape=(4,)), "copy it to a NumPy array first"),
     ],
 )
@@ -329,15 +329,8 @@ class Far(contract.Device):
 class OneInput(Problem):
     """c = -x"""
 
-    name, dimensions, inputs, rule, rate = "negated", ("n",), ("x",), "bitwise", "gbytes_per_second"
+    name, signature, inputs, rule, rate = "negated", "(n)->(n)", ("x",), "bitwise", "gbytes_per_second"
     in_place, default_sizes = True, (5,)
-
-    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        return tuple(sizes), tuple(sizes)
-
-    def sizes(self, *inputs: Array) -> tuple[int, ...]:
-        (x,) = inputs
-        return (x.size,)
 
     def reference(self, inputs: Sequence[Array]) -> Reference:
         return Reference(-inputs[0])
@@ -542,8 +535,8 @@ def test_unfit_outputs_on_the_device(far: Far, out: FarArray, error: type[Except
         (FarArray(np.ones(4, FLOAT32), device=1), TypeError, "b: it lies on device 1, and this is device 0; copy it"),
         (FarArray(np.ones(4, np.float16)), TypeError, "b must be float32 or float64 .* not float16: far declares no"),
         (FarArray(np.ones(4)), TypeError, "the inputs must have one dtype: a is float32, b is float64"),
-        (FarArray(np.ones(5, FLOAT32)), ValueError, "a has 4 elements, b has 5"),
-        (FarArray(np.ones((2, 2), FLOAT32)), ValueError, "takes vectors"),
+        (FarArray(np.ones(5, FLOAT32)), ValueError, "a is 4 elements and b is 5 elements"),
+        (FarArray(np.ones((2, 2), FLOAT32)), ValueError, "b is 2 x 2"),
         (
             FarTensor(np.ones(4, FLOAT32), CUDA),
             TypeError,

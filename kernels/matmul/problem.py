@@ -34,27 +34,12 @@ LADDER = Ladder(
 
 class MatrixMultiplication(Problem):
     name = "matmul"
-    dimensions = ("m", "n", "k")
+    signature = "(m,k),(k,n)->(m,n)"
     rule = "componentwise"
     rate = "gflops"
     in_place = False
     default_sizes = (521, 509, 499)  # primes, all different: edges and swapped sizes show
     ladder = LADDER
-
-    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        m, n, k = sizes
-        return (m, k), (k, n), (m, n)
-
-    def sizes(self, *inputs: Array) -> tuple[int, ...]:
-        a, b = inputs
-        if a.ndim != 2 or b.ndim != 2:
-            raise ValueError(f"matmul takes matrices: a has {a.ndim} dimensions, b has {b.ndim}")
-        if a.shape[1] != b.shape[0]:
-            raise ValueError(
-                f"matmul needs as many columns of a as rows of b: a is {a.shape[0]} x {a.shape[1]}, "
-                f"b is {b.shape[0]} x {b.shape[1]}"
-            )
-        return a.shape[0], b.shape[1], a.shape[1]
 
     def reference(self, inputs: Sequence[Array]) -> Reference:
         a, b = inputs

@@ -15,23 +15,11 @@ from py_backends.contract import Array, Problem, Reference
 
 class VectorAddition(Problem):
     name = "vecadd"
-    dimensions = ("n",)
+    signature = "(n),(n)->(n)"
     rule = "bitwise"
     rate = "gbytes_per_second"
     in_place = True
     default_sizes = (4_000_037,)  # prime: every vector width and work-group size leaves a ragged end
-
-    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        (n,) = sizes
-        return (n,), (n,), (n,)
-
-    def sizes(self, *inputs: Array) -> tuple[int, ...]:
-        a, b = inputs
-        if a.ndim != 1 or b.ndim != 1:
-            raise ValueError(f"vecadd takes vectors: a has {a.ndim} dimensions, b has {b.ndim}")
-        if a.size != b.size:
-            raise ValueError(f"vecadd takes vectors of one length: a has {a.size} elements, b has {b.size}")
-        return (a.size,)
 
     def reference(self, inputs: Sequence[Array]) -> Reference:
         a, b = inputs

@@ -33,6 +33,8 @@ _A_DRIVER = "install a driver for it, for instance your distribution's pocl-open
 _PAUSE = 5e-5
 """Seconds between two looks at whether a launch has ended."""
 _TYPES = {"float32": "float", "float64": "double"}
+_BUILDING = threading.Lock()
+"""Held by the thread that builds: what a process does with warnings is one for all its threads."""
 _CACHE_LINE = 128
 """Bytes at a multiple of which the longest vector is aligned, and a cache line begins."""
 
@@ -291,10 +293,9 @@ class _Writable:
 def _built(context: cl.Context, source: str, options: Sequence[str] = ()) -> cl.Program:
     import pyopencl as cl
 
-    uncached: Any = {
-        "cache_dir": False
-    }  # pyopencl's own cache fails where the home cannot be written; drivers have theirs
-    with warnings.catch_warnings():
+    # pyopencl's own cache fails where the home cannot be written; drivers have theirs.
+    uncached: Any = {"cache_dir": False}
+    with _BUILDING, warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)  # Intel's compiler tells how it went
         program: cl.Program = cl.Program(context, source).build(list(options), **uncached)
     return program

@@ -7,16 +7,8 @@ from py_backends.contract import Problem, Reference
 
 
 class Axpy(Problem):
-    name, dimensions, inputs = "axpy", ("n",), ("alpha", "x", "y")
+    name, signature, inputs = "axpy", "(1),(n),(n)->(n)", ("alpha", "x", "y")
     rule, rate, in_place, default_sizes = "componentwise", "gbytes_per_second", True, (2_000_003,)
-
-    def shapes(self, sizes):
-        return (1,), sizes, sizes, sizes
-
-    def sizes(self, alpha, x, y):
-        if alpha.shape != (1,) or x.ndim != 1 or x.shape != y.shape:
-            raise ValueError(f"axpy takes a number and two like vectors, not {alpha.shape}, {x.shape} and {y.shape}")
-        return x.shape
 
     @np.errstate(all="ignore")
     def reference(self, inputs):
