@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pytest
 from commands import Finished, run_command, run_in_terminal
 
 from py_backends.errors import WrongRequest
+from py_backends.harness import diff as harness_diff
 from py_backends.harness.diff import BETWEEN_RUNS, Difference, Pair, diff
 from py_backends.harness.results import Control, Duration, Report, Row, Seconds, Speedup
+from py_backends.harness.verdicts import ratio
 
 SHAPE = {"m": 64, "n": 64, "k": 64}
 SMALLER = {"m": 31, "n": 31, "k": 31}
@@ -28,6 +31,8 @@ MACHINE = {
     "busy_cpus": 0.1,
 }
 SETTINGS = {"seed": 1, "threads": 2, "cache": "hot", "budget_seconds": 40.0, "command": "py-backends compare"}
+SIX = [1.0, 1.001, 1.002, 1.003, 1.004, 1.005]
+SIX_SLOWER = [1.3 * each for each in SIX]
 EXACT = 0.001
 """Half of a narrow interval, of the figure."""
 
@@ -43,11 +48,27 @@ def seconds_of(figure: float) -> Seconds:
 
 
 def row_of(backend: str, figure: float | None = None, half_width: float | None = EXACT, **others: Any) -> Row:
-    """An `ok` row, so many times as fast as the baseline, unless it says otherwise."""
+    """An `ok` row, so many times as fast as the baseline, unless it says otherwise; as a file without rounds has it."""
     made = Row("matmul", backend, "cpu", "tuned", "float32", SHAPE, "ok", seconds=seconds_of(0.001))
     if figure is not None:
         made.versus = speedup_of(figure, half_width)
     return replace(made, **others)
+
+
+def timed(backend: str, seconds: Sequence[float | None], **others: Any) -> Row:
+    """A row with the samples of its rounds; what its file says of them all is false, and not to be looked at."""
+    return row_of(backend, 7.0, 0.5, kernel_seconds=list(seconds), **others)
+
+
+def run_of(seconds: Mapping[str, Sequence[float | None]], baseline: Sequence[float | None] = (1.0,) * 30) -> Report:
+    """A run of rows with these samples, and of the baseline."""
+    return report_of(timed("numpy", baseline), *(timed(name, samples) for name, samples in seconds.items()))
+
+
+def noisy(generator: np.random.Generator, noise: float, of_the_run: float) -> list[float]:
+    """Samples of 30 rounds of one run, with long tails; the whole run deviates by so much of what single rounds do."""
+    rounds = generator.standard_t(3, 30) / 1.134  # so that their median distance is that of a normal distribution
+    return np.exp(noise * (of_the_run * generator.standard_normal() + rounds)).tolist()
 
 
 def control_of(band: float, **others: Any) -> Control:
@@ -90,25 +111,25 @@ class TestVerdict:
         assert pair.verdict == verdict
         assert pair.reason is None
         assert pair.change is not None
-        assert pair.change.kind == "speedup"
-        assert pair.change.ratio == pytest.approx(new / old)
+        assert pair.kind == "speedup"
+        assert pair.change.median == pytest.approx(new / old)
 
-    @pytest.mark.parametrize(("half_width", "verdict"), [(0.02, "slower"), (0.05, "unclear")])
+    @pytest.mark.parametrize(("half_width", "verdict"), [(0.01, "slower"), (0.05, "unclear")])
     def test_needs_narrow_intervals_in_both_runs(self, half_width: float, verdict: str) -> None:
         exact, wide = row_of("openmp", 1.0, EXACT), row_of("openmp", 1.0, half_width)
         slower = 1 / 1.10
         assert compared(exact, row_of("openmp", slower, half_width)).verdict == verdict
         assert compared(wide, row_of("openmp", slower, EXACT)).verdict == verdict
 
-    def test_interval_is_that_of_a_ratio_of_independent_estimates(self) -> None:
+    def test_without_rounds_the_interval_is_that_of_a_ratio_of_independent_estimates(self) -> None:
         """Against a simulation: half-widths of 3% and 4% make one of 5%, in logarithms."""
         change = compared(row_of("openmp", 2.0, math.expm1(0.03)), row_of("openmp", 3.0, math.expm1(0.04))).change
         assert change is not None
         generator = np.random.default_rng(5)
         old, new = (generator.normal(0, half / 1.96, 200_000) for half in (0.03, 0.04))
         low, high = 1.5 * np.exp(np.quantile(new - old, (0.025, 0.975)))
-        assert change.low == pytest.approx(low, rel=0.002)
-        assert change.high == pytest.approx(high, rel=0.002)
+        assert change.low == pytest.approx(low, rel=0.01)
+        assert change.high == pytest.approx(high, rel=0.01)
 
     @pytest.mark.parametrize("old_band", [0.01, 0.2])
     @pytest.mark.parametrize("new_band", [0.01, 0.2])
@@ -127,13 +148,13 @@ class TestVerdict:
             assert diff(old, new).pairs[0].verdict == verdict, now
 
     def test_is_by_the_rounds_of_the_row_where_these_vary_more(self) -> None:
-        """What varies from round to round varies from run to run."""
-        rounds = [1.0, 1.05] * 10
-        baseline, row = row_of("numpy", 1.0), row_of("openmp", 1.0)
-        baseline.kernel_seconds, row.kernel_seconds = [*[3.0] * 20, None], [*rounds, 1.0]
-        restless = diff(report_of(baseline, row), report_of(baseline, row_of("openmp", 0.94))).pairs[1]
-        assert restless.band == pytest.approx(1.05 ** (0.5 * 1.96 / 0.6745) - 1)
-        assert (restless.verdict, compared(row, row_of("openmp", 0.94)).verdict) == ("same", "slower")
+        """What varies from round to round varies from run to run, in both independently."""
+        restless, quiet = np.exp(np.linspace(-0.05, 0.05, 31)), np.ones(31)
+        wider = math.expm1(math.sqrt(2) * 1.96 / 0.6745 * 8 / 30 * 0.1)
+        for seconds, band, verdict in ((restless, wider, "same"), (quiet, BETWEEN_RUNS, "slower")):
+            old, new = (run_of({"openmp": (factor * seconds).tolist()}, [1.0] * 31) for factor in (1.0, 1.06))
+            pair = diff(old, new).pairs[1]
+            assert (pair.band, pair.verdict) == (pytest.approx(band), verdict)
 
     @pytest.mark.parametrize(
         "other", [{"kernel": "vecadd"}, {"dtype": "float64"}, {"shape": {"m": 64, "n": 64, "k": 65}}]
@@ -143,25 +164,89 @@ class TestVerdict:
         assert diff(run, run).pairs[0].band == BETWEEN_RUNS
 
     def test_holds_for_all_rows_together(self) -> None:
-        """A row that one by one would be slower is unclear among many (Holm)."""
-        slowed = 1 / 1.10  # 1.96 standard errors of it, and a bit more, are what lies between it and the band
-        half_width = math.expm1((math.log(1.10) - math.log1p(BETWEEN_RUNS)) / math.sqrt(2) * 0.9)
-        old, new = row_of("avx", 1.0, half_width), row_of("avx", slowed, half_width)
-        assert compared(old, new).verdict == "slower"
-        others = [row_of("openmp", 1.0, 0.05, target=f"device-{number}") for number in range(10)]
-        difference = diff(report_of(old, *others), report_of(new, *others))
-        assert verdicts(difference)["avx"] == "unclear"
+        """A row that one by one would be slower is unclear among many (Holm): six rounds are enough for one."""
+        others = {f"b{number}": [0.94, 1.0, 1.06] * 2 for number in range(30)}
+        for more, verdict in ({}, "slower"), (others, "unclear"):
+            old, new = (run_of({"avx": samples, **more}, [1.0] * 6) for samples in (SIX, SIX_SLOWER))
+            assert verdicts(diff(old, new))["avx"] == verdict
 
-    def test_of_runs_of_one_thing_is_rarely_false(self) -> None:
-        """Of runs whose rows differ by chance alone, hardly any has a row that is not `same` or `unclear`."""
-        generator, false = np.random.default_rng(8), 0
-        for _ in range(200):
+
+class TestRounds:
+    """Verdicts are by what the files hold of every round."""
+
+    def test_the_change_is_by_ratios_of_one_round_each(self) -> None:
+        """However the machine slows down within a run and between both; a round without a sample counts for none."""
+        drift = [1.0 + 0.1 * number for number in range(31)]
+        old = run_of({"avx": [0.5 * each for each in drift]}, drift)
+        new = run_of({"avx": [None, *(3.0 * each for each in drift[1:])]}, [3.0 * each for each in drift])
+        pair = diff(old, new).pairs[1]
+        assert pair.change is not None
+        assert (pair.change.median, pair.verdict) == (pytest.approx(0.5), "slower")
+        assert (len(pair.change.before), pair.change.rounds) == (31, 30)
+
+    def test_the_baseline_is_the_one_on_the_most_threads(self) -> None:
+        """It is what the run itself took; a file of `scaling` has it on several numbers of threads."""
+        whole = [1.0, 3.0] * 15
+        one, two = timed("numpy", [5.0, 4.0] * 15, threads=1), timed("numpy", whole, threads=2)
+        old, new = (report_of(one, two, timed("avx", [factor * each for each in whole])) for factor in (1.0, 2.0))
+        pair = diff(old, new).pairs[2]
+        assert pair.change is not None
+        assert (pair.change.low, pair.change.high) == (pytest.approx(0.5), pytest.approx(0.5))
+        assert (pair.band, pair.verdict) == (BETWEEN_RUNS, "slower")
+
+    def test_of_a_row_at_another_shape_than_its_baseline(self) -> None:
+        """The work of both shapes cancels; where it does not, in another file's shape, the speed-up has it."""
+        shorter = {"shape": SMALLER, "requested": SHAPE, "versus": speedup_of(0.01, same_shape=False)}
+        old, new = (report_of(timed("numpy", [1.0] * 30), timed("avx", [each] * 30, **shorter)) for each in (1.0, 1.0))
+        pair = diff(old, new).pairs[1]
+        assert (pair.kind, pair.verdict) == ("speedup", "same")
+        rate = diff(run_of({"avx": [0.5] * 30}), new).pairs[1]
+        assert rate.change is not None
+        assert (rate.kind, rate.change.median) == ("rate", pytest.approx(0.01 / 2.0))
+
+    @pytest.mark.parametrize("gone_on_with", ["old", "new"])
+    def test_of_a_file_that_was_gone_on_with_are_not_paired(self, gone_on_with: str) -> None:
+        """`--resume` keeps the baseline's own row, of rounds before those in which the others ran."""
+        runs = {name: report_of(timed("numpy", [1.0] * 30), timed("avx", [1.0] * 30)) for name in ("old", "new")}
+        spoilt = runs[gone_on_with]
+        spoilt.settings["resumed"] = [{"command": None}]
+        spoilt.rows[1] = row_of("avx", 1.0, kernel_seconds=[9.0] * 30)
+        assert diff(runs["old"], runs["new"]).pairs[1].verdict == "same"
+
+    @pytest.mark.parametrize(("low", "high"), [(1e-300, 1e300), (0.0, 1.0), (1.0, math.inf), (-1.0, 1.0), (2.0, 1.0)])
+    def test_are_not_there_and_the_interval_is_odd(self, low: float, high: float) -> None:
+        odd = replace(speedup_of(1.0), low=low, high=high)
+        assert compared(row_of("avx", 1.0), row_of("avx", versus=odd)).verdict == "unclear"
+
+    def test_in_one_file_alone_are_compared_with_what_the_other_says_of_them_all(self) -> None:
+        without = report_of(row_of("numpy", 1.0), row_of("avx", 2.0))
+        for seconds, verdict in ((0.5, "same"), (0.6, "slower"), (0.4, "faster")):
+            assert verdicts(diff(without, run_of({"avx": [seconds] * 30})))["avx"] == verdict
+
+    def test_that_others_wrote_may_hold_anything(self) -> None:
+        odd = [math.inf, -1.0, 0.0, math.nan, 1e-320, 1e308, None]
+        pair = diff(run_of({"avx": [1.0] * 30}), run_of({"avx": [*odd, *[1.0] * 23]})).pairs[1]
+        assert pair.verdict == "same"
+
+    @pytest.mark.parametrize("noise", [0.01, 0.03, 0.05])
+    def test_of_equal_runs_seldom_raise_a_false_alarm(self, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In one whole diff of twenty at most; and one row among twelve that is 30% slower is seen.
+
+        The runs deviate as those did by which the band is chosen: by a quarter to nine tenths of what rounds do.
+        """
+        monkeypatch.setattr(harness_diff, "ratio", partial(ratio, resamples=199))
+        generator, of_the_runs, times = np.random.default_rng(8), np.linspace(0.25, 0.9, 12), 100
+        false = seen = 0
+        for _ in range(times):
             old, new = (
-                report_of(*(row_of(f"b{i}", math.exp(generator.normal(0, 0.02)), 0.04) for i in range(12)))
-                for _ in range(2)
+                {f"b{at}": noisy(generator, noise, each) for at, each in enumerate(of_the_runs)} for _ in range(2)
             )
-            false += diff(old, new).is_worse()
-        assert false <= 2
+            new["b5"] = [1.3 * each for each in new["b5"]]
+            said = verdicts(diff(run_of(old), run_of(new)))
+            seen += said.pop("b5") == "slower"
+            false += not {"faster", "slower"}.isdisjoint(said.values())
+        assert false <= times / 20
+        assert seen >= 0.9 * times
 
 
 class TestNotJudged:
@@ -172,7 +257,7 @@ class TestNotJudged:
         pair = compared(old, row_of("numpy", 1.0, seconds=seconds_of(0.001)))
         assert (pair.verdict, pair.reason) == ("unclear", "the baseline itself")
         assert pair.change is not None
-        assert (pair.change.kind, pair.change.ratio) == ("time", pytest.approx(2.0))
+        assert (pair.kind, pair.change.median) == ("time", pytest.approx(2.0))
 
     @pytest.mark.parametrize(
         ("old", "new", "which"), [(1.0, None, "the new run"), (None, 1.0, "the old run"), (None, None, "either run")]
@@ -181,7 +266,7 @@ class TestNotJudged:
         pair = compared(row_of("avx", old), row_of("avx", new, seconds=seconds_of(0.002)))
         assert (pair.verdict, pair.reason) == ("unclear", f"no baseline ran in {which}")
         assert pair.change is not None
-        assert (pair.change.kind, pair.change.ratio) == ("time", pytest.approx(0.5))
+        assert (pair.kind, pair.change.median) == ("time", pytest.approx(0.5))
 
     def test_with_another_baseline(self) -> None:
         pair = compared(row_of("avx", 1.0), row_of("avx", versus=replace(speedup_of(0.5), baseline="python")))
@@ -191,14 +276,14 @@ class TestNotJudged:
         pair = compared(row_of("avx", 1.0), row_of("avx", 0.5, half_width=None))
         assert (pair.verdict, pair.reason) == ("unclear", "too few rounds for an interval in the new run")
         assert pair.change is not None
-        assert (pair.change.ratio, pair.change.low, pair.change.high) == (0.5, None, None)
+        assert (pair.change.median, pair.change.low, pair.change.high) == (pytest.approx(0.5), None, None)
 
     def test_at_another_shape(self) -> None:
         shortened = row_of("avx", shape=SMALLER, requested=SHAPE, versus=speedup_of(0.5, same_shape=False))
         pair = compared(row_of("avx", 1.0), shortened)
         assert (pair.verdict, pair.reason) == ("unclear", "at 31 x 31 x 31, before at 64 x 64 x 64")
         assert pair.change is not None
-        assert (pair.change.kind, pair.change.ratio) == ("rate", 0.5)
+        assert (pair.kind, pair.change.median) == ("rate", pytest.approx(0.5))
 
     def test_at_another_shape_without_a_baseline(self) -> None:
         pair = compared(row_of("avx"), row_of("avx", shape=SMALLER, requested=SHAPE))
@@ -221,10 +306,9 @@ class TestNotJudged:
             assert (pair.verdict, pair.change) == ("unclear", None)
 
     def test_does_not_count_among_those_that_are_corrected(self) -> None:
-        many = [row_of("python", None, target=f"device-{number}") for number in range(1000)]
-        old, new = row_of("avx", 1.0, 0.02), row_of("avx", 0.9, 0.02)
-        difference = diff(report_of(old, *many), report_of(new, *many))
-        assert verdicts(difference)["avx"] == "slower"
+        many = [row_of("python", None, target=f"device-{number}") for number in range(50)]
+        old, new = (report_of(timed("numpy", [1.0] * 6), timed("avx", each), *many) for each in (SIX, SIX_SLOWER))
+        assert verdicts(diff(old, new))["avx"] == "slower"
 
 
 class TestRows:
@@ -295,7 +379,7 @@ class TestRows:
     def test_that_changed_their_status(self, old: str, new: str, lost: bool) -> None:
         difference = diff(report_of(row_of("avx", status=old)), report_of(row_of("avx", status=new)))
         (pair,) = difference.pairs
-        assert (pair.status_changed, pair.lost, pair.verdict) == (old != new, lost, None)
+        assert (pair.lost, pair.verdict) == (lost, None)
         assert difference.is_worse() is lost
 
     @pytest.mark.parametrize(("status", "worse"), [("emulated", True), ("unavailable", True), ("ok", False)])

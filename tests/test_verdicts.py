@@ -116,3 +116,41 @@ class TestVerdicts:
     def test_without_a_band_or_rounds_nothing_is_said(self) -> None:
         assert judged([[2.0] * ROUNDS], None) == ["unclear"]
         assert judged([[2.0] * (LEAST_ROUNDS - 1)], 0.01) == ["unclear"]
+
+
+class TestTwoRuns:
+    """The new run's median over the old run's, by the same verdicts."""
+
+    @pytest.mark.parametrize(("truth", "said"), [(1.0, "same"), (1.2, "faster"), (0.8, "slower")])
+    def test_say_what_is_so(self, truth: float, said: str) -> None:
+        generator = np.random.default_rng(9)
+        found = [ratio(noisy(generator, 3 * truth), 999, noisy(generator, 3.0)) for _ in range(20)]
+        assert verdicts(found, [0.07] * 20) == [said] * 20
+
+    def test_the_interval_holds_the_truth_about_as_often_as_it_says(self) -> None:
+        generator = np.random.default_rng(10)
+        found = [ratio(noisy(generator, 1.3, 40), 999, noisy(generator, 2.6, 20)) for _ in range(300)]
+        assert 0.92 <= np.mean([(each.low or 0) <= 0.5 <= (each.high or 0) for each in found]) <= 0.99
+
+    @pytest.mark.parametrize(("old", "new", "noise"), [(6, 6, 1), (30, 30, 4), (60, 15, 4)])
+    def test_at_the_edge_of_the_band_hardly_anything_is_claimed(self, old: int, new: int, noise: float) -> None:
+        """Of 20 rows together in one diff of twenty, however much more the rounds of one run vary."""
+        generator = np.random.default_rng(11)
+        wrong = 0
+        for _ in range(60):
+            found = []
+            for _ in range(20):
+                before = np.exp(generator.normal(0, 0.02, old))
+                after = 1.05 * np.exp(generator.normal(0, 0.02 * noise, new))
+                found.append(ratio(after.tolist(), 199, before.tolist()))
+            wrong += verdicts(found, [0.05] * 20) != ["unclear"] * 20
+        assert wrong <= 6
+
+    def test_rounds_that_all_lie_apart_are_clear(self) -> None:
+        assert verdicts([ratio([2.0] * ROUNDS, 999, [1.0] * ROUNDS)], [0.05]) == ["faster"]
+
+    @pytest.mark.parametrize(("old", "new"), [(LEAST_ROUNDS - 1, ROUNDS), (ROUNDS, LEAST_ROUNDS - 1)])
+    def test_too_few_rounds_of_either_have_no_interval(self, old: int, new: int) -> None:
+        found = ratio([2.0] * new, 999, [1.0] * old)
+        assert (found.median, found.low, found.high) == (2.0, None, None)
+        assert verdicts([found], [0.05]) == ["unclear"]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from py_backends.harness.diff import Change, Difference, Pair, Setting
+from py_backends.harness.diff import Difference, Pair, Setting
 from py_backends.harness.results import Row
-from py_backends.harness.verdicts import WIDEST_SAME
+from py_backends.harness.verdicts import FASTER, SAME, SLOWER, UNCLEAR, WIDEST_SAME
 from py_backends.report import units
 from py_backends.report.layout import Remark, Section
 from py_backends.report.table import print_parts, print_remarks, print_section
 
-_VERDICTS = {"slower": "red", "faster": "green", "unclear": "yellow", "same": None}
+_VERDICTS = {SLOWER: "red", FASTER: "green", UNCLEAR: "yellow", SAME: ""}
 """In the order in which a reader wants to see them, with their colours."""
 _HEADER = ("backend", "target", "variant", "kernel", "speed-up", "change", "", "verdict")
 _NOT_JUDGED = {
@@ -42,7 +42,7 @@ def print_difference(difference: Difference, out: Console) -> None:
     for group in _groups(difference.pairs):
         out.print()
         print_section(_section(group), out)
-    print_remarks("Status changed", [_changed_status(p) for p in difference.pairs if p.status_changed], out)
+    print_remarks("Status changed", [_changed_status(p) for p in difference.pairs if p.old.status != p.new.status], out)
     print_remarks("Only in the new run", [_alone(row) for row in difference.came], out)
     print_remarks("Only in the old run", [_alone(row) for row in difference.went], out)
     text = summary(difference)
@@ -111,35 +111,31 @@ def _meaning_of_same(group: Sequence[Pair]) -> str:
 
 
 def _cells(pair: Pair) -> tuple[str | Text, ...]:
-    old, new, change = pair.old, pair.new, pair.change
+    rows, new, change = (pair.old, pair.new), pair.new, pair.change
     return (
         new.backend,
         new.target,
         new.variant,
-        _before_and_now(_time(old), _time(new)),
-        _before_and_now(_speedup(old), _speedup(new)),
-        _ratio(change) if change else "",
-        units.spread(change.ratio, change.low, change.high) if change else "",
-        Text(pair.verdict or "", style=_VERDICTS[pair.verdict or "unclear"] or ""),
+        _before_and_now(
+            units.duration(row.seconds.kernel.median) for row in rows if row.seconds and row.seconds.kernel
+        ),
+        _before_and_now(units.figure(row.versus.speedup) for row in rows if row.versus),
+        _change(change.median, pair.kind) if change else "",
+        units.spread(change.median, change.low, change.high) if change else "",
+        Text(pair.verdict or "", style=_VERDICTS[pair.verdict or UNCLEAR]),
     )
 
 
-def _before_and_now(old: str, new: str) -> str:
-    return f"{old} → {new}" if old and new else ""
+def _before_and_now(figures: Iterable[str]) -> str:
+    """Nothing where one run has none."""
+    both = list(figures)
+    return " → ".join(both) if len(both) == 2 else ""
 
 
-def _time(row: Row) -> str:
-    return units.duration(row.seconds.kernel.median) if row.seconds and row.seconds.kernel else ""
-
-
-def _speedup(row: Row) -> str:
-    return units.figure(row.versus.speedup) if row.versus else ""
-
-
-def _ratio(change: Change) -> str:
+def _change(ratio: float, kind: str | None) -> str:
     """Three significant digits on both sides of 1, and a star where no speed-ups at one shape were compared."""
-    digits = f"{change.ratio:.3f}" if 0.0995 <= change.ratio < 0.9995 else units.figure(change.ratio)
-    return digits if change.kind == "speedup" else f"*{digits}"
+    digits = f"{ratio:.3f}" if 0.0995 <= ratio < 0.9995 else units.figure(ratio)
+    return digits if kind == "speedup" else f"*{digits}"
 
 
 def _footnotes(pairs: Sequence[Pair]) -> list[str]:
@@ -147,7 +143,7 @@ def _footnotes(pairs: Sequence[Pair]) -> list[str]:
     names: dict[str, list[str]] = {}
     for pair in pairs:
         if pair.reason:
-            how = _NOT_JUDGED[pair.change.kind if pair.change else None]
+            how = _NOT_JUDGED[pair.kind if pair.change else None]
             names.setdefault(how + pair.reason, []).append(f"{pair.new.backend} {pair.new.target}")
     return [f"{reason}: {', '.join(rows)}" for reason, rows in names.items()]
 
