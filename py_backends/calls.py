@@ -97,16 +97,17 @@ def _compute(
     dtype = _one_dtype(problem, asked, outlines)
     sizes = problem.sizes(*outlines)
     shape = problem.shapes(sizes)[-1]
+    result = problem.result_dtype(dtype)
     if place is not None:
-        _check_output(problem, asked, inputs, place, shape, dtype)
+        _check_output(problem, asked, inputs, place, shape, result)
     device, launch = lookup(_ready, (asked, dtype)) or _prepare(asked, dtype)
     if place is not None:
-        memory = place if usable_in_place(place, inputs) else np.empty(shape, dtype)
+        memory = place if usable_in_place(place, inputs) else np.empty(shape, result)
     elif at_device:
-        out = _new(device, asked, shape, dtype)
+        out = _new(device, asked, shape, result)
         memory = place = _placed(device, asked, "the result", out)
     else:
-        out = memory = place = np.empty(shape, dtype)
+        out = memory = place = np.empty(shape, result)
     _run(device, launch, [flat(array) for array in inputs], flat(memory), sizes)
     if memory is not place:
         assert isinstance(place, np.ndarray), "on a device nothing is computed elsewhere first"
@@ -187,9 +188,10 @@ def _check_output(
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
 ) -> None:
-    if out.dtype != dtype or isinstance(out, np.ma.MaskedArray):
-        _check_array("out", outline(out), asked)
-        raise TypeError(f"out must have the inputs' dtype {dtype}, not {out.dtype}")
+    if isinstance(out, np.ma.MaskedArray):
+        _refuse("out", out, asked)
+    if out.dtype != dtype:
+        raise TypeError(f"out must have the result's dtype {dtype}, not {out.dtype}")
     if out.shape != shape:
         raise ValueError(f"out must have the shape {shape}, not {out.shape}")
     if not (out.writable if isinstance(out, Adopted) else out.flags.writeable):

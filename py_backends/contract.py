@@ -151,6 +151,8 @@ class Problem(ABC):
     """How results are judged, one of `RULES`."""
     rate: ClassVar[str]
     """The rate by which people know this kernel, one of `RATES`."""
+    results: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The dtype of the result by that of the inputs, where it is another one."""
     in_place: ClassVar[bool]
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]
@@ -198,8 +200,13 @@ class Problem(ABC):
         """Floating-point operations of one run."""
 
     def bytes(self, sizes: Sequence[int], dtype: np.dtype[Any]) -> int:
-        """The fewest bytes one run can move: every input read once, the output written once."""
-        return sum(int(np.prod(shape, dtype=object)) for shape in self.shapes(sizes)) * dtype.itemsize
+        """The fewest bytes one run can move: every input, of `dtype`, read once, the output written once."""
+        *inputs, output = (int(np.prod(shape, dtype=object)) for shape in self.shapes(sizes))
+        return sum(inputs) * dtype.itemsize + output * self.result_dtype(dtype).itemsize
+
+    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The dtype of the result for inputs of a dtype."""
+        return np.dtype(self.results[dtype.name]) if dtype.name in self.results else dtype
 
     def work(self, sizes: Sequence[int]) -> int:
         """A number that run time is about proportional to, for estimates."""

@@ -31,10 +31,14 @@ def run_command(*arguments: str | Path, cwd: Path = CLONE) -> Finished:
     return run_python("-m", "py_backends", *arguments, cwd=cwd)
 
 
-def run_python(*arguments: str | Path, cwd: Path = CLONE, longest: float = LONGEST) -> Finished:
+def run_python(
+    *arguments: str | Path, cwd: Path = CLONE, longest: float = LONGEST, path: Iterable[Path] = ()
+) -> Finished:
+    """`path`: folders in which modules are found, beside the ordinary ones."""
     command = [sys.executable, *map(str, arguments)]
+    found_in = {"PYTHONPATH": os.pathsep.join(map(str, path))} if path else {}
     return subprocess.run(
-        command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=longest, check=False
+        command, cwd=cwd, env=environment(**found_in), capture_output=True, text=True, timeout=longest, check=False
     )
 
 

@@ -509,8 +509,8 @@ def test_out_may_not_be_an_input_of_matmul() -> None:
     [
         (FarArray(np.ones(4, FLOAT32), writable=False), ValueError, "out is read-only"),
         (FarArray(np.ones(5, FLOAT32)), ValueError, r"out must have the shape \(4,\), not \(5,\)"),
-        (FarArray(np.ones(4)), TypeError, "out must have the inputs' dtype float32, not float64"),
-        (FarArray(np.ones(4, np.int32)), TypeError, "out must be float32 or float64 in native byte order, not int32"),
+        (FarArray(np.ones(4)), TypeError, "out must have the result's dtype float32, not float64"),
+        (FarArray(np.ones(4, np.int32)), TypeError, "out must have the result's dtype float32, not int32"),
         (FarArray(np.ones(8, FLOAT32)[::2]), TypeError, "out: its elements do not lie in order"),
         (FarArray(np.ones(4, FLOAT32), device=1), TypeError, "out: it lies on device 1, and this is device 0"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import CLONE, LONGEST, Finished, copy_clone, environment
+from commands import CLONE, LONGEST, copy_clone, run_python
 from conftest import targets_of
 from plugin_packages import BACKENDS, install
 
@@ -99,7 +98,8 @@ class TestOtherBackends:
     def rows(clone: Path, installed: Path) -> list[Any]:
         path = installed / "results.json"
         options = "--kernel", "matmul", "--backend", "einsum", "--shape", "matmul=9x8x7", "--budget", "1"
-        run = run_python("-m", "py_backends", "compare", *options, "--json", path, path=[clone, installed])
+        where = {"cwd": installed, "path": [clone, installed]}
+        run = run_python("-m", "py_backends", "compare", *options, "--json", path, **where)
         assert path.exists(), run.stdout + run.stderr
         return list(json.loads(path.read_text())["rows"])
 
@@ -121,25 +121,13 @@ class TestOtherBackends:
         bead = "__version__ = '7'\nclass Bead: name, model = 'wood', 'long'\ndef devices(): return [Bead]\n"
         (tmp_path / "abacus.py").write_text(bead)
         code = "from py_backends import registry as d; print([t.device for t in d.targets('einsum')])"
-        assert run_python("-c", code, path=[clone, tmp_path]).stdout.strip() == "['long']"
+        assert run_python("-c", code, cwd=tmp_path, path=[clone, tmp_path]).stdout.strip() == "['long']"
 
     def test_an_emulated_device(self, clone: Path, tmp_path: Path) -> None:
         einsum(tmp_path, "import os", self.instead_of("Backend", "ABACUS_SIMULATE"))
         (row,) = self.rows(clone, tmp_path)
         assert (row["target"], row["status"], row["fix"]) == ("emulated", "emulated", "buy one")
         assert row["check"]["passed"]
-
-
-def run_python(*arguments: str | Path, path: list[Path]) -> Finished:
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=path[-1],
-        env=environment(PYTHONPATH=os.pathsep.join(map(str, path))),
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-        check=False,
-    )
 
 
 class TestInstalled:
@@ -164,7 +152,7 @@ class TestInstalled:
         return folder
 
     def test_it_is_the_wheel_that_runs(self, installed: Path) -> None:
-        run = run_python("-c", "import py_backends; print(py_backends.__path__)", path=[installed])
+        run = run_python("-c", "import py_backends; print(py_backends.__path__)", cwd=installed, path=[installed])
         assert run.stdout.strip() == str([str(installed / "py_backends")]), run.stderr
 
     @pytest.fixture(scope="class")
@@ -208,7 +196,7 @@ class TestInstalled:
         (command,) = (command for command in commands(page) if command[0] == "pytest")
         told = installed / "conformance.json"
         options = "--kind", "shapes", "--conformance-json", told, "-p", "no:cacheprovider"
-        run = run_python("-m", *command, *options, path=[installed])
+        run = run_python("-m", *command, *options, cwd=installed, path=[installed])
         assert run.returncode == 0, run.stdout + run.stderr
         kinds = json.loads(told.read_text())
         assert {kind["kernel"] for kind in kinds} == {"matmul" if "einsum" in command else "axpy"}
@@ -216,7 +204,7 @@ class TestInstalled:
 
     def test_the_function_of_the_page(self, installed: Path) -> None:
         (code,) = (block.text for block in blocks(PAGES[KERNEL]) if block.language == "python" and not block.path)
-        run = run_python("-c", code, path=[installed])
+        run = run_python("-c", code, cwd=installed, path=[installed])
         assert run.returncode == 0, run.stderr
         assert run.stdout.split() == code.rpartition("# ")[2].split()
 
@@ -231,7 +219,7 @@ def commands(page: Path) -> Iterator[list[str]]:
 def run_for_json(installed: Path, *command: str) -> Any:
     """Run a command that writes JSON where the examples are installed; what it wrote."""
     path = installed / "written.json"
-    run = run_python("-m", "py_backends", *command, "--json", path, path=[installed])
+    run = run_python("-m", "py_backends", *command, "--json", path, cwd=installed, path=[installed])
     assert run.returncode == 0, run.stdout + run.stderr
     return json.loads(path.read_text())
 

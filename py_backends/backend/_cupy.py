@@ -16,13 +16,13 @@ from py_backends.backend import _nvidia_driver
 from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.install import pip_install
+from py_backends.number_formats import number_format
 
 if TYPE_CHECKING:
     import cupy
 
 
 MULTIPLY_ADD = Path(__file__).with_name("_cuda_multiply_add.cu")
-_TYPES = {"float32": "float", "float64": "double"}
 _CHAINS = 8
 """Of the text."""
 _STEPS = 2**14
@@ -123,7 +123,7 @@ class Gpu(contract.Device):
     def _multiply_add(self, dtype: str) -> Any:
         """The compiled kernel."""
         if dtype not in self._multiply_adds:
-            name, code = f"multiply_add<{_TYPES[dtype]}>", MULTIPLY_ADD.read_text(encoding="utf-8")
+            name, code = f"multiply_add<{number_format(np.dtype(dtype)).c}>", MULTIPLY_ADD.read_text(encoding="utf-8")
             module = self._cupy.RawModule(code=code, options=("-std=c++17",), name_expressions=(name,))
             self._multiply_adds[dtype] = module.get_function(name)
         return self._multiply_adds[dtype]

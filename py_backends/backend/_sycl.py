@@ -23,11 +23,11 @@ from py_backends.contract import Adopted, Array, Buffer
 from py_backends.errors import BackendUnavailable
 from py_backends.install import other_architecture, pip_install
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import number_format
 
 if TYPE_CHECKING:
     import dpctl
 
-TYPES = {"float32": "float", "float64": "double"}
 _CACHE_LINE = 64
 """Alignment of a device's memory in bytes: no vector of 64 bytes lies in two lines."""
 _OPTIONS = ("-fno-sycl-id-queries-fit-in-int",)  # there may be more than 2^31 work items
@@ -128,7 +128,7 @@ class Device(contract.Device):
         """
         if dtype == np.float64 and not self._device.has_aspect_fp64:
             raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
-        instances = [f"{name}<{TYPES[dtype.name]}>" for name in names]
+        instances = [f"{name}<{number_format(dtype).c}>" for name in names]
         headers = _standard_headers(Path(str(self._compiler.__file__)).parent)
         options = [*_OPTIONS, *headers, *(f"-D{macro}" for macro in macros)]
         kernels = self._compiler.compile(self._queue, prelude, text.path.name, text.text, instances, options)

@@ -17,6 +17,7 @@ from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText, WorkItems
+from py_backends.number_formats import number_format
 
 if TYPE_CHECKING:
     import dpctl
@@ -46,7 +47,7 @@ class Gpu(_cupy.Gpu):
     """One NVIDIA GPU, for kernels that CuPy compiles."""
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        name = f"{text.kernel}<{_sycl.TYPES[dtype.name]}>"
+        name = f"{text.kernel}<{number_format(dtype).c}>"
         work_items = text.work_items
         with self._gpu:
             module = self._cupy.RawModule(code=text.text, options=("-std=c++17",), name_expressions=(name,))

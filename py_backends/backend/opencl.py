@@ -23,6 +23,7 @@ from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import other_architecture, pip_install
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import number_format
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -32,7 +33,6 @@ _A_DRIVER = "install a driver for it, for instance your distribution's pocl-open
 """Where no wheel brings one."""
 _PAUSE = 5e-5
 """Seconds between two looks at whether a launch has ended."""
-_TYPES = {"float32": "float", "float64": "double"}
 _BUILDING = threading.Lock()
 """Held by the thread that builds: what a process does with warnings is one for all its threads."""
 _CACHE_LINE = 128
@@ -251,7 +251,7 @@ class OpenClDevice(contract.Device):
         source = f'#line 1 "{text.path.name}"\n{text.text}'
         if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2 double has to be switched on
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"
-        kind = _TYPES[dtype.name]
+        kind = number_format(dtype).c
         lanes = max(1, getattr(self._device, f"native_vector_width_{kind}"))
         vector = f"{kind}{lanes}" if lanes > 1 else kind
         # Intel's driver tells the size of a CPU's second level.

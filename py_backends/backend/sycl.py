@@ -16,6 +16,7 @@ from py_backends.backend import _device_names, _sycl
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import number_format
 
 if TYPE_CHECKING:
     import dpctl
@@ -75,7 +76,7 @@ class SyclDevice(_sycl.Device):
 
     def _facts(self, dtype: np.dtype[Any]) -> list[str]:
         """What texts may know of the device: elements of one of its vectors, and bytes of its last-level cache."""
-        lanes = getattr(self._device, f"native_vector_width_{_sycl.TYPES[dtype.name]}")
+        lanes = getattr(self._device, f"native_vector_width_{number_format(dtype).c}")
         # Drivers of CPUs tell the size of the second level.
         cache = caches.last_level_cache() if self._device.is_cpu else self._device.global_mem_cache_size
         return [f"LANES={max(1, lanes)}", f"CACHE={cache}"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 from py_backends.harness.files import printable
+from py_backends.number_formats import DTYPES
 
 ALL = "all"
 _LARGEST_SIZE = 2**40
@@ -74,7 +75,7 @@ def add_names(parser: Parser, *options: tuple[str, str]) -> None:
 
 def add_dtype(parser: Parser, default: str = "float32") -> None:
     """Add --dtype."""
-    text = f"float32, float64 or all (default: {default})"
+    text = f"{', '.join(DTYPES)} or all (default: {default})"
     parser.add_argument("--dtype", type=names_in, metavar="NAMES", default=[default], help=text)
 
 

@@ -27,7 +27,7 @@ def names(names: list[str] | None) -> list[str] | None:
 
 def dtypes(given: list[str]) -> Sequence[str]:
     """The dtypes that --dtype names."""
-    from py_backends.harness.plan import DTYPES
+    from py_backends.number_formats import DTYPES
 
     return DTYPES if given == [ALL] else given
 

@@ -1,7 +1,7 @@
 """Guarded memory for the arrays of one case after the other, each array between two zones.
 
-Before and behind each input stands NaN, so that a kernel that reads beyond it gives itself away; around the output a
-value that must still be there after each run. Workers attach the inputs read-only.
+Before and behind each input stands the format's poison, NaN, so that a kernel that reads beyond it gives itself away;
+around the output a value that must still be there after each run. Workers attach the inputs read-only.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import numpy as np
 from py_backends.contract import Array
 from py_backends.harness.memory import SharedMemory
 from py_backends.harness.spec import Sizes
+from py_backends.number_formats import number_format
 
 _SHORTEST_ZONE, _LONGEST_ZONE = 1024, 1 << 16
-_KEPT = -1.0e30
-"""Stands around the output. Not NaN, since that is what reading beyond an input gives."""
 
 
 class Span(NamedTuple):
@@ -50,7 +49,7 @@ def span(elements: int, sizes: Sizes, dtype: np.dtype[Any], start: int = 0) -> S
 class Arena:
     """Memory for inputs and an output.
 
-    sizes, dtype: of the case that is there.
+    sizes, dtype: of the case that is there; the dtype is that of its inputs.
     spans: of its arrays.
     inputs: flat.
     """
@@ -63,6 +62,7 @@ class Arena:
         self.spans: list[Span] = []
         self.inputs: list[Array] = []
         self.output: Array = np.empty(0, self.dtype)
+        self._dtypes: list[np.dtype[Any]] = []
         self._output_zones: list[Array] = []
 
     @property
@@ -82,12 +82,14 @@ class Arena:
         shapes: Sequence[tuple[int, ...]],
         starts: Sequence[int] = (0,),
         *,
+        result: np.dtype[Any] | None = None,
         bare: bool = False,
     ) -> None:
-        """Make place for a case, whose inputs are to be filled in; its output is NaN.
+        """Make place for a case, whose inputs are to be filled in; its output is poisoned.
 
         starts: for each array, how many elements beyond the beginning of a page its first element lies; the last one
             counts for all further arrays.
+        result: the dtype of the output; that of the inputs where None.
         bare: whether kernels are given the arrays without the zones behind them.
 
         Raises MemoryError where an array does not fit.
@@ -95,28 +97,34 @@ class Arena:
         self.sizes, self.dtype = tuple(sizes), dtype
         counts = [math.prod(shape) for shape in shapes]
         beginnings = [*starts, *[starts[-1]] * len(counts)]
-        self.spans = [span(count, self.sizes, dtype, start) for count, start in zip(counts, beginnings, strict=False)]
+        self._dtypes = [dtype] * (len(counts) - 1) + [result or dtype]
+        self.spans = [
+            span(count, self.sizes, of_array, start)
+            for count, of_array, start in zip(counts, self._dtypes, beginnings, strict=False)
+        ]
         if any(each.end > memory.bytes.size for each, memory in zip(self.spans, self._memory, strict=True)):
             raise MemoryError(f"an array of {max(counts)} elements and its guard zones exceed {self.capacities} bytes")
         *self.inputs, output = [self._part(at, each.first, each.size) for at, each in enumerate(self.spans)]
         self.output = output.reshape(shapes[-1])
         for at in range(len(self.inputs)):
             for zone in self._zones(at):
-                zone.fill(np.nan)
+                zone.fill(number_format(dtype).poison)
         self._output_zones = self._zones(-1)
         if bare:
             self.spans = [each._replace(zone=0) for each in self.spans]
         self.poison()
 
     def poison(self) -> None:
-        """Fill the output with NaN, so that nothing old can pass for a result."""
-        self.output.fill(np.nan)
+        """Fill the output with what is no result, so that nothing old can pass for one."""
+        filled = number_format(self.output.dtype)
+        self.output.fill(filled.poison)
         for zone in self._output_zones:
-            zone.fill(_KEPT)
+            zone.fill(filled.kept)
 
     def trespass(self) -> str | None:
         """Where something was written that is not the output; None where nothing was."""
-        kept, places = self.dtype.type(_KEPT), ("before the beginning", "past the end")
+        dtype = self.output.dtype
+        kept, places = dtype.type(number_format(dtype).kept), ("before the beginning", "past the end")
         zones = zip(places, self._output_zones, strict=True)
         wrong = [place for place, zone in zones if not (zone == kept).all()]
         return f"it wrote {' and '.join(wrong)} of its output" if wrong else None
@@ -132,4 +140,4 @@ class Arena:
         return [self._part(at, 0, first), self._part(at, first + size, zone)]
 
     def _part(self, at: int, first: int, size: int) -> Array:
-        return self._memory[at].bytes[first : first + size].view(self.dtype)
+        return self._memory[at].bytes[first : first + size].view(self._dtypes[at])

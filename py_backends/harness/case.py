@@ -12,6 +12,7 @@ from py_backends.contract import Problem, Reference
 from py_backends.harness.arena import Arena, span
 from py_backends.harness.check import Verdict, judge, reference_of
 from py_backends.harness.spec import Sizes
+from py_backends.number_formats import number_format
 
 
 class Case(Arena):
@@ -19,11 +20,17 @@ class Case(Arena):
 
     def __init__(self, problem: Problem, sizes: Sizes, dtype: np.dtype[Any], seed: int) -> None:
         self.problem, self.shapes = problem, problem.shapes(sizes)
-        super().__init__([span(math.prod(shape), sizes, dtype).end for shape in self.shapes])
-        self.place(sizes, dtype, self.shapes)
-        generator = np.random.default_rng(seed)
+        result = problem.result_dtype(dtype)
+        dtypes = [*[dtype] * len(problem.inputs), result]
+        ends = [span(math.prod(shape), sizes, each).end for shape, each in zip(self.shapes, dtypes, strict=True)]
+        super().__init__(ends)
+        self.place(sizes, dtype, self.shapes, result=result)
+        generator, drawn = np.random.default_rng(seed), np.dtype(number_format(dtype).drawn)
         for array in self.inputs:
-            generator.standard_normal(dtype=dtype, out=array)
+            if drawn == dtype:
+                generator.standard_normal(dtype=drawn, out=array)
+            else:
+                array[...] = generator.standard_normal(array.shape, drawn)
 
     @cached_property
     def reference(self) -> Reference:

@@ -29,7 +29,7 @@ class Verdict:
 def reference_of(problem: Problem, inputs: Sequence[Array], sizes: Sequence[int]) -> Reference:
     """The right answer of a problem, held to the contract; WrongRequest, which says what is wrong, for anything else.
 
-    What it would judge every backend by has to pass itself: rounded to the dtype of the inputs it is within its bound.
+    What it would judge every backend by has to pass itself: rounded to the dtype of the result it is within its bound.
     """
     found = problem.reference(inputs)
     if not isinstance(found, Reference):
@@ -43,14 +43,14 @@ def reference_of(problem: Problem, inputs: Sequence[Array], sizes: Sequence[int]
         if array is not None and getattr(array, "shape", None) != shape:
             kind = getattr(array, "shape", type(array).__name__)
             raise WrongRequest(f"the {name} of its reference has the shape {kind}, and its output {shape}")
-    _check_answer(found, inputs[0].dtype)
+    _check_answer(found, problem.result_dtype(inputs[0].dtype))
     return found
 
 
 def _check_answer(reference: Reference, dtype: np.dtype[Any]) -> None:
     if reference.bound is None:
         if reference.value.dtype != dtype:
-            raise WrongRequest(f"its reference is of {reference.value.dtype} where its inputs are of {dtype}")
+            raise WrongRequest(f"its reference is of {reference.value.dtype} where its result is of {dtype}")
         return
     judged = np.isfinite(reference.value)
     if reference.overflow is not None:

@@ -17,10 +17,10 @@ from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Row
 from py_backends.harness.spec import Sizes, Spec
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
 
 ALL = "all"
 LARGEST_SIZE = 2**40
-DTYPES = ("float32", "float64")
 
 
 @dataclass(frozen=True)

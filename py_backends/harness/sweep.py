@@ -20,10 +20,11 @@ from py_backends.errors import WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.plan import DTYPES, LARGEST_SIZE, Plan, Request, first_of_each_device
+from py_backends.harness.plan import LARGEST_SIZE, Plan, Request, first_of_each_device
 from py_backends.harness.results import Duration, Report, Row
 from py_backends.harness.spec import Implementation, Spec, Workload
 from py_backends.harness.verdicts import FASTER, UNCLEAR, ratio, verdicts
+from py_backends.number_formats import DTYPES
 
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 """The kernel alone, and whole calls with upload and download."""

@@ -32,6 +32,7 @@ from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
 from py_backends.harness.memory import SharedMemory, page_aligned_copy, same_bits
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import number_format
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
@@ -205,7 +206,7 @@ class Session:
         case = self._placed(**placed)
         arrays = self._copies_of(placed["arena"], statement, case, placed["kernel"])
         if poisoned:
-            arrays[-1].fill(np.nan)
+            arrays[-1].fill(number_format(arrays[-1].dtype).poison)
         names = dict(zip(ascii_lowercase, arrays, strict=False))
         timer = Timer(statement, globals={"np": np, "pb": py_backends} | names)
         timer.timeit(warm_up)
@@ -237,8 +238,9 @@ class Session:
     def _placed(
         self, arena: int, kernel: str, variant: str, dtype: str, sizes: list[int], spans: list[list[int]]
     ) -> Placed:
-        where = [Span(*each) for each in spans]
-        return Placed(self._arenas[arena], where, sizes, np.dtype(dtype), self._launches[kernel, variant, dtype])
+        where, inputs = [Span(*each) for each in spans], np.dtype(dtype)
+        dtypes = [inputs] * (len(where) - 1) + [registry.problem(kernel).result_dtype(inputs)]
+        return Placed(self._arenas[arena], where, sizes, dtypes, self._launches[kernel, variant, dtype])
 
 
 class Placed(NamedTuple):
@@ -247,19 +249,18 @@ class Placed(NamedTuple):
     memory: list[SharedMemory]
     spans: list[Span]
     sizes: list[int]
-    dtype: np.dtype[Any]
+    dtypes: list[np.dtype[Any]]
     launch: Launch
 
     def arrays(self) -> list[Array]:
         """The arrays themselves."""
-        pairs = zip(self.memory, self.spans, strict=True)
-        return [memory.bytes[at.first : at.first + at.size].view(self.dtype) for memory, at in pairs]
+        parts = zip(self.memory, self.spans, self.dtypes, strict=True)
+        return [memory.bytes[at.first : at.first + at.size].view(dtype) for memory, at, dtype in parts]
 
     def with_zones(self) -> list[tuple[Array, int]]:
         """For each array its memory up to where its zone ends, and the element at which the array begins."""
-        item = self.dtype.itemsize
-        pairs = zip(self.memory, self.spans, strict=True)
-        return [(memory.bytes[: at.end].view(self.dtype), at.first // item) for memory, at in pairs]
+        parts = zip(self.memory, self.spans, self.dtypes, strict=True)
+        return [(memory.bytes[: at.end].view(dtype), at.first // dtype.itemsize) for memory, at, dtype in parts]
 
 
 class Launched(NamedTuple):

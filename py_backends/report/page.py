@@ -20,8 +20,8 @@ from markupsafe import Markup
 
 import py_backends
 from py_backends import registry
-from py_backends.harness.plan import DTYPES
 from py_backends.harness.results import Report, Row
+from py_backends.number_formats import DTYPES
 from py_backends.report import layout
 from py_backends.report.across import Beside, across
 from py_backends.report.layout import Remark, Section
