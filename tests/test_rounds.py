@@ -92,3 +92,21 @@ def test_who_fails_is_left_out_and_keeps_what_it_has(clock: list[float]) -> None
 def test_without_a_row_there_is_no_round(clock: list[float]) -> None:
     assert run([Row("a", [], clock, fails_in=0)], NEVER, most=9) == 1
     assert run([], NEVER) == 0
+
+
+def test_a_round_has_only_those_who_were_chosen_for_it(clock: list[float]) -> None:
+    rows = [Row(name, [], clock) for name in "abc"]
+    turns = iter([rows, rows[1:], rows[:1], []])
+    count = run_rounds(rows, NEVER, random.Random(1), lambda *_: None, most=9, choose=lambda: next(turns))
+    assert count == 3, "that none was chosen is the end"
+    assert [list(row.samples) for row in rows] == [[0, 2], [0, 1], [0, 1]]
+
+
+def test_the_time_of_a_round_is_that_of_its_rows(clock: list[float]) -> None:
+    """A slow row that is not in the next round must not end the rounds of the others."""
+    slow, quick = Row("slow", [], clock, 50.0), Row("quick", [], clock, 1.0)
+    turns = iter([[slow, quick], *[[quick]] * 9, [slow]])
+    assert (
+        run_rounds([slow, quick], 100.0, random.Random(1), lambda *_: None, most=30, choose=lambda: next(turns)) == 10
+    )
+    assert (len(slow.samples), len(quick.samples)) == (1, 10)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import ClassVar
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from py_backends import registry
-from py_backends.harness.sizing import affordable, cheapest_cap, estimate, fair_cap, growing, in_words
+from py_backends.harness.sizing import affordable, cheapest, estimate, fair_cap, growing, in_words, least
 
 MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 Sizes = tuple[int, ...]
@@ -51,10 +52,51 @@ class TestFairCap:
 
 
 @pytest.mark.parametrize(
-    ("costs", "budget", "cap"), [([5, 1, 3], 4, 3), ([5, 1, 3], 9, 5), ([5, 1, 3], 8.9, 3), ([3, 2], 1, 2), ([], 1, 0)]
+    ("costs", "budget", "kept"),
+    [([5, 1, 3], 4, [1, 2]), ([5, 1, 3], 9, [0, 1, 2]), ([5, 1, 3], 8.9, [1, 2]), ([3, 2], 1, [1]), ([], 1, [])],
 )
-def test_what_is_skipped_leaves_its_time_to_cheaper_rows(costs: list[float], budget: float, cap: float) -> None:
-    assert cheapest_cap(costs, budget) == cap
+def test_what_is_skipped_leaves_its_time_to_cheaper_rows(costs: list[float], budget: float, kept: list[int]) -> None:
+    assert cheapest(costs, {}, budget) == kept
+
+
+@pytest.mark.parametrize(
+    ("runs", "found", "count"),
+    [
+        ([0.03, 0.02, 0.02, 0.001, 0.02], 0.001, 5),  # a neighbour takes a CPU for some hundredths of a second
+        ([0.001, 0.002, 0.001, 0.001, 0.001], 0.001, 5),
+        ([0.9, 0.8], 0.8, 2),
+        ([0.04, 0.03, 0.04], 0.03, 3),
+    ],
+)
+def test_short_runs_are_tried_more_often(runs: list[float], found: float, count: int) -> None:
+    left = iter(runs)
+    assert least(lambda: next(left)) == found
+    assert len(runs) - len(list(left)) == count
+
+
+class TestBaselines:
+    """Two sizes, at each a baseline, which is dearest as its controls count, and two rows."""
+
+    COSTS = (4, 1, 2, 40, 10, 20)
+    BASELINES: ClassVar = {1: 0, 2: 0, 4: 3, 5: 3}
+
+    @pytest.mark.parametrize(
+        ("budget", "kept"),
+        [
+            (77, [0, 1, 2, 3, 4, 5]),
+            (76, [0, 1, 2, 3, 4]),  # the slow row at the larger size
+            (56, [0, 1, 2]),  # the larger size
+            (6, [0, 1]),
+            (1, [0, 1]),
+        ],
+    )
+    def test_the_dearest_rows_go_first_then_whole_sizes(self, budget: float, kept: list[int]) -> None:
+        assert cheapest(self.COSTS, self.BASELINES, budget) == kept
+
+    @given(budget=budgets)
+    def test_a_baseline_is_there_whatever_runs(self, budget: float) -> None:
+        kept = cheapest(self.COSTS, self.BASELINES, budget)
+        assert all(self.BASELINES[at] in kept for at in kept if at in self.BASELINES)
 
 
 class TestAffordable:

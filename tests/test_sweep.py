@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,30 +17,32 @@ from py_backends import registry
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.harness import sweep as sweeping
+from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.plan import Request
+from py_backends.harness.plan import Request, baselines
 from py_backends.harness.plan import plan as plan_of
 from py_backends.harness.results import Control, Duration, Report, Row, Seconds, Speedup
+from py_backends.harness.search import KERNEL, WHOLE
 from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.harness.sweep import KERNEL, WHOLE, Crossover, Sweep, plan, size_of, sizes_between, sweeps
+from py_backends.harness.sweep import Crossover, Sweep, plan, size_of, sizes_between, sweeps
 from py_backends.report.pictures import style
 from py_backends.report.pictures.sweep import describe, draw
 from py_backends.report.sweep import TIME, crossover, print_sweeps, size
 
 SIZES = (64, 128, 256, 512)
 ROUNDS = 30
-FASTER, SAME, SLOWER, UNCLEAR = "faster", "same", "slower", "unclear"
+FASTER, SAME, SLOWER, UNCLEAR = (0.5,), (1.0,), (2.0,), (0.5, 1.5)
+"""Seconds of kernels beside the baseline's one, round by round and over again."""
 
 
-def row(backend: str, at: int, verdict: str | None = SAME, whole: float = 1.0) -> Row:
-    """A row of vecadd whose kernel takes a second, and whose whole calls take so many, give or take."""
+def row(backend: str, at: int, kernel: Sequence[float] = SAME, whole: float = 1.0) -> Row:
+    """A row of vecadd whose kernels and whole calls take so many seconds, these give or take."""
     noise = np.exp(0.002 * np.random.default_rng(at).standard_normal(ROUNDS) * (backend != "numpy"))
     made = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": at}, "ok", threads=2)
-    made.kernel_seconds = [1.0] * ROUNDS
+    made.kernel_seconds = list(itertools.islice(itertools.cycle(kernel), ROUNDS))
     made.end_to_end_seconds = list(map(float, whole * noise))
-    made.seconds = Seconds(kernel=duration(1.0), end_to_end=duration(whole))
-    if verdict:
-        made.versus = Speedup("numpy", 1.0, 1.0, 1.0, True, verdict, ROUNDS, True)
+    made.seconds = Seconds(kernel=duration(kernel[0]), end_to_end=duration(whole))
+    made.versus = Speedup("numpy", 1.0, 1.0, 1.0, True, "same", ROUNDS, True)
     return made
 
 
@@ -48,7 +51,7 @@ def duration(seconds: float) -> Duration:
 
 
 def control(at: int) -> Control:
-    same = Speedup("numpy", 1.0, 1.0, 1.0, True, SAME, ROUNDS, True)
+    same = Speedup("numpy", 1.0, 1.0, 1.0, True, "same", ROUNDS, True)
     return Control("vecadd", "float32", {"n": at}, 0.01, same, same)
 
 
@@ -61,32 +64,61 @@ def report(*rows: Row, caches: Mapping[str, int] | None = None) -> Report:
     return Report("2026-11-21T00:00:00+00:00", "0.1.0", machine, {"seed": 1}, list(rows), control=controls)
 
 
-def swept(verdicts: Sequence[str | None], wholes: Sequence[float] = (2.0, 0.5, 0.5, 0.5)) -> Sweep:
-    """One backend beside the baseline, with these verdicts and seconds of whole calls."""
-    rows = [row("numpy", at) for at in SIZES]
-    rows += [row("other", at, verdict, whole) for at, verdict, whole in zip(SIZES, verdicts, wholes, strict=True)]
+def swept(
+    kernels: Sequence[Sequence[float] | None], wholes: Sequence[float] = (2.0, 0.5, 0.5, 0.5), baseline: str = "numpy"
+) -> Sweep:
+    """One backend beside the baseline, with these seconds of kernels and of whole calls; None where it did not run."""
+    rows = [row(baseline, at) for at in SIZES]
+    rows += [
+        row("other", at, kernel, whole) for at, kernel, whole in zip(SIZES, kernels, wholes, strict=True) if kernel
+    ]
     (found,) = sweeps(report(*rows))
     return found
 
 
 class TestCrossovers:
     @pytest.mark.parametrize(
-        ("verdicts", "found", "words"),
+        ("kernels", "found", "words"),
         [
-            ([SLOWER, SAME, FASTER, FASTER], Crossover(256, 128, 512), "from 256, not at 128"),
-            ([FASTER] * 4, Crossover(64, None, 512), "from 64, the smallest"),
-            ([SLOWER] * 4, Crossover(None, 512, 512), "not up to 512"),
-            ([FASTER, FASTER, SLOWER, FASTER], Crossover(512, 256, 512), "from 512, not at 256"),
-            ([FASTER, FASTER, FASTER, UNCLEAR], Crossover(None, 512, 512, unclear=True), "unclear at 512"),
-            ([SLOWER, UNCLEAR, FASTER, FASTER], Crossover(256, 128, 512, unclear=True), "from 256, unclear at 128"),
-            ([SLOWER, None, FASTER, None], Crossover(256, 64, 256), "from 256, not at 64"),
-            ([None] * 4, None, "not compared"),
+            ([SLOWER, SAME, FASTER, FASTER], Crossover(256, 128, 512), "from n = 256 on, not at 128"),
+            ([FASTER] * 4, Crossover(64, None, 512), "from the smallest on, n = 64"),
+            ([SLOWER] * 4, Crossover(None, 512, 512), "never up to n = 512"),
+            ([FASTER, FASTER, SLOWER, FASTER], Crossover(512, 256, 512), "from n = 512 on, not at 256"),
+            ([FASTER, FASTER, FASTER, UNCLEAR], Crossover(None, None, 512, 64), "unclear from n = 64 on"),
+            ([FASTER, SLOWER, FASTER, UNCLEAR], Crossover(None, 128, 512, 256), "unclear from n = 256 on"),
+            ([SLOWER, UNCLEAR, FASTER, FASTER], Crossover(256, 64, 512, 128), "unclear between 128 and 256"),
+            ([UNCLEAR, SLOWER, UNCLEAR, SLOWER], Crossover(None, 512, 512), "never up to n = 512"),
+            ([SLOWER, None, FASTER, None], Crossover(256, 64, 256), "from n = 256 on, not at 64"),
+            # A twentieth is what equals at the peak of a machine differ by, in one run to this side, then to that.
+            ([(0.95,)] * 4, Crossover(None, 512, 512), "never up to n = 512"),
+            ([(0.88,)] * 4, Crossover(64, None, 512), "from the smallest on, n = 64"),
         ],
     )
-    def test_of_the_kernel_alone(self, verdicts: list[str | None], found: Crossover | None, words: str) -> None:
-        other = swept(verdicts).lines[1]
+    def test_of_the_kernel_alone(
+        self, kernels: list[Sequence[float] | None], found: Crossover | None, words: str
+    ) -> None:
+        other = swept(kernels).lines[1]
         assert other.crossover(KERNEL) == found
         assert crossover(other.crossover(KERNEL)) == words
+
+    def test_few_rounds_tell_who_loses_tenfold_and_nobody_else(self) -> None:
+        rows = [row(name, at, kernel) for at in SIZES for name, kernel in (("numpy", SAME), ("far", (11.0,)))]
+        rows += [row("near", at, (9.0,)) for at in SIZES]
+        for each in rows:
+            each.kernel_seconds = each.kernel_seconds[:3]
+        (found,) = sweeps(report(*rows))
+        assert [line.crossover(KERNEL) for line in found.lines[1:]] == [
+            Crossover(None, 512, 512),
+            Crossover(None, None, 512, 64),
+        ]
+
+    def test_copies_of_the_baseline_that_seem_to_differ_raise_what_it_takes_to_win(self) -> None:
+        rows = [row(name, at, kernel) for at in SIZES for name, kernel in (("numpy", SAME), ("other", FASTER))]
+        restless = Speedup("numpy", 1.5, 0.9, 2.5, True, "unclear", ROUNDS)
+        made = report(*rows)
+        made.control = [replace(each, second=restless) for each in made.control]
+        (found,) = sweeps(made)
+        assert found.lines[1].crossover(KERNEL) == Crossover(None, None, 512, 64)
 
     @pytest.mark.parametrize(
         ("wholes", "found"),
@@ -94,7 +126,7 @@ class TestCrossovers:
             ((2.0, 2.0, 0.5, 0.5), Crossover(256, 128, 512)),
             ((0.5, 0.5, 0.5, 0.5), Crossover(64, None, 512)),
             ((0.5, 0.5, 0.5, 1.0), Crossover(None, 512, 512)),
-            ((0.5, 1.004, 0.5, 0.9), Crossover(256, 128, 512)),
+            ((0.5, 1.004, 0.5, 0.8), Crossover(256, 128, 512)),
         ],
     )
     def test_of_whole_calls_by_their_own_rounds(self, wholes: tuple[float, ...], found: Crossover) -> None:
@@ -108,9 +140,13 @@ class TestCrossovers:
         assert found.lines[0].crossover(KERNEL) is None
 
     def test_without_a_baseline_nothing_is_compared(self) -> None:
-        (found,) = sweeps(report(*(row("other", at, None) for at in SIZES)))
+        rows = [row("other", at) for at in SIZES]
+        for each in rows:
+            each.versus = None
+        (found,) = sweeps(report(*rows))
         assert found.baseline is None
         assert found.lines[0].crossover(WHOLE) is None
+        assert crossover(found.lines[0].crossover(WHOLE)) == "not compared"
 
     def test_rows_of_files_without_whole_calls_by_round(self) -> None:
         rows = [row(name, at) for name in ("numpy", "other") for at in SIZES]
@@ -178,14 +214,30 @@ class TestRequests:
     def test_the_largest_size_fits_into_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = registry.problem("matmul")
         monkeypatch.setattr(sweeping.machine, "free_memory", lambda: 12 * 6 * 2 * 1024**2)
-        assert sweeping.largest_size(problem, "float32") == 1024
-        assert sweeping.largest_size(problem, "float64") == 512
+        assert sweeping.largest_size(problem, "float32", 60) == 1024
+        assert sweeping.largest_size(problem, "float64", 60) == 512
+
+    def test_a_longer_budget_reaches_a_larger_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """To make and check 2^26 elements takes a third of a minute, which the answers need."""
+        problem = registry.problem("vecadd")
+        monkeypatch.setattr(sweeping.machine, "free_memory", lambda: 2**40)
+        assert [sweeping.largest_size(problem, "float32", seconds) for seconds in (40, 60, 600)] == [
+            2**23, 2**24, 2**27,
+        ]  # fmt: skip
 
     def test_all_dimensions_have_the_size_and_keep_it(self) -> None:
         planned = plan(["matmul"], {"matmul": [8, 16]}, dtypes=("float32",))
         specs = planned.specs([BackendTarget("numpy", Target("cpu"))])
         assert [spec.sizes for spec in specs] == [(8, 8, 8), (16, 16, 16)]
         assert not planned.shorten
+        assert planned.choose is None, "sizes that are named have rounds at all of them"
+        assert plan(["matmul"], {"matmul": [8]}, search=True).choose is not None
+
+    def test_each_row_has_the_baseline_of_its_own_size(self) -> None:
+        found = [BackendTarget("numpy", Target("cpu")), BackendTarget("cpp", Target("cpu"))]
+        planned = plan(["matmul", "vecadd"], {"matmul": [8, 16], "vecadd": [8]}, backends=["numpy", "cpp"])
+        assert baselines(plan_of(planned.specs(found), found, 2)) == {1: 0, 3: 2, 5: 4}
+        assert baselines(plan_of(planned.specs(found[1:]), found, 2)) == {}
 
     @pytest.mark.parametrize("timed_only", [False, True])
     def test_what_is_emulated_is_not_there_for_who_needs_times(self, timed_only: bool) -> None:
@@ -214,7 +266,7 @@ class TestShown:
         text = " ".join(printed().split())
         assert "vecadd float32 2 threads kernel alone GB/s by size" in text
         assert "vecadd float32 2 threads whole calls, upload and download counted" in text
-        assert "quick cpu lecture from 256, not at 128 from 512, not at 256" in text
+        assert "quick cpu lecture from n = 256 on, not at 128 from n = 512 on, not at 256" in text
         assert "1.00 s" not in text
 
     def test_what_takes_too_long_is_one_line_for_many_sizes(self) -> None:
@@ -223,6 +275,15 @@ class TestShown:
         print_sweeps(report(*whole().rows, *long), Console(file=text, width=120))
         assert "512, 2²⁰: slow cpu" in text.getvalue()
         assert "Not run" not in text.getvalue()
+
+    def test_that_a_size_had_but_a_look_is_no_news(self) -> None:
+        looked = whole()
+        looked.rows[0].note = "3 of the 6 samples that an interval needs"
+        looked.rows[1].note = "built for a debugger; 3 of the 6 samples that an interval needs"
+        text = io.StringIO()
+        print_sweeps(looked, Console(file=text, width=120))
+        assert "built for a debugger" in text.getvalue()
+        assert "samples" not in text.getvalue()
 
     def test_times_instead_of_rates(self) -> None:
         text = printed(figure=TIME)
@@ -251,14 +312,12 @@ class TestShown:
     def test_a_ring_is_where_it_becomes_certain_and_says_so(self) -> None:
         """At 128 it may be faster, but this run cannot tell: the ring is around 256."""
         rows = [row("numpy", at) for at in SIZES]
-        rows += [
-            row("other", at, verdict) for at, verdict in zip(SIZES, (SLOWER, UNCLEAR, FASTER, FASTER), strict=True)
-        ]
+        rows += [row("other", at, kernel) for at, kernel in zip(SIZES, (SLOWER, UNCLEAR, FASTER, FASTER), strict=True)]
         axes = draw(report(*rows)).axes[0]
         (ring,) = [line for line in axes.lines if "faster" in str(line.get_label())]
         assert list(ring.get_xdata()) == [256]
         assert ring.get_label() == "from here on certainly faster than numpy"
-        assert "certainly faster than numpy: other cpu: kernel from 256, unclear at 128" in describe(report(*rows))
+        assert "certainly faster than numpy: other cpu: kernel unclear between 128 and 256" in describe(report(*rows))
 
     def test_caches_among_the_sizes_are_marked(self) -> None:
         text = style.svg(draw(whole()))
@@ -276,7 +335,7 @@ class TestShown:
         assert "below, " not in style.svg(draw(report(*whole().rows, *slow), "time"))
 
     def test_the_picture_in_words(self) -> None:
-        assert "quick cpu: kernel from 256, not at 128; whole from 512, not at 256" in describe(whole())
+        assert "quick cpu: kernel from n = 256 on, not at 128; whole from n = 512 on, not at 256" in describe(whole())
 
 
 @pytest.mark.parametrize(
@@ -292,10 +351,10 @@ class TestShown:
     ],
 )
 def test_wrong_usage(arguments: list[str], words: str) -> None:
-    run = run_command("sweep", *arguments)
-    assert run.returncode == 2
-    assert words in run.stderr
-    assert run.stderr.count("\n") == 1
+    ran = run_command("sweep", *arguments)
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert ran.stderr.count("\n") == 1
 
 
 @pytest.mark.numpy
@@ -304,22 +363,32 @@ def test_a_real_run(tmp_path: Path) -> None:
     files = [tmp_path / f"sweep.{kind}" for kind in ("json", "png", "svg")]
     options = [option for file in files for option in (f"--{file.suffix[1:]}", file)]
     asked = ("--kernel", "vecadd", "--backend", "numpy,openmp", "--from", "64", "--to", "1024", "--budget", "60")
-    run = run_command("sweep", *asked, *options)
-    assert run.returncode == 0, run.stdout + run.stderr
+    ran = run_command("sweep", *asked, *options)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     (found,) = sweeps(Report.read(files[0]))
     assert found.sizes == [64, 128, 256, 512, 1024]
     assert [line.backend for line in found.lines] == ["numpy", "openmp"]
     assert all(len(point.row.end_to_end_seconds) == len(point.row.kernel_seconds) for point in found.lines[1].points)
-    assert "faster than numpy" in run.stdout
+    assert "faster than numpy" in ran.stdout
     assert files[1].read_bytes().startswith(b"\x89PNG")
     assert "GB/s" in files[2].read_text(encoding="utf-8")
+
+
+@pytest.mark.numpy
+def test_what_a_search_never_came_to_is_left_out() -> None:
+    """It is right, but has no times: a row of it would look as if it had been measured."""
+    asked = replace(
+        plan(["vecadd"], {"vecadd": [64, 128]}, backends=["numpy"]), rounds=2, choose=lambda groups: groups[1].sampled
+    )
+    (only,) = run(asked, checked_settings(budget=20)).rows
+    assert (only.status, only.shape, len(only.kernel_seconds)) == ("ok", {"n": 128}, 2)
 
 
 @pytest.mark.python
 def test_what_takes_too_long_is_skipped_and_not_shortened(tmp_path: Path) -> None:
     path = tmp_path / "sweep.json"
-    run = run_command("sweep", "--backend", "python", "--sizes", "8,16,32,4096", "--budget", "3", "--json", path)
-    assert run.returncode == 0, run.stdout + run.stderr
+    ran = run_command("sweep", "--backend", "python", "--sizes", "8,16,32,4096", "--budget", "3", "--json", path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     *small, large = Report.read(path).rows
     assert {each.status for each in small} == {"ok"}
     assert (large.status, large.shape["n"], large.requested) == ("skipped", 4096, None)

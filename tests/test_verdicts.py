@@ -8,7 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, Ratio, band, ratio, verdicts
+from py_backends.harness.verdicts import (
+    FASTER,
+    LEAST_ROUNDS,
+    NARROWEST_BAND,
+    NOT_FASTER,
+    UNCLEAR,
+    WIDEST_SAME,
+    Ratio,
+    band,
+    edge,
+    ratio,
+    verdicts,
+    wins,
+)
 
 ROUNDS, NOISE = 25, 0.02
 
@@ -154,3 +167,35 @@ class TestTwoRuns:
         found = ratio([2.0] * new, 999, [1.0] * old)
         assert (found.median, found.low, found.high) == (2.0, None, None)
         assert verdicts([found], [0.05]) == ["unclear"]
+
+
+class TestWins:
+    def test_say_what_is_so(self) -> None:
+        generator = np.random.default_rng(1)
+        truths = (2.0, 1.15, 1.05, 1.0, 0.95, 0.5)
+        said = wins([noisy(generator, truth) for truth in truths], [WIDEST_SAME] * len(truths))
+        assert said == [FASTER] * 2 + [NOT_FASTER] * 4
+
+    def test_nobody_wins_by_less_than_copies_of_the_baseline_differ(self) -> None:
+        generator = np.random.default_rng(1)
+        ratios = [noisy(generator, truth) for truth in (2.0, 1.3, 1.0)]
+        assert wins(ratios, [0.5] * 3) == [FASTER, UNCLEAR, NOT_FASTER]
+        assert wins(ratios, [None] * 3) == [UNCLEAR, UNCLEAR, NOT_FASTER]
+
+    def test_few_rounds_tell_who_loses_tenfold_in_each(self) -> None:
+        few = [[0.09] * 3, [0.09, 0.11, 0.09], [2.0] * 5, []]
+        assert wins(few, [WIDEST_SAME] * 4) == [NOT_FASTER, UNCLEAR, UNCLEAR, UNCLEAR]
+
+    def test_rows_that_had_but_a_look_cost_the_others_nothing(self) -> None:
+        """Seven rounds make one row clear, which they would not beside a hundred that were tested."""
+        rows = [[2.0] * 7, *[[2.0] * 3] * 100]
+        assert wins(rows, [WIDEST_SAME] * 101)[0] == FASTER
+        rows = [[2.0] * 7, *[[1.0, 1.2] * 4] * 100]
+        assert wins(rows, [WIDEST_SAME] * 101)[0] == UNCLEAR
+
+    def test_the_edge_is_how_far_the_controls_reach_on_either_side(self) -> None:
+        assert edge([(0.99, 1.01), (0.98, 1.02)]) == WIDEST_SAME
+        assert edge([(0.99, 1.01), (0.8, 1.02)]) == pytest.approx(0.25)
+        assert edge([(0.99, 1.3), (0.98, 1.02)]) == pytest.approx(0.3)
+        assert edge([(0.99, 1.01), (None, None)]) is None
+        assert edge([]) is None

@@ -46,6 +46,7 @@ def sweep(options: argparse.Namespace) -> int:
         planned = plan(
             kernels,
             {kernel: _sizes(kernel, options) for kernel in kernels},
+            search=not options.sizes,
             every_target=options.target is not None,
             **common.chosen(options),
         )
@@ -66,4 +67,5 @@ def _sizes(kernel: str, options: argparse.Namespace) -> list[int]:
         return sorted(set(options.sizes))
     first = options.first or SMALLEST
     dtypes = common.dtypes(options.dtype)
-    return sizes_between(first, options.last or max(first, min(largest_size(problem, dtype) for dtype in dtypes)))
+    last = options.last or max(first, min(largest_size(problem, dtype, options.budget) for dtype in dtypes))
+    return sizes_between(first, last)

@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from time import monotonic
@@ -18,13 +18,14 @@ from py_backends.errors import MOST_THREADS, WrongRequest, whole_number
 from py_backends.harness import doctor, interruption, machine, roofline
 from py_backends.harness.bench import Bench, check_memory
 from py_backends.harness.case import Case
+from py_backends.harness.failures import fail, failures_of
 from py_backends.harness.pairing import COPIES, Group, add_controls, groups
-from py_backends.harness.plan import Plan, PlannedRow, Request, named, plan
+from py_backends.harness.plan import Plan, PlannedRow, Request, baselines, named, plan
 from py_backends.harness.results import Report, Rounds, Seconds
 from py_backends.harness.roofline import Ceilings, TimedCeiling
 from py_backends.harness.rounds import SHORTEST_SAMPLE, TimedRow, run_rounds
 from py_backends.harness.runner import Prepared, Runner
-from py_backends.harness.sizing import LONGER_BUDGET, affordable, cheapest_cap, estimate, fair_cap, growing, in_words
+from py_backends.harness.sizing import LONGER_BUDGET, affordable, cheapest, estimate, fair_cap, growing, in_words, least
 from py_backends.harness.spec import Sizes
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.watch import Watch
@@ -147,6 +148,7 @@ class Comparison:
         self._groups: list[Group] = []
         self._ceilings: Ceilings | None = None
         self._rounds: Rounds | None = None
+        self._known: dict[tuple[str, str, str, Runner], dict[Sizes, float]] = {}
         self._interrupted = False
 
     def run(self, asked: Plan) -> None:
@@ -159,15 +161,19 @@ class Comparison:
         self._add_controls()
         self._progress.update(0, 1, "measuring what the machine can do")
         with roofline.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
-            self._time(self._ceilings, asked.rounds)
+            self._time(self._ceilings, asked)
             self._check_what_timing_left()
+        never_chosen = {
+            id(each.planned) for each in self._timed if asked.choose and not each.samples and not each.failed
+        }
+        self._rows = [planned for planned in self._rows if id(planned) not in never_chosen]
 
     def interrupt(self) -> None:
         """Say of the rows that are not finished why they are not."""
         self._interrupted = True
         for each in self._timed:
             if each.failed:  # it did come to its end
-                _fail(each.planned, each.failed)
+                fail(each.planned, each.failed)
         for planned in self._rows:
             if planned.row.status == "skipped" and planned.row.reason is None:
                 planned.row.reason, planned.row.finished = "interrupted before its turn", False
@@ -218,7 +224,7 @@ class Comparison:
         self._prepare_all(rows)
         for planned in rows:
             self._progress.update(len(estimates), len(rows), f"estimating {planned.title}")
-            with _failures_of(planned):
+            with failures_of(planned):
                 estimates.append((planned, self._estimate_row(planned, limit)))
         return estimates
 
@@ -266,10 +272,14 @@ class Comparison:
         text, dtype = planned.text, planned.dtype
         assert text is not None  # only rows with a text are waiting
 
+        known = self._known.setdefault((planned.spec.kernel, planned.spec.variant, dtype.name, runner), {})
+        earlier = dict(known)  # larger shapes are estimated by way of those that smaller ones went through
+
         def seconds_at(sizes: Sizes) -> float:
-            case = self._bench.case(planned.problem, sizes, dtype, checked=False)
-            # The first run of a shape also brings its pages in, and either may meet a neighbour.
-            return min(runner.whole_call(text, case) for _ in range(2))
+            if sizes not in earlier:
+                case = self._bench.case(planned.problem, sizes, dtype, checked=False)
+                known[sizes] = least(lambda: runner.whole_call(text, case))
+            return known[sizes]
 
         return estimate(planned.problem, planned.spec.sizes, seconds_at, limit)
 
@@ -297,17 +307,20 @@ class Comparison:
         return affordable_rows
 
     def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
-        """Skip the dearest rows until there is time for the others, as they were asked for, which are returned."""
+        """Skip the dearest rows until there is time for the others, as they were asked for, which are returned.
+
+        A baseline is skipped with the last row that is compared with it.
+        """
         # However short a run, its samples are not.
         costs = [_runs(planned, if_timed) * max(seconds, SHORTEST_SAMPLE) for planned, seconds in estimates]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
-        cap = cheapest_cap(costs, self._deadline - monotonic())
-        for cost, (planned, seconds) in zip(costs, estimates, strict=True):
-            if cost > cap:
+        kept = cheapest(costs, baselines([planned for planned, _ in estimates]), self._deadline - monotonic())
+        for at, (planned, seconds) in enumerate(estimates):
+            if at not in kept:
                 wanted = "x".join(map(str, planned.spec.sizes))
                 planned.row.reason = f"one run of {wanted} would take {in_words(seconds)}, too long for the budget"
                 planned.row.fix = LONGER_BUDGET
-        return [planned for cost, (planned, _) in zip(costs, estimates, strict=True) if cost <= cap]
+        return [estimates[at][0] for at in kept]
 
     def _check_and_settle(self, rows: Sequence[PlannedRow]) -> None:
         """Check each row at its shape; those that are right and have their device are made ready for timing."""
@@ -318,14 +331,14 @@ class Comparison:
             self._progress.update(number, len(checked), f"checking {planned.title}")
             runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads)
             timed = TimedRow(planned, runner, cases[id(planned)])
-            with _failures_of(planned):
+            with failures_of(planned):
                 timed.check()
                 if planned.row.status == "ok" and timed.settle():
                     self._timed.append(timed)
 
     def _case(self, planned: PlannedRow) -> Case | None:
         sizes = tuple(planned.row.shape.values())
-        with _failures_of(planned):
+        with failures_of(planned):
             return self._bench.case(planned.problem, sizes, planned.dtype)
         return None
 
@@ -335,17 +348,20 @@ class Comparison:
             self._progress.update(number, len(self._groups), "starting controls")
             add_controls(group, self._bench)
 
-    def _time(self, ceilings: Ceilings, most: int) -> None:
+    def _time(self, ceilings: Ceilings, asked: Plan) -> None:
         def progress(number: int, row: TimedRow | TimedCeiling) -> None:
             done = (monotonic() - begin) / max(1e-9, self._deadline - begin)
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
+
+        def choose() -> list[TimedRow | TimedCeiling]:
+            every = asked.choose or (lambda groups: [row for group in groups for row in group.sampled])
+            return [*rows, *ceilings] if (rows := every(self._groups)) or not self._groups else []
 
         begin = monotonic()
         self._deadline = max(self._deadline, begin + _LEAST_FOR_ROUNDS * self._budget)
         watch = Watch(self._groups, lambda: [*self._bench.processes(), *ceilings.processes])
         try:
-            sampled = [row for group in self._groups for row in group.sampled]
-            run_rounds([*sampled, *ceilings], self._deadline, self._order, progress, most=most, watcher=watch)
+            run_rounds(choose(), self._deadline, self._order, progress, most=asked.rounds, watcher=watch, choose=choose)
         finally:
             self._rounds = watch.finish()
 
@@ -353,19 +369,11 @@ class Comparison:
         """One more timed sample of each row, on an output of NaN, judged like the first run."""
         for number, timed in enumerate(self._timed):
             self._progress.update(number, len(self._timed), f"checking again {timed.title}")
-            with _failures_of(timed.planned):
+            with failures_of(timed.planned):
                 if timed.failed:
                     raise timed.failed
-                timed.check_timed()
-
-
-@contextlib.contextmanager
-def _failures_of(planned: PlannedRow) -> Iterator[None]:
-    """Whatever fails here is said in the row."""
-    try:
-        yield
-    except Exception as failed:  # noqa: BLE001  # `_fail` raises again what is no row's affair
-        _fail(planned, failed)
+                if timed.samples:
+                    timed.check_timed()
 
 
 def _runs(planned: PlannedRow, if_timed: int) -> int:
@@ -378,20 +386,6 @@ def _runs(planned: PlannedRow, if_timed: int) -> int:
 def _copies(planned: PlannedRow) -> int:
     """How many controls a row has, if it is timed."""
     return COPIES if registry.is_baseline(planned.row.backend) and not planned.target.emulated else 0
-
-
-def _fail(planned: PlannedRow, failed: Exception) -> None:
-    """Say in a row how it failed; raises what neither a worker nor a plug-in's problem can have brought about."""
-    row = planned.row
-    row.check = row.seconds = None
-    if isinstance(failed, MemoryError):
-        row.status, row.reason = "skipped", str(failed)
-    elif isinstance(failed, WorkerFailed):
-        row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
-    elif broken := registry.blamed(row.kernel, failed):
-        row.status, row.reason, row.fix = "error", broken.reason, broken.fix
-    else:
-        raise failed
 
 
 def _worker_key(planned: PlannedRow) -> tuple[str, str, int]:

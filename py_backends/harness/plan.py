@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from py_backends.harness.results import Row
 from py_backends.harness.spec import Sizes, Spec
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
+
+if TYPE_CHECKING:
+    from py_backends.harness.pairing import Group
+    from py_backends.harness.rounds import TimedRow
 
 ALL = "all"
 LARGEST_SIZE = 2**40
@@ -121,6 +125,8 @@ class Plan:
         larger shape, and the whole has fewer rounds.
     shorten: whether a row that takes too long for the budget runs at a smaller shape; else it is skipped.
     rounds: at most so many.
+    choose: tells before each round which rows are in it, none when there are enough; else all are. What it never
+        chooses is left out of the results.
     """
 
     backends: Sequence[str]
@@ -129,6 +135,7 @@ class Plan:
     runs: int = 48
     shorten: bool = True
     rounds: int = 500
+    choose: Callable[[Sequence[Group]], Sequence[TimedRow]] | None = None
 
 
 @dataclass
@@ -190,6 +197,14 @@ def _variants(texts: Mapping[str, KernelText], variants: Sequence[str] | None) -
     if variants and ALL in variants:
         return list(texts) or ["lecture"]
     return list(variants or [next(iter(texts), "lecture")])
+
+
+def baselines(rows: Sequence[PlannedRow]) -> dict[int, int]:
+    """By the place of each row that is compared with one that of its baseline, as far as there is one."""
+    workloads = [row.spec.on_any_threads.workload for row in rows]
+    of_workload = {workload: at for at, workload in enumerate(workloads) if registry.is_baseline(rows[at].row.backend)}
+    found = {at: of_workload[workload] for at, workload in enumerate(workloads) if workload in of_workload}
+    return {at: baseline for at, baseline in found.items() if not registry.is_baseline(rows[at].row.backend)}
 
 
 def first_of_each_device(found: Sequence[BackendTarget]) -> list[BackendTarget]:

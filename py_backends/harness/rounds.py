@@ -180,30 +180,33 @@ def run_rounds(
     most: int,
     least: int = 1,
     watcher: Watcher | None = None,
+    choose: Callable[[], Sequence[R]] | None = None,
 ) -> int:
     """Sample all rows round by round until `deadline` (of the monotonic clock), `most` rounds, or enough for `watcher`.
 
     What is compared is sampled right after one another, workloads and the rows of each in random order.
     A round that would not end in time is not begun, but there are always `least`. A row that fails is
     left out of what follows. Returns how many rounds there were.
+
+    choose: tells before each round who is in it, none where there are enough; else all are.
     """
-    active = [row for row in rows if row.failed is None]
-    longest = 0.0
+    longest: dict[int, float] = {}  # seconds, by the row's identity: rounds need not have the same rows
     for number in range(most):
-        begin = monotonic()
-        if not active or (number >= least and begin + longest > deadline):
+        active = [row for row in (choose() if choose else rows) if row.failed is None]
+        needed = sum(longest.get(id(row), 0.0) for row in active)
+        if not active or (number >= least and monotonic() + needed > deadline):
             return number
         active = _shuffled(active, order)
         if watcher:
             watcher.begin()
         for row in active:
+            begin = monotonic()
             progress(number, row)
             try:
                 row.samples[number] = row.sample()
             except WorkerFailed as failed:
                 row.failed = failed
-        active = [row for row in active if row.failed is None]
-        longest = max(longest, monotonic() - begin)
+            longest[id(row)] = max(longest.get(id(row), 0.0), monotonic() - begin)
         if watcher and watcher.end(number):
             return number + 1
     return most

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from py_backends.contract import Problem
 from py_backends.harness.spec import Sizes
@@ -16,6 +15,8 @@ LONGER_BUDGET = "give a longer --budget"
 _STEP = 8
 """Growth of the work from one estimate to the next."""
 _FAR_LONGER = 2
+_MOST_RUNS, _SHORT = 5, 0.1
+"""Runs of one shape for an estimate, and seconds after which there are no more than two."""
 
 
 def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
@@ -48,6 +49,18 @@ def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float
     return pace * problem.work(sizes)
 
 
+def least(seconds: Callable[[], float]) -> float:
+    """The least of a few runs: of 2, since the first of a shape brings its pages in, and of more if they are short.
+
+    Threads that wait for one another take a hundred times as long while a neighbour has one of the CPUs, for some
+    hundredths of a second: a row must not be skipped for that.
+    """
+    runs = [seconds(), seconds()]
+    while len(runs) < _MOST_RUNS and sum(runs) < _SHORT:
+        runs.append(seconds())
+    return min(runs)
+
+
 def fair_cap(costs: Sequence[float], budget: float) -> float:
     """The largest cap for which sum(min(cost, cap)) stays within the budget.
 
@@ -62,13 +75,26 @@ def fair_cap(costs: Sequence[float], budget: float) -> float:
     return cap
 
 
-def cheapest_cap(costs: Sequence[float], budget: float) -> float:
-    """The largest of the costs up to which they fit into the budget together; the smallest whatever the budget."""
-    cap = min(costs, default=0.0)
-    for cost, total in zip(sorted(costs), accumulate(sorted(costs)), strict=True):
-        if total <= budget:
-            cap = cost
-    return cap
+def cheapest(costs: Sequence[float], baselines: Mapping[int, int], budget: float) -> list[int]:
+    """Which to keep, by their places, rising: the cheapest of them, as far as they fit into the budget together.
+
+    What is compared comes together with its baseline, which stays as long as any of it does: where the two do not fit,
+    neither is kept, nor anything dearer. The cheapest is kept whatever the budget.
+
+    baselines: by the place of a row that of its baseline, where it has one.
+    """
+    kept: list[int] = []
+    left = budget
+    for at in sorted(range(len(costs)), key=costs.__getitem__):
+        new = [each for each in dict.fromkeys((baselines.get(at, at), at)) if each not in kept]
+        if at in baselines.values() and at not in kept:  # it comes with the first that is compared with it
+            continue
+        needed = sum(costs[each] for each in new)
+        if kept and needed > left:
+            break
+        kept += new
+        left -= needed
+    return sorted(kept)
 
 
 def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Sizes | None:

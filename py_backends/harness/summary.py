@@ -10,6 +10,9 @@ from py_backends.harness.rounds import TimedRow
 from py_backends.harness.statistics import duration, median
 from py_backends.harness.verdicts import SAME, Ratio, verdicts
 
+FEW_ROUNDS = "of the 6 samples that an interval needs"
+"""What a row notes after the number of its samples."""
+
 
 def summarise(groups: Sequence[Group]) -> list[Control]:
     """Fill in seconds and rate of each row that was sampled, and how it compares with its baseline; the controls."""
@@ -37,7 +40,7 @@ def _figures(timed: TimedRow) -> None:
     row.kernel_seconds = by_round({number: sample.kernel for number, sample in timed.samples.items()})
     row.end_to_end_seconds = by_round({number: sample.end_to_end for number, sample in timed.samples.items()})
     if kernel.low is None:
-        add_note(row, f"{kernel.samples} of the 6 samples that an interval needs")
+        add_note(row, f"{kernel.samples} {FEW_ROUNDS}")
     row.rate = Rate(
         gflops=problem.flops(sizes) / kernel.median / 1e9,
         gbytes_per_second=problem.bytes(sizes, timed.planned.dtype) / kernel.median / 1e9,

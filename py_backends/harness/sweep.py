@@ -22,48 +22,49 @@ from py_backends.harness.bench import COPIES
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import LARGEST_SIZE, Plan, Request, first_of_each_device
 from py_backends.harness.results import Duration, Report, Row
+from py_backends.harness.search import KERNEL, MEASURES, choose, paired
 from py_backends.harness.spec import Implementation, Spec, Workload
-from py_backends.harness.verdicts import FASTER, UNCLEAR, ratio, verdicts
+from py_backends.harness.verdicts import NOT_FASTER, UNCLEAR, edge, wins
 from py_backends.number_formats import DTYPES
 
-KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
-"""The kernel alone, and whole calls with upload and download."""
 SMALLEST = 2**6
 _MOST_SIZES = 12
 _PART_OF_FREE_MEMORY = 2
 """The inputs and outputs of all sizes are there at once, and those of estimates before them."""
-_RUNS = 60
-"""For which each row must have time: verdicts on a hundred rows together take some 20 rounds, of 2 or 3 runs each."""
+_BYTES_A_SECOND = 5e6
+"""Of all arrays of the largest size, for each second of the budget: making and checking them takes a fifth of it."""
+_RUNS = 20
+"""For which each row must have time: answers for a hundred rows together take some 15 rounds."""
 _LEAST_SIZES = 3
 """Fewer show no course."""
-_SHORTEST = 1e-9
-"""Seconds that stand for a time of 0, which a device's events may tell of a short kernel."""
 
 
 class Crossover(NamedTuple):
     """From which size on a backend is faster than the baseline, and stays so as far as was measured.
 
-    size: None where it is not faster at `last`, the largest size at which both were measured.
+    size: the smallest from which on that is certain; None where it is certain nowhere.
     before: the largest size measured at which it is not faster; None where there is none.
-    unclear: whether it may be faster there, too, and this run cannot tell.
+    last: the largest size at which both were measured.
+    unclear: the smallest size from which on it may win and this run cannot tell; None where all is clear.
     """
 
     size: int | None
     before: int | None
     last: int
-    unclear: bool = False
+    unclear: int | None = None
 
 
 @dataclass(frozen=True)
 class Point:
     """A row at its size.
 
-    verdicts: by measure, how it compares with the baseline at this size; None where nothing can be compared.
+    answers: by measure, whether it wins against the baseline at this size: `FASTER`, `NOT_FASTER` or `UNCLEAR`; None
+        where nothing can be compared.
     """
 
     size: int
     row: Row
-    verdicts: Mapping[str, str | None]
+    answers: Mapping[str, str | None]
 
     def duration(self, measure: str) -> Duration | None:
         """Seconds of a kernel or of a whole call."""
@@ -92,14 +93,20 @@ class Line:
 
     def crossover(self, measure: str) -> Crossover | None:
         """Where it begins to beat the baseline; None where nothing was compared, and for the baseline itself."""
-        judged = [(point.size, point.verdicts[measure]) for point in self.points if point.verdicts[measure]]
+        judged = [(point.size, point.answers[measure]) for point in self.points if point.answers[measure]]
         if self.is_baseline or not judged:
             return None
-        slower = [at for at, (_, verdict) in enumerate(judged) if verdict != FASTER]
-        begin = slower[-1] + 1 if slower else 0
-        size = judged[begin][0] if begin < len(judged) else None
-        before, verdict = judged[begin - 1] if begin else (None, None)
-        return Crossover(size, before, judged[-1][0], verdict == UNCLEAR)
+        sizes = [size for size, _ in judged]
+        lost = [at for at, (_, answer) in enumerate(judged) if answer == NOT_FASTER]
+        open_from = lost[-1] + 1 if lost else 0
+        unclear = [at for at, (_, answer) in enumerate(judged) if answer == UNCLEAR and at >= open_from]
+        begin = unclear[-1] + 1 if unclear else open_from
+        return Crossover(
+            sizes[begin] if begin < len(sizes) else None,
+            sizes[lost[-1]] if lost else None,
+            sizes[-1],
+            sizes[open_from] if unclear else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -126,11 +133,14 @@ class Sweep:
         return registry.problem(self.asked.kernel).rate
 
 
-def largest_size(problem: Problem, dtype: str) -> int:
-    """The largest power of two that this machine has the memory for; WrongRequest for an unknown dtype."""
+def largest_size(problem: Problem, dtype: str, budget: float) -> int:
+    """The largest power of two for which there is memory, and time to make and check its arrays in `budget` seconds.
+
+    Raises WrongRequest for an unknown dtype.
+    """
     registry.known(dtype, DTYPES, "dtype")
-    free = machine.free_memory() // _PART_OF_FREE_MEMORY
-    return 1 << max(1, size_of(problem, dtype, free // COPIES)).bit_length() - 1
+    free = machine.free_memory() // _PART_OF_FREE_MEMORY // COPIES
+    return 1 << max(1, size_of(problem, dtype, min(free, int(_BYTES_A_SECOND * budget)))).bit_length() - 1
 
 
 def size_of(problem: Problem, dtype: str, count: int) -> int:
@@ -149,10 +159,16 @@ def sizes_between(first: int, last: int) -> list[int]:
 
 
 def plan(
-    kernels: Sequence[str], sizes: Mapping[str, Sequence[int]], *, every_target: bool = False, **names: Any
+    kernels: Sequence[str],
+    sizes: Mapping[str, Sequence[int]],
+    *,
+    search: bool = False,
+    every_target: bool = False,
+    **names: Any,
 ) -> Plan:
     """What is to run: each kernel at its sizes.
 
+    search: whether rounds are spent where the answer lies; else on all sizes.
     every_target: else of several targets that a backend has for one device the first.
     names: backends, variants and so on of the `Request`.
     """
@@ -164,7 +180,14 @@ def plan(
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
         return request.specs(found if every_target else first_of_each_device(found))
 
-    return Plan(request.chosen_backends(), specs, timed_only=True, runs=_RUNS, shorten=False)
+    return Plan(
+        request.chosen_backends(),
+        specs,
+        timed_only=True,
+        runs=_RUNS,
+        shorten=False,
+        choose=choose if search else None,
+    )
 
 
 def sweeps(report: Report) -> list[Sweep]:
@@ -202,23 +225,31 @@ def _points(report: Report) -> Iterator[Point]:
         # Only shapes whose dimensions are all alike have a size.
         if len(set(row.shape.values())) == 1
     ]
-    whole = _verdicts_of_whole_calls(report, timed)
+    answers = {measure: _answers(report, timed, measure) for measure in MEASURES}
     for row in timed:
-        kernel = row.versus.verdict if row.versus and row.versus.same_shape else None
-        yield Point(next(iter(row.shape.values())), row, {KERNEL: kernel, WHOLE: whole.get(id(row))})
+        yield Point(next(iter(row.shape.values())), row, {each: answers[each].get(id(row)) for each in MEASURES})
 
 
-def _verdicts_of_whole_calls(report: Report, rows: Sequence[Row]) -> dict[int, str]:
-    """By the row's identity, how its whole calls compare with the baseline's, by the band of the run's controls."""
+def _answers(report: Report, rows: Sequence[Row], measure: str) -> dict[int, str]:
+    """By the row's identity, whether it wins against the baseline of its workload, by the run's controls."""
     baselines = {row.spec.workload: row for row in rows if row.versus and row.backend == row.versus.baseline}
-    bands = {Workload(each.kernel, each.dtype, tuple(each.shape.values()), None): each.band for each in report.control}
+    edges = {
+        Workload(each.kernel, each.dtype, tuple(each.shape.values()), None): edge(
+            [(each.first.low, each.first.high), (each.second.low, each.second.high)]
+        )
+        for each in report.control
+    }
     compared = [(baselines[row.spec.workload], row) for row in rows if row.spec.workload in baselines]
-    found = [(row, ratios) for old, row in compared if row is not old and (ratios := _ratios(old, row))]
-    of_each = [bands.get(row.spec.on_any_threads.workload) for row, _ in found]
-    said = verdicts([ratio(ratios) for _, ratios in found], of_each)
-    return {id(row): verdict for (row, _), verdict in zip(found, said, strict=True)}
+    found = [(row, ratios) for old, row in compared if row is not old and (ratios := _ratios(old, row, measure))]
+    of_each = [edges.get(row.spec.on_any_threads.workload) for row, _ in found]
+    said = wins([ratios for _, ratios in found], of_each)
+    return {id(row): answer for (row, _), answer in zip(found, said, strict=True)}
 
 
-def _ratios(baseline: Row, row: Row) -> list[float]:
-    pairs = zip(baseline.end_to_end_seconds, row.end_to_end_seconds, strict=False)  # one may have failed before the end
-    return [max(old, _SHORTEST) / max(new, _SHORTEST) for old, new in pairs if old is not None and new is not None]
+def _ratios(baseline: Row, row: Row, measure: str) -> list[float]:
+    pairs = zip(*(_by_round(each, measure) for each in (baseline, row)), strict=False)  # one may have failed earlier
+    return [paired(old, new) for old, new in pairs if old is not None and new is not None]
+
+
+def _by_round(row: Row, measure: str) -> Sequence[float | None]:
+    return row.kernel_seconds if measure == KERNEL else row.end_to_end_seconds

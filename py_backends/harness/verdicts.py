@@ -29,6 +29,9 @@ NARROWEST_BAND = 0.01
 WIDEST_SAME = 0.10
 """However far apart a restless machine makes equal things seem: what may differ by more is not called the same."""
 SAME, FASTER, SLOWER, UNCLEAR = "same", "faster", "slower", "unclear"
+NOT_FASTER = "not faster"
+_FAR = 10.0
+"""Who takes this many times as long in every round does not win, in however few rounds."""
 _LEVEL = 0.05
 RESAMPLES_TO_STOP = 999
 """Enough to see how wide an interval is."""
@@ -109,6 +112,47 @@ def verdicts(ratios: Sequence[Ratio], bands: Sequence[float | None]) -> list[str
     claims = [_claim(each, band) for each, band in zip(ratios, bands, strict=True)]
     adjusted = holm([p_value for _, p_value in claims])
     return [claim if p_value <= _LEVEL else UNCLEAR for (claim, _), p_value in zip(claims, adjusted, strict=True)]
+
+
+def wins(ratios: Sequence[Sequence[float]], edges: Sequence[float | None]) -> list[str]:
+    """Whether each is `FASTER` by more than its edge, `NOT_FASTER` by `WIDEST_SAME`, or `UNCLEAR`, all right at 95%.
+
+    By the sign test, exact for any number of rounds, with Holm's correction. Equals meet again and again, at the peak
+    of a machine or the bandwidth of its memory: they must not win by a hundredth in one run and lose by it in the next.
+
+    ratios: of each, one a round.
+    edges: see `edge`; None where nothing can be told to win.
+    """
+    claims = [_win(np.log(each), edge) for each, edge in zip(ratios, edges, strict=True)]
+    tested = [at for at, each in enumerate(ratios) if len(each) >= LEAST_ROUNDS]
+    adjusted = dict(zip(tested, holm([claims[at][1] for at in tested]), strict=True))
+    far = [len(each) > 0 and max(each) * _FAR < 1 for each in ratios]
+    return [
+        NOT_FASTER if far[at] else claim if adjusted.get(at, 1.0) <= _LEVEL else UNCLEAR
+        for at, (claim, _) in enumerate(claims)
+    ]
+
+
+def edge(controls: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """By how much one has to be faster to win: `WIDEST_SAME`, or more where copies of the baseline seem further apart.
+
+    controls: the intervals of their median ratios. None with too few rounds for these.
+    """
+    reached = [abs(math.log(end)) for interval in controls for end in interval if end is not None]
+    if not reached or len(reached) < 2 * len(controls):
+        return None
+    return max(WIDEST_SAME, math.expm1(max(reached)))
+
+
+def _win(logarithms: NDArray[np.float64], edge: float | None) -> tuple[str, float]:
+    """On which side of its edge the median lies, and the p-value of that by the sign test, of either side."""
+    from scipy.stats import binom
+
+    limits = {NOT_FASTER: np.sum(logarithms >= math.log1p(WIDEST_SAME))}
+    if edge is not None:
+        limits[FASTER] = np.sum(logarithms <= math.log1p(edge))
+    claim = min(limits, key=lambda each: limits[each])
+    return claim, min(1.0, 2 * float(binom.cdf(limits[claim], len(logarithms), 0.5)))
 
 
 def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:

@@ -9,7 +9,6 @@ from py_backends.harness.interference import Interference
 from py_backends.harness.pairing import Group
 from py_backends.harness.results import Rounds
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Sample
 from py_backends.harness.statistics import duration
 from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP
 
@@ -18,7 +17,7 @@ _LEAST_ROUNDS_TO_STOP = 30
 
 
 class Watch:
-    """Sets the samples of disturbed rounds aside, and tells when every interval is narrow enough for a verdict."""
+    """Leaves out the samples of disturbed rounds, and tells when every interval is narrow enough for a verdict."""
 
     def __init__(self, groups: Sequence[Group], pids: Callable[[], list[int]]) -> None:
         """`pids` tells the workers' processes, which are no interference."""
@@ -26,7 +25,6 @@ class Watch:
         self._rows = [row for group in groups for row in group.sampled]
         self._interference = Interference(pids)
         self._disturbed: dict[int, list[str]] = {}
-        self._aside: list[tuple[TimedRow, int, Sample]] = []
         self._taken = 0
 
     def begin(self) -> None:
@@ -38,7 +36,7 @@ class Watch:
         self._taken = number + 1
         if seen := self._interference.end():
             self._disturbed[number] = seen
-            self._aside += [(row, number, row.samples.pop(number)) for row in self._rows if number in row.samples]
+        self._drop_disturbed()
         if self._undisturbed < _LEAST_ROUNDS_TO_STOP:
             return False
         return all(_converged(group, row) for group in self._groups for row in group.sampled)
@@ -46,11 +44,15 @@ class Watch:
     def finish(self) -> Rounds:
         """What the rounds were. Where too few were undisturbed for an interval, all of them count after all."""
         signals = Counter(signal for seen in self._disturbed.values() for signal in seen)
+        kept = self._undisturbed if self._undisturbed >= LEAST_ROUNDS else self._taken
+        return Rounds(self._taken, kept, dict(signals))
+
+    def _drop_disturbed(self) -> None:
+        """Leave out the samples of disturbed rounds, once there are enough of others."""
         if self._undisturbed >= LEAST_ROUNDS:
-            return Rounds(self._taken, self._undisturbed, dict(signals))
-        for row, number, sample in self._aside:
-            row.samples[number] = sample
-        return Rounds(self._taken, self._taken, dict(signals))
+            for row in self._rows:
+                for number in self._disturbed:
+                    row.samples.pop(number, None)
 
     @property
     def _undisturbed(self) -> int:
@@ -62,6 +64,8 @@ def _converged(group: Group, row: TimedRow) -> bool:
     band = group.band()
     if row.failed or (row is group.baseline and band is not None):
         return True
+    if not row.samples:  # its turn is still to come
+        return False
     if band is not None:
         compared = group.ratio(row, RESAMPLES_TO_STOP)
         return compared is not None and compared.converged(band)

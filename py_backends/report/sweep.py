@@ -8,8 +8,10 @@ from dataclasses import replace
 from rich.console import Console
 
 from py_backends.harness.results import Report
+from py_backends.harness.search import KERNEL, MEASURES, WHOLE
 from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.harness.sweep import KERNEL, MEASURES, WHOLE, Crossover, Line, Point, Sweep, sweeps
+from py_backends.harness.summary import FEW_ROUNDS
+from py_backends.harness.sweep import Crossover, Line, Point, Sweep, sweeps
 from py_backends.report import layout, table, units
 from py_backends.report.layout import Remark, Section
 
@@ -23,10 +25,11 @@ _PLAIN_UP_TO = 9999
 def print_sweeps(report: Report, out: Console, figure: str = RATE) -> None:
     """For each kernel and dtype a table of the kernel alone, one of whole calls, and one of crossovers."""
     rows = [row for row in report.rows if not (row.status == "skipped" and row.fix == LONGER_BUDGET)]
+    quiet = [replace(row, note=_without_few_rounds(row.note)) for row in rows]
     remarks = {
         "Not run": layout.not_run(replace(report, rows=rows)),
         "Too long for the budget: give a longer --budget": _too_long(report),
-        "Notes": layout.notes(report),
+        "Notes": layout.notes(replace(report, rows=quiet)),
     }
     table.print_view(report, _sections(report, figure), remarks, out)
 
@@ -45,22 +48,32 @@ def size(number: int) -> str:
 
 
 def crossover(found: Crossover | None) -> str:
-    """From which size on it is faster: "from 256, not at 128", "from 64, the smallest", "not up to 2048".
+    """From which size on: "from n = 256 on, not at 128", "from the smallest on, n = 64", "never up to n = 64".
 
-    Where this run cannot tell: "from 256, unclear at 128", "unclear at 2048".
+    Where this run cannot tell: "unclear between 128 and 512", "unclear from n = 256 on".
     """
     if found is None:
         return "not compared"
+    if found.unclear is not None:
+        if found.size is None:
+            return f"unclear from n = {size(found.unclear)} on"
+        return f"unclear between {size(found.unclear)} and {size(found.size)}"
     if found.size is None:
-        return f"unclear at {size(found.last)}" if found.unclear else f"not up to {size(found.last)}"
+        return f"never up to n = {size(found.last)}"
     if found.before is None:
-        return f"from {size(found.size)}, the smallest"
-    return f"from {size(found.size)}, {'unclear' if found.unclear else 'not'} at {size(found.before)}"
+        return f"from the smallest on, n = {size(found.size)}"
+    return f"from n = {size(found.size)} on, not at {size(found.before)}"
 
 
 def name(line: Line) -> str:
     """Who it is, in a few words."""
     return f"{line.backend} {line.target}"
+
+
+def _without_few_rounds(note: str | None) -> str | None:
+    """What a row says beside that it had few rounds, which is no news where most sizes have but a look."""
+    kept = [each for each in (note or "").split("; ") if not each.endswith(FEW_ROUNDS)]
+    return "; ".join(kept) or None
 
 
 def _of_measure(sweep: Sweep, measure: str, figure: str) -> Section:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from py_backends.harness.results import Report
-from py_backends.harness.sweep import KERNEL, MEASURES, Line, Sweep, sweeps
+from py_backends.harness.search import KERNEL, MEASURES
+from py_backends.harness.sweep import Line, Sweep, sweeps
 from py_backends.report import units
 from py_backends.report.pictures import style
 from py_backends.report.sweep import RATE, TIME, WORDS, crossover, name, size

@@ -1,0 +1,33 @@
+"""Says in a row how it failed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from py_backends import registry
+from py_backends.harness.plan import PlannedRow
+from py_backends.harness.workers import WorkerFailed
+
+
+@contextlib.contextmanager
+def failures_of(planned: PlannedRow) -> Iterator[None]:
+    """Whatever fails here is said in the row."""
+    try:
+        yield
+    except Exception as failed:  # noqa: BLE001  # `fail` raises again what is no row's affair
+        fail(planned, failed)
+
+
+def fail(planned: PlannedRow, failed: Exception) -> None:
+    """Say in a row how it failed; raises what neither a worker nor a plug-in's problem can have brought about."""
+    row = planned.row
+    row.check = row.seconds = None
+    if isinstance(failed, MemoryError):
+        row.status, row.reason = "skipped", str(failed)
+    elif isinstance(failed, WorkerFailed):
+        row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
+    elif broken := registry.blamed(row.kernel, failed):
+        row.status, row.reason, row.fix = "error", broken.reason, broken.fix
+    else:
+        raise failed

@@ -1,0 +1,139 @@
+"""Spends rounds where the answer lies: from which size on does each backend beat the baseline?
+
+All look at few sizes first, then between two neighbours of which one seems to win and the other does not, until there
+is no size left between them. From then on rounds go to what decides: the last size that does not win, and all that were
+looked at above it, each until it is clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from py_backends.harness.pairing import Group
+from py_backends.harness.rounds import TimedRow
+from py_backends.harness.runner import Sample
+from py_backends.harness.spec import Spec
+from py_backends.harness.verdicts import LEAST_ROUNDS, RESAMPLES_TO_STOP, UNCLEAR, WIDEST_SAME, edge, wins
+
+KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
+"""The kernel alone, and whole calls with upload and download."""
+_LOOKS = 3
+"""Rounds by which one sees who seems to win."""
+_FIRST_SIZES = 5
+_SHORTEST = 1e-9
+"""Seconds that stand for a time of 0, which a device's events may tell of a short kernel."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the rounds say of a row so far, by measure: whether it seems to win, and whether that is clear."""
+
+    seems_to_win: Mapping[str, bool]
+    clear: Mapping[str, bool]
+
+
+def paired(old: float, new: float) -> float:
+    """How many times as fast the new one was, of two times in seconds."""
+    return max(old, _SHORTEST) / max(new, _SHORTEST)
+
+
+def choose(groups: Sequence[Group]) -> list[TimedRow]:
+    """Who is in the next round: baselines and controls with what is compared with them; none when all is clear.
+
+    Without anything to compare, all.
+    """
+    compared = [group for group in groups if group.controls]
+    if not compared:
+        return [row for group in groups for row in group.sampled]
+    seen = _seen(compared)
+    wanted = [row for rows in _lines(compared) for row in _wanted(rows, seen)]
+    alone = [row for group in groups if not group.controls for row in group.rows if len(row.samples) < LEAST_ROUNDS]
+    chosen = [
+        row
+        for group in compared
+        if any(row in wanted for row in group.rows)
+        for row in group.sampled
+        if row is group.baseline or row in group.controls or row in wanted
+    ]
+    return chosen + alone
+
+
+def _lines(groups: Sequence[Group]) -> list[list[TimedRow]]:
+    """All that is compared, each backend's rows by rising size."""
+    lines: dict[Spec, list[TimedRow]] = {}
+    for group in sorted(groups, key=lambda group: group.rows[0].case.sizes):
+        for row in group.rows:
+            if row is not group.baseline and not row.failed:
+                lines.setdefault(replace(row.planned.spec, sizes=()), []).append(row)
+    return list(lines.values())
+
+
+def _wanted(rows: Sequence[TimedRow], seen: Mapping[int, _Seen]) -> list[TimedRow]:
+    """Of one backend's rows by rising size, those that the next round is to have."""
+    last = len(rows) - 1
+    first_sizes = {round(last * part / (_FIRST_SIZES - 1)) for part in range(_FIRST_SIZES)}
+    unseen = [at for at in first_sizes if len(rows[at].samples) < _LOOKS]
+    if unseen:
+        return [rows[at] for at in unseen]
+    looked = [at for at, row in enumerate(rows) if len(row.samples) >= _LOOKS]
+    between = {
+        (low + high) // 2
+        for measure in MEASURES
+        for low, high in pairwise(looked)
+        if high - low > 1 and _seems(rows[low], seen, measure) != _seems(rows[high], seen, measure)
+    }
+    if between:
+        return [rows[at] for at in between]
+    return [
+        rows[at]
+        for at in looked
+        if any(at in _deciding(rows, looked, seen, each) and not seen[id(rows[at])].clear[each] for each in MEASURES)
+    ]
+
+
+def _deciding(rows: Sequence[TimedRow], looked: Sequence[int], seen: Mapping[int, _Seen], measure: str) -> list[int]:
+    """The last size that does not seem to win, and all above it."""
+    lost = [at for at in looked if not _seems(rows[at], seen, measure)]
+    return [at for at in looked if not lost or at >= lost[-1]]
+
+
+def _seems(row: TimedRow, seen: Mapping[int, _Seen], measure: str) -> bool:
+    return seen[id(row)].seems_to_win[measure]
+
+
+def _seen(groups: Sequence[Group]) -> dict[int, _Seen]:
+    """By the row's identity; the very test by which the results are judged in the end."""
+    edges = {id(group): _edge(group) for group in groups}
+    rows = [(row, edges[id(group)], group) for group in groups for row in group.rows if row is not group.baseline]
+    ratios = {each: [_ratios(group, row, each) for row, _, group in rows] for each in MEASURES}
+    said = {each: wins(ratios[each], [edge for _, edge, _ in rows]) for each in MEASURES}
+    return {
+        id(row): _Seen(
+            {each: _median(ratios[each][at]) > 1 + (WIDEST_SAME if edge is None else edge) for each in MEASURES},
+            {each: said[each][at] != UNCLEAR for each in MEASURES},
+        )
+        for at, (row, edge, _) in enumerate(rows)
+    }
+
+
+def _edge(group: Group) -> float | None:
+    found = [group.ratio(control, RESAMPLES_TO_STOP) for control in group.controls]
+    return edge([(each.low, each.high) if each else (None, None) for each in found])
+
+
+def _ratios(group: Group, row: TimedRow, measure: str) -> list[float]:
+    baseline = group.baseline
+    assert baseline is not None  # only then are there controls
+    rounds = sorted(row.samples.keys() & baseline.samples.keys())
+    return [paired(_seconds(baseline.samples[n], measure), _seconds(row.samples[n], measure)) for n in rounds]
+
+
+def _seconds(sample: Sample, measure: str) -> float:
+    return sample.kernel if measure == KERNEL else sample.end_to_end
+
+
+def _median(ratios: Sequence[float]) -> float:
+    return median(ratios) if ratios else 0.0
