@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,30 +14,31 @@ import pytest
 from py_backends import registry
 from py_backends.backend import numpy as numpy_backend
 from py_backends.conformance import any_kernel, caller, calls, selection
-from py_backends.conformance.any_kernel import of_sizes
-from py_backends.conformance.calling import Caller
-from py_backends.conformance.calls import Call, CallKind, Subject
+from py_backends.conformance.calls import Call
 from py_backends.conformance.plugin import just_in_time_last
-from py_backends.conformance.running import Arenas, run_kind
+from py_backends.conformance.running import Arenas, run_call, run_cases
 from py_backends.conformance.selection import kind_names
 from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally
-from py_backends.conformance.trials import Kind, chosen, named_as, prepare
+from py_backends.conformance.trials import Trial, answer, chosen, named_as, of_sizes
 from py_backends.contract import HostDevice, Launch, Target
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 
 VECADD = registry.problem("vecadd")
-SUBJECT = Subject("vecadd", "lecture", "numpy", "cpu", "float32")
+VECADD_TEXT = registry.kernel_texts("vecadd", "numpy")["lecture"]
+DTYPE = np.dtype(np.float32)
 AT_ONCE = next(kind for kind in calls.KINDS if kind.together)
 
 
 @pytest.mark.parametrize("at", [0, 3, 8, 20, 55])
 def test_the_call_that_went_wrong_among_threads_is_named(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = list(AT_ONCE.calls(VECADD))
+    made = list(AT_ONCE.cases(VECADD))
     wrong = {made[at].name, made[55].name}
-    monkeypatch.setattr(caller, "perform", lambda _, call: call.name if call.name in wrong else None)
-    answer = caller.Caller().together([], asdict(SUBJECT), [asdict(call) for call in made])
-    assert answer == {"at": at, "wrong": made[at].name}
+    monkeypatch.setattr(caller, "perform", lambda *what: what[-1].name if what[-1].name in wrong else None)
+    session = caller.Caller()
+    session.open([], "numpy", "cpu", 1)
+    told = session.together([], "vecadd", "lecture", "float32", [asdict(call) for call in made])
+    assert told == {"at": at, "wrong": made[at].name}
 
 
 def test_calls_use_what_their_worker_has_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,16 +52,16 @@ def test_calls_use_what_their_worker_has_compiled(monkeypatch: pytest.MonkeyPatc
     session = caller.Caller()
     session.open([], "numpy", "cpu", 5)
     session.prepare([], "vecadd", "lecture", "float32")
-    assert caller.perform(SUBJECT, Call("with so many threads", (9,), threads=5)) is None
+    call = asdict(Call("with so many threads", (9,), threads=5))
+    assert session.call([], "vecadd", "lecture", "float32", [call])["wrong"] is None
     assert compiled == ["float32"]
 
 
 def test_targets_that_compile_just_in_time_come_last() -> None:
     """And tests of others than texts stay where they are."""
-    text = registry.kernel_texts("vecadd", "numpy")["lecture"]
 
     def item(name: str, target: Target | None) -> Any:
-        params = {} if target is None else {"subject": selection.Subject(text, target)}
+        params = {} if target is None else {"subject": selection.Subject(VECADD_TEXT, target)}
         return SimpleNamespace(name=name, callspec=SimpleNamespace(params=params))
 
     late, early = Target("gpu", just_in_time=True), Target("cpu")
@@ -82,7 +84,7 @@ def test_what_is_tried_in_one_dtype_is_tried_in_one_that_the_backend_declares(
 @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
 def test_where_work_items_are_interpreted_every_dtype_has_shapes(kernel: str, dtype: str) -> None:
     shapes = next(kind for kind in any_kernel.ALWAYS if kind.name == "shapes")
-    assert len(chosen(shapes, kernel, dtype, "quick interpreted")) >= 8
+    assert len(chosen(shapes, kernel, dtype, quick=True, interpreted=True)) >= 8
 
 
 class TestNamedAs:
@@ -97,7 +99,7 @@ class TestNamedAs:
 
 class TestCommand:
     def command(self, kind: str, case: str) -> str:
-        return Tally("avx", "sse", "vecadd", "tuned", "float32", kind, 3, ((case, "it is wrong"),)).command
+        return Tally("avx", "sse", "vecadd", "tuned", "float32", kind, 3, [(case, "it is wrong")]).command
 
     def test_runs_a_case_alone_where_that_shows_it(self) -> None:
         assert self.command("indices", "numbered, 19").endswith("--kind=indices -k float32 --case='numbered, 19'")
@@ -112,48 +114,47 @@ class TestCommand:
         assert self.command("shapes", instead).endswith("--kind=shapes -k float32")
 
 
-def wrong_of(kind: str, kernel: str, run: Callable[..., Any], patch: pytest.MonkeyPatch) -> set[str | None]:
+def wrong_of(name: str, kernel: str, run: Callable[..., Any]) -> set[str | None]:
     """What is said of the calls of a kind, made by a function in place of a kernel's."""
-    patch.setattr(caller, "_function", lambda _: run)
-    subject, device = replace(SUBJECT, kernel=kernel), HostDevice
-    made = next(each for each in calls.KINDS if each.name == kind).calls(registry.problem(kernel))
+    problem, device = registry.problem(kernel), HostDevice
+    (kind,) = (kind for kind in calls.KINDS if kind.name == name)
     return {
-        caller.perform_at(device, subject, call) if call.to_device else caller.perform(subject, call)  # type: ignore[arg-type]
-        for call in made
+        caller.perform_at(device, run, problem, DTYPE, call)  # type: ignore[arg-type]
+        if call.to_device
+        else caller.perform(run, problem, DTYPE, call)
+        for call in kind.cases(problem)
     }
 
 
 class TestCallsOfAWrongFunction:
     @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
-    def test_which_takes_all_inputs(self, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        wrong = wrong_of("unfit-inputs", kernel, lambda *_, out, **__: out, monkeypatch)
+    def test_which_takes_all_inputs(self, kernel: str) -> None:
+        wrong = wrong_of("unfit-inputs", kernel, lambda *_, out, **__: out)
         assert wrong == {f"it took the call, which must end as {error}" for error in ("TypeError", "ValueError")}
 
     @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
-    def test_which_refuses_all_inputs_alike(self, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_which_refuses_all_inputs_alike(self, kernel: str) -> None:
         def refuse(*_: Any, **__: Any) -> None:
             raise ValueError("it does not fit")
 
-        assert wrong_of("unfit-inputs", kernel, refuse, monkeypatch) == {None, "it raised ValueError: it does not fit"}
+        assert wrong_of("unfit-inputs", kernel, refuse) == {None, "it raised ValueError: it does not fit"}
 
-    def test_which_writes_before_it_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_which_writes_before_it_refuses(self) -> None:
         def write(*_: Any, out: Any, **__: Any) -> None:
             if out is not None:
                 out[...] = 0
             raise ValueError("it does not fit")
 
-        assert "it refused the call, and wrote all the same" in wrong_of("unfit-inputs", "vecadd", write, monkeypatch)
+        assert "it refused the call, and wrote all the same" in wrong_of("unfit-inputs", "vecadd", write)
 
-    def test_which_confuses_an_array_that_is_passed_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_which_confuses_an_array_that_is_passed_twice(self) -> None:
         def add(a: Any, b: Any, out: Any, **_: Any) -> Any:
             assert a is b
             return np.add(a, 0, out=out)
 
-        assert all(
-            "elements are wrong" in str(each) for each in wrong_of("one-array-twice", "vecadd", add, monkeypatch)
-        )
+        assert all("elements are wrong" in str(each) for each in wrong_of("one-array-twice", "vecadd", add))
 
-    def test_which_changes_what_lies_on_its_device(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_which_changes_what_lies_on_its_device(self) -> None:
         there: list[Any] = []
 
         def add(a: Any, b: Any, to: str | None = None) -> Any:
@@ -164,7 +165,7 @@ class TestCallsOfAWrongFunction:
                 there[0][0] += 1
             return result
 
-        (wrong,) = wrong_of("to-device", "vecadd", add, monkeypatch)
+        (wrong,) = wrong_of("to-device", "vecadd", add)
         assert wrong is not None
         assert wrong.startswith("1 of 33 elements are wrong, the first at [0]: ")
         assert wrong.endswith(", from a result on the device")
@@ -181,21 +182,28 @@ class Lacking:
 
 
 class TestDeviceWithoutMemory:
+    """And is wrong where it has none for a small case."""
+
     LARGE, SMALL = (100_003,), (19,)
 
+    def tally(self, cases: list[Any], run: Callable[[Any], str | None]) -> Tally:
+        tally = Tally("numpy", "cpu", "vecadd", "lecture", "float32", "shapes")
+        run_cases(tally, VECADD, cases, run)
+        return tally
+
     def test_for_a_large_case_leaves_it_out(self) -> None:
-        """And is wrong where it has none for a small one."""
-        kind = Kind("shapes", "", lambda _: ())
-        trials = of_sizes(VECADD, [self.LARGE, self.SMALL])
-        cases = [prepare(VECADD, trial, np.dtype(np.float32)) for trial in trials]
-        text, arenas = registry.kernel_texts("vecadd", "numpy")["lecture"], Arenas()
-        outcome = run_kind(Lacking(), text, kind, cases, arenas, deterministic=False)  # type: ignore[arg-type]
+        arenas = Arenas()
+
+        def run(trial: Trial) -> str | None:
+            return arenas.run(Lacking(), VECADD_TEXT, answer(VECADD, trial, DTYPE))  # type: ignore[arg-type]
+
+        tally = self.tally(list(of_sizes([self.LARGE, self.SMALL])), run)
         arenas.close()
-        assert outcome.left_out == [("100003", "the device has 10 MB")]
-        assert outcome.failures == [("19", "skipped: the device has 10 MB")]
+        assert tally.left_out == [("100003", "the device has 10 MB")]
+        assert tally.failures == [("19", "skipped: the device has 10 MB")]
 
     def test_for_a_large_call_leaves_it_out(self) -> None:
-        kind = CallKind("layouts", "", lambda _: iter([Call("large", self.LARGE), Call("small", self.SMALL)]))
-        outcome = Caller(Lacking()).run(SUBJECT, VECADD, kind, None)  # type: ignore[arg-type]
-        assert outcome.left_out == [("large", "the device has 10 MB")]
-        assert outcome.failures == [("small", "skipped: the device has 10 MB")]
+        made = [Call("large", self.LARGE), Call("small", self.SMALL)]
+        tally = self.tally(made, partial(run_call, Lacking(), VECADD_TEXT, "float32"))  # type: ignore[arg-type]
+        assert tally.left_out == [("large", "the device has 10 MB")]
+        assert tally.failures == [("small", "skipped: the device has 10 MB")]

@@ -2,7 +2,8 @@
 
     pytest --pyargs py_backends.conformance --backend NAME [--target T] [--quick]
 
-`plugin` is the pytest plug-in, with the options and the summary. `trials` says what a kind of case is; `any_kernel`,
-`of_vecadd` and `of_matmul` are the kinds whose results a worker leaves in guarded memory, `calls` those of the Python
-functions. `test_*` runs them. docs/conformance.md says what each is for.
+`plugin` is the pytest plug-in, with the options and the summary. A case is a trial, whose result a worker leaves in
+guarded memory, or a call of a Python function: `trials` says what a kind of cases is, `any_kernel`, `of_vecadd` and
+`of_matmul` are the kinds of trials, `calls` those of calls. `running` runs both and counts what holds, `caller` is the
+worker. `test_*` runs them all. docs/conformance.md says what each is for.
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from itertools import groupby
+from operator import attrgetter
 
 from py_backends import registry
 from py_backends.contract import Target
@@ -12,30 +13,28 @@ from py_backends.harness.doctor import BackendTarget, probe
 _probed: dict[str, list[Target]] = {}
 
 
-@cache
-def found() -> list[BackendTarget]:
-    """Every backend with every target."""
-    names = registry.backend_names()
-    _probe(names)
+def found(names: Sequence[str] | None = None) -> list[BackendTarget]:
+    """Every target of these backends, or of all where None, those that are missing too."""
+    names = registry.backend_names() if names is None else names
+    new = [name for name in names if name not in _probed]
+    _probed.update({name: [] for name in new})
+    for name, target in probe(new) if new else ():
+        _probed[name].append(target)
     return [BackendTarget(name, target) for name in names for target in _probed[name]]
 
 
 def targets_of(backend: str) -> list[Target]:
     """Every target of a backend, those that are missing too."""
-    _probe([backend])
-    return _probed[backend]
+    return [target for _, target in found([backend])]
 
 
 def at_hand(names: Sequence[str] | None = None) -> list[BackendTarget]:
     """What tests run on: the targets that are there, and of a backend without any the one that says why."""
-    names = registry.backend_names() if names is None else names
-    _probe(names)
-    return [
-        BackendTarget(name, target)
-        for name in names
-        for target in _probed[name]
-        if target.available or (target is _probed[name][0] and not any(each.available for each in _probed[name]))
-    ]
+    chosen = []
+    for _, of_backend in groupby(found(names), key=attrgetter("backend")):
+        every = list(of_backend)
+        chosen += [each for each in every if each.target.available] or every[:1]
+    return chosen
 
 
 def has_device(backend: str) -> bool:
@@ -50,11 +49,3 @@ def why_missing(backend: str, target: Target | None = None) -> str | None:
         return None
     missing = candidates[0]
     return f"{missing.reason} (to change that: {missing.fix})"
-
-
-def _probe(names: Sequence[str]) -> None:
-    unknown = [name for name in names if name not in _probed]
-    for name in unknown:
-        _probed[name] = []
-    for name, target in probe(unknown) if unknown else ():
-        _probed[name].append(target)

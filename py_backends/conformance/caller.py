@@ -1,26 +1,36 @@
 """A worker that makes calls too: `python -m py_backends.conformance.caller`.
 
-One process for both, so that what takes long to compile may be compiled once.
+One process for both, so that what takes long to compile may be compiled once, and so that a crash is a failure with
+its reason.
 """
 
 from __future__ import annotations
 
+import ctypes
+import math
+import mmap
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import cattrs
 import numpy as np
 
 from py_backends import api, calls, registry
-from py_backends.conformance.calls import THREADS, Call, Misfit, Subject
-from py_backends.conformance.memory import Laid, with_neighbour
-from py_backends.conformance.trials import reference
+from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, THREADS, Call, Layout, Misfit
+from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
 from py_backends.harness.check import judge
+from py_backends.harness.spec import Sizes
 from py_backends.harness.worker import Session, serve
+
+_LINE = 64
+_MARGIN = 256
+"""Bytes watched before and behind an array."""
+_NAN = 0xFF
+"""A byte of which a floating-point number consists that is NaN."""
 
 
 class Caller(Session):
@@ -30,6 +40,7 @@ class Caller(Session):
         """As a session does. Calls with other numbers of threads open devices of their own, which keep no times."""
         answer = super().open(descriptors, backend, target, threads)
         calls.share(backend, target, threads, self._device)
+        self._target = target
         return answer
 
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
@@ -39,198 +50,226 @@ class Caller(Session):
         calls.share_launch(self._device, text, np.dtype(dtype), self._launches[kernel, variant, dtype])
         return answer
 
-    def call(self, descriptors: list[int], subject: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
-        """Make calls, one after the other; which of them went wrong, and how."""
-        whose = cattrs.structure(subject, Subject)
-        for at, call in enumerate(calls):
-            made = cattrs.structure(call, Call)
-            if wrong := perform_at(self._device, whose, made) if made.to_device else perform(whose, made):
-                return {"at": at, "wrong": wrong}
-        return {"at": None, "wrong": None}
+    def call(
+        self, descriptors: list[int], kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Make calls one after the other until one goes wrong; which one it was (`at`) and how, or None."""
+        return self._make(kernel, variant, dtype, calls, threads=1)
 
-    def together(self, descriptors: list[int], subject: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
-        """Make calls from several threads at once, each thread its share; the first that went wrong."""
-        whose = cattrs.structure(subject, Subject)
-        made = [cattrs.structure(call, Call) for call in calls]
-        perform(whose, made[0])  # so that what is prepared once is there
-        with ThreadPoolExecutor(THREADS) as pool:
-            shares = [made[thread::THREADS] for thread in range(THREADS)]
-            found = list(pool.map(lambda share: [perform(whose, call) for call in share], shares))
-        wrong = {
-            thread + THREADS * position: reason
-            for thread, share in enumerate(found)
-            for position, reason in enumerate(share)
-            if reason
-        }
+    def together(
+        self, descriptors: list[int], kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Make calls from several threads at once, each thread its share; as `call`, the first that went wrong."""
+        self._make(kernel, variant, dtype, calls[:1], threads=1)  # so that what is prepared once is there
+        return self._make(kernel, variant, dtype, calls, threads=THREADS)
+
+    def _make(self, kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]], threads: int) -> dict[str, Any]:
+        run = partial(api.function(kernel), backend=self._backend, variant=variant, target=self._target)
+        what = run, registry.problem(kernel), np.dtype(dtype)
+        every = [cattrs.structure(call, Call) for call in calls]
+        wrong: dict[int, str] = {}
+
+        def make_share(first: int) -> None:
+            for at in range(first, len(every), threads):
+                call = every[at]
+                if reason := perform_at(self._device, *what, call) if call.to_device else perform(*what, call):
+                    wrong[at] = reason
+                    return
+
+        if threads == 1:
+            make_share(0)  # in the thread that has opened the device
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(make_share, range(threads)))
         first = min(wrong, default=None)
         return {"at": first, "wrong": None if first is None else wrong[first]}
 
 
-@dataclass
-class _Arrays:
-    """The arrays of one call, the memory they lie in, and what may change of it."""
-
-    inputs: list[Any]
-    out: Any
-    memory: list[Array]
-
-
-def perform(subject: Subject, call: Call) -> str | None:
-    """Make a call; what was wrong with it, or None.
+def perform(run: Callable[..., Any], problem: Problem, dtype: np.dtype[Any], call: Call) -> str | None:
+    """Make a call of a Python function, of one text on one target; what was wrong with it, or None.
 
     One that does not fit comes after one that does: what is kept from that one must not take the other.
     """
-    problem, dtype = registry.problem(subject.kernel), np.dtype(subject.dtype)
-    if call.unfit or call.misfit:
-        perform(subject, replace(call, unfit=None, misfit=None))
-    values = _values(problem, call, dtype)
-    arrays = _arranged(problem, call, dtype, values)
-    before = [memory.copy() for memory in arrays.memory]
-    expected = _refusal(problem, call)
+    if call.misfit:
+        perform(run, problem, dtype, replace(call, misfit=None))
+    arrays, expected = Arrays.of(problem, dtype, call), _must_raise(problem, call)
     try:
-        result = _function(subject)(*arrays.inputs, threads=call.threads, out=arrays.out)
+        result = run(*arrays.inputs, threads=call.threads, out=arrays.out)
     except (TypeError, ValueError) as error:
-        if not isinstance(error, expected or ()):
-            return f"it raised {type(error).__name__}: {error}"
-        same = all(map(np.array_equal, before, arrays.memory))
-        return None if same else "it refused the call, and wrote all the same"
+        return arrays.wrong_refusal(error, expected)
     if expected:
         return f"it took the call, which must end as {expected.__name__}"
-    return _wrong_result(problem, call, values, arrays, result) or _touched(before, arrays)
+    return arrays.wrong_result(problem, call, arrays.values, result)
 
 
-def perform_at(device: Device, subject: Subject, call: Call) -> str | None:
+def perform_at(
+    device: Device, run: Callable[..., Any], problem: Problem, dtype: np.dtype[Any], call: Call
+) -> str | None:
     """Make a call whose result stays on the device, and pass it back in, twice; what was wrong with it, or None.
 
     A device elsewhere whose library has no arrays has to refuse it.
     """
-    problem, dtype = registry.problem(subject.kernel), np.dtype(subject.dtype)
-    run, inputs = _function(subject), _values(problem, call, dtype)
-    refused = not device.on_cpu and device.new((1,), dtype) is None
-    arrays = _Arrays(inputs, None, [array.view(np.uint8) for array in inputs])
-    before = [memory.copy() for memory in arrays.memory]
+    arrays = Arrays.of(problem, dtype, call)
+    expected = ValueError if not device.on_cpu and device.new((1,), dtype) is None else None
     try:
-        first = run(*inputs)
-        there = run(*inputs, to="device")
-        values = [first, *inputs[1:]]
+        first = run(*arrays.inputs)
+        there = run(*arrays.inputs, to="device")
+        values = [first, *arrays.values[1:]]
         for _ in range(2):  # the second one would see that the first has changed what lies there
-            result = run(there, *inputs[1:])
-            if wrong := _wrong_result(problem, call, values, arrays, result) or _touched(before, arrays):
+            if wrong := arrays.wrong_result(problem, call, values, run(there, *arrays.inputs[1:])):
                 return f"{wrong}, from a result on the device"
     except (TypeError, ValueError) as error:
-        return None if refused and isinstance(error, ValueError) else f"it raised {type(error).__name__}: {error}"
-    return "it has no arrays on its device, and left a result there" if refused else None
+        return arrays.wrong_refusal(error, expected)
+    return "it has no arrays on its device, and left a result there" if expected else None
 
 
-def _function(subject: Subject) -> Callable[..., Any]:
-    """The Python function of a text on its target."""
-    run = api.function(subject.kernel)
-    return partial(run, backend=subject.backend, variant=subject.variant, target=subject.target)
+def _must_raise(problem: Problem, call: Call) -> type[Exception] | None:
+    """What the call has to end with; None where it has to be right."""
+    if call.misfit is not None:
+        return TypeError if call.misfit.fault in {"dtype", "no array"} else ValueError
+    if call.shares is None or problem.in_place:
+        return None
+    *inputs, own = (math.prod(shape) for shape in problem.shapes(call.sizes))
+    shared = inputs[call.shares]
+    return ValueError if -own < call.shift < shared and own and shared else None
 
 
-def _values(problem: Problem, call: Call, dtype: np.dtype[Any]) -> list[Array]:
-    generator = np.random.default_rng(call.seed)
-    shapes = problem.shapes(call.sizes)[:-1]
-    if not call.values:
-        values = [generator.standard_normal(shape, np.float64).astype(dtype) for shape in shapes]
-    else:
-        with np.errstate(over="ignore"):
-            pool = np.array(call.values, np.float64).astype(dtype)
-        values = [generator.choice(pool, shape) for shape in shapes]
-    return _first_for_others(call, values)
+@dataclass
+class Arrays:
+    """The arrays of one call, and the memory that they lie in, which is watched.
+
+    values: of the inputs, as they are before anything is wrong with one.
+    inputs, out: as they are passed; `out` is None for a call without.
+    memory: bytes, of each input and then of `out` where that has its own.
+    """
+
+    values: Inputs
+    inputs: Inputs
+    out: Any
+    memory: list[Array]
+
+    def __post_init__(self) -> None:
+        self._before, self._out_before = [memory.copy() for memory in self.memory], np.copy(self.out)
+
+    @classmethod
+    def of(cls, problem: Problem, dtype: np.dtype[Any], call: Call) -> Arrays:
+        """Lay out what a call is made of."""
+        *shapes, shape = problem.shapes(call.sizes)
+        values = _first_for_others(call, drawn_from(call.values, shapes, dtype, np.random.default_rng(call.seed)))
+        layouts = (*call.layouts, *call.layouts[-1:] * len(values))
+        given = [_spoilt(array, at, call.misfit) for at, array in enumerate(values)]
+        laid = [lay(array, layout) for array, layout in zip(given, layouts, strict=False)]
+        out: Any = None
+        if call.shares is not None:
+            reach = (abs(call.shift) + math.prod(shape)) * dtype.itemsize
+            laid[call.shares] = lay(values[call.shares], IN_ORDER, _MARGIN + reach)
+            out = laid[call.shares].beside(call.shift, shape)
+        elif call.out is not None:
+            laid.append(lay(_spoilt(np.full(shape, np.nan, dtype), None, call.misfit), call.out))
+            out = [] if call.misfit == NO_ARRAY else laid[-1].array
+            laid[-1].array.flags.writeable = call.misfit != READ_ONLY
+        inputs = _first_for_others(call, [each.array for each in laid[: len(values)]])
+        return cls(values, inputs, out, [each.memory for each in laid])
+
+    def wrong_refusal(self, error: Exception, expected: type[Exception] | None) -> str | None:
+        """What is wrong where a call ended with an error; None where it had to, and left everything as it was."""
+        if expected is None or not isinstance(error, expected):
+            return f"it raised {type(error).__name__}: {error}"
+        return None if self._first_changed() is None else "it refused the call, and wrote all the same"
+
+    def wrong_result(self, problem: Problem, call: Call, values: Inputs, result: Any) -> str | None:
+        """What is wrong where a call of these values ended with a result, or with memory that is not the output's.
+
+        Afterwards `out` is as it was before the call.
+        """
+        if self.out is not None and result is not self.out:
+            return "it returned another array than out"
+        shape, dtype = problem.shapes(call.sizes)[-1], values[0].dtype
+        if not isinstance(result, np.ndarray) or (result.shape, result.dtype) != (shape, dtype):
+            return f"it returned {type(result).__name__} {getattr(result, 'shape', '')} {getattr(result, 'dtype', '')}"
+        answer = reference(problem, values, call.sizes)
+        if wrong := judge(np.asarray(result, order="C"), answer, problem.rule).reason:
+            return wrong
+        if self.out is not None:
+            self.out[...] = self._out_before
+        at = self._first_changed()
+        if at is None:
+            return None
+        return "it changed an input" if at < len(self.inputs) else "it wrote beside the elements of out"
+
+    def _first_changed(self) -> int | None:
+        """The first memory that is not as it was before the call."""
+        pairs = enumerate(zip(self._before, self.memory, strict=True))
+        return next((at for at, (before, now) in pairs if not np.array_equal(before, now)), None)
 
 
-def _first_for_others(call: Call, inputs: list[Any]) -> list[Any]:
+def _first_for_others(call: Call, inputs: Inputs) -> Inputs:
     """The inputs, of which all that have the first one's shape are the first one where the call wants it so."""
     return [inputs[0] if call.twice and each.shape == inputs[0].shape else each for each in inputs]
 
 
-def _given(values: list[Array], misfit: Misfit | None) -> list[Array]:
-    """The inputs as they are passed: one of them does not fit where the call wants it so."""
-    given = list(values)
-    if misfit is not None:
-        array = given[misfit.at]
-        longer = [(0, int(dimension == misfit.dimension)) for dimension in range(array.ndim)]
-        given[misfit.at] = {
-            "dtype": array.astype(_other(array.dtype)),
-            "size": np.pad(array, longer),
-            "dimensions": array[..., np.newaxis],
-        }[misfit.what]
-    return given
+def _spoilt(array: Array, at: int | None, misfit: Misfit | None) -> Array:
+    """The array at a place as it is passed: with what is wrong with it, where that is the misfit's place."""
+    if misfit is None or misfit.at != at:
+        return array
+    if misfit.fault == "dtype":
+        return array.astype(np.float32 if array.dtype == np.float64 else np.float64)
+    if misfit.fault == "dimensions":
+        return array[..., np.newaxis]
+    if misfit.fault == "size":
+        array = np.atleast_1d(array)
+        longer = np.zeros((array.ndim, 2), int)
+        longer[misfit.dimension, 1] = 1
+        return np.pad(array, longer)
+    return array
 
 
-def _other(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(np.float32 if dtype == np.float64 else np.float64)
+class Laid(NamedTuple):
+    """An array, the bytes of all the memory around it, and at which of them it begins."""
+
+    array: Array
+    memory: Array
+    first: int
+
+    def beside(self, shift: int, shape: Sizes) -> Array:
+        """An array of the same dtype in the same memory, which begins `shift` elements behind the other's beginning."""
+        dtype = self.array.dtype
+        return np.ndarray(shape, dtype, self.memory, self.first + shift * dtype.itemsize)
 
 
-def _arranged(problem: Problem, call: Call, dtype: np.dtype[Any], values: list[Array]) -> _Arrays:
-    layouts = call.layouts + call.layouts[-1:] * (len(values) - len(call.layouts))
-    given = _given(values, call.misfit)
-    laid = [Laid(array.shape, array.dtype, layout) for array, layout in zip(given, layouts, strict=True)]
-    for each, array in zip(laid, given, strict=True):
-        each.fill(array)
-    inputs, memory = [each.array for each in laid], [each.bytes for each in laid]
-    shape = problem.shapes(call.sizes)[-1]
-    if call.shares is not None:
-        room, inputs[call.shares], out = with_neighbour(values[call.shares].shape, shape, call.shift, dtype)
-        inputs[call.shares][...] = values[call.shares]
-        memory[call.shares] = room
-        return _Arrays(_first_for_others(call, inputs), out, memory)
-    inputs = _first_for_others(call, inputs)
-    if call.out is None:
-        return _Arrays(inputs, None, memory)
-    own = Laid(*_unfit(call, shape, dtype), call.out)
-    own.array.flags.writeable = call.unfit != "read-only"
-    return _Arrays(inputs, [] if call.unfit == "no array" else own.array, [*memory, own.bytes])
+def lay(values: Array, layout: Layout, margin: int = _MARGIN) -> Laid:
+    """Lay an array out in memory of its own, with so many bytes of NaN before it, and behind it up to a wall."""
+    steps = ((1,) * values.ndim + layout.steps)[len(layout.steps) :]
+    counts = [length * abs(step) for length, step in zip(values.shape, steps, strict=True)]
+    if counts:
+        counts[-1] += layout.padding
+    size = math.prod(counts) * values.itemsize
+    if layout.wall:
+        memory, first = _before_a_wall(margin + size), margin
+    else:
+        memory = np.full(2 * margin + _LINE + layout.offset + size, _NAN, np.uint8)
+        first = margin + -(memory.ctypes.data + margin) % _LINE + layout.offset
+    whole = memory[first : first + size].view(values.dtype).reshape(counts, order=layout.order)
+    stepped: tuple[Any, ...] = (..., *(slice(None, None, step) for step in steps))  # an element by `...` is an array
+    begun: tuple[Any, ...] = (..., *(slice(length) for length in values.shape))
+    array: Array = whole[stepped][begun]
+    array[...] = values
+    array.flags.writeable = not layout.read_only
+    return Laid(array, memory, first)
 
 
-def _unfit(call: Call, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """The shape and dtype of `out`, wrong where the call wants it so."""
-    if call.unfit == "size":
-        shape = (*shape[:-1], shape[-1] + 1) if shape else (2,)
-    if call.unfit == "dimensions":
-        shape = (*shape, 1)
-    return shape, _other(dtype) if call.unfit == "dtype" else dtype
-
-
-def _refusal(problem: Problem, call: Call) -> type[Exception] | None:
-    """What the call has to end with; None where it has to be right."""
-    if call.misfit is not None:
-        return TypeError if call.misfit.what == "dtype" else ValueError
-    if call.unfit is not None:
-        return TypeError if call.unfit in {"dtype", "no array"} else ValueError
-    if call.shares is None or problem.in_place:
-        return None
-    shapes = problem.shapes(call.sizes)
-    shared, own = (int(np.prod(shape)) for shape in (shapes[call.shares], shapes[-1]))
-    return ValueError if -own < call.shift < shared and own and shared else None
-
-
-def _wrong_result(problem: Problem, call: Call, values: list[Array], arrays: _Arrays, result: Any) -> str | None:
-    if arrays.out is not None and result is not arrays.out:
-        return "it returned another array than out"
-    shape, dtype = problem.shapes(call.sizes)[-1], values[0].dtype
-    if not isinstance(result, np.ndarray) or (result.shape, result.dtype) != (shape, dtype):
-        return f"it returned {type(result).__name__} {getattr(result, 'shape', '')} {getattr(result, 'dtype', '')}"
-    return judge(np.asarray(result, order="C"), reference(problem, values, call.sizes), problem.rule).reason
-
-
-def _touched(before: list[Array], arrays: _Arrays) -> str | None:
-    """Whether memory changed that is not the output's."""
-    for at, (old, memory) in enumerate(zip(before, arrays.memory, strict=True)):
-        now = memory
-        if arrays.out is not None and np.may_share_memory(memory, arrays.out):
-            now = memory.copy()
-            _same_place(arrays.out, memory, now)[...] = _same_place(arrays.out, memory, old)
-        if not np.array_equal(old, now):
-            return "it changed an input" if at < len(arrays.inputs) else "it wrote beside the elements of out"
-    return None
-
-
-def _same_place(array: Array, memory: Array, other: Array) -> Array:
-    """What lies in `other` as `array` does in `memory`."""
-    offset = array.__array_interface__["data"][0] - memory.ctypes.data
-    return np.ndarray(array.shape, array.dtype, other, offset, array.strides)
+def _before_a_wall(size: int) -> Array:
+    """So many bytes of NaN at the end of a page, before one that nobody may touch."""
+    readable = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = np.frombuffer(mmap.mmap(-1, readable + mmap.PAGESIZE), np.uint8)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    nothing_allowed = 0  # PROT_NONE in <sys/mman.h>
+    if libc.mprotect(memory.ctypes.data + readable, mmap.PAGESIZE, nothing_allowed) != 0:
+        raise OSError(ctypes.get_errno(), "mprotect")
+    room: Array = memory[readable - size : readable]
+    room.fill(_NAN)
+    return room
 
 
 if __name__ == "__main__":

@@ -6,20 +6,23 @@ Data again: `caller` performs them, in a process of its own, so that a crash is 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from py_backends.conformance.sizes import fits, fitting, middling
+from py_backends.conformance.sizes import fitting, middling, ragged
+from py_backends.conformance.trials import Case, Kind, named
 from py_backends.contract import Problem
 from py_backends.harness.spec import Sizes
 
 THREADS = 8
 """That call at the same time."""
 
-Unfit = Literal["size", "dimensions", "dtype", "read-only", "no array"]
+Fault = Literal["size", "dimensions", "dtype", "read-only", "no array"]
+"""What makes an array unfit: one element more in a dimension; a dimension more; another dtype than the others have."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Layout:
     wall: whether it ends where the memory ends that may be touched; then it begins where it has to.
     """
 
-    order: str = "C"
+    order: Literal["C", "F"] = "C"
     steps: tuple[int, ...] = ()
     padding: int = 0
     offset: int = 0
@@ -60,42 +63,39 @@ LAYOUTS: dict[str, Layout] = {
 
 @dataclass(frozen=True)
 class Misfit:
-    """What is wrong with one input.
+    """What is wrong with one array.
 
-    at: which one.
-    what: `dtype`, another one than the others have; `size`, one more in a dimension that others share; `dimensions`,
-        one more.
+    at: the input that it is; None for `out`.
+    fault: read-only or no array at all is only `out`.
     dimension: that is too long.
     """
 
-    at: int
-    what: Literal["dtype", "size", "dimensions"]
-    dimension: int = 0
+    at: int | None
+    fault: Fault
+    dimension: int = -1
+
+
+READ_ONLY, NO_ARRAY = Misfit(None, "read-only"), Misfit(None, "no array")
 
 
 @dataclass(frozen=True)
-class Call:
-    """One call of a kernel's Python function.
+class Call(Case):
+    """A case that is one call of a kernel's Python function.
 
-    name: what it is called within its kind.
     layouts: of the inputs; the last one counts for all further inputs.
     out: how it lies; None for a call without.
     shares: the input in whose memory `out` lies, `shift` elements behind its beginning; None where it has its own.
-    unfit: what is wrong with `out`, if anything.
-    misfit: what is wrong with an input, if anything.
+    misfit: what is wrong with an array, if anything.
     twice: whether all inputs of the first one's shape are the first one itself.
     to_device: whether the result stays where the device computed it, and then is the first input of a further call.
     seed: of the inputs.
     values: that the inputs are drawn from; a normal distribution where there are none.
     """
 
-    name: str
-    sizes: Sizes
     layouts: tuple[Layout, ...] = (IN_ORDER,)
     out: Layout | None = None
     shares: int | None = None
     shift: int = 0
-    unfit: Unfit | None = None
     misfit: Misfit | None = None
     twice: bool = False
     to_device: bool = False
@@ -104,56 +104,26 @@ class Call:
     values: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
-class Subject:
-    """Whose function it is, and in which dtype: names."""
-
-    kernel: str
-    variant: str
-    backend: str
-    target: str
-    dtype: str
-
-
-@dataclass(frozen=True)
-class CallKind:
-    """A theme of calls, as `trials.Kind` is one of cases.
-
-    together: whether the calls are made by several threads at the same time.
-    costly: whether kernels are compiled for it anew: a quick run tries it in one variant and dtype.
-    """
-
-    name: str
-    protects: str
-    calls: Callable[[Problem], Iterator[Call]]
-    together: bool = False
-    costly: bool = False
-
-    def of(self, problem: Problem) -> Iterator[Call]:
-        """Its calls at sizes that the problem has."""
-        return (call for call in self.calls(problem) if fits(problem, call.sizes))
-
-
 def _layouts(problem: Problem) -> Iterator[Call]:
-    arrays = len(problem.shapes(problem.default_sizes)) - 1
+    arrays = len(problem.inputs)
     for sizes, (name, layout) in itertools.product(middling(problem)[:2], LAYOUTS.items()):
-        yield Call(f"{_named(sizes)}, all {name}", sizes, (layout,))
+        yield Call(f"{named(sizes)}, all {name}", sizes, (layout,))
         for at in range(arrays):
             alone = (*[IN_ORDER] * at, layout, *[IN_ORDER] * (arrays - at - 1))
-            yield Call(f"{_named(sizes)}, input {at} {name}", sizes, alone)
+            yield Call(f"{named(sizes)}, input {at} {name}", sizes, alone)
 
 
 def _out(problem: Problem) -> Iterator[Call]:
     for sizes, (name, layout) in itertools.product(middling(problem)[:2], LAYOUTS.items()):
         if not layout.read_only:
-            yield Call(f"{_named(sizes)}, {name}", sizes, out=layout)
+            yield Call(f"{named(sizes)}, {name}", sizes, out=layout)
 
 
 def _walls(problem: Problem) -> Iterator[Call]:
     """Nothing of it would show in a result: what is read too far is not used, or is used for what is not written."""
     wall = Layout(wall=True)
     for sizes in dict.fromkeys((*middling(problem), *problem.edges, *_WALLS.get(problem.name, ()))):
-        yield Call(_named(sizes), sizes, (wall,), out=wall)
+        yield Call(named(sizes), sizes, (wall,), out=wall)
 
 
 _WALLS: dict[str, list[Sizes]] = {
@@ -174,20 +144,18 @@ _WALLS: dict[str, list[Sizes]] = {
 
 def _in_place(problem: Problem) -> Iterator[Call]:
     """Where a kernel cannot work in place, it is refused."""
-    shapes = problem.shapes(problem.default_sizes)
-    for sizes, at in itertools.product(_square(problem), range(len(shapes) - 1)):
-        yield Call(f"{_named(sizes)}, into input {at}", sizes, shares=at)
-        again = Call(f"{_named(sizes)}, into input {at} again", sizes, shares=at, seed=2)
-        yield again
+    seeds = {"": 1, " again": 2}
+    for sizes, at, (again, seed) in itertools.product(_square(problem), range(len(problem.inputs)), seeds.items()):
+        yield Call(f"{named(sizes)}, into input {at}{again}", sizes, shares=at, seed=seed)
 
 
 def _overlapping(problem: Problem) -> Iterator[Call]:
     for sizes in _square(problem):
-        for at, shift in itertools.product(range(len(problem.shapes(sizes)) - 1), (-16, -3, -1, 1, 2, 7, 16)):
-            yield Call(f"{_named(sizes)}, {shift} elements from input {at}", sizes, shares=at, shift=shift)
-        elements = int(np.prod(problem.shapes(sizes)[0]))
+        for at, shift in itertools.product(range(len(problem.inputs)), (-16, -3, -1, 1, 2, 7, 16)):
+            yield Call(f"{named(sizes)}, {shift} elements from input {at}", sizes, shares=at, shift=shift)
+        elements = math.prod(problem.shapes(sizes)[0])
         for shift in (-elements, elements):
-            yield Call(f"{_named(sizes)}, just beside input 0, {shift}", sizes, shares=0, shift=shift)
+            yield Call(f"{named(sizes)}, just beside input 0, {shift}", sizes, shares=0, shift=shift)
 
 
 def _square(problem: Problem) -> list[Sizes]:
@@ -195,28 +163,27 @@ def _square(problem: Problem) -> list[Sizes]:
     return fitting(problem, [(size,) * len(problem.dimensions) for size in (33, 70)])
 
 
-def _unfit(problem: Problem) -> Iterator[Call]:
-    kinds: tuple[Unfit, ...] = ("size", "dimensions", "dtype", "read-only", "no array")
-    for sizes, unfit in itertools.product(middling(problem)[:2], kinds):
-        yield Call(f"{_named(sizes)}, another {unfit}", sizes, out=IN_ORDER, unfit=unfit)
+def _unfit_out(problem: Problem) -> Iterator[Call]:
+    for sizes, fault in itertools.product(middling(problem)[:2], get_args(Fault)):
+        yield Call(f"{named(sizes)}, another {fault}", sizes, out=IN_ORDER, misfit=Misfit(None, fault))
 
 
 def _unfit_inputs(problem: Problem) -> Iterator[Call]:
     """With an output and without: who looks at the inputs first may do so in several places."""
     for sizes, misfit, out in itertools.product(middling(problem)[:2], _misfits(problem), (None, IN_ORDER)):
-        name = f"{_named(sizes)}, another {misfit.what} of input {misfit.at}"
-        name += f" in dimension {misfit.dimension}" if misfit.what == "size" else ""
+        name = f"{named(sizes)}, another {misfit.fault} of input {misfit.at}"
+        name += f" in dimension {misfit.dimension}" if misfit.fault == "size" else ""
         yield Call(f"{name}{', with out' if out else ''}", sizes, misfit=misfit, out=out)
 
 
 def _misfits(problem: Problem) -> Iterator[Misfit]:
-    inputs = range(len(problem.shapes(problem.default_sizes)) - 1)
-    for at in inputs:
-        if len(inputs) > 1:
+    """Of each input all that others tell from what they are."""
+    for at in range(len(problem.inputs)):
+        if len(problem.inputs) > 1:
             yield Misfit(at, "dtype")
         yield Misfit(at, "dimensions")
     shapes = (problem.size_of_each_dimension() or ())[:-1]
-    every = [size for shape in shapes for size in shape]
+    every = list(itertools.chain.from_iterable(shapes))
     for at, shape in enumerate(shapes):
         for dimension, size in enumerate(shape):
             if every.count(size) > 1:  # else it is another size, which fits
@@ -227,9 +194,9 @@ def _twice(problem: Problem) -> Iterator[Call]:
     for sizes in _square(problem):
         first, *others, _ = problem.shapes(sizes)
         if first in others:
-            yield Call(_named(sizes), sizes, twice=True)
-            yield Call(f"{_named(sizes)}, with out", sizes, twice=True, out=IN_ORDER)
-            yield Call(f"{_named(sizes)}, into itself", sizes, twice=True, shares=0)
+            yield Call(named(sizes), sizes, twice=True)
+            yield Call(f"{named(sizes)}, with out", sizes, twice=True, out=IN_ORDER)
+            yield Call(f"{named(sizes)}, into itself", sizes, twice=True, shares=0)
 
 
 def _to_device(problem: Problem) -> Iterator[Call]:
@@ -237,30 +204,27 @@ def _to_device(problem: Problem) -> Iterator[Call]:
     for sizes in _square(problem)[:1]:
         shapes = problem.shapes(sizes)
         if shapes[0] == shapes[-1]:
-            yield Call(_named(sizes), sizes, to_device=True, values=tuple(range(-3, 4)))
+            yield Call(named(sizes), sizes, to_device=True, values=tuple(range(-3, 4)))
 
 
 def _nothing(problem: Problem) -> Iterator[Call]:
     for sizes in itertools.product((0, 3), repeat=len(problem.dimensions)):
         if 0 in sizes:
-            yield Call(_named(sizes), sizes)
-            yield Call(f"{_named(sizes)}, with out", sizes, out=IN_ORDER)
+            yield Call(named(sizes), sizes)
+            yield Call(f"{named(sizes)}, with out", sizes, out=IN_ORDER)
 
 
 def _repeats(problem: Problem) -> Iterator[Call]:
-    generator = np.random.default_rng(4)
-    first = [Call("the first", sizes) for sizes in _square(problem)[:1]]
-    yield from first
-    yield from (replace(call, name="the second") for call in first)
-    for number in range(3, 100):
-        sizes = tuple(map(int, generator.integers(1, 50, len(problem.dimensions))))
-        yield Call(f"call {number}, {_named(sizes)}", sizes, seed=number)
-    yield from (replace(call, name="the hundredth, as the first") for call in first)
+    first = _square(problem)[:1]
+    yield from (Call(name, sizes) for name in ("the first", "the second") for sizes in first)
+    for number, sizes in enumerate(ragged(problem, np.random.default_rng(4), 50, 97), 3):
+        yield Call(f"call {number}, {named(sizes)}", sizes, seed=number)
+    yield from (Call("the hundredth, as the first", sizes) for sizes in first)
 
 
 def _numbers_of_threads(problem: Problem) -> Iterator[Call]:
     for threads, sizes in itertools.product((1, 2, 3), middling(problem)[:3]):
-        yield Call(f"{threads} threads, {_named(sizes)}", sizes, threads=threads)
+        yield Call(f"{threads} threads, {named(sizes)}", sizes, threads=threads)
 
 
 def _at_once(problem: Problem) -> Iterator[Call]:
@@ -268,31 +232,30 @@ def _at_once(problem: Problem) -> Iterator[Call]:
     dimensions = len(problem.dimensions)
     deep = (*[2] * (dimensions - 2), 1, 3000)[-dimensions:]
     for thread in range(THREADS):
-        yield Call(f"first call {thread}, {_named(deep)}", deep, seed=thread)
-    generator = np.random.default_rng(5)
-    for call in range(6 * THREADS):
-        sizes = tuple(map(int, generator.integers(1, 40, len(problem.dimensions))))
-        yield Call(f"call {call}, {_named(sizes)}", sizes, seed=call)
+        yield Call(f"first call {thread}, {named(deep)}", deep, seed=thread)
+    for call, sizes in enumerate(ragged(problem, np.random.default_rng(5), 40, 6 * THREADS)):
+        yield Call(f"call {call}, {named(sizes)}", sizes, seed=call)
 
 
-def _named(sizes: Sequence[int]) -> str:
-    return "x".join(map(str, sizes))
+def _kind(name: str, protects: str, calls: Callable[[Problem], Iterator[Call]], **how: Any) -> Kind[Call]:
+    """On targets that have their device, since the functions do not emulate, and all of its calls on each of them."""
+    return Kind(name, protects, calls, emulated=False, interpreted=None, in_one_dtype=False, **how)
 
 
 KINDS = (
-    CallKind("layouts", "inputs that are strided, reversed, offset, misaligned, read-only, columns first", _layouts),
-    CallKind("out", "an output that lies in any way, with nothing touched around it", _out),
-    CallKind("walls", "elements read or written behind the end of an array, in memory that nobody may touch", _walls),
-    CallKind("in-place", "an output that is an input: right, or refused where the kernel cannot", _in_place),
-    CallKind("overlapping", "an output that shares a part of an input's memory", _overlapping),
-    CallKind("unfit-out", "outputs of a wrong size or dtype, and read-only ones, which are refused", _unfit),
-    CallKind("unfit-inputs", "inputs of mixed dtypes or of shapes that do not fit, which are refused", _unfit_inputs),
-    CallKind("one-array-twice", "an array that is passed as two inputs", _twice),
-    CallKind("to-device", "a result that is left on its device, and passed back in", _to_device),
-    CallKind("nothing-called", "empty arrays", _nothing),
-    CallKind("calls-repeated", "the second call, and the hundredth after others of other sizes", _repeats),
-    CallKind("numbers-of-threads", "one, two and three threads", _numbers_of_threads, costly=True),
-    CallKind(
+    _kind("layouts", "inputs that are strided, reversed, offset, misaligned, read-only, columns first", _layouts),
+    _kind("out", "an output that lies in any way, with nothing touched around it", _out),
+    _kind("walls", "elements read or written behind the end of an array, in memory that nobody may touch", _walls),
+    _kind("in-place", "an output that is an input: right, or refused where the kernel cannot", _in_place),
+    _kind("overlapping", "an output that shares a part of an input's memory", _overlapping),
+    _kind("unfit-out", "outputs of a wrong size or dtype, and read-only ones, which are refused", _unfit_out),
+    _kind("unfit-inputs", "inputs of mixed dtypes or of shapes that do not fit, which are refused", _unfit_inputs),
+    _kind("one-array-twice", "an array that is passed as two inputs", _twice),
+    _kind("to-device", "a result that is left on its device, and passed back in", _to_device),
+    _kind("nothing-called", "empty arrays", _nothing),
+    _kind("calls-repeated", "the second call, and the hundredth after others of other sizes", _repeats),
+    _kind("numbers-of-threads", "one, two and three threads", _numbers_of_threads, costly=True),
+    _kind(
         "threads-at-once", f"memory that {THREADS} threads share which call at the same time", _at_once, together=True
     ),
 )

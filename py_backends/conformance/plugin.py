@@ -12,19 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
+import cattrs
 import numpy as np
 import pytest
 
 from py_backends import registry
 from py_backends.conformance.at_hand import has_device, why_missing
-from py_backends.conformance.calls import CallKind
-from py_backends.conformance.runners import Runners
-from py_backends.conformance.running import Arenas, Outcome
+from py_backends.conformance.running import Arenas, Runners
 from py_backends.conformance.selection import Selection, Subject
-from py_backends.conformance.tally import as_property, from_properties, summary, tally
-from py_backends.conformance.trials import DTYPES, Kind
+from py_backends.conformance.tally import Tally, summary
+from py_backends.conformance.trials import DTYPES
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
 from py_backends.harness.runner import Runner
@@ -46,7 +45,10 @@ _SUITE = str(Path(__file__).parent)
 _HANGS = pytest.StashKey[Counter[str]]()
 _MOST_HANGS = 2
 """Kinds in which a text may hang before it is not run any more."""
-_COUNTED: list[pytest.TestReport] = []
+_TALLIES: list[Tally] = []
+_PROPERTY = "conformance"
+"""Under which a test's report carries its tally: the test may have run in another process."""
+_Given = TypeVar("_Given")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,8 +57,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, what in _LISTS.items():
         group.addoption(
             f"--{name}",
-            action="append",
+            action="extend",
             default=[],
+            type=_names,
             metavar="NAMES",
             help=f"{what}: a list separated by commas, repeatable; all where there is none",
         )
@@ -91,9 +94,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{name}: needs the backend {name}")
     for name in config.getoption("--require-backend"):
         _known_or_usage_error("--require-backend: ", partial(registry.known_backend, name))
-    chosen = {f"{name}s": _names(config, name) for name in _LISTS}
     selection = Selection(
-        **chosen,
+        **{f"{name}s": tuple(config.getoption(f"--{name}")) for name in _LISTS},
         case=config.getoption("--case"),
         quick=config.getoption("quick"),
         patience=config.getoption("--patience"),
@@ -101,12 +103,11 @@ def pytest_configure(config: pytest.Config) -> None:
     _known_or_usage_error("", selection.check)
     config.stash[SELECTION] = selection
     config.stash[_HANGS] = Counter()
-    _COUNTED.clear()
+    _TALLIES.clear()
 
 
-def _names(config: pytest.Config, option: str) -> tuple[str, ...]:
-    given = ",".join(config.getoption(f"--{option}"))
-    return tuple(name for each in given.split(",") if (name := each.strip()))
+def _names(given: str) -> list[str]:
+    return [name for each in given.split(",") if (name := each.strip())]
 
 
 def _known_or_usage_error(prefix: str, check: Callable[[], object]) -> None:
@@ -127,34 +128,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     selection = config.stash[SELECTION]
     asked = {"--kind": ", ".join(selection.kinds), "--case": selection.case}
     given = [f"{option} {value}" for option, value in asked.items() if value]
-    if unused and given and any(selection.subjects()) and not any(map(_subject_of, items)):
+    if unused and given and any(selection.subjects()) and not any(_given(item, "subject", Subject) for item in items):
         raise pytest.UsageError(f"there is no case of {' and '.join(given)} in what else was chosen")
 
 
 def just_in_time_last(items: list[pytest.Item]) -> None:
     """Order the tests of texts: those that are compiled meanwhile change places with those that are there at once."""
-    places = [at for at, item in enumerate(items) if _subject_of(item)]
-    for at, item in zip(places, sorted((items[at] for at in places), key=_is_just_in_time), strict=True):
+    subjects = {at: subject for at, item in enumerate(items) if (subject := _given(item, "subject", Subject))}
+    ordered = sorted(subjects, key=lambda at: subjects[at].target.just_in_time)
+    for at, item in zip(subjects, [items[at] for at in ordered], strict=True):
         items[at] = item
 
 
-def _subject_of(item: pytest.Item) -> Subject | None:
-    """Whose test it is; None where it is not one of the suite for a text."""
+def _given(item: pytest.Item, name: str, kind: type[_Given]) -> _Given | None:
+    """What a test is given under a name: None where that is nothing of a kind, as in tests that are not the suite's."""
     call = getattr(item, "callspec", None)
-    subject = call.params.get("subject") if call else None
-    return subject if isinstance(subject, Subject) else None
-
-
-def _is_just_in_time(item: pytest.Item) -> bool:
-    subject = _subject_of(item)
-    return subject is not None and subject.target.just_in_time
+    value = call.params.get(name) if call else None
+    return value if isinstance(value, kind) else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, or fail where it is required, a test whose backend or target is not there."""
     for name in registry.backend_names():
         if item.get_closest_marker(name):
-            reason = why_missing(name, _target_of(item))
+            reason = why_missing(name, _given(item, "target", Target))
             if reason:
                 skip_or_fail(item.config, name, reason)
 
@@ -172,23 +169,21 @@ def skip_or_fail(config: pytest.Config, backend: str, reason: str) -> NoReturn:
     pytest.skip(f"{backend}: {reason}")
 
 
-def _target_of(item: pytest.Item) -> Target | None:
-    call = getattr(item, "callspec", None)
-    target = call.params.get("target") if call else None
-    return target if isinstance(target, Target) else None
+def begin(
+    config: pytest.Config, subject: Subject, runners: Runners, wanted: Sequence[str], kind: str
+) -> tuple[Runner, list[Tally]]:
+    """The runner of a text, and a tally for each of the wanted dtypes in which its target can compute it.
 
-
-def able_dtypes(config: pytest.Config, subject: Subject, runner: Runner, wanted: Sequence[str]) -> list[str]:
-    """Those of the wanted dtypes in which a target can compute a text: many GPUs have no float64.
-
-    Skips the test where there are none; fails it where the target, said to be available, can compute in no dtype at
-    all, if the suite is to try it.
+    Many GPUs have no float64. Skips the test where there are none; fails it where the target, said to be available, can
+    compute in no dtype at all, if the suite is to try it. A text that has hung before fails it too: each further time
+    takes as long as patience lasts.
     """
-    text, target = subject
+    if config.stash[_HANGS][subject.label] >= _MOST_HANGS:
+        pytest.fail(f"not run, since {subject.label} has hung in {_MOST_HANGS} kinds of cases", pytrace=False)
+    (text, target), runner, selection = subject, runners.get(subject), config.stash[SELECTION]
     why = {dtype: _why_unable(runner, text, dtype) for dtype in wanted}
     if able := [dtype for dtype in wanted if why[dtype] is None]:
-        return able
-    selection = config.stash[SELECTION]
+        return runner, [Tally(text.backend, target.name, text.kernel, text.variant, dtype, kind) for dtype in able]
     chosen = text.backend in selection.backends or target.name in selection.targets
     if chosen and all(_why_unable(runner, text, dtype) for dtype in DTYPES):
         pytest.fail(f"{subject.label} is said to be available, and can compute in no dtype: {why}", pytrace=False)
@@ -205,54 +200,34 @@ def _why_unable(runner: Runner, text: KernelText, dtype: str) -> str | None:
     return None
 
 
-def marked(backend: str, target: Target) -> ParameterSet:
-    """A backend and a target as parameters, with the backend's marker."""
-    return pytest.param(backend, target, marks=getattr(pytest.mark, backend), id=f"{backend}-{target.name}")
+def marked(backend: str, *values: object, name: str) -> ParameterSet:
+    """Parameters of a test under a name, with the marker of a backend."""
+    return pytest.param(*values, marks=getattr(pytest.mark, backend), id=name)
 
 
-def as_parameter(subject: Subject, dtype: str, kind: Kind | CallKind) -> ParameterSet:
-    """A kind of cases for one text and dtype as parameters, with the backend's marker."""
-    mark = getattr(pytest.mark, subject.text.backend)
-    return pytest.param(kind, dtype, subject, marks=mark, id=f"{subject.label}-{dtype}-{kind.name}")
-
-
-def marked_subject(subject: Subject) -> ParameterSet:
-    """A text on a target as a parameter, with the backend's marker."""
-    return pytest.param(subject, marks=getattr(pytest.mark, subject.text.backend), id=subject.label)
-
-
-def fail_if_hung(config: pytest.Config, subject: Subject) -> None:
-    """Fail a test whose text has hung before: each further time takes as long as patience lasts."""
-    if config.stash[_HANGS][subject.label] >= _MOST_HANGS:
-        pytest.fail(f"not run, since {subject.label} has hung in {_MOST_HANGS} kinds of cases", pytrace=False)
-
-
-def finish(item: pytest.Item, outcome: Outcome, subject: Subject, dtype: str, kind: str) -> None:
+def finish(item: pytest.Item, subject: Subject, tally: Tally) -> None:
     """Let the test's report carry the tally, and fail it where a case did."""
-    text, target = subject
-    names = {"backend": text.backend, "target": target.name, "kernel": text.kernel, "variant": text.variant}
-    told = tally(outcome, **names, dtype=dtype, kind=kind)
-    item.user_properties.append(as_property(told))
-    item.config.stash[_HANGS][subject.label] += outcome.hung
-    if outcome.failures:
-        lines = [f"{name}: {reason}" for name, reason in outcome.failures]
-        pytest.fail("\n".join([*lines, told.command]), pytrace=False)
+    item.user_properties.append((_PROPERTY, asdict(tally)))
+    item.config.stash[_HANGS][subject.label] += tally.hung
+    if tally.failures:
+        lines = [f"{name}: {reason}" for name, reason in tally.failures]
+        pytest.fail("\n".join([*lines, tally.command]), pytrace=False)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Keep the reports that carry a tally."""
-    if report.when == "call" and from_properties(report.user_properties):
-        _COUNTED.append(report)
+    """Keep the tallies that reports carry."""
+    if report.when == "call":
+        told = [value for name, value in report.user_properties if name == _PROPERTY]
+        _TALLIES.extend(cattrs.structure(told, list[Tally]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what held, for each kernel and dtype, and what did not."""
-    tallies = [one for report in _COUNTED for one in from_properties(report.user_properties)]
     if file := config.getoption("--conformance-json"):
-        file.write_text(json.dumps([asdict(one) for one in tallies], indent=1) + "\n", encoding="utf-8")
-    if tallies:
+        file.write_text(json.dumps([asdict(one) for one in _TALLIES], indent=1) + "\n", encoding="utf-8")
+    if _TALLIES:
         terminalreporter.section("conformance")
-        for line in summary(tallies):
+        for line in summary(_TALLIES):
             terminalreporter.write_line(line)
 
 
@@ -270,12 +245,12 @@ def selection(pytestconfig: pytest.Config) -> Selection:
 
 
 @pytest.fixture(scope="session")
-def runner(request: pytest.FixtureRequest, selection: Selection) -> Iterator[Callable[[str, Target], Runner]]:
+def runners(request: pytest.FixtureRequest, selection: Selection) -> Iterator[Runners]:
     """A way to any (backend, target), with one worker each for the whole session."""
-    runners = Runners(selection.patience)
-    runners.compile(filter(None, map(_subject_of, request.session.items)))
-    yield runners.get
-    runners.close()
+    made = Runners(selection.patience)
+    made.compile(filter(None, (_given(item, "subject", Subject) for item in request.session.items)))
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,26 +1,34 @@
-"""Runs kinds of cases through a worker, and says what did not hold."""
+"""Runs cases through the workers of a run, one for each (backend, target), and says what did not hold."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
+import cattrs
 import numpy as np
 
-from py_backends.conformance.trials import Kind, Prepared
+from py_backends.conformance.calls import Call
+from py_backends.conformance.selection import Subject
+from py_backends.conformance.tally import PREPARE, REFERENCE, Tally
+from py_backends.conformance.trials import DTYPES, Answered, AnyCase, Kind, Trial, answered
 from py_backends.contract import Array, Problem
+from py_backends.errors import BrokenKernel
 from py_backends.harness import machine
 from py_backends.harness.arena import Arena, span
-from py_backends.harness.check import judge
+from py_backends.harness.check import first_wrong, judge
 from py_backends.harness.memory import same_bits
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 
-MOST_FAILURES = 3
-"""Cases of a kind that may fail before the others are left out: some crash or hang, and each then takes seconds."""
+_MODULE = "py_backends.conformance.caller"
+"""What the workers run."""
 _SMALL_ARENA = 2**26
 _ANY_DEVICE_HOLDS = 2**20
 """Bytes of a case's arrays for which a device must have memory."""
@@ -28,66 +36,154 @@ _COPIES = 8
 """Of a case's arrays, at most: inputs, reference, its parts, the arena."""
 
 
-@dataclass
-class Outcome:
-    """What became of the cases of one kind, for one text, target and dtype.
+class Runners:
+    """Gives everybody the one way to a (backend, target).
 
-    ran: names of cases that ran.
-    failures: the case and what was wrong, the first few.
-    left_out: a case that was not run, and why.
+    Compiling takes seconds in some backends, of one core: others run meanwhile.
     """
 
-    ran: list[str] = field(default_factory=list)
-    failures: list[tuple[str, str]] = field(default_factory=list)
-    left_out: list[tuple[str, str]] = field(default_factory=list)
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._runners: dict[tuple[str, str], Runner] = {}
+        self._compiling: dict[Runner, Future[None]] = {}
+        self._pool = ThreadPoolExecutor(machine.cpus(), "py-backends-compiling")
 
-    @property
-    def hung(self) -> bool:
-        """Whether a case did not end."""
-        return any(reason.startswith("timeout") for _, reason in self.failures)
+    def compile(self, subjects: Iterable[Subject]) -> None:
+        """Begin to compile the texts that take long, those of each target one after the other."""
+        texts: dict[Runner, dict[str, KernelText]] = {}
+        for subject in subjects:
+            if subject.target.just_in_time:
+                texts.setdefault(self._runner(subject), {})[subject.label] = subject.text
+        for runner, of_runner in texts.items():
+            self._compiling[runner] = self._pool.submit(_compile, runner, list(of_runner.values()))
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether so many have failed, or one took so long, that no further one shows more."""
-        return self.hung or len(self.failures) >= MOST_FAILURES
+    def get(self, subject: Subject) -> Runner:
+        """The runner of a text, once nobody else uses it."""
+        runner = self._runner(subject)
+        if compiling := self._compiling.get(runner):
+            compiling.result()
+        return runner
 
-    def add(self, name: str, wrong: str | None) -> None:
-        """Note a case that ran."""
-        self.ran.append(name)
-        if wrong is not None:
-            self.failures.append((name, wrong))
+    def close(self) -> None:
+        """End all workers."""
+        self._pool.shutdown(cancel_futures=True)
+        for runner in self._runners.values():
+            runner.close()
+
+    def _runner(self, subject: Subject) -> Runner:
+        backend, target = subject.text.backend, subject.target
+        if (backend, target.name) not in self._runners:
+            self._runners[backend, target.name] = Runner(
+                backend, target, machine.cpus(), patience=self._patience, module=_MODULE, stopped_between=False
+            )
+        return self._runners[backend, target.name]
+
+
+def _compile(runner: Runner, texts: Sequence[KernelText]) -> None:
+    for text, dtype in itertools.product(texts, DTYPES):
+        with contextlib.suppress(WorkerFailed):  # whoever needs it will see the same
+            runner.compile(text, np.dtype(dtype))
+
+
+def run_cases(tally: Tally, problem: Problem, cases: Iterable[AnyCase], run: Callable[[AnyCase], str | None]) -> None:
+    """Run cases until some have failed, and count them.
+
+    run: says what is wrong, or None; WorkerFailed and MemoryError as `run_call` and `Arenas.run` raise them.
+    """
+    for case in cases:
+        if tally.exhausted:
+            tally.left_out.append((case.name, "others had failed"))
+            continue
+        try:
+            wrong = run(case)
+        except WorkerFailed as failed:
+            if failed.status == "skipped" and problem.bytes(case.sizes, np.dtype(tally.dtype)) > _ANY_DEVICE_HOLDS:
+                tally.left_out.append((case.name, failed.reason))
+                continue
+            wrong = told(failed)
+        except MemoryError as error:
+            tally.left_out.append((case.name, str(error)))
+            continue
+        tally.add(case.name, wrong)
+
+
+def told(failed: WorkerFailed) -> str:
+    """What is wrong with a case that was the end of its worker, or that it had no result of."""
+    return f"{failed.status}: {failed.reason}"
+
+
+def run_call(runner: Runner, text: KernelText, dtype: str, call: Call) -> str | None:
+    """Make a call; what is wrong, or None. WorkerFailed where the worker has none to tell."""
+    wrong: str | None = _ask(runner, "call", text, dtype, [call])["wrong"]
+    return wrong
+
+
+def run_calls(tally: Tally, runner: Runner, text: KernelText, kind: Kind[Call], calls: Sequence[Call]) -> None:
+    """Make the calls of a kind, and count them. Of those that are made together the first that goes wrong is told."""
+    if not kind.together:
+        run_cases(tally, text.problem, calls, partial(run_call, runner, text, tally.dtype))
+        return
+    try:
+        answer = _ask(runner, "together", text, tally.dtype, calls)
+    except WorkerFailed as failed:
+        answer = {"at": 0, "wrong": told(failed)}
+    for at, call in enumerate(calls):
+        tally.add(call.name, answer["wrong"] if at == answer["at"] else None)
+
+
+def _ask(runner: Runner, do: str, text: KernelText, dtype: str, calls: Sequence[Call]) -> dict[str, Any]:
+    """As `Caller.call`, or another method of it."""
+    what = {"kernel": text.kernel, "variant": text.variant, "dtype": dtype}
+    return runner.ask(do, **what, calls=cattrs.unstructure(list(calls)))
 
 
 class Arenas:
-    """The memory of all cases: one arena for the small ones, and one for each that does not fit there."""
+    """The memory of all trials: one arena for the small ones, and one for each that does not fit there."""
 
     def __init__(self) -> None:
         self._small: dict[int, Arena] = {}
 
-    def run(self, runner: Runner, text: KernelText, case: Prepared, *, again: bool) -> str | None:
-        """Run a case; what is wrong, or None. MemoryError where this machine or the device has too little for it.
+    def run(self, runner: Runner, text: KernelText, case: Answered, *, again: bool = False) -> str | None:
+        """Put a trial into an arena, run it, and judge what it left; what is wrong, or None.
 
         again: whether it runs twice, and has to leave the same bits.
-        """
-        problem, arrays = text.problem, len(case.inputs) + 1
-        shape = problem.shapes(case.trial.sizes)[-1]
-        needed = _bytes(case, shape)
-        if needed > _SMALL_ARENA:
-            return self._run_apart(runner, text, case, shape, needed)
-        arena = self._small.get(arrays) or self._small.setdefault(arrays, Arena([_SMALL_ARENA] * arrays))
-        return run_on(arena, runner, text, case, again=again)
 
-    def _run_apart(
-        self, runner: Runner, text: KernelText, case: Prepared, shape: tuple[int, ...], needed: int
-    ) -> str | None:
-        if needed * _COPIES > machine.free_memory():
+        WorkerFailed where its worker has no result; MemoryError where this machine has too little for it.
+        """
+        problem, trial = text.problem, case.trial
+        with self._arena(runner, problem, trial, case.inputs[0].dtype) as arena:
+            for place, array in zip(arena.inputs, case.inputs, strict=True):
+                place[...] = array.reshape(-1)
+            changed = runner.run(text, arena)
+            wrong = arena.trespass() or changed or _verdict(arena.output, case, problem.rule)
+            if not again or wrong is not None:
+                return wrong
+            first = arena.output.copy()
+            arena.poison()
+            changed = runner.run(text, arena)
+            return arena.trespass() or changed or _other_bits(first, arena.output)
+
+    @contextlib.contextmanager
+    def _arena(self, runner: Runner, problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Iterator[Arena]:
+        """An arena in which there is place for a trial. A large one is gone afterwards."""
+        shapes = problem.shapes(trial.sizes)
+        most = max(math.prod(shape) for shape in shapes)
+        needed = max(span(most, trial.sizes, dtype, start).end for start in trial.starts)
+        small = needed <= _SMALL_ARENA
+        if small:
+            arena = self._small.get(len(shapes)) or Arena([_SMALL_ARENA] * len(shapes))
+            self._small[len(shapes)] = arena
+        elif needed * _COPIES > machine.free_memory():
             raise MemoryError(f"it needs {needed * _COPIES / 2**30:.1f} GiB, which are not free")
-        arena = Arena([needed] * (len(case.inputs) + 1))
+        else:
+            arena = Arena([needed] * len(shapes))
+        arena.place(trial.sizes, dtype, shapes, trial.starts, bare=trial.bare)
         try:
-            return run_on(arena, runner, text, case, again=False)
+            yield arena
         finally:
-            runner.unload(arena)
-            arena.close()
+            if not small:
+                runner.unload(arena)
+                arena.close()
 
     def close(self) -> None:
         """Give the memory back."""
@@ -95,78 +191,39 @@ class Arenas:
             arena.close()
 
 
-def run_kind(
-    runner: Runner, text: KernelText, kind: Kind, cases: Iterable[Prepared], arenas: Arenas, *, deterministic: bool
-) -> Outcome:
-    """Run cases of a kind until some have failed."""
-    outcome = Outcome()
-    for case in cases:
-        if outcome.exhausted:
-            outcome.left_out.append((case.trial.name, "others had failed"))
-            continue
-        try:
-            wrong = arenas.run(runner, text, case, again=kind.again and deterministic)
-        except MemoryError as error:
-            outcome.left_out.append((case.trial.name, str(error)))
-        else:
-            outcome.add(case.trial.name, wrong)
-    return outcome
-
-
-def run_on(arena: Arena, runner: Runner, text: KernelText, case: Prepared, *, again: bool) -> str | None:
-    """Put a case into an arena, run it, and judge what it left; what is wrong, or None. MemoryError as of `Arenas`."""
-    problem, trial = text.problem, case.trial
-    arena.place(trial.sizes, case.inputs[0].dtype, problem.shapes(trial.sizes), trial.starts, bare=trial.bare)
-    for place, array in zip(arena.inputs, case.inputs, strict=True):
-        place[...] = array.reshape(-1)
+def run_trials(
+    tally: Tally, runner: Runner, arenas: Arenas, text: KernelText, kind: Kind[Trial], trials: Sequence[Trial]
+) -> None:
+    """Run trials of a kind, and count them; one thing alone where the text or its problem's reference is broken."""
     try:
-        changed = runner.run(text, arena)
-        wrong = arena.trespass() or changed or verdict(arena.output, case, problem.rule)
-        if not again or wrong is not None:
-            return wrong
-        first = arena.output.copy()
-        arena.poison()
-        changed = runner.run(text, arena)
+        answers = answered(text.kernel, tally.dtype, tuple(trials))
+        compiled = runner.compile(text, np.dtype(tally.dtype))
+    except BrokenKernel as broken:
+        tally.add(REFERENCE, broken.reason)
     except WorkerFailed as failed:
-        return failure(failed, problem, trial.sizes, arena.dtype)
-    return arena.trespass() or changed or _other_bits(first, arena.output)
+        tally.add(PREPARE, told(failed))
+    else:
+        again = kind.again and compiled.deterministic
+
+        def run(trial: Trial) -> str | None:
+            return arenas.run(runner, text, answers[trial], again=again)
+
+        run_cases(tally, text.problem, trials, run)
 
 
-def failure(failed: WorkerFailed, problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> str:
-    """What a worker that failed says of a case; MemoryError where its device need not have had the memory."""
-    if failed.status == "skipped" and problem.bytes(sizes, dtype) > _ANY_DEVICE_HOLDS:
-        raise MemoryError(failed.reason)
-    return f"{failed.status}: {failed.reason}"
-
-
-def verdict(output: Array, case: Prepared, rule: str) -> str | None:
+def _verdict(output: Array, case: Answered, rule: str) -> str | None:
     """What is wrong with a result; None where nothing is."""
-    if case.trial.exact:
-        return _inexact(output, case.reference.value)
-    return judge(output, case.reference, rule).reason
-
-
-def _inexact(output: Array, value: Array) -> str | None:
-    wrong = np.argwhere(~(output == value))  # 0 and -0 are the same number
-    return f"{_first(wrong, output, value)}, which is exact in any order" if len(wrong) else None
+    if not case.trial.exact:
+        return judge(output, case.reference, rule).reason
+    right = output == case.reference.value  # 0 and -0 are the same number
+    if right.all():
+        return None
+    return f"{first_wrong(right, output, case.reference.value, 17)}, which is exact in any order"
 
 
 def _other_bits(first: Array, second: Array) -> str | None:
-    wrong = np.argwhere(~same_bits(first, second))
-    if not len(wrong):
+    same = same_bits(first, second)
+    if same.all():
         return None
-    return f"{_first(wrong, second, first).replace('is right', 'was before')}, and it says that it is deterministic"
-
-
-def _first(wrong: Array, output: Array, value: Array) -> str:
-    place = tuple(map(int, wrong[0]))
-    return (
-        f"{len(wrong)} of {output.size} elements are wrong, the first at [{', '.join(map(str, place))}]: "
-        f"{output[place]:.17g} where {value[place]:.17g} is right"
-    )
-
-
-def _bytes(case: Prepared, shape: Sequence[int]) -> int:
-    """What the largest array of a case needs in an arena."""
-    largest = max(math.prod(shape), *(array.size for array in case.inputs))
-    return max(span(largest, case.trial.sizes, case.inputs[0].dtype, start).end for start in case.trial.starts)
+    wrong = first_wrong(same, second, first, 17).replace("is right", "was before")
+    return f"{wrong}, and it says that it is deterministic"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from py_backends import registry
 from py_backends.conformance import any_kernel, calls, of_matmul, of_vecadd
-from py_backends.conformance.at_hand import at_hand, targets_of
+from py_backends.conformance.at_hand import at_hand, found
 from py_backends.conformance.tally import DRAWN
-from py_backends.conformance.trials import DTYPES, Extent, Kind
+from py_backends.conformance.trials import DTYPES, AnyCase, Kind, Trial, chosen, named_as
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget
@@ -57,16 +57,14 @@ class Selection:
             registry.known_backend(name)
         for name in self.kernels:
             registry.problem(name)
+        targets = [target.name for _, target in found(self._backends())] if self.targets else []
         for what, names, there in (
             ("variant", self.variants, registry.variant_names()),
             ("kind", self.kinds, kind_names()),
+            ("target", self.targets, dict.fromkeys(targets)),
         ):
             for name in names:
                 registry.known(name, there, what)
-        if self.targets:
-            there = [target.name for name in self._backends() for target in targets_of(name)]
-            for name in self.targets:
-                registry.known(name, dict.fromkeys(there), "target")
         if self.backends and not any(self._texts(name) for name in self.backends):
             raise WrongRequest(f"{', '.join(self.backends)}: there is no text of any chosen kernel and variant")
 
@@ -74,9 +72,7 @@ class Selection:
         """The chosen targets: those that are there, those that were named, and one of each backend that has none."""
         if not self.targets:
             return at_hand(self._backends())
-        names = self._backends()
-        chosen = [BackendTarget(name, target) for name in names for target in targets_of(name)]
-        return [each for each in chosen if each.target.name in self.targets]
+        return [each for each in found(self._backends()) if each.target.name in self.targets]
 
     def subjects(self) -> Iterator[Subject]:
         """Every chosen text on every chosen target that is there."""
@@ -84,19 +80,26 @@ class Selection:
             for text in self._texts(backend) if target.available else ():
                 yield Subject(text, target)
 
-    def kinds_of(self, kernel: str) -> list[Kind]:
-        """The chosen kinds of results of a kernel."""
-        return [kind for kind in all_kinds_of(kernel) if not self.kinds or kind.name in self.kinds]
+    def cases(self, kind: Kind[AnyCase], dtype: str, subject: Subject) -> list[AnyCase]:
+        """The cases of a kind that belong to this run, for a text on a target in a dtype."""
+        text, target = subject
+        if self.kinds and kind.name not in self.kinds:
+            return []
+        if (text.variant == "lecture" and not kind.lecture) or (target.emulated and not kind.emulated):
+            return []
+        if self.quick and not self._belongs_to_quick(kind, dtype, subject):
+            return []
+        every = chosen(kind, text.kernel, dtype, quick=self.quick, interpreted=target.interpreted)
+        return named_as(self.case, every)
 
-    def call_kinds(self) -> list[calls.CallKind]:
-        """The chosen kinds of calls."""
-        return [kind for kind in calls.KINDS if not self.kinds or kind.name in self.kinds]
-
-    def extent(self, target: Target) -> Extent:
-        """How much is tried on a target."""
-        if target.interpreted:
-            return "quick interpreted" if self.quick else "interpreted"
-        return "quick" if self.quick else "thorough"
+    def _belongs_to_quick(self, kind: Kind[Any], dtype: str, subject: Subject) -> bool:
+        """Whether a quick run tries a kind: what is costly once for a kernel and target, or in one dtype alone."""
+        text, target = subject
+        once = kind.costly and not self.variants
+        if once and text.variant != next(iter(registry.kernel_texts(text.kernel, text.backend))):
+            return False
+        in_one_dtype = once or (kind.in_one_dtype and target.interpreted)
+        return not in_one_dtype or dtype == first_dtype(text.backend)
 
     def _backends(self) -> Sequence[str]:
         return self.backends or registry.backend_names()
@@ -116,7 +119,7 @@ def first_dtype(backend: str) -> str:
     return next((dtype for dtype in DTYPES if dtype in declared), DTYPES[0])
 
 
-def all_kinds_of(kernel: str) -> list[Kind]:
+def all_kinds_of(kernel: str) -> list[Kind[Trial]]:
     """Every kind of results of a kernel: those of any, and its own or what stands for them."""
     own = [kind for kind in _OF_KERNELS if kind.kernel == kernel]
     return [*any_kernel.ALWAYS, *(own or any_kernel.WITHOUT_OWN)]

@@ -93,3 +93,8 @@ def middling(problem: Problem) -> list[Sizes]:
         return fitting(problem, [(19,), (67,), (531,), (1,)])
     cycles = [(7, 19, 13), (33, 9, 67), (18, 66, 35), (1, 23, 4)]
     return fitting(problem, [tuple(itertools.islice(itertools.cycle(cycle), dimensions)) for cycle in cycles])
+
+
+def ragged(problem: Problem, generator: np.random.Generator, below: int, count: int) -> list[Sizes]:
+    """So many sizes, none of them 0, as they come."""
+    return [tuple(map(int, generator.integers(1, below, len(problem.dimensions)))) for _ in range(count)]

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
-
-import cattrs
-
-from py_backends.conformance.running import Outcome
 
 DRAWN = "drawn"
 """The kind of what hypothesis draws."""
@@ -18,17 +12,22 @@ PREPARE, REFERENCE = "prepare", "reference"
 """What stands in place of a case where a text cannot be compiled, and where its problem has no right answer."""
 DEPENDING = frozenset({DRAWN, "repeats", "calls-repeated", "threads-at-once"})
 """Kinds whose cases fail by what was before or beside them: none of them shows it alone."""
-PROPERTY = "conformance"
-"""Under which a test's report carries its tally."""
+MOST_FAILURES = 3
+"""Cases of a kind that may fail before the others are left out: some crash or hang, and each then takes seconds."""
 _MOST_SHOWN = 12
 """Failing kinds of which the cases are shown."""
 _MOST_TARGETS = 4
 """Above it, a target has one line for all that holds."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Tally:
-    """What became of one kind, for one text, target and dtype."""
+    """What becomes of the cases of one kind, for one text, target and dtype.
+
+    cases: how many ran.
+    failures: the case and what was wrong, the first few.
+    left_out: a case that was not run, and why.
+    """
 
     backend: str
     target: str
@@ -36,45 +35,34 @@ class Tally:
     variant: str
     dtype: str
     kind: str
-    cases: int
-    failures: tuple[tuple[str, str], ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
+    cases: int = 0
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, name: str, wrong: str | None) -> None:
+        """Count a case that ran."""
+        self.cases += 1
+        if wrong is not None:
+            self.failures.append((name, wrong))
+
+    @property
+    def hung(self) -> bool:
+        """Whether a case did not end."""
+        return any(reason.startswith("timeout") for _, reason in self.failures)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether so many have failed, or one took so long, that no further one shows more."""
+        return self.hung or len(self.failures) >= MOST_FAILURES
 
     @property
     def command(self) -> str:
         """How to see its first failing case again: alone, where it fails alone."""
-        options = {
-            "--backend": self.backend,
-            "--target": self.target,
-            "--kernel": self.kernel,
-            "--variant": self.variant,
-            "--kind": self.kind,
-        }
-        chosen = " ".join(f"{option}={value}" for option, value in options.items())
+        text = f"--backend={self.backend} --target={self.target} --kernel={self.kernel} --variant={self.variant}"
         dtype = "" if self.kind == DRAWN else f" -k {self.dtype}"
         name = self.failures[0][0]
         alone = "" if self.kind in DEPENDING or name in {PREPARE, REFERENCE} else f" --case={shlex.quote(name)}"
-        return f"pytest --pyargs py_backends.conformance {chosen}{dtype}{alone}"
-
-
-def tally(outcome: Outcome, **of: str) -> Tally:
-    """The tally of an outcome."""
-    return Tally(
-        **of,
-        cases=len(outcome.ran),
-        failures=tuple(outcome.failures),
-        left_out=tuple(outcome.left_out),
-    )
-
-
-def as_property(one: Tally) -> tuple[str, Any]:
-    """For the report of a test, which may come from another process."""
-    return PROPERTY, asdict(one)
-
-
-def from_properties(properties: Iterable[tuple[str, Any]]) -> list[Tally]:
-    """The tallies that a report carries."""
-    return [cattrs.structure(value, Tally) for name, value in properties if name == PROPERTY]
+        return f"pytest --pyargs py_backends.conformance {text} --kind={self.kind}{dtype}{alone}"
 
 
 def summary(tallies: list[Tally]) -> list[str]:
@@ -99,12 +87,10 @@ def _place(one: Tally) -> tuple[str, str]:
 
 
 def _line(tallies: list[Tally]) -> str:
-    wrong = [one for one in tallies if one.failures]
-    if not wrong:
-        return f"{_held(tallies)} hold"
-    named = ", ".join(f"{one.kind} ({len(one.failures)} of {one.cases})" for one in wrong)
     right = [one for one in tallies if not one.failures]
-    return f"FAILS in {named}; {_held(right)} hold"
+    wrong = [f"{one.kind} ({len(one.failures)} of {one.cases})" for one in tallies if one.failures]
+    fails = f"FAILS in {', '.join(wrong)}; " if wrong else ""
+    return f"{fails}{_held(right)} hold"
 
 
 def _held(tallies: list[Tally]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -17,22 +18,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
-from py_backends.conformance.calling import Caller
 from py_backends.conformance.calls import Call, Layout
-from py_backends.conformance.calls import Subject as Whose
-from py_backends.conformance.plugin import SELECTION, able_dtypes, fail_if_hung, finish, marked_subject
-from py_backends.conformance.running import Arenas, Outcome
+from py_backends.conformance.plugin import SELECTION, begin, finish, marked
+from py_backends.conformance.running import Arenas, Runners, run_call, told
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.sizes import fitting
-from py_backends.conformance.tally import DRAWN
-from py_backends.conformance.trials import DTYPES, Inputs, Trial, named, prepare
-from py_backends.contract import Problem, Target
+from py_backends.conformance.tally import DRAWN, Tally
+from py_backends.conformance.trials import DTYPES, Inputs, Shapes, Trial, answer, drawn_from, named
+from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel
-from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 
-_EXAMPLES = {"thorough": 300, "quick": 15, "interpreted": 12, "quick interpreted": 2}
-"""Sequences of calls that are drawn for each text on each target."""
+_EXAMPLES = {(False, False): 300, (True, False): 15, (False, True): 12, (True, True): 2}
+"""Sequences of cases that are drawn for a text on a target, by whether the run is quick, and work items interpreted."""
 
 
 class _Ended(BaseException):
@@ -45,89 +43,74 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     emulated = "arenas" in metafunc.fixturenames
     wanted = selection.case is None and (not selection.kinds or DRAWN in selection.kinds)
     subjects = [each for each in selection.subjects() if each.target.emulated == emulated] if wanted else []
-    metafunc.parametrize("subject", [marked_subject(subject) for subject in subjects])
+    metafunc.parametrize("subject", [marked(each.text.backend, each, name=each.label) for each in subjects])
 
 
 def test_drawn_calls_end_as_they_must(
-    subject: Subject,
-    selection: Selection,
-    runner: Callable[[str, Target], Runner],
-    request: pytest.FixtureRequest,
+    subject: Subject, selection: Selection, runners: Runners, request: pytest.FixtureRequest
 ) -> None:
     """Sequences of calls of the Python function; a sequence that fails is shrunk."""
-    text, target = subject
-    its_runner = runner(text.backend, target)
-    process = Caller(its_runner)
-
-    def run(dtype: str, sequence: Sequence[Call]) -> str | None:
-        whose = Whose(text.kernel, text.variant, text.backend, target.name, dtype)
-        found = process.ask("call", whose, sequence)
-        return None if found is None else found[1]
-
-    able = able_dtypes(request.config, subject, its_runner, DTYPES)
-    _draw(request.node, subject, selection, able, _calls(text.problem), run)
+    runner, tallies = begin(request.config, subject, runners, DTYPES, DRAWN)
+    run = partial(run_call, runner, subject.text)
+    _draw(request.node, subject, selection, tallies, _calls(subject.text.problem), run)
 
 
 def test_drawn_cases_hold(
-    subject: Subject,
-    selection: Selection,
-    runner: Callable[[str, Target], Runner],
-    arenas: Arenas,
-    request: pytest.FixtureRequest,
+    subject: Subject, selection: Selection, runners: Runners, arenas: Arenas, request: pytest.FixtureRequest
 ) -> None:
     """Sequences of cases through a worker."""
-    text, target = subject
-    its_runner = runner(text.backend, target)
+    runner, tallies = begin(request.config, subject, runners, DTYPES, DRAWN)
+    text = subject.text
 
-    def run(dtype: str, sequence: Sequence[Trial]) -> str | None:
-        cases = (prepare(text.problem, trial, np.dtype(dtype)) for trial in sequence)
-        wrong = (arenas.run(its_runner, text, case, again=False) for case in cases)
+    def run(dtype: str, trial: Trial) -> str | None:
         try:
-            return next((reason for reason in wrong if reason), None)
+            return arenas.run(runner, text, answer(text.problem, trial, np.dtype(dtype)))
         except BrokenKernel as broken:
             return broken.reason
+        except WorkerFailed as failed:
+            return told(failed)
 
-    able = able_dtypes(request.config, subject, its_runner, DTYPES)
-    _draw(request.node, subject, selection, able, _trials(text.problem), run)
+    _draw(request.node, subject, selection, tallies, _trials(text.problem), run)
 
 
 def _draw(
     item: pytest.Item,
     subject: Subject,
     selection: Selection,
-    dtypes: Sequence[str],
-    elements: st.SearchStrategy[Any],
-    run: Callable[[str, Sequence[Any]], str | None],
+    tallies: Sequence[Tally],
+    cases: st.SearchStrategy[Any],
+    run: Callable[[str, Any], str | None],
 ) -> None:
-    """Run drawn sequences; the same in every quick run, and others in every thorough one."""
-    fail_if_hung(item.config, subject)
-    ran, last = dict.fromkeys(dtypes, 0), [dtypes[0]]
+    """Run drawn sequences; the same in every quick run, and others in every thorough one.
+
+    What holds is told first: a test ends with what fails.
+    """
+    of_dtype, last = {tally.dtype: tally for tally in tallies}, tallies[0]
 
     @settings(
-        max_examples=_EXAMPLES[selection.extent(subject.target)],
+        max_examples=_EXAMPLES[selection.quick, subject.target.interpreted],
         derandomize=selection.quick,
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(dtype=st.sampled_from(dtypes), sequence=st.lists(elements, min_size=1, max_size=3))
+    @given(dtype=st.sampled_from(list(of_dtype)), sequence=st.lists(cases, min_size=1, max_size=3))
     def holds(dtype: str, sequence: list[Any]) -> None:
-        ran[dtype] += 1
-        last[:] = [dtype]
+        nonlocal last
+        last = of_dtype[dtype]
+        last.cases += 1
         try:
-            wrong = run(dtype, sequence)
+            wrong = next(filter(None, (run(dtype, case) for case in sequence)), None)
         except WorkerFailed as failed:
-            raise _Ended(f"{failed.status}: {failed.reason}, in {dtype}, at {sequence}") from None
+            raise _Ended(f"{told(failed)}, in {dtype}, at {sequence}") from None
         assert wrong is None, f"{wrong}, in {dtype}, at {sequence}"
 
-    outcomes = {dtype: Outcome() for dtype in dtypes}
     try:
         holds()
     except (AssertionError, Flaky, _Ended) as failed:
-        outcomes[last[0]].failures.append(("the smallest found", str(failed)))
-    for dtype, outcome in sorted(outcomes.items(), key=lambda each: len(each[1].failures)):
-        outcome.ran = [f"example {example}" for example in range(ran[dtype])]
-        finish(item, outcome, subject, dtype, DRAWN)
+        last.failures.append(("the smallest found", str(failed)))
+    for tally in sorted(tallies, key=lambda tally: len(tally.failures)):
+        finish(item, subject, tally)
 
 
 def _sizes(problem: Problem) -> st.SearchStrategy[tuple[int, ...]]:
@@ -157,7 +140,7 @@ def _layouts() -> st.SearchStrategy[Layout]:
 
 
 def _calls(problem: Problem) -> st.SearchStrategy[Call]:
-    arrays = len(problem.shapes(problem.default_sizes)) - 1
+    arrays = len(problem.inputs)
     own = _layouts().filter(lambda layout: not layout.read_only)
     common = {
         "name": st.just("drawn"),
@@ -173,12 +156,8 @@ def _calls(problem: Problem) -> st.SearchStrategy[Call]:
 
 def _trials(problem: Problem) -> st.SearchStrategy[Trial]:
     def trial(sizes: tuple[int, ...], values: tuple[float, ...], starts: list[int], seed: int) -> Trial:
-        def draw(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], _: np.random.Generator) -> Inputs:
-            generator = np.random.default_rng(seed)
-            shapes = problem.shapes(sizes)[:-1]
-            if not values:
-                return [generator.standard_normal(shape).astype(dtype) for shape in shapes]
-            return [generator.choice(np.array(values).astype(dtype), shape) for shape in shapes]
+        def draw(shapes: Shapes, dtype: np.dtype[Any], _: np.random.Generator) -> Inputs:
+            return drawn_from(values, shapes, dtype, np.random.default_rng(seed))
 
         return Trial(f"{named(sizes)} of {values}, starts {starts}, seed {seed}", sizes, draw, starts=tuple(starts))
 

@@ -1,15 +1,19 @@
-"""What a kind of case is, apart from how it is run: data, which `running` puts into an arena.
+"""What a kind of case is, and those of its cases that are run on arrays in guarded memory: its trials.
 
-A `Kind` protects against one way to be wrong. It yields `Trial`s: sizes, inputs, and what must hold of the result. All
-of them also hold a kernel to its guard zones, and to inputs that nobody writes.
+Data, apart from how it is run. A `Kind` protects against one way to be wrong. Its cases are either `Trial`s, which
+`running` puts into an arena for a worker, or `calls.Call`s, which a worker makes of the Python function. A trial says
+its sizes, its inputs, and what must hold of the result. All of them also hold a kernel to its guard zones, and to
+inputs that nobody writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import Any, Literal, Protocol, TypeVar
+import itertools
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cache, lru_cache, partial
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,93 +21,98 @@ from py_backends import registry
 from py_backends.conformance.sizes import fits
 from py_backends.contract import Array, Problem, Reference
 from py_backends.harness.check import reference_of
+from py_backends.harness.spec import Sizes
 
 Inputs = list[Array]
-Draw = Callable[[Problem, Sequence[int], np.dtype[Any], np.random.Generator], Inputs]
-"""Makes the inputs of given sizes and dtype."""
+Shapes = Sequence[tuple[int, ...]]
+"""Of the inputs."""
+Draw = Callable[[Shapes, np.dtype[Any], np.random.Generator], Inputs]
+"""Makes inputs of given shapes and dtype."""
 Values = Callable[[np.dtype[Any]], Sequence[float]]
 """What inputs of a dtype are made of."""
 
-Extent = Literal["thorough", "quick", "interpreted", "quick interpreted"]
-"""How much is tried: all, what belongs into every run of a CI, and where work items run one by one in Python."""
-
-INTERPRETED: frozenset[Extent] = frozenset({"interpreted", "quick interpreted"})
-QUICK: frozenset[Extent] = frozenset({"quick", "quick interpreted"})
 _BEARABLE = 80_000
-"""Operations of a trial that are not too many where each work item is interpreted."""
+"""Operations of a case that are not too many where each work item is interpreted."""
 DTYPES = ("float32", "float64")
 """What the suite tries, where a backend declares it."""
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One case.
+class Case:
+    """What is tried, and holds or not.
 
     name: what it is called within its kind.
     sizes: of the kernel.
+    thorough: whether it is left out of a quick run.
+    dtypes: in which it is tried.
+    """
+
+    name: str
+    sizes: Sizes
+    _: KW_ONLY
+    thorough: bool = field(default=False, repr=False)
+    dtypes: tuple[str, ...] = field(default=DTYPES, repr=False)
+
+
+@dataclass(frozen=True)
+class Trial(Case):
+    """A case whose result a worker leaves in guarded memory.
+
     draw: makes its inputs, from a generator that is seeded with the trial's name.
     exact: whether the result must be the reference itself, and not only within its bound: where every operation is
         exact, in any order, as those of small whole numbers are.
     starts: elements by which each array begins beyond an address that is aligned to a page; the last one counts for
         all further arrays.
-    thorough: whether it is left out of a quick run.
-    dtypes: in which it is tried.
     bare: whether arrays are given without the zones behind them: a device that knows their lengths sees who reads on.
     """
 
-    name: str
-    sizes: tuple[int, ...]
     draw: Draw
     exact: bool = False
     starts: tuple[int, ...] = (0,)
-    thorough: bool = False
-    dtypes: tuple[str, ...] = DTYPES
     bare: bool = False
 
     def inputs(self, problem: Problem, dtype: np.dtype[Any]) -> Inputs:
         """Its inputs, the same for everybody."""
         generator = np.random.default_rng(list(self.name.encode()))
         with np.errstate(all="ignore"):  # what is too large for a float32 is infinite
-            return self.draw(problem, self.sizes, dtype, generator)
+            return self.draw(problem.shapes(self.sizes)[:-1], dtype, generator)
+
+
+AnyCase = TypeVar("AnyCase", bound=Case)
+"""A trial or a call: all cases of a kind are one or the other."""
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A theme, and its trials.
+class Kind(Generic[AnyCase]):
+    """A theme, and its cases.
 
     name: a few words with hyphens.
     protects: what it would catch, as a sentence.
-    trials: of a problem.
+    cases: of a problem.
     kernel: whose it is; None for any kernel's.
     again: whether each trial runs twice, and must leave the same bits where its device says that it is deterministic.
+    together: whether the calls are made by several threads at the same time.
     lecture, emulated: whether texts of the variant `lecture`, and devices that are emulated, are tried too.
-    interpreted: how many trials there are where work items are interpreted, in a quick run and in a thorough one.
+    interpreted: how many cases there are where work items are interpreted, in a quick run and in a thorough one; None
+        for all of them.
     in_one_dtype: whether one dtype will do in a quick run there: what interprets them has one code for all.
+    costly: whether kernels are compiled for it anew: a quick run tries it in one variant and dtype.
     """
 
     name: str
     protects: str
-    trials: Callable[[Problem], Iterable[Trial]]
+    cases: Callable[[Problem], Iterable[AnyCase]]
     kernel: str | None = None
     again: bool = False
+    together: bool = False
     lecture: bool = True
     emulated: bool = True
-    interpreted: tuple[int, int] = (1, 4)
+    interpreted: tuple[int, int] | None = (1, 4)
     in_one_dtype: bool = True
+    costly: bool = False
 
 
-class Named(Protocol):
-    """What has a name within its kind: a trial, a call."""
-
-    @property
-    def name(self) -> str:
-        """The name."""
-
-
-_Named = TypeVar("_Named", bound=Named)
-
-
-def named_as(text: str | None, cases: Iterable[_Named]) -> list[_Named]:
+def named_as(text: str | None, cases: Iterable[AnyCase]) -> list[AnyCase]:
     """The case of that name; where there is none, all whose names contain the text. All cases where it is None."""
     every = list(cases)
     if text is None:
@@ -112,45 +121,43 @@ def named_as(text: str | None, cases: Iterable[_Named]) -> list[_Named]:
 
 
 @cache
-def chosen(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Trial]:
-    """The trials of an extent at sizes that the problem has, in the order in which they stand."""
+def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, interpreted: bool = False) -> list[Any]:
+    """The cases of a kind at sizes that the problem has, in the order in which they stand.
+
+    quick: whether only those that belong into every run of a CI.
+    interpreted: whether only those that are bearable where work items run one by one in Python.
+    """
     problem = registry.problem(kernel)
-    trials = [trial for trial in kind.trials(problem) if dtype in trial.dtypes and fits(problem, trial.sizes)]
-    if extent in QUICK:
-        trials = [trial for trial in trials if not trial.thorough]
-    if extent in INTERPRETED:
-        trials = [trial for trial in trials if problem.work(trial.sizes) <= _BEARABLE]
-        trials = trials[: kind.interpreted[extent not in QUICK]]
-    return trials
+    cases = [case for case in kind.cases(problem) if dtype in case.dtypes and fits(problem, case.sizes)]
+    if quick:
+        cases = [case for case in cases if not case.thorough]
+    if interpreted and kind.interpreted:
+        cases = [case for case in cases if problem.work(case.sizes) <= _BEARABLE]
+        cases = cases[: kind.interpreted[not quick]]
+    return cases
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Answered(NamedTuple):
     """A trial with its inputs in one dtype and the right answer."""
 
     trial: Trial
     inputs: Inputs
     reference: Reference
 
-    @property
-    def name(self) -> str:
-        """The trial's."""
-        return self.trial.name
-
 
 @lru_cache(maxsize=4)
-def prepared(kind: Kind, kernel: str, dtype: str, extent: Extent) -> list[Prepared]:
-    """The trials of a kind with their right answers, which all backends share."""
+def answered(kernel: str, dtype: str, trials: tuple[Trial, ...]) -> dict[Trial, Answered]:
+    """The right answers of trials, which all backends share; BrokenKernel where the problem of a plug-in has none."""
     problem = registry.problem(kernel)
-    return [prepare(problem, trial, np.dtype(dtype)) for trial in chosen(kind, kernel, dtype, extent)]
+    return {trial: answer(problem, trial, np.dtype(dtype)) for trial in trials}
 
 
-def prepare(problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Prepared:
+def answer(problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Answered:
     """Make a trial's inputs, and find the right answer."""
     inputs = trial.inputs(problem, dtype)
     for array in inputs:
         array.flags.writeable = False
-    return Prepared(trial, inputs, reference(problem, inputs, trial.sizes))
+    return Answered(trial, inputs, reference(problem, inputs, trial.sizes))
 
 
 def reference(problem: Problem, inputs: Inputs, sizes: Sequence[int]) -> Reference:
@@ -163,11 +170,35 @@ def reference(problem: Problem, inputs: Inputs, sizes: Sequence[int]) -> Referen
         raise
 
 
-def seeded(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Inputs from a normal distribution."""
-    return [generator.standard_normal(shape, np.float64).astype(dtype) for shape in problem.shapes(sizes)[:-1]]
+def drawn_from(values: Sequence[float], shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """Inputs whose elements are drawn from a few values; from a normal distribution where there are none."""
+    if not values:
+        return [generator.standard_normal(shape, np.float64).astype(dtype) for shape in shapes]
+    with np.errstate(over="ignore"):  # as in a trial
+        pool = np.array(values, np.float64).astype(dtype)
+    return [generator.choice(pool, shape) for shape in shapes]
+
+
+seeded: Draw = partial(drawn_from, ())
+"""Inputs from a normal distribution."""
 
 
 def named(sizes: Sequence[int]) -> str:
     """Sizes as `--shape` takes them."""
     return "x".join(map(str, sizes))
+
+
+def of_sizes(
+    sizes: Iterable[Sizes],
+    draws: Mapping[str, Draw] = MappingProxyType({"{}": seeded}),
+    *,
+    exact: bool = False,
+    thorough: Container[Sizes] = (),
+) -> Iterator[Trial]:
+    """Trials of inputs that are drawn in each of some ways, at each of some sizes.
+
+    draws: by the names of their trials, in which sizes have their place.
+    thorough: sizes that a quick run leaves out.
+    """
+    for (name, draw), each in itertools.product(draws.items(), dict.fromkeys(sizes)):
+        yield Trial(name.format(named(each)), each, draw, exact, thorough=each in thorough)

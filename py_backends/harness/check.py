@@ -101,11 +101,18 @@ def _within_bound(output: Array, value: Array, bound: Array, overflow: Array | N
 
 
 def _describe(output: Array, reference: Reference, right: Array) -> str:
-    wrong = np.flatnonzero(~right)
-    first = np.unravel_index(wrong[0], right.shape)
-    place = ", ".join(str(int(index)) for index in first)
-    within = "" if reference.bound is None else f", within {reference.bound[first]:.2g}"
+    within = "" if reference.bound is None else f", within {reference.bound[~right][0]:.2g}"
+    return f"{first_wrong(right, output, reference.value)}{within}"
+
+
+def first_wrong(right: Array, output: Array, value: Array, digits: int = 9) -> str:
+    """How many elements of an output are wrong, and the first of them: it, and what is right to so many digits.
+
+    right: which elements are right, of the shape of both; not all of them.
+    """
+    wrong = ~right
+    place = ", ".join(map(str, np.argwhere(wrong)[0].tolist()))
     return (
-        f"{wrong.size} of {right.size} elements are wrong, the first at [{place}]: "
-        f"{output[first]:.9g} where {reference.value[first]:.9g} is right{within}"
+        f"{np.count_nonzero(wrong)} of {wrong.size} elements are wrong, the first at [{place}]: "
+        f"{output[wrong][0]:.{digits}g} where {value[wrong][0]:.{digits}g} is right"
     )
