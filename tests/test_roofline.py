@@ -151,6 +151,7 @@ class TestNeeded:
     @pytest.fixture(autouse=True)
     def _one_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(roofline, "instruction_sets", lambda: ["avx2", "sse"])
+        monkeypatch.setattr(roofline, "measured_dtypes", lambda: {"float32", "float64"})
         monkeypatch.setattr(roofline.caches, "first_level_cache", lambda: 2**15)
         monkeypatch.setattr(roofline.machine, "cpus", lambda: 4)
         monkeypatch.setattr(roofline.machine, "free_memory", lambda: 2**40)
@@ -239,6 +240,12 @@ class TestNeeded:
         assert (list(found), judge([row], found)) == ([], [])
         assert found.why_none == "its extension module has not been built; make"
         assert (row.planned.row.status, row.planned.row.percent_of_ceiling) == ("ok", None)
+
+    def test_in_a_format_that_nothing_measures_there_are_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(roofline, "measured_dtypes", lambda: {"float64"})
+        found = roofline.ceilings([timed("vecadd", (9,))], 2)
+        assert list(found) == []
+        assert found.why_none == "nothing measures what this CPU can do in float32"
 
     def test_a_worker_that_fails_leaves_rows_without_and_says_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fails(*_: object) -> float:

@@ -165,7 +165,7 @@ class Arrays:
             laid[call.shares] = lay(values[call.shares], IN_ORDER, _MARGIN + reach)
             out = laid[call.shares].beside(call.shift, shape)
         elif call.out is not None:
-            laid.append(lay(_spoilt(np.full(shape, np.nan, dtype), None, call.misfit), call.out))
+            laid.append(lay(_spoilt(np.full(shape, np.nan, problem.result_dtype(dtype)), None, call.misfit), call.out))
             out = [] if call.misfit == NO_ARRAY else laid[-1].array
             laid[-1].array.flags.writeable = call.misfit != READ_ONLY
         inputs = _first_for_others(call, [each.array for each in laid[: len(values)]])
@@ -184,7 +184,7 @@ class Arrays:
         """
         if self.out is not None and result is not self.out:
             return "it returned another array than out"
-        shape, dtype = problem.shapes(call.sizes)[-1], values[0].dtype
+        shape, dtype = problem.shapes(call.sizes)[-1], problem.result_dtype(values[0].dtype)
         if not isinstance(result, np.ndarray) or (result.shape, result.dtype) != (shape, dtype):
             return f"it returned {type(result).__name__} {getattr(result, 'shape', '')} {getattr(result, 'dtype', '')}"
         answer = reference(problem, values, call.sizes)

@@ -23,12 +23,12 @@ from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.running import Arenas, Runners
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.tally import Tally, summary
-from py_backends.conformance.trials import DTYPES
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet

@@ -16,7 +16,7 @@ import numpy as np
 from py_backends.conformance.calls import Call
 from py_backends.conformance.selection import Subject
 from py_backends.conformance.tally import PREPARE, REFERENCE, Tally
-from py_backends.conformance.trials import DTYPES, Answered, AnyCase, Kind, Trial, answered
+from py_backends.conformance.trials import Answered, AnyCase, Kind, Trial, answered
 from py_backends.contract import Array, Problem
 from py_backends.errors import BrokenKernel
 from py_backends.harness import machine
@@ -26,6 +26,7 @@ from py_backends.harness.memory import same_bits
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
 
 _MODULE = "py_backends.conformance.caller"
 """What the workers run."""
@@ -166,9 +167,9 @@ class Arenas:
     @contextlib.contextmanager
     def _arena(self, runner: Runner, problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Iterator[Arena]:
         """An arena in which there is place for a trial. A large one is gone afterwards."""
-        shapes = problem.shapes(trial.sizes)
+        shapes, result = problem.shapes(trial.sizes), problem.result_dtype(dtype)
         most = max(math.prod(shape) for shape in shapes)
-        needed = max(span(most, trial.sizes, dtype, start).end for start in trial.starts)
+        needed = max(span(most, trial.sizes, each, start).end for start in trial.starts for each in (dtype, result))
         small = needed <= _SMALL_ARENA
         if small:
             arena = self._small.get(len(shapes)) or Arena([_SMALL_ARENA] * len(shapes))
@@ -177,7 +178,7 @@ class Arenas:
             raise MemoryError(f"it needs {needed * _COPIES / 2**30:.1f} GiB, which are not free")
         else:
             arena = Arena([needed] * len(shapes))
-        arena.place(trial.sizes, dtype, shapes, trial.starts, bare=trial.bare)
+        arena.place(trial.sizes, dtype, shapes, trial.starts, result=result, bare=trial.bare)
         try:
             yield arena
         finally:

@@ -10,11 +10,12 @@ from py_backends import registry
 from py_backends.conformance import any_kernel, calls, of_matmul, of_vecadd
 from py_backends.conformance.at_hand import at_hand, found
 from py_backends.conformance.tally import DRAWN
-from py_backends.conformance.trials import DTYPES, AnyCase, Kind, Trial, chosen, named_as
+from py_backends.conformance.trials import AnyCase, Kind, Trial, chosen, named_as
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
 
 _OF_KERNELS = (*of_vecadd.KINDS, *of_matmul.KINDS)
 

@@ -8,7 +8,8 @@ from py_backends.conformance import calls
 from py_backends.conformance.plugin import SELECTION, begin, finish, marked
 from py_backends.conformance.running import Runners, run_calls
 from py_backends.conformance.selection import Selection, Subject
-from py_backends.conformance.trials import DTYPES, Kind
+from py_backends.conformance.trials import Kind
+from py_backends.number_formats import DTYPES
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -24,10 +24,11 @@ from py_backends.conformance.running import Arenas, Runners, run_call, told
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.sizes import fitting
 from py_backends.conformance.tally import DRAWN, Tally
-from py_backends.conformance.trials import DTYPES, Inputs, Shapes, Trial, answer, drawn_from, named
+from py_backends.conformance.trials import Inputs, Shapes, Trial, answer, drawn_from, named
 from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel
 from py_backends.harness.workers import WorkerFailed
+from py_backends.number_formats import DTYPES
 
 _EXAMPLES = {(False, False): 300, (True, False): 15, (False, True): 12, (True, True): 2}
 """Sequences of cases that are drawn for a text on a target, by whether the run is quick, and work items interpreted."""

@@ -7,8 +7,9 @@ import pytest
 from py_backends.conformance.plugin import SELECTION, begin, finish, marked
 from py_backends.conformance.running import Arenas, Runners, run_trials
 from py_backends.conformance.selection import Selection, Subject, all_kinds_of
-from py_backends.conformance.trials import DTYPES, Kind, Trial
+from py_backends.conformance.trials import Kind, Trial
 from py_backends.contract import Target
+from py_backends.number_formats import DTYPES
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -22,6 +22,7 @@ from py_backends.conformance.sizes import fits
 from py_backends.contract import Array, Problem, Reference
 from py_backends.harness.check import reference_of
 from py_backends.harness.spec import Sizes
+from py_backends.number_formats import DTYPES
 
 Inputs = list[Array]
 Shapes = Sequence[tuple[int, ...]]
@@ -33,7 +34,6 @@ Values = Callable[[np.dtype[Any]], Sequence[float]]
 
 _BEARABLE = 80_000
 """Operations of a case that are not too many where each work item is interpreted."""
-DTYPES = ("float32", "float64")
 """What the suite tries, where a backend declares it."""
 
 

@@ -58,6 +58,11 @@ def instruction_sets() -> list[str]:
     return [name for name, _, there in _compiled.load("ceilings").instruction_sets() if there]
 
 
+def measured_dtypes() -> set[str]:
+    """Those that ceilings are compiled for."""
+    return {dtype for _, dtype, _ in _kernels()}
+
+
 class MultiplyAdds:
     """The arithmetic ceiling of one dtype, instruction set (the best one where None) and number of threads."""
 

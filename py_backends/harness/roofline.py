@@ -26,7 +26,7 @@ from py_backends import caches
 from py_backends.contract import Problem
 from py_backends.errors import BackendUnavailable
 from py_backends.harness import machine
-from py_backends.harness.ceilings import READS, STORED, STREAMED, instruction_sets
+from py_backends.harness.ceilings import READS, STORED, STREAMED, instruction_sets, measured_dtypes
 from py_backends.harness.results import Ceiling, by_round
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Prepared, Runner
@@ -280,7 +280,7 @@ class Ceilings:
         if not prepared.on_cpu:
             self._add_on_device(row, prepared)
             return
-        best, moved = _best_instruction_set(), problem.bytes(sizes, dtype)
+        best, moved = _best_instruction_set(dtype), problem.bytes(sizes, dtype)
         working_set = self._measured_at(moved)
         self._roofs[row] = Roof(
             flops=problem.flops(sizes),
@@ -356,8 +356,10 @@ class Ceilings:
         return self._all.setdefault(("cpu", kind, dtype, instruction_set, working_set), made)
 
 
-def _best_instruction_set() -> str:
-    """The widest that ceilings are compiled for; BackendUnavailable where the CPU has a wider one that they are not."""
+def _best_instruction_set(dtype: np.dtype[Any]) -> str:
+    """The widest that ceilings are compiled for in a dtype; BackendUnavailable where the CPU has a wider one."""
+    if dtype.name not in measured_dtypes():
+        raise BackendUnavailable(f"nothing measures what this CPU can do in {dtype.name}")
     best = instruction_sets()[0]
     if best == "sse" and "avx" in machine.describe()["isa"]:
         raise BackendUnavailable("this CPU has AVX without AVX2, and ceilings are measured in SSE, AVX2 or AVX-512")
