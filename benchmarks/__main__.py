@@ -16,8 +16,8 @@ from benchmarks import goals
 from benchmarks.figures import Figure, figure
 from benchmarks.measure import Reports, measure
 from benchmarks.table import print_all
-from py_backends.commands.arguments import Parser, add_budget, whole_number
-from py_backends.commands.common import progress
+from py_backends.commands._arguments import Parser, add_budget, whole_number
+from py_backends.commands._common import progress
 from py_backends.errors import MOST_THREADS
 from py_backends.harness.compare import checked_settings
 from py_backends.harness.files import write_whole

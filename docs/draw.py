@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from py_backends.commands import show
-from py_backends.commands.arguments import Parser
+from py_backends.commands._arguments import Parser
 from py_backends.harness.results import Report
 from py_backends.report.page import page
 from py_backends.report.pictures import style

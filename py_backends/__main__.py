@@ -9,16 +9,15 @@ import difflib
 import shlex
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
 
-from py_backends import __version__
-from py_backends.commands import compare, diff, doctor, ladder, report, roofline, scaling, show, sweep, timeline
-from py_backends.commands.arguments import Parser
-from py_backends.commands.common import UsageError
+from py_backends import __version__, commands
+from py_backends.commands._arguments import Parser
+from py_backends.commands._common import UsageError
 from py_backends.harness import streams
 from py_backends.harness.files import printable
 from py_backends.harness.interruption import interruptible
-
-_COMMANDS = (compare, doctor, show, diff, ladder, roofline, scaling, sweep, timeline, report)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    parser, commands = _parser()
-    _check_command(parser, commands, arguments)
+    parser, by_name = _parser()
+    _check_command(parser, by_name, arguments)
     try:
         options, unknown = parser.parse_known_args(arguments)
     except SystemExit:
@@ -42,13 +41,13 @@ def _run(arguments: list[str]) -> int:
             pass  # help may still be in the buffer
         raise
     if unknown:
-        commands[options.command].error(f"unknown arguments: {shlex.join(unknown)}")
+        by_name[options.command].error(f"unknown arguments: {shlex.join(unknown)}")
     options.line = printable(shlex.join(["py-backends", *arguments]))
     try:
         with interruptible():
             code: int = options.run(options)
     except UsageError as error:
-        commands[options.command].error(str(error))
+        by_name[options.command].error(str(error))
     return code
 
 
@@ -61,9 +60,14 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"py-backends {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    made = [command.add(commands) for command in _COMMANDS]
+    added = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    made = [import_module(f"{commands.__name__}.{name}").add(added) for name in _names()]
     return parser, {each.prog.rpartition(" ")[2]: each for each in made}
+
+
+def _names() -> list[str]:
+    """Every module of py_backends/commands without an underscore in front is a command."""
+    return sorted(module.name for module in iter_modules(commands.__path__) if not module.name.startswith("_"))
 
 
 def _check_command(parser: Parser, commands: dict[str, Parser], arguments: Sequence[str]) -> None:

@@ -339,7 +339,7 @@ INTERRUPTED_AT = """
 import contextlib, json, signal, sys
 import psutil
 import py_backends.__main__ as command_line
-from py_backends.commands import common
+from py_backends.commands import _common
 
 class Interrupting:
     pressed = False
@@ -352,7 +352,7 @@ class Interrupting:
             signal.raise_signal(signal.SIGINT)
 
 stage = sys.argv.pop(1)
-common.progress = lambda: contextlib.nullcontext(Interrupting())
+_common.progress = lambda: contextlib.nullcontext(Interrupting())
 sys.exit(command_line.main())
 """
 """Runs the command line, with a progress bar that presses Ctrl-C at a stage of the comparison."""

@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 from commands import Finished, run_command, run_python
 
-from py_backends.commands import outputs
+from py_backends.commands import _outputs
 from py_backends.harness.results import Report, Row
 from py_backends.report.pictures import style
 
@@ -175,7 +175,7 @@ def test_results_are_written_though_nothing_can_be_drawn(
     def draw(_: Report) -> NoReturn:
         raise error
 
-    assert not outputs.write_view(REPORT, draw, options(tmp_path))
+    assert not _outputs.write_view(REPORT, draw, options(tmp_path))
     assert capsys.readouterr().err == f"py-backends: no picture: {error}\n"
     assert json.loads((tmp_path / "results.json").read_text())["rows"]
 
@@ -183,7 +183,7 @@ def test_results_are_written_though_nothing_can_be_drawn(
 def test_a_picture_that_cannot_be_written_costs_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The results before it are there, and the other picture too."""
     (tmp_path / "picture.png").mkdir()
-    assert not outputs.write_view(REPORT, lambda _: style.new()[0], options(tmp_path))
+    assert not _outputs.write_view(REPORT, lambda _: style.new()[0], options(tmp_path))
     assert capsys.readouterr().err == (
         f"py-backends: error: {tmp_path / 'picture.png'} was not written: Is a directory\n"
     )

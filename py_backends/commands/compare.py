@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands import arguments, common, outputs
+from py_backends.commands import _arguments, _common, _outputs
 from py_backends.harness.interruption import let_go
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ _FILES = ("json", "csv", "markdown")
 _WITH_RESUME = {"--resume", "--budget", *(f"--{kind}" for kind in _FILES)}
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         compare,
         name="compare",
@@ -29,9 +29,9 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         description="Runs the kernels on the same inputs everywhere, checks that all agree, and times each.",
         example="compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
     )
-    arguments.add_comparison(parser, budget=_BUDGET)
+    _arguments.add_comparison(parser, budget=_BUDGET)
     parser.set_defaults(budget=None)  # to see whether it was given: resuming keeps to that of the file
-    arguments.add_files(parser, *_FILES)
+    _arguments.add_files(parser, *_FILES)
     parser.add_argument(
         "--resume", type=Path, metavar="FILE", help="go on with what is missing in an interrupted run's --json FILE"
     )
@@ -44,10 +44,10 @@ def compare(options: argparse.Namespace) -> int:
         _check_resume(options)
     else:
         options.budget = options.budget or _BUDGET
-    outputs.check(options, *_FILES)
+    _outputs.check(options, *_FILES)
     from py_backends.report import table
 
-    report = (_resumed if options.resume else common.compared)(options)
+    report = (_resumed if options.resume else _common.compared)(options)
     written = _write_results(report, options)
     let_go()
     with table.output() as out:
@@ -58,7 +58,7 @@ def compare(options: argparse.Namespace) -> int:
 def _resumed(options: argparse.Namespace) -> Report:
     from py_backends.harness.resume import resume
 
-    with common.usage_errors(), common.progress() as progress:
+    with _common.usage_errors(), _common.progress() as progress:
         return resume(options.resume, options.budget, progress, options.line)
 
 
@@ -66,7 +66,7 @@ def _check_resume(options: argparse.Namespace) -> None:
     """The file says what was asked for; the results go into it, where no other is named."""
     given = {word.partition("=")[0] for word in shlex.split(options.line) if word.startswith("--")}
     if unfit := sorted(given - _WITH_RESUME):
-        raise common.UsageError(
+        raise _common.UsageError(
             f"--resume takes what was asked for from {options.resume}: leave out {', '.join(unfit)}"
         )
     options.json = options.json or options.resume
@@ -77,5 +77,5 @@ def _write_results(report: Report, options: argparse.Namespace) -> bool:
     from py_backends.report import files
 
     writers = {options.json: files.write_json, options.csv: files.write_csv, options.markdown: files.write_markdown}
-    written = [outputs.written(path, partial(write, report)) for path, write in writers.items() if path]
+    written = [_outputs.written(path, partial(write, report)) for path, write in writers.items() if path]
     return all(written)

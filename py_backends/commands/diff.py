@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from py_backends.commands import arguments, common
+from py_backends.commands import _arguments, _common
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         diff,
         name="diff",
@@ -36,7 +36,7 @@ def diff(options: argparse.Namespace) -> int:
     from py_backends.report import table
     from py_backends.report.diff import print_difference
 
-    with common.usage_errors():
+    with _common.usage_errors():
         difference = compared(Report.read(options.old), Report.read(options.new))
     with table.output() as out:
         print_difference(difference, out)

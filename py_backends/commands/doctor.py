@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from py_backends.commands import arguments, outputs
+from py_backends.commands import _arguments, _outputs
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         doctor,
         name="doctor",
@@ -19,13 +19,13 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         "kernels, too.",
         example="doctor --json doctor.json",
     )
-    arguments.add_files(parser, "json")
+    _arguments.add_files(parser, "json")
     return parser
 
 
 def doctor(options: argparse.Namespace) -> int:
     """Say what this machine has, and what would bring the rest."""
-    outputs.check(options, "json")
+    _outputs.check(options, "json")
     from py_backends.harness import doctor as harness
     from py_backends.harness import machine
     from py_backends.harness.files import write_whole
@@ -36,7 +36,7 @@ def doctor(options: argparse.Namespace) -> int:
     written = True
     if options.json:
         text = report.doctor_json(found, kernels, machine.describe())
-        written = outputs.written(options.json, partial(write_whole, content=text))
+        written = _outputs.written(options.json, partial(write_whole, content=text))
     with table.output() as out:
         report.print_doctor(found, kernels, out)
     return 0 if written else 1

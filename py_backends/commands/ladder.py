@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from py_backends.commands import arguments, common, outputs
+from py_backends.commands import _arguments, _common, _outputs
 
 _BUDGET = 150.0
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         ladder,
         name="ladder",
@@ -20,30 +20,30 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         "and how near the peak the last one comes, beside the ladder that was published in Science in 2020.",
         example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
     )
-    arguments.add_dtype(parser, default="float64")
-    arguments.add_shape(parser, "matmul=1000x777x513 (M x N x K)")  # vecadd has no ladder
-    arguments.add_threads(parser)
-    arguments.add_seed(parser)
-    arguments.add_budget(parser, default=_BUDGET)
-    arguments.add_files(parser, *outputs.VIEW_FILES)
+    _arguments.add_dtype(parser, default="float64")
+    _arguments.add_shape(parser, "matmul=1000x777x513 (M x N x K)")  # vecadd has no ladder
+    _arguments.add_threads(parser)
+    _arguments.add_seed(parser)
+    _arguments.add_budget(parser, default=_BUDGET)
+    _arguments.add_files(parser, *_outputs.VIEW_FILES)
     return parser
 
 
 def ladder(options: argparse.Namespace) -> int:
     """Run the rungs, write files, and print the ladder."""
-    outputs.check(options, *outputs.VIEW_FILES)
+    _outputs.check(options, *_outputs.VIEW_FILES)
     from py_backends.harness.ladder import measure
     from py_backends.report.ladder import print_ladders
     from py_backends.report.pictures.ladder import draw
 
-    with common.usage_errors(), common.progress() as progress:
+    with _common.usage_errors(), _common.progress() as progress:
         report = measure(
-            shapes=common.shapes(options.shape),
-            dtypes=common.dtypes(options.dtype),
+            shapes=_common.shapes(options.shape),
+            dtypes=_common.dtypes(options.dtype),
             threads=options.threads,
             seed=options.seed,
             budget=options.budget,
             progress=progress,
             command=options.line,
         )
-    return outputs.show_view(report, draw, print_ladders, options)
+    return _outputs.show_view(report, draw, print_ladders, options)

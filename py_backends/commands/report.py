@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands import arguments, common, outputs
+from py_backends.commands import _arguments, _common, _outputs
 from py_backends.harness import streams
 from py_backends.harness.files import printable, write_whole
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _STANDARD_OUTPUT = Path("-")
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         report,
         name="report",
@@ -41,19 +41,19 @@ def add(commands: arguments.Commands) -> arguments.Parser:
 def report(options: argparse.Namespace) -> int:
     """Write the page."""
     if options.output != _STANDARD_OUTPUT:
-        outputs.check_writable(options.output)
+        _outputs.check_writable(options.output)
         if os.path.realpath(options.output) in map(os.path.realpath, options.results):
-            raise common.UsageError(f"the page would replace the results in {options.output}: name another file")
+            raise _common.UsageError(f"the page would replace the results in {options.output}: name another file")
     from py_backends.install import pip_install
 
     try:
         from py_backends.report.page import page
     except ImportError as error:
-        raise common.UsageError(f"a page needs more libraries ({error}): {pip_install('pictures')}") from error
-    with common.usage_errors():
+        raise _common.UsageError(f"a page needs more libraries ({error}): {pip_install('pictures')}") from error
+    with _common.usage_errors():
         text = page(list(_read(options.results)))
     if options.output != _STANDARD_OUTPUT:
-        return 0 if outputs.written(options.output, partial(write_whole, content=text)) else 1
+        return 0 if _outputs.written(options.output, partial(write_whole, content=text)) else 1
     with streams.writing():
         if streams.was_closed():
             raise OSError(errno.EBADF, "it is closed")

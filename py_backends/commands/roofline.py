@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from py_backends.commands import arguments, common, outputs
+from py_backends.commands import _arguments, _common, _outputs
 
 _BUDGET = 40.0
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         roofline,
         name="roofline",
@@ -20,15 +20,15 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         "it by its arithmetic intensity: what binds it, and how far from the roof it is.",
         example="roofline --dtype all --shape matmul=1024 --png roofline.png",
     )
-    arguments.add_comparison(parser, budget=_BUDGET)
-    arguments.add_files(parser, *outputs.VIEW_FILES)
+    _arguments.add_comparison(parser, budget=_BUDGET)
+    _arguments.add_files(parser, *_outputs.VIEW_FILES)
     return parser
 
 
 def roofline(options: argparse.Namespace) -> int:
     """Run the kernels as `compare` does, write files, and print ceilings and points."""
-    outputs.check(options, *outputs.VIEW_FILES)
+    _outputs.check(options, *_outputs.VIEW_FILES)
     from py_backends.report.pictures.roofline import draw
     from py_backends.report.roofline import print_rooflines
 
-    return outputs.show_view(common.compared(options), draw, print_rooflines, options)
+    return _outputs.show_view(_common.compared(options), draw, print_rooflines, options)

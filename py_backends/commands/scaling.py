@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from py_backends.commands import arguments, common, outputs
+from py_backends.commands import _arguments, _common, _outputs
 
 _BUDGET = 60.0
 _KERNEL = "matmul"
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         scaling,
         name="scaling",
@@ -21,14 +21,14 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         "with the threads (weak), and fits the laws of Amdahl and Gustafson.",
         example="scaling --backend numpy,openmp --shape matmul=2048 --png scaling.png",
     )
-    arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target="all, of several for one device the first")
-    arguments.add_files(parser, *outputs.VIEW_FILES)
+    _arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target="all, of several for one device the first")
+    _arguments.add_files(parser, *_outputs.VIEW_FILES)
     return parser
 
 
 def scaling(options: argparse.Namespace) -> int:
     """Run the kernels on each number of threads, write files and print speed-ups."""
-    outputs.check(options, *outputs.VIEW_FILES)
+    _outputs.check(options, *_outputs.VIEW_FILES)
     from py_backends import registry
     from py_backends.harness import machine
     from py_backends.harness.scaling import plan, thread_counts
@@ -37,16 +37,16 @@ def scaling(options: argparse.Namespace) -> int:
 
     most = options.threads or machine.cpus()
     if most > machine.cpus():
-        raise common.UsageError(
+        raise _common.UsageError(
             f"{most} threads scale on as many CPUs, and there are {machine.cpus()}: give --threads {machine.cpus()}"
         )
-    kernels = common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
-    with common.usage_errors():
+    kernels = _common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
+    with _common.usage_errors():
         planned = plan(
             thread_counts(most),
             kernels,
-            common.shapes(options.shape),
+            _common.shapes(options.shape),
             every_target=options.target is not None,
-            **common.chosen(options),
+            **_common.chosen(options),
         )
-    return outputs.show_view(common.run_planned(planned, options), draw, print_scaling, options)
+    return _outputs.show_view(_common.run_planned(planned, options), draw, print_scaling, options)

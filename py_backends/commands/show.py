@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from py_backends.commands import arguments, common
+from py_backends.commands import _arguments, _common
 
 if TYPE_CHECKING:
     from py_backends.kernel_text import KernelText
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         show,
         name="show",
@@ -23,7 +23,7 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         example="show matmul --backend openmp,cuda --variant lecture",
     )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
-    arguments.add_names(parser, ("backend", "all"), ("variant", "tuned, else lecture"))
+    _arguments.add_names(parser, ("backend", "all"), ("variant", "tuned, else lecture"))
     return parser
 
 
@@ -32,7 +32,7 @@ def show(options: argparse.Namespace) -> int:
     from py_backends.report import table
     from py_backends.report.show import print_texts
 
-    with common.usage_errors():
+    with _common.usage_errors():
         texts = chosen_texts(options)
     with table.output() as out:
         print_texts(texts, out)
@@ -43,9 +43,9 @@ def chosen_texts(options: argparse.Namespace) -> list[KernelText]:
     """The texts that the command's options name; WrongRequest or UsageError where there are none such."""
     return _texts(
         options.kernel,
-        common.names(options.backend),
-        common.names(options.variant),
-        options.variant == [arguments.ALL],
+        _common.names(options.backend),
+        _common.names(options.variant),
+        options.variant == [_arguments.ALL],
     )
 
 
@@ -60,14 +60,14 @@ def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, 
         try:
             registry.known_backend(backend)
         except BackendUnavailable as refused:
-            raise common.UsageError(str(refused)) from refused
+            raise _common.UsageError(str(refused)) from refused
         texts = registry.kernel_texts(kernel, backend)
         chosen = variants or (list(texts) if all_variants else list(texts)[:1])
         shown += [texts[variant] for variant in chosen if variant in texts]
     for variant in variants or ():
         registry.known(variant, registry.variant_names(), "variant")
     if not shown:
-        raise common.UsageError(
+        raise _common.UsageError(
             f"none of these backends has such a variant of {kernel}: --variant all shows what there is"
         )
     return shown

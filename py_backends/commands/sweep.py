@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from py_backends.commands import arguments, common, outputs
+from py_backends.commands import _arguments, _common, _outputs
 
 _BUDGET = 60.0
 _KERNEL = "matmul"
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         sweep,
         name="sweep",
@@ -23,35 +23,35 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         example="sweep --kernel vecadd --backend numpy,openmp,opencl --from 1024 --png sweep.png",
     )
     target = "all, of several for one device the first"
-    arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target=target, add_sizes=arguments.add_sizes)
+    _arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target=target, add_sizes=_arguments.add_sizes)
     parser.add_argument(
         "--values", choices=("rate", "time"), default="rate", help="what table and picture show (default: rate)"
     )
-    arguments.add_files(parser, *outputs.VIEW_FILES)
+    _arguments.add_files(parser, *_outputs.VIEW_FILES)
     return parser
 
 
 def sweep(options: argparse.Namespace) -> int:
     """Run the kernels at each size, write files and print rates and crossovers."""
-    outputs.check(options, *outputs.VIEW_FILES)
+    _outputs.check(options, *_outputs.VIEW_FILES)
     if options.sizes and (options.first or options.last):
-        raise common.UsageError("--sizes names every size: leave out --from and --to")
+        raise _common.UsageError("--sizes names every size: leave out --from and --to")
     from py_backends import registry
     from py_backends.harness.sweep import plan
     from py_backends.report.pictures.sweep import draw
     from py_backends.report.sweep import print_sweeps
 
-    kernels = common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
-    with common.usage_errors():
+    kernels = _common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
+    with _common.usage_errors():
         planned = plan(
             kernels,
             {kernel: _sizes(kernel, options) for kernel in kernels},
             search=not options.sizes,
             every_target=options.target is not None,
-            **common.chosen(options),
+            **_common.chosen(options),
         )
-    return outputs.show_view(
-        common.run_planned(planned, options),
+    return _outputs.show_view(
+        _common.run_planned(planned, options),
         partial(draw, figure=options.values),
         partial(print_sweeps, figure=options.values),
         options,
@@ -66,6 +66,6 @@ def _sizes(kernel: str, options: argparse.Namespace) -> list[int]:
     if options.sizes:
         return sorted(set(options.sizes))
     first = options.first or SMALLEST
-    dtypes = common.dtypes(options.dtype)
+    dtypes = _common.dtypes(options.dtype)
     last = options.last or max(first, min(largest_size(problem, dtype, options.budget) for dtype in dtypes))
     return sizes_between(first, last)

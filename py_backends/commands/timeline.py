@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from py_backends.commands import arguments, common, outputs
+from py_backends.commands import _arguments, _common, _outputs
 
 _BUDGET = 40.0
 
 
-def add(commands: arguments.Commands) -> arguments.Parser:
+def add(commands: _arguments.Commands) -> _arguments.Parser:
     """Add the command."""
-    parser = arguments.add_command(
+    parser = _arguments.add_command(
         commands,
         timeline,
         name="timeline",
@@ -20,15 +20,15 @@ def add(commands: arguments.Commands) -> arguments.Parser:
         "once before all calls: preparing, and the first launch.",
         example="timeline --kernel vecadd --backend numpy,opencl,sycl --png timeline.png",
     )
-    arguments.add_comparison(parser, budget=_BUDGET)
-    arguments.add_files(parser, *outputs.VIEW_FILES)
+    _arguments.add_comparison(parser, budget=_BUDGET)
+    _arguments.add_files(parser, *_outputs.VIEW_FILES)
     return parser
 
 
 def timeline(options: argparse.Namespace) -> int:
     """Run the kernels as `compare` does, write files and print the phases of their calls."""
-    outputs.check(options, *outputs.VIEW_FILES)
+    _outputs.check(options, *_outputs.VIEW_FILES)
     from py_backends.report.pictures.timeline import draw
     from py_backends.report.timeline import print_timeline
 
-    return outputs.show_view(common.compared(options), draw, print_timeline, options)
+    return _outputs.show_view(_common.compared(options), draw, print_timeline, options)

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands.arguments import PICTURES
-from py_backends.commands.common import UsageError, usage_errors
+from py_backends.commands._arguments import PICTURES
+from py_backends.commands._common import UsageError, usage_errors
 from py_backends.harness import streams
 from py_backends.harness.files import printable
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from py_backends.commands.arguments import ALL
+from py_backends.commands._arguments import ALL
 
 if TYPE_CHECKING:
     from py_backends.harness.compare import Progress
