@@ -108,7 +108,7 @@ class TestWrongUsage:
         ("arguments", "words"),
         [
             (["compar"], "unknown command 'compar': did you mean 'compare'?"),
-            ([], "name a command: compare, doctor, show, diff, "),
+            ([], "name a command: compare, diff, doctor, "),
         ],
     )
     def test_of_the_whole(self, arguments: list[str], words: str) -> None:

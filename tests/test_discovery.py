@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -128,3 +129,24 @@ def test_modules_of_the_house_are_no_backends() -> None:
         names
     )
     assert not [name for name in names if name.startswith("_") or name in {"harness", "report", "kernels"}]
+
+
+def test_a_module_of_commands_is_a_command(clone: Path) -> None:
+    text = """
+        from py_backends.commands import _arguments
+
+        def add(commands):
+            words = {"help": "says hello", "description": "Says hello.", "example": "greet"}
+            return _arguments.add_command(commands, greet, name="greet", **words)
+
+        def greet(options):
+            print("hello from", options.line)
+            return 0
+    """
+    path = clone / "py_backends" / "commands" / "greet.py"
+    path.write_text(textwrap.dedent(text))
+    try:
+        assert run_command("greet", cwd=clone).stdout == "hello from py-backends greet\n"
+        assert "says hello" in run_command("--help", cwd=clone).stdout
+    finally:
+        path.unlink()

@@ -8,7 +8,7 @@ import sys
 import pytest
 from commands import CLONE
 
-from py_backends.__main__ import _COMMANDS
+from py_backends import __main__ as command_line
 
 OPTIONAL = {"numba", "pyopencl", "dpctl", "cupy", "cuda", "scipy", "mpi4py", "mkl"}
 OUR_COMPILED = "py_backends._compiled"
@@ -38,6 +38,19 @@ def test_import_loads_no_optional_library(code: str) -> None:
     assert not {module for module in modules if module.startswith(f"{OUR_COMPILED}.")}
 
 
-@pytest.mark.parametrize("command", [[], *([module.__name__.rpartition(".")[2]] for module in _COMMANDS)])
+@pytest.mark.parametrize("command", [[], *([name] for name in command_line._names())])
 def test_help_loads_next_to_nothing(command: list[str]) -> None:
     assert not libraries(loaded_by("-m", "py_backends", *command, "--help")) & SLOW_TO_LOAD
+
+
+@pytest.mark.numpy
+def test_a_call_of_a_kernel_loads_no_harness() -> None:
+    """A notebook that adds two arrays needs neither workers nor tables."""
+    code = (
+        "import sys, numpy, py_backends as pb; a = numpy.ones(3); pb.vecadd(a, a, backend='numpy'); print(*sys.modules)"
+    )
+    # Not by `-X importtime`, which leaves out what `importlib.import_module` imports.
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CLONE, check=True)
+    modules = set(run.stdout.split())
+    assert "py_backends.backend.numpy" in modules
+    assert not {module for module in modules if module.startswith(("py_backends.harness", "py_backends.report"))}
