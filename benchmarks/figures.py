@@ -13,8 +13,8 @@ from benchmarks.goals import Comparison, Conditions, Entry, Goal
 from benchmarks.measure import Reports, sizes
 from py_backends import registry
 from py_backends.harness.results import Row
-from py_backends.harness.roofline import MULTIPLY_ADDS
 from py_backends.harness.statistics import Median, median
+from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 from py_backends.report import units
 
 Series = Mapping[int, float]

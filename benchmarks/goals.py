@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from py_backends.harness.ceilings import STREAMED as STREAMED_ADDITIONS
-from py_backends.harness.roofline import COPIES, MULTIPLY_ADDS
+from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS
 
 SIZES = (64, 127, 256, 512, 1000, 1024, 2048, 4096)
 """Of square matrices; a geometric mean is over these, unless its goal says otherwise."""

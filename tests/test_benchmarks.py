@@ -18,7 +18,7 @@ from py_backends.contract import Target
 from py_backends.harness.ceilings import STREAMED
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Ceiling, Report, Rounds, Row
-from py_backends.harness.roofline import MULTIPLY_ADDS
+from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 from py_backends.report.table import print_remarks, print_section
 
 ROUNDS = range(8)

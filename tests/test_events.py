@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -21,6 +21,8 @@ import py_backends as pb
 from py_backends import caches, contract, registry
 from py_backends.backend import cuda as cuda_backend
 from py_backends.backend import numba_cuda
+from py_backends.conformance.running import Runners
+from py_backends.conformance.selection import Subject
 from py_backends.contract import Array, Buffer, Device, Target
 from py_backends.harness import flush as flushing
 from py_backends.harness import worker
@@ -116,8 +118,9 @@ def test_a_sample_is_as_long_as_the_host_takes_for_it() -> None:
     """Launches that take a device next to nothing take the host its time: 10 ms of them are not 10,000."""
     sample = Sample(upload=0.0, kernel=1e-7, download=0.0, end_to_end=1e-4, drain=0.0, clock=1e-4)
     case = Case(registry.problem("vecadd"), (10,), FLOAT32, seed=1)
-    planned: Any = SimpleNamespace(text=registry.kernel_texts("vecadd", "opencl")["lecture"])
-    runner: Any = SimpleNamespace(cold=False, sample=lambda *_: sample)
+    text = registry.kernel_texts("vecadd", "opencl")["lecture"]
+    planned: Any = SimpleNamespace(text=text, spec=SimpleNamespace(statement=None))
+    runner: Any = SimpleNamespace(cold=False, sample=lambda *_, **__: sample)
     timed = TimedRow(planned, runner, case)
     assert timed.settle()
     assert timed.repetitions == 100
@@ -416,14 +419,14 @@ def test_a_runner_of_cold_samples_asks_for_them(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "backend", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("numpy", "sycl")]
 )
-def test_the_first_launch_has_the_compilation_in_it(runner: Callable[[str, Target], Runner], backend: str) -> None:
+def test_the_first_launch_has_the_compilation_in_it(runners: Runners, backend: str) -> None:
     text = registry.kernel_texts("vecadd", backend)["lecture"]
     case = Case(text.problem, (4096,), FLOAT32, seed=1)
     target = next(target for target in targets_of(backend) if target.available)
-    prepared = runner(backend, target).prepare(text, case)
+    prepared = runners.get(Subject(text, target)).prepare(text, case)
     assert prepared.first_launch is not None
     assert prepared.first_launch >= prepared.seconds > 0
-    assert runner(backend, target).prepare(text, case) is prepared, "there is one first launch"
+    assert runners.get(Subject(text, target)).prepare(text, case) is prepared, "there is one first launch"
     case.close()
 
 

@@ -5,7 +5,7 @@ On the CPU in place of the GPU, where there is none: in small shapes, since Numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from commands import run_python
 from conftest import at_hand, targets_of
 
 from py_backends import registry
+from py_backends.conformance.running import Runners
+from py_backends.conformance.selection import Subject
 from py_backends.contract import Array, Target
 from py_backends.harness.case import Case
 from py_backends.harness.runner import Runner
@@ -55,19 +57,19 @@ def run(runner: Runner, text: KernelText, case: Case) -> str | None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("text", "target", "sizes"), list(cases("matmul", TILES)))
 def test_matmul_at_the_edges_of_tiles(
-    runner: Callable[[str, Target], Runner], text: KernelText, target: Target, sizes: tuple[int, ...], dtype: str
+    runners: Runners, text: KernelText, target: Target, sizes: tuple[int, ...], dtype: str
 ) -> None:
     case = Case(text.problem, sizes, np.dtype(dtype), seed=5)
-    assert run(runner(text.backend, target), text, case) is None
+    assert run(runners.get(Subject(text, target)), text, case) is None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("text", "target", "size"), list(cases("vecadd", STRETCHES)))
 def test_vecadd_at_the_ends_of_stretches(
-    runner: Callable[[str, Target], Runner], text: KernelText, target: Target, size: int, dtype: str
+    runners: Runners, text: KernelText, target: Target, size: int, dtype: str
 ) -> None:
     case = Case(text.problem, (size,), np.dtype(dtype), seed=5)
-    assert run(runner(text.backend, target), text, case) is None
+    assert run(runners.get(Subject(text, target)), text, case) is None
 
 
 @pytest.mark.cuda

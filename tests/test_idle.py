@@ -56,9 +56,8 @@ def matmul_of(backend: str, target: Target, threads: int) -> Iterator[tuple[Runn
 
 
 def cpu_seconds(runner: Runner) -> float:
-    pid = runner.process
-    assert pid is not None
-    return read_system([pid]).ours[pid]
+    assert runner._worker
+    return read_system().ours[runner._worker.process]
 
 
 @pytest.mark.parametrize(("backend", "target"), ON_THE_CPU)
@@ -66,9 +65,9 @@ def test_an_idle_worker_uses_no_core(backend: str, target: Target, monkeypatch: 
     for name, value in SPINNING.items():
         monkeypatch.setenv(name, value)
     with matmul_of(backend, target, machine.cpus()) as (runner, _text, _case):
-        assert runner.process
+        assert runner._worker
         deadline = time.monotonic() + 10
-        while psutil.Process(runner.process).status() != psutil.STATUS_STOPPED and time.monotonic() < deadline:
+        while psutil.Process(runner._worker.process).status() != psutil.STATUS_STOPPED and time.monotonic() < deadline:
             time.sleep(0.01)  # a stopping thread first leaves the kernel
         before = cpu_seconds(runner)
         time.sleep(0.3)

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import psutil
 import pytest
 
-from py_backends.harness.interference import MOST_OTHERS, MOST_STEAL, Interference, Reading, _ticks, read_system
+from py_backends.harness.interference import (
+    MOST_OTHERS,
+    MOST_STEAL,
+    Interference,
+    Reading,
+    _ticks,
+    our_processes,
+    read_system,
+)
 
 CPUS = 2
 IDLE_FOR = 5.0
@@ -27,12 +37,12 @@ def seen(
 ) -> list[str]:
     """The signals of a round, in whose seconds our processes used what is in `after` and not yet in `before`."""
     before, after = before or {}, after or {}
-    ours = sum(after.values()) - sum(before.get(pid, 0.0) for pid in after)
+    ours = max(0.0, sum(after.values()) - sum(before.values()))
     idle = IDLE_FOR + CPUS * seconds - steal - others - ours
     readings = iter(
         [Reading(0.0, 1.0, 0.0, before), Reading(0.0, IDLE_FOR, 0.0, before), Reading(seconds, idle, steal, after)]
     )
-    watch = Interference(lambda: list(before), lambda _: next(readings), CPUS)
+    watch = Interference(lambda: next(readings), CPUS)
     assert watch.signals == ("steal", "others")
     watch.begin()
     return watch.end()
@@ -64,12 +74,14 @@ def test_a_process_that_was_started_in_the_round_is_ours() -> None:
     assert seen(1.0, before={7: 3.0}, after={7: 3.5, 9: 1.0}) == []
 
 
-def test_a_process_that_ended_in_the_round_took_its_figure_along() -> None:
-    assert seen(1.0, before={7: 3.0, 8: 2.0}, after={7: 3.5}, others=1.0) == [], "those may have been its own"
+def test_a_process_that_ended_in_the_round_left_its_figure_to_who_waited_for_it() -> None:
+    assert seen(1.0, before={7: 3.0, 8: 2.0}, after={7: 5.5}) == []
+    assert seen(1.0, before={7: 3.0, 8: 2.0}, after={7: 5.5}, others=1.0) == ["others"]
+    assert seen(1.0, before={7: 3.0, 8: 2.0}, after={7: 3.5}, others=1.0) == [], "nobody has waited: it may be its own"
 
 
 def test_what_the_system_does_not_tell_is_never_seen() -> None:
-    watch = Interference(list, lambda _: Reading(time.monotonic()), CPUS)
+    watch = Interference(lambda: Reading(time.monotonic()), CPUS)
     watch.begin()
     assert (watch.signals, watch.end()) == ((), [])
 
@@ -81,43 +93,65 @@ def test_cpus_that_are_not_ours_do_not_count() -> None:
     assert _ticks(stat, {0, 3}) == (46, 10)
 
 
+BURN = "print(flush=True)\nwhile True: pass"
+CHILD = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BURN!r}])"
+"""A process whose child burns: a worker whose library runs a compiler."""
+OF_NOBODY = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {BURN!r}], stdout=subprocess.PIPE, start_new_session=True)
+child.stdout.readline()
+print(child.pid, flush=True)
+"""
+"""A process that starts one that burns, and ends: the other is nobody's child any more."""
+
+
 @contextmanager
-def burning() -> Iterator[int]:
-    """A process that keeps one CPU busy; its number."""
-    with subprocess.Popen(
-        [sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE
-    ) as process:
+def burning(code: str) -> Iterator[int]:
+    """A process of ours that keeps one CPU busy, itself or by its child; its number."""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout
         process.stdout.readline()
         yield process.pid
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
 
 
-def used_in(pid: int, seconds: float) -> float:
-    """CPU seconds of a process while we sleep."""
-    before = read_system([pid]).ours[pid]
-    time.sleep(seconds)
-    return read_system([pid]).ours[pid] - before
+@contextmanager
+def burning_of_others() -> Iterator[int]:
+    """The same of a process that is not ours."""
+    started = subprocess.run([sys.executable, "-c", OF_NOBODY], stdout=subprocess.PIPE, check=True, text=True)
+    pid = int(started.stdout)
+    yield pid
+    os.kill(pid, signal.SIGKILL)
 
 
-def test_a_process_that_burns_a_cpu_is_seen_unless_it_is_ours() -> None:
-    known: list[int] = []
-    watch = Interference(lambda: known)
+def test_a_process_of_others_that_burns_a_cpu_is_seen() -> None:
+    watch = Interference()
     if "others" not in watch.signals:
         pytest.skip("this system does not tell how long its CPUs were idle")
-    with burning() as pid:
+    with burning_of_others() as pid:
+        assert pid not in our_processes()
         watch.begin()
-        used = used_in(pid, 1.0)
+        before = psutil.Process(pid).cpu_times().user
+        time.sleep(1.0)
+        used = psutil.Process(pid).cpu_times().user - before
         assert "others" in watch.end(), f"it used {used:.2f} s of 1 s"
-        known.append(pid)
-        before = read_system([os.getpid(), pid])
-        used = used_in(pid, 0.5)
-        after = read_system([os.getpid(), pid])
-    # Whether others disturb this moment too is not ours to say; but what is known is taken off.
-    assert after.ours[pid] - before.ours[pid] >= used > 0.02
-    assert pid not in read_system([pid]).ours
 
 
-def test_a_reading_is_of_the_processes_asked_for() -> None:
-    pids: Sequence[int] = [os.getpid(), os.getppid()]
-    assert list(read_system(pids).ours) == pids
+@pytest.mark.parametrize("code", [BURN, CHILD])
+def test_a_process_that_burns_is_ours_and_so_is_its_child(code: str) -> None:
+    """Whether others disturb this moment too is not ours to say; but what is ours is taken off."""
+    with burning(code):
+        before = read_system()
+        time.sleep(0.5)
+        after = read_system()
+    assert sum(after.ours.values()) - sum(before.ours.values()) > 0.02
+
+
+def test_the_time_of_a_child_that_has_ended_is_still_ours() -> None:
+    """A compiler that begins and ends in a round is no work of others."""
+    before = read_system()
+    subprocess.run([sys.executable, "-c", "sum(range(10**7))"], check=True)
+    after = read_system()
+    assert after.ours.keys() == before.ours.keys()
+    assert sum(after.ours.values()) - sum(before.ours.values()) > 0.05

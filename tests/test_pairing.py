@@ -138,8 +138,8 @@ class MadeUpInterference:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, group: Group, seen: Any) -> Watch:
-    monkeypatch.setattr(watching, "Interference", lambda _: MadeUpInterference(seen))
-    return Watch([group], list)
+    monkeypatch.setattr(watching, "Interference", lambda: MadeUpInterference(seen))
+    return Watch([group])
 
 
 def run(watch: Watch, rounds: int) -> int:

@@ -111,7 +111,7 @@ MISBEHAVING_PROBLEMS = {
     "reference_of_other_dtype": (
         _RETURN,
         f"{_RETURN[:-1]}.astype('d'))",
-        "its reference is of float64 where its inputs",
+        "its reference is of float64 where its result",
     ),
     "reference_with_bound": (
         _RETURN,

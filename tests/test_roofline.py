@@ -15,9 +15,10 @@ from py_backends.errors import BackendUnavailable
 from py_backends.harness import roofline
 from py_backends.harness.ceilings import READS, STORED, STREAMED
 from py_backends.harness.results import Row
-from py_backends.harness.roofline import COPIES, MULTIPLY_ADDS, Ceilings, Roof, TimedCeiling, judge
+from py_backends.harness.roofline import Ceilings, Roof, judge
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Prepared
+from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, TimedCeiling
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 
@@ -53,7 +54,7 @@ def timed(
 
 def ceiling(kind: str, rates: list[float] | float, working_set: int | None = None) -> TimedCeiling:
     """A ceiling with these samples."""
-    made = TimedCeiling(kind, "float32", "avx2", 2, working_set, roofline.CeilingWorker())
+    made = TimedCeiling(kind, "float32", "avx2", 2, working_set, CeilingWorker())
     made.samples.update(enumerate([rates] * ROUNDS if isinstance(rates, float) else rates))
     return made
 
@@ -155,7 +156,7 @@ class TestNeeded:
         monkeypatch.setattr(roofline.caches, "first_level_cache", lambda: 2**15)
         monkeypatch.setattr(roofline.machine, "cpus", lambda: 4)
         monkeypatch.setattr(roofline.machine, "free_memory", lambda: 2**40)
-        monkeypatch.setattr(roofline.CeilingWorker, "sample", lambda *_: 1e9)
+        monkeypatch.setattr(CeilingWorker, "sample", lambda *_: 1e9)
 
     def needed(self, *rows: TimedRow, threads: int = 2) -> set[tuple[str, str, int | None]]:
         return {(each.kind, each.dtype, each.working_set) for each in roofline.ceilings(rows, threads)}
@@ -251,14 +252,14 @@ class TestNeeded:
         def fails(*_: object) -> float:
             raise WorkerFailed("crashed", "the worker was ended by SIGILL")
 
-        monkeypatch.setattr(roofline.CeilingWorker, "sample", fails)
+        monkeypatch.setattr(CeilingWorker, "sample", fails)
         row = timed("vecadd", (9,))
         found = roofline.ceilings([row], 2)
         assert judge([row], found) == []
         assert (found.why_none, row.planned.row.percent_of_ceiling) == ("the worker was ended by SIGILL", None)
 
     def test_one_that_fails_during_the_rounds_is_told_as_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(roofline.CeilingWorker, "sample", lambda *_: 1e9)
+        monkeypatch.setattr(CeilingWorker, "sample", lambda *_: 1e9)
         found = roofline.ceilings([timed("vecadd", (9,))], 2)
         assert found.why_none is None
         next(iter(found)).failed = WorkerFailed("timeout", "no answer to 'sample' within 120 s")
@@ -272,11 +273,11 @@ def test_the_worker_measures_every_kind() -> None:
         pytest.skip(missing.reason)
     with roofline.ceilings([timed("vecadd", (1000,)), timed("matmul", (1, 99, 99))], 2) as found:
         assert found.why_none is None
-        assert len(found.processes) == 1
+        assert found._worker._worker is not None
         for each in found:
             each.samples[0] = each.sample()
             assert each.samples[0] > 1e6
-    assert found.processes == []
+    assert found._worker._worker is None
 
 
 class TestOnAGpu:

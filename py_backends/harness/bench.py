@@ -59,10 +59,6 @@ class Bench:
         for runner in list(self._runners.values()):
             runner.kill()
 
-    def processes(self) -> list[int]:
-        """The numbers of the workers' processes."""
-        return [pid for runner in self._runners.values() if (pid := runner.process) is not None]
-
     def case(self, problem: Problem, sizes: Sizes, dtype: np.dtype[Any], *, checked: bool = True) -> Case:
         """The one case of these sizes; MemoryError, with a sentence, where this machine has too little.
 

@@ -22,12 +22,13 @@ from py_backends.harness.failures import fail, failures_of
 from py_backends.harness.pairing import COPIES, Group, add_controls, groups
 from py_backends.harness.plan import Plan, PlannedRow, Request, baselines, named, plan
 from py_backends.harness.results import Report, Rounds, Seconds
-from py_backends.harness.roofline import Ceilings, TimedCeiling
+from py_backends.harness.roofline import Ceilings
 from py_backends.harness.rounds import SHORTEST_SAMPLE, TimedRow, run_rounds
 from py_backends.harness.runner import Prepared, Runner
 from py_backends.harness.sizing import LONGER_BUDGET, affordable, cheapest, estimate, fair_cap, growing, in_words, least
 from py_backends.harness.spec import Sizes
 from py_backends.harness.summary import add_note, summarise
+from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.watch import Watch
 from py_backends.harness.workers import WorkerFailed
 
@@ -359,7 +360,7 @@ class Comparison:
 
         begin = monotonic()
         self._deadline = max(self._deadline, begin + _LEAST_FOR_ROUNDS * self._budget)
-        watch = Watch(self._groups, lambda: [*self._bench.processes(), *ceilings.processes])
+        watch = Watch(self._groups)
         try:
             run_rounds(choose(), self._deadline, self._order, progress, most=asked.rounds, watcher=watch, choose=choose)
         finally:

@@ -4,7 +4,8 @@ A round that shows one of them says more about the neighbours than about the ker
 
 steal: a virtual machine's CPUs were taken away by its host. More than `MOST_STEAL` of the round's CPU time.
     A fiftieth is twice the narrowest band (1%) within which two equal things are told to be the same.
-others: processes of this system that are not ours used our CPUs. More than `MOST_OTHERS` of one CPU. What
+others: processes of this system that are not ours used our CPUs. Ours are this one and all that it started, and they
+    in turn: workers, and a compiler or a rank that a backend runs. More than `MOST_OTHERS` of one CPU. What
     an idle system does by itself takes a few hundredths of one; a kernel whose threads share their work
     evenly ends a tenth later where one of its CPUs is taken for a tenth of the time.
 
@@ -17,10 +18,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import CLOCK_MONOTONIC, clock_gettime
+
+import psutil
 
 MOST_STEAL = 0.02
 """Of the round's CPU time: of its seconds times the CPUs that we may use."""
@@ -47,32 +50,26 @@ class Reading:
 
 
 class Interference:
-    """Watches one round after the other; a reading takes a fraction of a millisecond.
+    """Watches one round after the other; a reading takes a few milliseconds.
 
-    pids: our processes at this moment, apart from the calling one.
     signals: those that this system can show. The others are never seen.
     """
 
-    def __init__(
-        self,
-        pids: Callable[[], Sequence[int]],
-        read: Callable[[Sequence[int]], Reading] | None = None,
-        cpus: int | None = None,
-    ) -> None:
+    def __init__(self, read: Callable[[], Reading] | None = None, cpus: int | None = None) -> None:
         """`read` and `cpus` stand in for the system's own, where a test wants others."""
-        self._pids, self._read = pids, read or read_system
+        self._read = read or read_system
         self._cpus = cpus or len(os.sched_getaffinity(0))
-        first = self._take()
+        first = self._read()
         self.signals: tuple[str, ...] = ("steal", "others") if first.idle is not None else ()
         self._begin = first
 
     def begin(self) -> None:
         """A round begins."""
-        self._begin = self._take()
+        self._begin = self._read()
 
     def end(self) -> list[str]:
         """The round has ended: the signals that it showed, none where it was undisturbed."""
-        begin, end = self._begin, self._take()
+        begin, end = self._begin, self._read()
         if begin.idle is None or end.idle is None or begin.steal is None or end.steal is None:
             return []
         seconds = end.at - begin.at
@@ -86,21 +83,26 @@ class Interference:
             seen += ["others"] if others > MOST_OTHERS * seconds + rounding else []
         return seen
 
-    def _take(self) -> Reading:
-        return self._read([os.getpid(), *self._pids()])
-
 
 def _used(begin: Mapping[int, float], end: Mapping[int, float]) -> float | None:
-    """CPU seconds between two readings; None where a process ended in between and took its figure along."""
-    if begin.keys() - end.keys():
-        return None
-    return sum(seconds - begin.get(pid, 0.0) for pid, seconds in end.items())
+    """CPU seconds between two readings; None where a process ended in between and nobody has waited for it yet.
+
+    The one that waited has its figure from then on.
+    """
+    used = sum(end.values()) - sum(begin.values())
+    return used if used >= 0 else None
 
 
-def read_system(pids: Sequence[int]) -> Reading:
-    """A reading of this system for these processes."""
+def our_processes() -> list[int]:
+    """The calling process and all that it started, and they in turn: workers, and what a backend's library runs."""
+    this = psutil.Process()
+    return [this.pid, *(process.pid for process in this.children(recursive=True))]
+
+
+def read_system() -> Reading:
+    """A reading of this system, and of our processes."""
     at = clock_gettime(CLOCK_MONOTONIC)
-    ours = {pid: seconds for pid in pids if (seconds := _cpu_seconds(pid)) is not None}
+    ours = {pid: seconds for pid in our_processes() if (seconds := _cpu_seconds(pid)) is not None}
     try:
         counted = _ticks(Path("/proc/stat").read_text(encoding="ascii"), os.sched_getaffinity(0))
     except (OSError, ValueError):  # not Linux as we know it, or hidden from us
@@ -124,9 +126,11 @@ def _ticks(stat: str, cpus: set[int]) -> tuple[int, int]:
 
 
 def _cpu_seconds(pid: int) -> float | None:
-    """CPU time of all threads of a process, to the nanosecond; None where it has ended."""
+    """CPU time of all threads of a process, to the nanosecond, and of the children it has waited for; None if gone."""
     process_clock = (~pid << 3) | 2  # clock_getcpuclockid(3) computes it so
     try:
-        return clock_gettime(process_clock)
-    except OSError:
+        times = psutil.Process(pid).cpu_times()
+        waited_for: float = times.children_user + times.children_system
+        return clock_gettime(process_clock) + waited_for
+    except (OSError, psutil.Error):
         return None

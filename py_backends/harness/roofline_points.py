@@ -16,7 +16,8 @@ from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.harness.ceilings import READS, STORED, STREAMED
 from py_backends.harness.results import Ceiling, Report, Row
-from py_backends.harness.roofline import MULTIPLY_ADDS, bandwidth_kinds
+from py_backends.harness.roofline import bandwidth_kinds
+from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 
 ARITHMETIC, MEMORY = "arithmetic", "memory"
 """What binds a row: the roof that is the lower one at its intensity."""

@@ -82,11 +82,6 @@ class Runner:
             self._prepared[_key(text, case.dtype)] = prepared
         return prepared
 
-    @property
-    def process(self) -> int | None:
-        """The number of the worker's process; None where there is none."""
-        return self._worker.process if self._worker else None
-
     def ceiling(self, dtype: str | None) -> float | None:
         """What its device can do at most, as `Device.peak` of a dtype, or where that is None `Device.bandwidth`."""
         rate: float | None = self._ask(self._open(), "ceiling", dtype=dtype)["rate"]

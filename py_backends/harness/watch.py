@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from py_backends.harness.interference import Interference
 from py_backends.harness.pairing import Group
@@ -19,11 +19,10 @@ _LEAST_ROUNDS_TO_STOP = 30
 class Watch:
     """Leaves out the samples of disturbed rounds, and tells when every interval is narrow enough for a verdict."""
 
-    def __init__(self, groups: Sequence[Group], pids: Callable[[], list[int]]) -> None:
-        """`pids` tells the workers' processes, which are no interference."""
+    def __init__(self, groups: Sequence[Group]) -> None:
         self._groups = groups
         self._rows = [row for group in groups for row in group.sampled]
-        self._interference = Interference(pids)
+        self._interference = Interference()
         self._disturbed: dict[int, list[str]] = {}
         self._taken = 0
 

@@ -1,0 +1,126 @@
+"""A ceiling that rounds sample, and who measures it: a worker of its own for the CPU, the row's worker for a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from py_backends.harness.results import Ceiling, by_round
+from py_backends.harness.runner import Runner
+from py_backends.harness.statistics import median
+from py_backends.harness.workers import Worker, WorkerFailed
+
+MULTIPLY_ADDS, COPIES = "multiply_adds", "copies"
+_ON_CORES_OF_THEIR_OWN = {
+    "OMP_PROC_BIND": "spread",
+    "OMP_PLACES": "cores",
+    "OMP_DYNAMIC": "false",
+    "OMP_THREAD_LIMIT": str(2**31 - 1),
+}
+"""Variables of OpenMP: as many threads as are asked for, whatever the user has set, each on a core of its own. A worker
+that is woken may find its threads on one CPU, where each waits for the other until the system moves one away: longer
+than a sample takes."""
+
+
+@dataclass(eq=False)
+class TimedCeiling:
+    """A ceiling to be sampled in rounds: FLOP/s or bytes a second, by the number of their round."""
+
+    kind: str
+    dtype: str
+    instruction_set: str | None
+    threads: int | None
+    working_set: int | None
+    worker: Measures
+    device: str = "cpu"
+    samples: dict[int, float] = field(default_factory=dict)
+    failed: WorkerFailed | None = None
+    record: list[float] = field(default_factory=list)
+    """Samples taken outside of the rounds."""
+
+    @property
+    def title(self) -> str:
+        """What is measured, in a few words."""
+        return f"ceiling {self.dtype} {self.kind.replace('_', ' ')}"
+
+    @property
+    def workload(self) -> None:
+        """None: it is no row's."""
+
+    def sample(self) -> float:
+        """One sample; WorkerFailed where that fails."""
+        return self.worker.sample(self)
+
+    def summary(self) -> Ceiling:
+        """For the results, from the samples of the rounds, or where there are none from those of the record."""
+        unit = "gflops" if self.kind == MULTIPLY_ADDS else "gbytes_per_second"
+        middle = median([rate / 1e9 for rate in self.samples.values() or self.record])
+        return Ceiling(
+            device=self.device,
+            kind=self.kind,
+            dtype=self.dtype,
+            instruction_set=self.instruction_set,
+            threads=self.threads,
+            working_set_bytes=self.working_set,
+            unit=unit,
+            rate=middle.value,
+            low=middle.low,
+            high=middle.high,
+            by_round=by_round({number: rate / 1e9 for number, rate in self.samples.items()}),
+        )
+
+
+class Measures(Protocol):
+    """Takes samples of ceilings."""
+
+    def sample(self, ceiling: TimedCeiling) -> float:
+        """One sample, FLOP/s or bytes a second; WorkerFailed where that fails."""
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    """Has a device that is not the CPU tell its own ceilings, in the worker of a row that runs on it."""
+
+    runner: Runner
+
+    def sample(self, ceiling: TimedCeiling) -> float:
+        """One sample; WorkerFailed where that fails, or the device does not tell."""
+        rate = self.runner.ceiling(None if ceiling.kind == COPIES else ceiling.dtype)
+        if rate is None:
+            raise WorkerFailed("unavailable", f"nothing measures what {ceiling.device} can do")
+        return rate
+
+
+class CeilingWorker:
+    """The worker that measures the CPU's ceilings; it starts when it is first needed, and anew after it has failed."""
+
+    def __init__(self) -> None:
+        self.largest = 0
+        """Bytes of the largest working set that will be asked for."""
+        self._worker: Worker | None = None
+
+    def sample(self, ceiling: TimedCeiling) -> float:
+        """One sample of a ceiling; WorkerFailed where that fails."""
+        try:
+            if self._worker is None:
+                self._worker = Worker(_ON_CORES_OF_THEIR_OWN, "py_backends.harness.ceiling_worker")
+                self._worker.ask("open", largest=self.largest)
+            answer = self._worker.ask(
+                "sample",
+                kind=ceiling.kind,
+                dtype=ceiling.dtype,
+                threads=ceiling.threads,
+                instruction_set=ceiling.instruction_set,
+                working_set=ceiling.working_set,
+            )
+        except WorkerFailed:
+            self.close()
+            raise
+        rate: float = answer["rate"]
+        return rate
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker:
+            self._worker.close()
+        self._worker = None
