@@ -10,7 +10,6 @@ has, and `compare()` runs, checks and times all of it. Importing the package imp
 from __future__ import annotations
 
 from importlib import import_module as _import_module
-from importlib.util import find_spec as _find_spec
 from pathlib import Path as _Path
 from typing import Any as _Any
 
@@ -26,7 +25,9 @@ def __getattr__(name: str) -> _Any:
     """Find what needs NumPy or more when it is first used, so that `py-backends --help` starts at once."""
     if name == "__all__":
         return _import_module("py_backends.api").names()
-    if name.startswith("_") or _find_spec(f"{__name__}.{name}"):  # a submodule that is being imported
+    from importlib.util import find_spec
+
+    if name.startswith("_") or find_spec(f"{__name__}.{name}"):  # a submodule that is being imported
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = _import_module("py_backends.api").find(name)
     globals()[name] = value

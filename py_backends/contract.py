@@ -175,7 +175,7 @@ class Problem(ABC):
 
     def sizes(self, *inputs: Array) -> tuple[int, ...]:
         """The sizes whose `shapes` the inputs have; ValueError with one clear line where there are none."""
-        return self._signature().sizes(self.name, self.inputs, [array.shape for array in inputs])
+        return self._signature().sizes(self.name, self.inputs, tuple([array.shape for array in inputs]))
 
     def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
         """The shapes for any sizes: for each array and dimension, which of the sizes it is.

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
 
 from py_backends.errors import WrongRequest
 
+Places = tuple[tuple[int, ...], ...]
+"""For each array and dimension, which of the sizes it is."""
 _DIMENSION = r"(?:[^\W\d]\w*|[1-9]\d*)"
 _ARRAY = rf"\((?:{_DIMENSION}(?:,{_DIMENSION})*)?\)"
 _SIGNATURE = re.compile(rf"{_ARRAY}(?:,{_ARRAY})*->{_ARRAY}")
@@ -52,29 +54,22 @@ class Signature:
 
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """The shape of every array for sizes in the order of `dimensions`."""
-        values = (*sizes, *self._lengths)
-        # Lists, since a call of a few microseconds goes through here, and generators take twice as long.
-        return tuple([tuple([values[at] for at in places]) for places in self._places])
+        return _shapes(self._places, (*sizes, *self._lengths))
 
-    def sizes(self, kernel: str, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    def sizes(self, kernel: str, names: Sequence[str], shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
         """The sizes for which inputs have these shapes; ValueError, in one line, where there are none.
 
         kernel, names: what the kernel and its inputs are called.
         """
-        found = [*self._unknown, *self._lengths]
-        for places, shape in zip(self._places, shapes):  # noqa: B905  # the output is not among the shapes
-            if len(places) != len(shape):
-                raise ValueError(self._misfit(kernel, names, shapes))
-            for at, length in zip(places, shape):  # noqa: B905  # as many: see above
-                if found[at] != length and found[at] >= 0:
-                    raise ValueError(self._misfit(kernel, names, shapes))
-                found[at] = length
-        return tuple(found[: len(self.dimensions)])
+        found = _sizes(self._places, (*self._unknown, *self._lengths), shapes)
+        if found is None:
+            raise ValueError(self._misfit(kernel, names, shapes))
+        return found[: len(self._unknown)]
 
     @cached_property
-    def _unknown(self) -> list[int]:
+    def _unknown(self) -> tuple[int, ...]:
         """Stand for sizes that are not known yet."""
-        return [-1] * len(self.dimensions)
+        return (-1,) * len(self.dimensions)
 
     @cached_property
     def _numbers(self) -> tuple[str, ...]:
@@ -95,6 +90,27 @@ class Signature:
         wanted = [f"{name} of {_in_words(array)}" for name, array in zip(names, self.arrays, strict=False)]
         given = [f"{name} is {_in_words(shape)}" for name, shape in zip(names, shapes, strict=True)]
         return f"{kernel} takes {_listed(wanted)}: {_listed(given)}"
+
+
+# Calls of a few microseconds go through these two, most of them for the shapes of the call before.
+@lru_cache(1024)
+def _shapes(places: Places, values: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The shape of every array, for sizes and lengths in their order."""
+    return tuple(tuple(values[at] for at in of_array) for of_array in places)
+
+
+@lru_cache(1024)
+def _sizes(places: Places, known: tuple[int, ...], shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
+    """The sizes and lengths for which inputs have these shapes; None where they do not fit. Unknown ones are -1."""
+    found = list(known)
+    for of_array, shape in zip(places, shapes, strict=False):  # the output is not among the shapes
+        if len(of_array) != len(shape):
+            return None
+        for at, length in zip(of_array, shape, strict=True):
+            if found[at] not in (-1, length):
+                return None
+            found[at] = length
+    return tuple(found)
 
 
 def _in_words(shape: Sequence[Any]) -> str:

@@ -54,7 +54,7 @@ def test_sizes_are_the_way_back_from_shapes(sizes: list[int]) -> None:
 )
 def test_what_does_not_fit_is_told_in_a_line(signature: Signature, shapes: list[tuple[int, ...]], words: str) -> None:
     with pytest.raises(ValueError, match="any takes") as told:
-        signature.sizes("any", "ab"[: len(shapes)], shapes)
+        signature.sizes("any", "ab"[: len(shapes)], tuple(shapes))
     assert words in str(told.value)
     assert "\n" not in str(told.value)
 
