@@ -119,7 +119,7 @@ def wrong_of(name: str, kernel: str, run: Callable[..., Any]) -> set[str | None]
     problem, device = registry.problem(kernel), HostDevice
     (kind,) = (kind for kind in calls.KINDS if kind.name == name)
     return {
-        caller.perform_at(device, run, problem, DTYPE, call)  # type: ignore[arg-type]
+        caller.perform_at(device, run, problem, DTYPE, call)  # type: ignore[arg-type]  # stands in for a device
         if call.to_device
         else caller.perform(run, problem, DTYPE, call)
         for call in kind.cases(problem)
@@ -195,7 +195,7 @@ class TestDeviceWithoutMemory:
         arenas = Arenas()
 
         def run(trial: Trial) -> str | None:
-            return arenas.run(Lacking(), VECADD_TEXT, answer(VECADD, trial, DTYPE))  # type: ignore[arg-type]
+            return arenas.run(Lacking(), VECADD_TEXT, answer(VECADD, trial, DTYPE))  # type: ignore[arg-type]  # stands in for a runner
 
         tally = self.tally(list(of_sizes([self.LARGE, self.SMALL])), run)
         arenas.close()
@@ -204,6 +204,7 @@ class TestDeviceWithoutMemory:
 
     def test_for_a_large_call_leaves_it_out(self) -> None:
         made = [Call("large", self.LARGE), Call("small", self.SMALL)]
-        tally = self.tally(made, partial(run_call, Lacking(), VECADD_TEXT, "float32"))  # type: ignore[arg-type]
+        lacking: Any = Lacking()  # stands in for a runner
+        tally = self.tally(made, partial(run_call, lacking, VECADD_TEXT, "float32"))
         assert tally.left_out == [("large", "the device has 10 MB")]
         assert tally.failures == [("small", "skipped: the device has 10 MB")]
