@@ -35,8 +35,8 @@ _ready: dict[tuple[Asked, np.dtype[Any]], tuple[Device, Launch]] = {}
 """What was asked for before, and in which dtype: looking that up is all that a further call does."""
 shortcuts: dict[Asked, Shortcut] = {}
 """What was asked for before where the device has a shortcut. It is tried before anything else is looked at."""
-_dtypes: dict[str, tuple[np.dtype[Any], ...]] = {}
-"""Those that a backend declares."""
+_dtypes: dict[tuple[str, str, str | None], tuple[np.dtype[Any], ...]] = {}
+"""Those that a kernel has in a backend, in one variant or, where that is None, in any."""
 _Value = TypeVar("_Value")
 
 
@@ -127,7 +127,7 @@ def _new(device: Device, asked: Asked, shape: tuple[int, ...], dtype: np.dtype[A
 
 def _one_dtype(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dtype[Any]:
     """The dtype of all inputs; TypeError where it is not one that the backend takes."""
-    dtypes, dtype = _declared(asked[1]), arrays[0].dtype
+    dtypes, dtype = _taken(asked), arrays[0].dtype
     for array in arrays:
         if array.dtype != dtype or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):
             break
@@ -143,17 +143,17 @@ def _one_dtype(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dt
 def _check_array(name: str, array: Array, asked: Asked) -> None:
     if isinstance(array, np.ma.MaskedArray):
         _refuse(name, array, asked)
-    if array.dtype not in _declared(asked[1]):
+    if array.dtype not in _taken(asked):
         _check_dtype(name, str(array.dtype), asked)
 
 
 def _check_dtype(name: str, dtype: str, asked: Asked) -> None:
-    """Raise TypeError where the backend does not declare a dtype; an empty name is of none."""
-    names = [each.name for each in _declared(asked[1])]
+    """Raise TypeError where the backend does not take a dtype; an empty name is of none."""
+    names = [each.name for each in _taken(asked)]
     if dtype and dtype not in names:
         raise TypeError(
             f"{name} must be {' or '.join(names)} in native byte order, not {dtype}: "
-            f"{asked[1]} declares no other dtype; convert it first, for instance with {name}.astype({names[0]!r})"
+            f"{asked[1]} takes no other dtype; convert it first, for instance with {name}.astype({names[0]!r})"
         )
 
 
@@ -161,7 +161,7 @@ def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
     """Raise TypeError for what is no array, or lies where the backend cannot reach it."""
     kind = type(array)
     if not hasattr(array, "dtype") or isinstance(array, np.ma.MaskedArray):
-        dtypes = " or ".join(each.name for each in _declared(asked[1]))
+        dtypes = " or ".join(each.name for each in _taken(asked))
         raise TypeError(
             f"{name} must be a NumPy array of {dtypes}, or another array that hands its memory out, not {kind.__name__}"
         )
@@ -171,13 +171,25 @@ def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
     )
 
 
-def _declared(backend: str) -> tuple[np.dtype[Any], ...]:
-    """The dtypes that a backend takes; WrongRequest where there is no such backend."""
-    dtypes = lookup(_dtypes, backend)
+def _taken(asked: Asked) -> tuple[np.dtype[Any], ...]:
+    """The dtypes that a backend takes of what is asked for; ValueError where it has nothing of that name."""
+    kernel, backend, variant, *_ = asked
+    dtypes = lookup(_dtypes, (kernel, backend, variant))
     if dtypes is None:
-        names = registry.backend(_known_backend(backend)).dtypes
-        dtypes = _dtypes[backend] = tuple(map(np.dtype, names))
+        texts = _texts(kernel, backend, variant)
+        names = dict.fromkeys(name for text in texts.values() for name in registry.dtypes(text))
+        dtypes = _dtypes[kernel, backend, variant] = tuple(map(np.dtype, names))
     return dtypes
+
+
+def _texts(kernel: str, backend: str, variant: str | None) -> dict[str, KernelText]:
+    """The texts of a kernel for a backend, or the one of a variant; ValueError where there are none."""
+    texts = registry.kernel_texts(kernel, _known_backend(backend))
+    if not texts:
+        raise ValueError(f"{backend} has no {kernel}")
+    if variant is None:
+        return texts
+    return {variant: texts[registry.known(variant, texts, f"variant of {backend}")]}
 
 
 def _check_output(
@@ -212,18 +224,15 @@ def lookup(table: Mapping[Any, _Value], asked: Any) -> _Value | None:
 
 def _prepare(asked: Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
     kernel, backend, variant, *_ = asked
-    texts = registry.kernel_texts(kernel, _known_backend(backend))
-    if not texts:
-        raise ValueError(f"{backend} has no {kernel}")
-    chosen = next(iter(texts)) if variant is None else registry.known(variant, texts, f"variant of {backend}")
+    text = next(text for text in _texts(kernel, backend, variant).values() if dtype.name in registry.dtypes(text))
     device = _opened(asked)
     with _lock:
-        key = (id(device), kernel, chosen, dtype.name)
+        key = (id(device), kernel, text.variant, dtype.name)
         ready = _launches.get(key)
         if ready is None:
-            ready = _launches[key] = device, device.prepare(texts[chosen], dtype)
+            ready = _launches[key] = device, device.prepare(text, dtype)
         _ready[asked, dtype] = ready
-        shortcut = device.shortcut(texts[chosen]) if isinstance(device, HostDevice) else None
+        shortcut = device.shortcut(text) if isinstance(device, HostDevice) else None
         if shortcut is not None:
             shortcuts[asked] = shortcut
     return ready

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import ml_dtypes  # noqa: F401  # makes bfloat16 known to NumPy by its name
 import numpy as np
 from numpy.typing import NDArray
 
@@ -84,8 +85,8 @@ class Adopted:
 class Reference:
     """The right answer of one case.
 
-    value: the result, in float64 where a bound is given, else in the dtype of the case.
-    bound: how far each element may lie from `value`; None where every bit must agree.
+    value: the result, in float64 where a bound is given, else in the dtype of the result.
+    bound: how far each element may lie from `value`, 0 where it must be that; None where every bit must agree.
     overflow: True where infinity or NaN passes too; None for nowhere.
     """
 
@@ -151,8 +152,12 @@ class Problem(ABC):
     """How results are judged, one of `RULES`."""
     rate: ClassVar[str]
     """The rate by which people know this kernel, one of `RATES`."""
+    dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
+    """The number formats that inputs may have, by their names in NumPy."""
     results: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The dtype of the result by that of the inputs, where it is another one."""
+    sums: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The dtype in which is computed by that of the inputs, where it is another one: texts know it as `Sum`."""
     in_place: ClassVar[bool]
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]
@@ -210,6 +215,10 @@ class Problem(ABC):
             return dtype
         return np.dtype(self.results.get(dtype.name, dtype))
 
+    def sum_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The dtype in which is computed for inputs of a dtype."""
+        return np.dtype(self.sums.get(dtype.name, dtype))
+
     def work(self, sizes: Sequence[int]) -> int:
         """A number that run time is about proportional to, for estimates."""
         return max(1, self.flops(sizes))
@@ -235,6 +244,8 @@ class Target:
     """Runs each work item in Python: tests keep to few and small cases."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that a worker for this target must be started with."""
+    dtypes: Mapping[str, tuple[str, ...]] | None = None
+    """By kernel the number formats that it takes, none of a kernel that is not there; None for those of its backend."""
     just_in_time: bool = False
     """Compiles kernels when they are first needed, which takes seconds: tests let it do so while others run."""
 

@@ -115,6 +115,9 @@ def _factor(factor: str, sizes: Mapping[str, int]) -> int:
     return int(factor) if factor.isdecimal() else sizes[factor]
 
 
+_FORMATS = re.compile(r"^\W*Formats: (.*)$", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class KernelText:
     """The text of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*
@@ -141,6 +144,16 @@ class KernelText:
         """Where it lies, for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
         folder = f"kernels.{self.kernel}" if self.package is None else self.package
         return "/".join((*folder.split("."), self.variant, self.path.name))
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The number formats that it takes: those of its kernel, or where its head comment names some, these.
+
+        Formats: float32, float64
+        """
+        line = _FORMATS.search(self.text)
+        named = tuple(line[1].split(", ")) if line else self.problem.dtypes
+        return tuple(each for each in self.problem.dtypes if each in named)
 
     @property
     def work_items(self) -> WorkItems:

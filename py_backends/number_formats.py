@@ -1,6 +1,6 @@
 """The number formats: what has to be known of each dtype, a line for each, and nowhere else.
 
-Which of them a backend computes in, it declares itself (`Backend.dtypes`).
+Which of them a kernel has, it declares itself (`Problem.dtypes`), and so does a backend (`Backend.dtypes`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,27 @@ class NumberFormat:
     """A dtype of arrays.
 
     name: in NumPy, in `--dtype` and in results.
-    c: what C++, CUDA, OpenCL C and SYCL call it.
-    drawn: the format in which random inputs are drawn, before they are rounded once.
+    c: what C++, CUDA, OpenCL C and SYCL call it; the types that they do not have are in kernels/formats.hpp.
+    drawn: the format in which random inputs are drawn, before they are rounded once: of a normal distribution, or of
+        integers each as often as any other. None where no input has this format.
     poison: fills an output before a run, and the memory around inputs: who reads it spoils the result.
     kept: stands around an output, and has to stand there after the run: no result, and not the poison.
     """
 
     name: str
     c: str
-    drawn: str
+    drawn: str | None
     poison: float = math.nan
     kept: float = -1.0e30
+
+    def fill_with_random(self, array: np.ndarray[Any, Any], generator: np.random.Generator) -> None:
+        """Inputs of this format: the same from the same generator."""
+        if self.drawn == "int8":
+            array[...] = generator.integers(-128, 128, array.shape, self.drawn)
+        elif self.drawn == self.name:
+            generator.standard_normal(dtype=self.drawn, out=array)
+        else:
+            array[...] = generator.standard_normal(array.shape, self.drawn)
 
 
 FORMATS = {
@@ -38,14 +48,18 @@ FORMATS = {
     for each in (
         NumberFormat("float32", c="float", drawn="float32"),
         NumberFormat("float64", c="double", drawn="float64"),
+        NumberFormat("float16", c="Float16", drawn="float32", kept=-61440.0),
+        NumberFormat("bfloat16", c="BFloat16", drawn="float32"),
+        NumberFormat("int8", c="signed char", drawn="int8", poison=0x55, kept=-0x56),
+        NumberFormat("int32", c="int", drawn=None, poison=0x5A5A5A5A, kept=-0x56565656),
     )
 }
-DTYPES = tuple(FORMATS)
-"""Their names."""
+DTYPES = tuple(each.name for each in FORMATS.values() if each.drawn)
+"""The names of those that inputs may have."""
 
 
 def number_format(dtype: np.dtype[Any]) -> NumberFormat:
     """What is known of a dtype; WrongRequest where that is nothing."""
     if dtype.name not in FORMATS:
-        raise WrongRequest(f"there is no number format {dtype.name}: there are {', '.join(DTYPES)}")
+        raise WrongRequest(f"there is no number format {dtype.name}: there are {', '.join(FORMATS)}")
     return FORMATS[dtype.name]

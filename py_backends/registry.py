@@ -148,6 +148,19 @@ def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
     }
 
 
+def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
+    """The number formats in which a text runs on a target: those that both, its kernel and its backend have."""
+    declared = backend(text.backend).dtypes
+    taken = declared if target is None or target.dtypes is None else target.dtypes.get(text.kernel, ())
+    return tuple(each for each in text.dtypes if each in declared and each in taken)
+
+
+def texts_in(dtype: str, kernel: str, backend: str, target: Target | None = None) -> dict[str, KernelText]:
+    """As `kernel_texts`, those alone that run in a number format on a target."""
+    texts = kernel_texts(kernel, backend)
+    return {variant: text for variant, text in texts.items() if dtype in dtypes(text, target)}
+
+
 def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]]:
     """As `kernel_texts`, the files and their packages: of a broken kernel too."""
     files: dict[str, tuple[Path, str | None]] = {}

@@ -6,12 +6,21 @@ of summation, with or without fused multiply-add. u is the unit roundoff. Each o
 the additions may also lose one subnormal s to underflow, hence (k+2) s on top. Where (k+2) u reaches 1,
 at k of 2^24 in float32, that g is undefined, and (k+2) u itself bounds the error (Jeannerod and Rump,
 Improved error bounds for inner products in floating-point arithmetic, SIAM J. Matrix Anal. Appl. 34, 2013).
+
+The 16-bit formats are multiplied exactly and summed in float32, so that u is float32's. Matrix units may cut
+sums off instead of rounding them, which costs up to twice as much: u is doubled (Blanchard, Higham, Lopez,
+Mary and Pranesh, Mixed precision block fused multiply-add, SIAM J. Sci. Comput. 42, 2020; Fasi, Higham,
+Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Comput. Sci. 7:e330, 2021). No sum of
+float16 underflows: all of its products are multiples of 2^-48. With bfloat16 matrix units take subnormal
+inputs for zero, which loses their products, and leave no subnormal result: float32's smallest normal number
+stands for s. Sums of int8 are exact, modulo 2^32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 
 from py_backends.contract import Array, Ladder, Problem, Reference, Rung
@@ -30,6 +39,7 @@ LADDER = Ladder(
     sizes=(800, 800, 800),
     source="Leiserson et al., Science 368 (2020), eaam9744, table 1: n = 4096 in float64 on 18 cores",
 )
+_WIDER = {"float16": "float32", "bfloat16": "float32", "int8": "int32"}
 
 
 class MatrixMultiplication(Problem):
@@ -37,16 +47,21 @@ class MatrixMultiplication(Problem):
     signature = "(m,k),(k,n)->(m,n)"
     rule = "componentwise"
     rate = "gflops"
+    dtypes = ("float32", "float64", "float16", "bfloat16", "int8")
+    results = _WIDER
+    sums = _WIDER
     in_place = False
     default_sizes = (521, 509, 499)  # primes, all different: edges and swapped sizes show
     ladder = LADDER
 
     def reference(self, inputs: Sequence[Array]) -> Reference:
         a, b = inputs
+        if a.dtype == np.int8:
+            return _of_integers(a, b)
         k = a.shape[1]
-        precision = np.finfo(a.dtype)
-        unit_roundoff = float(precision.eps) / 2
-        relative = (k + 2) * unit_roundoff
+        precision = np.finfo(self.result_dtype(a.dtype))
+        narrow = a.dtype.itemsize == 2
+        relative = (k + 2) * float(precision.eps) / (1 if narrow else 2)
         g = relative / (1 - relative) if relative < 1 else relative
         with np.errstate(over="ignore", invalid="ignore"):
             a64, b64 = a.astype(np.float64), b.astype(np.float64)
@@ -54,14 +69,32 @@ class MatrixMultiplication(Problem):
             magnitude = np.abs(a64) @ np.abs(b64)
             # A float64 result is judged by a float64 reference, whose own error is as large.
             own_error = 2 if a.dtype == np.float64 else 1
-            bound = own_error * g * magnitude + (k + 2) * float(precision.smallest_subnormal)
-            finite = np.isfinite(a).all(axis=1, keepdims=True) & np.isfinite(b).all(axis=0, keepdims=True)
+            bound = own_error * g * magnitude
+            if a.dtype.name == "bfloat16":
+                bound += _of_subnormals(a64, b64) + (k + 2) * float(precision.smallest_normal)
+            elif not narrow:
+                bound += (k + 2) * float(precision.smallest_subnormal)
+            finite = np.isfinite(a64).all(axis=1, keepdims=True) & np.isfinite(b64).all(axis=0, keepdims=True)
             overflow = finite & ~((1 + g) * magnitude <= float(precision.max))
         return Reference(value, bound, overflow)
 
     def flops(self, sizes: Sequence[int]) -> int:
         m, n, k = sizes
         return 2 * m * n * k
+
+
+def _of_integers(a: Array, b: Array) -> Reference:
+    # Products of float64 are exact here, and quicker than those of integers; as are sums of less than 2^39 of them.
+    exact = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
+    value = exact.astype(np.int32).astype(np.float64)
+    return Reference(value, np.zeros_like(value))
+
+
+def _of_subnormals(a: Array, b: Array) -> Array:
+    """What products with a subnormal bfloat16 add up to."""
+    normal = float(ml_dtypes.finfo("bfloat16").smallest_normal)
+    small_a, small_b = (np.where(np.abs(x) < normal, np.abs(x), 0.0) for x in (a, b))
+    return np.asarray(small_a @ np.abs(b) + np.abs(a) @ small_b)
 
 
 PROBLEM = MatrixMultiplication()

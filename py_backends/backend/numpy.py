@@ -15,10 +15,12 @@ import threadpoolctl
 from py_backends import contract
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
 
 
 class Backend(contract.Backend):
     baseline = True
+    dtypes = DTYPES
 
     def targets(self) -> list[Target]:
         return [Target("cpu", version=f"NumPy {np.__version__}, {_blas_name()}")]

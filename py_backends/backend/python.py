@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +11,12 @@ import numpy as np
 from py_backends import contract
 from py_backends.contract import Array, Buffer, Launch, Target
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES, number_format
 
 
 class Backend(contract.Backend):
+    dtypes = DTYPES
+
     def targets(self) -> list[Target]:
         return [Target("cpu", version=f"{platform.python_implementation()} {platform.python_version()}")]
 
@@ -23,10 +25,11 @@ class Backend(contract.Backend):
 
 
 class Device(contract.Device):
-    """Buffers are lists of floats, which have the 53 bits of a float64.
+    """Buffers are lists of floats, which have the 53 bits of a float64, or of integers.
 
-    A float32 result is rounded once more when it is downloaded. For a single addition that changes
+    A result in fewer bits is rounded once more when it is downloaded. For a single addition that changes
     nothing: 53 bits are more than twice 24 and two, so rounding twice gives what rounding once does.
+    A sum of integers that is too large wraps around, as it does in every other backend.
     """
 
     deterministic = True
@@ -43,14 +46,15 @@ class Device(contract.Device):
         return array.tolist()
 
     def allocate(self, array: Array) -> Buffer:
-        return [math.nan] * array.size
+        return [number_format(array.dtype).poison] * array.size
 
     def wait(self) -> None:
         pass
 
     def download(self, buffer: Buffer, array: Array) -> None:
         with np.errstate(all="ignore"):  # too large for float32 is infinity, as it is for every other backend
-            array[:] = np.array(buffer, dtype=np.float64)
+            wide = np.array(buffer, dtype=np.int64 if array.dtype.kind == "i" else np.float64)
+            array[:] = wide.astype(array.dtype)
 
     def release(self, buffer: Buffer) -> None:
         buffer.clear()

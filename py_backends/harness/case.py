@@ -25,12 +25,9 @@ class Case(Arena):
         ends = [span(math.prod(shape), sizes, each).end for shape, each in zip(self.shapes, dtypes, strict=True)]
         super().__init__(ends)
         self.place(sizes, dtype, self.shapes, result=result)
-        generator, drawn = np.random.default_rng(seed), np.dtype(number_format(dtype).drawn)
+        generator, each = np.random.default_rng(seed), number_format(dtype)
         for array in self.inputs:
-            if drawn == dtype:
-                generator.standard_normal(dtype=drawn, out=array)
-            else:
-                array[...] = generator.standard_normal(array.shape, drawn)
+            each.fill_with_random(array, generator)
 
     @cached_property
     def reference(self) -> Reference:

@@ -86,7 +86,7 @@ def judge(output: Array, reference: Reference, rule: str) -> Verdict:
 def _within_bound(output: Array, value: Array, bound: Array, overflow: Array | None) -> tuple[Array, float]:
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(output.astype(np.float64) - value)
-        ratio = error / bound
+        ratio = np.divide(error, bound, out=np.where(error == 0, 0.0, np.inf), where=bound > 0)
     right: Array = error <= bound
     judged = np.isfinite(value)
     if not judged.all():

@@ -81,7 +81,8 @@ class Request:
     def specs(self, found: Sequence[BackendTarget]) -> list[Spec]:
         """All that is asked for, on the targets that were found; WrongRequest where a named one is nowhere among them.
 
-        A kernel that a plug-in promises and does not bring has no sizes, and stands wherever it would run: where it has
+        A number format that a kernel, a backend or a target does not have gives none; WrongRequest where that leaves
+        nothing. A kernel that a plug-in promises and does not bring has no sizes, and stands wherever it would run: where it has
         a text, or everywhere if none can be found.
         """
         for name in self.targets or ():
@@ -96,7 +97,7 @@ class Request:
             for sizes in self.chosen_shapes(registry.problem(kernel))
             for dtype in self.dtypes
             for backend, target in taken
-            for variant in _variants(registry.kernel_texts(kernel, backend), self.variants)
+            for variant in self._variants(kernel, backend, target, dtype)
         ]
         for kernel in broken:
             files = {backend: list(registry.kernel_files(kernel, backend)) for backend, _ in found}
@@ -106,7 +107,25 @@ class Request:
                 if files[backend] or not any(files.values())
                 for dtype in self.dtypes
             ]
+        if kernels and taken and not specs:
+            raise WrongRequest(self._nothing(kernels))
         return specs
+
+    def _variants(self, kernel: str, backend: str, target: Target, dtype: str) -> list[str]:
+        """The variants that are to run in a number format, and what is named and missing in all of them."""
+        texts = registry.kernel_texts(kernel, backend)
+        if not texts:
+            return _variants(texts, self.variants) if dtype in registry.problem(kernel).dtypes else []
+        able = registry.texts_in(dtype, kernel, backend, target)
+        return [
+            variant for variant in _variants(able or texts, self.variants) if variant in able or variant not in texts
+        ]
+
+    def _nothing(self, kernels: Sequence[str]) -> str:
+        """What to say where no backend has any of the kernels in the number formats that are asked for."""
+        has = [f"{kernel} has {', '.join(registry.problem(kernel).dtypes)}" for kernel in kernels]
+        where = f" in {', '.join(self.backends)}" if self.backends else ""
+        return f"nothing runs in {', '.join(self.dtypes)}{where}: {'; '.join(has)}"
 
     def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
         """The sizes at which a kernel is to run."""

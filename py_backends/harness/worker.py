@@ -85,12 +85,12 @@ class Session:
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
         """Compile a kernel; the seconds that it took, and what to know of the device.
 
-        Raises BackendUnavailable in a dtype that the backend does not declare.
+        Raises BackendUnavailable in a dtype that the text does not have.
         """
-        declared = registry.backend(self._backend).dtypes
-        if dtype not in declared:
-            raise BackendUnavailable(f"{self._backend} takes {' and '.join(declared)}, not {dtype}", "choose another")
         text: KernelText = registry.kernel_texts(kernel, self._backend)[variant]
+        taken = registry.dtypes(text)
+        if dtype not in taken:
+            raise BackendUnavailable(f"{self._backend} takes {' and '.join(taken)}, not {dtype}", "choose another")
         begin = perf_counter()
         self._launches[kernel, variant, dtype] = self._device.prepare(text, np.dtype(dtype))
         seconds, device = perf_counter() - begin, self._device
