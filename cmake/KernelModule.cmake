@@ -15,9 +15,9 @@ set(PY_BACKENDS_LEFT_OUT "")
 set(PY_BACKENDS_REASONS "")
 
 # Whatever CXXFLAGS say, an instance is for its instruction set and for no other CPU than that, obeys IEEE 754,
-# and is not optimised together with the rest of the program, which could move its instructions there. Kernels do
-# not throw; without exceptions nothing of theirs is shared with the rest, not even the table that handles them.
-set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-exceptions)
+# and is not optimised together with the rest of the program, which could move its instructions there. Sums of integers
+# wrap around. Kernels do not throw; without exceptions nothing of theirs is shared with the rest, not even the table that handles them.
+set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-exceptions -fwrapv)
 # `#pragma omp simd` needs no OpenMP library, so that every text may use it.
 check_cxx_compiler_flag(-fopenmp-simd PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
 if(PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
@@ -40,12 +40,33 @@ function(add_instruction_set name)
   endif()
 endfunction()
 
+# formats_of(TEXT): into the caller's `formats` the number formats of TEXT: those that its head comment names, else all
+# that its kernel has by kernels/KERNEL/problem.py, else float32 and float64.
+function(formats_of text)
+  get_filename_component(problem "${text}/../../problem.py" ABSOLUTE)
+  file(STRINGS "${text}" line REGEX "^// Formats: ")
+  if(NOT line AND EXISTS "${problem}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${problem}")
+    file(STRINGS "${problem}" line REGEX "^    dtypes = ")
+  endif()
+  string(REGEX MATCHALL "[a-z]+[0-9]+" formats "${line}")
+  if(NOT formats)
+    set(formats float32 float64)
+  endif()
+  set(formats "${formats}" PARENT_SCOPE)
+endfunction()
+
 # add_instances(MODULE KERNEL VARIANT TEXT): TEXT, compiled for each instruction set, among the sources of MODULE.
 #
 # Adds to the caller's `table` of instances and to its `sources`.
 function(add_instances module INSTANCE_KERNEL INSTANCE_VARIANT INSTANCE_TEXT)
   file(SHA256 "${INSTANCE_TEXT}" INSTANCE_SHA256)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${INSTANCE_TEXT}")
+  formats_of("${INSTANCE_TEXT}")
+  set(INSTANCE_FORMATS "")
+  foreach(format IN LISTS formats)
+    string(APPEND INSTANCE_FORMATS "    Entry<&${INSTANCE_KERNEL}<dtypes::${format}>>::format(),\n")
+  endforeach()
   foreach(INSTANCE_SET IN LISTS PY_BACKENDS_INSTRUCTION_SETS)
     set(INSTANCE_SYMBOL "${module}_${INSTANCE_KERNEL}_${INSTANCE_VARIANT}_${INSTANCE_SET}")
     set(source "${CMAKE_CURRENT_BINARY_DIR}/${module}/${INSTANCE_SYMBOL}.cpp")

@@ -11,25 +11,63 @@
 #include <type_traits>
 #include <utility>
 
+#include "../kernels/formats.hpp"
+
 constexpr int most_arguments = 8;  ///< arrays, and sizes, that a kernel may take
 
 /// A kernel behind one signature: its arrays (inputs, then output) and its sizes, in order. False where it found no
 /// memory for its own use: then the output is undefined, and Python raises MemoryError.
 using UniformKernel = bool (*)(void* const* arrays, const std::int64_t* sizes);
 
-/// One kernel text for one instruction set, with an entry for each dtype.
+/// A kernel for one number format.
+struct Format {
+  const char* dtypes[most_arguments];  ///< of its arrays, by NumPy's names
+  UniformKernel run;
+};
+
+/// One kernel text for one instruction set, in all the formats that it takes.
 struct Instance {
   const char* kernel;
   const char* variant;
   const char* instruction_set;
   const char* sha256;  ///< of the text, in hexadecimal
-  UniformKernel float32;
-  UniformKernel float64;
+  const Format* formats;
+  int count_of_formats;
   int arrays;  ///< how many the kernel takes, the output last
   int sizes;   ///< how many the kernel takes
 };
 
+/// The number formats by NumPy's names, as `Formats:` in a text's head comment has them.
+namespace dtypes {
+using float32 = float;
+using float64 = double;
+using float16 = Float16;
+using bfloat16 = BFloat16;
+using int8 = std::int8_t;
+}  // namespace dtypes
+
 namespace {
+
+template <typename T>
+constexpr const char* name_of = nullptr;
+template <>
+constexpr const char* name_of<float> = "float32";
+template <>
+constexpr const char* name_of<double> = "float64";
+template <>
+constexpr const char* name_of<Float16> = "float16";
+template <>
+constexpr const char* name_of<BFloat16> = "bfloat16";
+template <>
+constexpr const char* name_of<std::int8_t> = "int8";
+template <>
+constexpr const char* name_of<std::int32_t> = "int32";
+
+/// What NumPy calls the elements of a parameter; null for a size.
+template <typename Parameter>
+constexpr const char* dtype_of = name_of<std::remove_const_t<std::remove_pointer_t<Parameter>>>;
+template <>
+constexpr const char* dtype_of<std::int64_t> = nullptr;
 
 /// Argument number `at` of a kernel: a pointer from `arrays`, or, after all of those, one of `sizes`.
 template <typename Parameter, int count_of_arrays>
@@ -54,12 +92,14 @@ struct Entry<kernel> {
   static constexpr int arrays = (0 + ... + static_cast<int>(std::is_pointer_v<Parameters>));
   static constexpr int sizes = static_cast<int>(sizeof...(Parameters)) - arrays;
   static_assert(0 < arrays && arrays <= most_arguments && sizes <= most_arguments, "raise most_arguments");
+  static_assert(((!std::is_pointer_v<Parameters> || dtype_of<Parameters> != nullptr) && ...), "not a number format");
+  static constexpr Format format() { return {{dtype_of<Parameters>...}, run}; }
 
+ private:
   static bool run(void* const* given_arrays, const std::int64_t* given_sizes) {
     return run(given_arrays, given_sizes, std::index_sequence_for<Parameters...>());
   }
 
- private:
   template <std::size_t... at>
   static bool run(void* const* given_arrays, const std::int64_t* given_sizes, std::index_sequence<at...>) {
     if constexpr (std::is_void_v<Result>) {

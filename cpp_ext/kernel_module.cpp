@@ -50,12 +50,11 @@ class Items {
 };
 
 /// The data of an array that the kernel can use as it is; an error, never a copy, for any other.
-template <typename T>
-void* data_of(py::handle item, bool output) {
-  if (!py::isinstance<py::array_t<T, 0>>(item)) {
+void* data_of(py::handle item, const py::dtype& dtype, bool output) {
+  if (!py::isinstance<py::array>(item) || !py::reinterpret_borrow<py::array>(item).dtype().equal(dtype)) {
     const auto given =
         py::isinstance<py::array>(item) ? py::object(item.attr("dtype")) : py::object(py::type::of(item));
-    throw py::type_error(py::str("this kernel takes arrays of {}, not {}").format(py::dtype::of<T>(), given));
+    throw py::type_error(py::str("this kernel takes arrays of {}, not {}").format(dtype, given));
   }
   const auto array = py::reinterpret_borrow<py::array>(item);
   constexpr int needed = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
@@ -64,16 +63,17 @@ void* data_of(py::handle item, bool output) {
   return const_cast<void*>(array.data());
 }
 
-/// A compiled kernel for one instruction set and dtype.
+/// A compiled kernel for one instruction set and number format.
 class Kernel {
  public:
-  Kernel(const Instance& instance, bool double_precision) : instance_(instance), double_precision_(double_precision) {}
+  Kernel(const Instance& instance, const Format& format)
+      : instance_(instance), run_(format.run), dtypes_(dtypes_of(instance, format)), dtype_(format.dtypes[0]) {}
 
   std::string kernel() const { return instance_.kernel; }
   std::string variant() const { return instance_.variant; }
   std::string instruction_set() const { return instance_.instruction_set; }
   std::string sha256() const { return instance_.sha256; }
-  std::string dtype() const { return double_precision_ ? "float64" : "float32"; }
+  std::string dtype() const { return dtype_; }
 
   /// Run the kernel. The interpreter lock is free meanwhile; references keep the arrays alive.
   void operator()(py::handle buffers, py::handle sizes, int threads) const {
@@ -83,8 +83,7 @@ class Kernel {
     std::array<std::int64_t, most_arguments> lengths;
     const Items given(buffers, instance_.arrays, "arrays");
     for (int at = 0; at < instance_.arrays; ++at) {
-      const bool output = at == instance_.arrays - 1;
-      arrays[at] = double_precision_ ? data_of<double>(given[at], output) : data_of<float>(given[at], output);
+      arrays[at] = data_of(given[at], dtypes_[at], at == instance_.arrays - 1);
       alive[at] = py::reinterpret_borrow<py::object>(given[at]);
     }
     const Items given_sizes(sizes, instance_.sizes, "sizes");
@@ -93,25 +92,25 @@ class Kernel {
       if (PyErr_Occurred()) throw py::error_already_set();
       if (lengths[at] < 0) throw py::value_error("a size is negative: " + std::to_string(lengths[at]));
     }
-    const UniformKernel kernel = double_precision_ ? instance_.float64 : instance_.float32;
-    if (!launch(instance_, kernel, arrays.data(), lengths.data(), threads)) throw py::error_already_set();
+    if (!launch(instance_, run_, arrays.data(), lengths.data(), threads)) throw py::error_already_set();
   }
 
-  /// A function that runs the kernel, in the dtype of its arrays, on those that it can take as they are.
+  /// A function that runs the kernel, in the number format of its arrays, on those that it can take as they are.
   py::object shortcut(const Shortcut::Shapes& shapes, bool in_place, int threads) const {
     return Shortcut::function(std::make_unique<Shortcut>(instance_, shapes, in_place, threads));
   }
 
  private:
   const Instance& instance_;
-  bool double_precision_;
+  UniformKernel run_;
+  Dtypes dtypes_;
+  const char* dtype_;
 };
 
 std::vector<Kernel> kernels() {
   std::vector<Kernel> all;
   for (const Instance* instance : instances) {
-    all.emplace_back(*instance, false);
-    all.emplace_back(*instance, true);
+    for (int at = 0; at < instance->count_of_formats; ++at) all.emplace_back(*instance, instance->formats[at]);
   }
   return all;
 }
@@ -124,8 +123,10 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512cd");
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return {{"avx512", "AVX-512 (F, VL, BW, DQ and CD)", avx512}, {"avx2", "AVX2 and FMA", avx2}, {"sse", "SSE2", true}};
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  return {{"avx512", "AVX-512 (F, VL, BW, DQ and CD)", avx512 && avx2},
+          {"avx2", "AVX2, FMA and F16C", avx2},
+          {"sse", "SSE2", true}};
 #else
   return {{"baseline", "nothing", true}};
 #endif
@@ -135,6 +136,7 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
 
 PYBIND11_MODULE(MODULE_NAME, module) {
   survive_forks();
+  py::module_::import("ml_dtypes");  // makes bfloat16 known to NumPy by its name
   // A type of the module's own: the modules of other backends bind the same class under the same name.
   py::class_<Kernel>(module, "Kernel", py::module_local())
       .def_property_readonly("kernel", &Kernel::kernel)

@@ -18,6 +18,15 @@
 
 namespace {
 
+/// Of a kernel's arrays, inputs and then output.
+using Dtypes = std::vector<pybind11::dtype>;
+
+inline Dtypes dtypes_of(const Instance& instance, const Format& format) {
+  Dtypes dtypes;
+  for (int at = 0; at < instance.arrays; ++at) dtypes.emplace_back(format.dtypes[at]);
+  return dtypes;
+}
+
 class Shortcut {
  public:
   /// Dimension d of array i has size number `shapes[i][d]`.
@@ -26,6 +35,9 @@ class Shortcut {
   Shortcut(const Instance& instance, Shapes shapes, bool in_place, int threads)
       : instance_(instance), shapes_(std::move(shapes)), in_place_(in_place), threads_(threads) {
     check_shapes();
+    for (int at = 0; at < instance.count_of_formats; ++at) {
+      formats_.push_back({instance.formats[at].run, dtypes_of(instance, instance.formats[at])});
+    }
     if (threads < 1) throw pybind11::value_error("a kernel runs on at least one thread");
   }
 
@@ -54,42 +66,61 @@ class Shortcut {
 
   PyObject* call(PyObject* const* given, Py_ssize_t count) const {
     if (count != instance_.arrays || Py_TYPE(given[0]) != numpy_.PyArray_Type_) return decline();
-    PyObject* const dtype = array(given[0])->descr;
-    if (dtype != float32_.ptr() && dtype != float64_.ptr()) return decline();
+    const Prepared* const format = format_of(array(given[0])->descr);
+    if (format == nullptr) return decline();
     const auto last = static_cast<std::size_t>(count - 1);
     std::array<std::int64_t, most_arguments> sizes;
     sizes.fill(unknown);
     for (std::size_t at = 0; at < last; ++at) {
-      if (!fits(given[at], dtype, shapes_[at], sizes)) return decline();
+      if (!fits(given[at], format->dtypes[at], shapes_[at], sizes)) return decline();
     }
     pybind11::object output;
     if (given[last] == Py_None) {
-      output = empty(dtype, shapes_[last], sizes);
+      output = empty(format->dtypes[last], shapes_[last], sizes);
       if (!output) return decline();
     } else {
-      if (!fits(given[last], dtype, shapes_[last], sizes) || !writable(given[last])) return decline();
+      if (!fits(given[last], format->dtypes[last], shapes_[last], sizes) || !writable(given[last])) return decline();
       for (std::size_t at = 0; at < last; ++at) {
-        if (!apart(array(given[at]), array(given[last]))) return decline();
+        if (!apart(bytes(given[at], format->dtypes[at]), bytes(given[last], format->dtypes[last]))) return decline();
       }
       output = pybind11::reinterpret_borrow<pybind11::object>(given[last]);
     }
     std::array<void*, most_arguments> data;
     for (std::size_t at = 0; at < last; ++at) data[at] = array(given[at])->data;
     data[last] = array(output.ptr())->data;
-    const UniformKernel kernel = dtype == float64_.ptr() ? instance_.float64 : instance_.float32;
-    if (!launch(instance_, kernel, data.data(), sizes.data(), threads_)) return nullptr;
+    if (!launch(instance_, format->run, data.data(), sizes.data(), threads_)) return nullptr;
     return output.release().ptr();
   }
 
   static const Array* array(PyObject* item) { return pybind11::detail::array_proxy(item); }
 
+  struct Prepared {
+    UniformKernel run;
+    Dtypes dtypes;
+  };
+
+  const Prepared* format_of(PyObject* dtype) const {
+    for (const Prepared& format : formats_) {
+      if (same(dtype, format.dtypes[0])) return &format;
+    }
+    return nullptr;
+  }
+
+  /// Whether two dtypes are one. Of those that NumPy itself does not have there may be several objects for one type.
+  static bool same(PyObject* given, const pybind11::dtype& wanted) {
+    if (given == wanted.ptr()) return true;
+    constexpr int first_of_others = 256;  // NPY_USERDEF
+    return wanted.num() >= first_of_others &&
+           pybind11::reinterpret_borrow<pybind11::dtype>(given).num() == wanted.num();
+  }
+
   /// Whether an array is just what the kernel takes. Sizes that are unknown yet become known by it.
-  bool fits(PyObject* item, PyObject* dtype, const std::vector<int>& shape,
+  bool fits(PyObject* item, const pybind11::dtype& dtype, const std::vector<int>& shape,
             std::array<std::int64_t, most_arguments>& sizes) const {
     if (Py_TYPE(item) != numpy_.PyArray_Type_) return false;  // nor a subclass, which may mean something else
     const Array* const given = array(item);
     constexpr int needed = Numpy::NPY_ARRAY_C_CONTIGUOUS_ | Numpy::NPY_ARRAY_ALIGNED_;
-    if (given->descr != dtype || (given->flags & needed) != needed) return false;
+    if (!same(given->descr, dtype) || (given->flags & needed) != needed) return false;
     if (given->nd != static_cast<int>(shape.size())) return false;
     for (std::size_t d = 0; d < shape.size(); ++d) {
       std::int64_t& size = sizes[static_cast<std::size_t>(shape[d])];
@@ -104,30 +135,37 @@ class Shortcut {
     return (array(item)->flags & (Numpy::NPY_ARRAY_WRITEABLE_ | warns)) == Numpy::NPY_ARRAY_WRITEABLE_;
   }
 
-  /// Whether the kernel may write to `output` while it reads `input`: they share no byte, or every one, alike.
-  bool apart(const Array* input, const Array* output) const {
-    const std::uintptr_t reads = address(input), writes = address(output);
-    if (reads + bytes(input) <= writes || writes + bytes(output) <= reads) return true;
-    return in_place_ && reads == writes && input->nd == output->nd &&
-           std::equal(input->dimensions, input->dimensions + input->nd, output->dimensions);
+  /// The bytes of an array, and its dimensions.
+  struct Bytes {
+    std::uintptr_t begin, end;
+    const Array* array;
+  };
+
+  static Bytes bytes(PyObject* item, const pybind11::dtype& dtype) {
+    const Array* const given = array(item);
+    auto count = static_cast<std::uintptr_t>(dtype.itemsize());
+    for (int d = 0; d < given->nd; ++d) count *= static_cast<std::uintptr_t>(given->dimensions[d]);
+    const auto begin = reinterpret_cast<std::uintptr_t>(given->data);
+    return {begin, begin + count, given};
   }
 
-  static std::uintptr_t address(const Array* array) { return reinterpret_cast<std::uintptr_t>(array->data); }
-
-  std::uintptr_t bytes(const Array* array) const {
-    std::uintptr_t count = array->descr == float64_.ptr() ? sizeof(double) : sizeof(float);
-    for (int d = 0; d < array->nd; ++d) count *= static_cast<std::uintptr_t>(array->dimensions[d]);
-    return count;
+  /// Whether the kernel may write to `output` while it reads `input`: they share no byte, or every one, alike.
+  bool apart(const Bytes& input, const Bytes& output) const {
+    if (input.end <= output.begin || output.end <= input.begin) return true;
+    const Array *const reads = input.array, *const writes = output.array;
+    return in_place_ && input.begin == output.begin && reads->nd == writes->nd &&
+           std::equal(reads->dimensions, reads->dimensions + reads->nd, writes->dimensions);
   }
 
   /// A new array; null, and no error, where NumPy has none to give.
-  pybind11::object empty(PyObject* dtype, const std::vector<int>& shape,
+  pybind11::object empty(const pybind11::dtype& dtype, const std::vector<int>& shape,
                          const std::array<std::int64_t, most_arguments>& sizes) const {
     std::array<Py_intptr_t, most_arguments> dimensions;
     for (std::size_t d = 0; d < shape.size(); ++d) dimensions[d] = sizes[static_cast<std::size_t>(shape[d])];
-    Py_INCREF(dtype);  // NumPy takes this reference
-    PyObject* const made = numpy_.PyArray_NewFromDescr_(numpy_.PyArray_Type_, dtype, static_cast<int>(shape.size()),
-                                                        dimensions.data(), nullptr, nullptr, 0, nullptr);
+    dtype.inc_ref();  // NumPy takes this reference
+    PyObject* const made =
+        numpy_.PyArray_NewFromDescr_(numpy_.PyArray_Type_, dtype.ptr(), static_cast<int>(shape.size()),
+                                     dimensions.data(), nullptr, nullptr, 0, nullptr);
     if (made == nullptr) PyErr_Clear();
     return pybind11::reinterpret_steal<pybind11::object>(made);
   }
@@ -153,7 +191,7 @@ class Shortcut {
   const bool in_place_;
   const int threads_;
   const Numpy& numpy_ = Numpy::get();
-  const pybind11::dtype float32_ = pybind11::dtype::of<float>(), float64_ = pybind11::dtype::of<double>();
+  std::vector<Prepared> formats_;
 };
 
 }  // namespace

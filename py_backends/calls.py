@@ -224,7 +224,8 @@ def lookup(table: Mapping[Any, _Value], asked: Any) -> _Value | None:
 
 def _prepare(asked: Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
     kernel, backend, variant, *_ = asked
-    text = next(text for text in _texts(kernel, backend, variant).values() if dtype.name in registry.dtypes(text))
+    texts = list(_texts(kernel, backend, variant).values())
+    text = next(text for text in texts if dtype.name in registry.dtypes(text))
     device = _opened(asked)
     with _lock:
         key = (id(device), kernel, text.variant, dtype.name)
@@ -233,7 +234,7 @@ def _prepare(asked: Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
             ready = _launches[key] = device, device.prepare(text, dtype)
         _ready[asked, dtype] = ready
         shortcut = device.shortcut(text) if isinstance(device, HostDevice) else None
-        if shortcut is not None:
+        if shortcut is not None and text is texts[0]:  # which any other dtype that it has would be computed by too
             shortcuts[asked] = shortcut
     return ready
 

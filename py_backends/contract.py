@@ -338,7 +338,7 @@ class HostDevice(Device):
     """A device that computes in the caller's own memory, at once: nothing to move, nothing to wait for."""
 
     def shortcut(self, text: KernelText) -> Shortcut | None:
-        """A quicker way to run a prepared kernel, in either dtype, than to look at its arrays in Python.
+        """A quicker way to run a prepared kernel, in any dtype of its text, than to look at arrays in Python.
 
         None where there is none.
         """

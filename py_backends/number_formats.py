@@ -35,12 +35,13 @@ class NumberFormat:
 
     def fill_with_random(self, array: np.ndarray[Any, Any], generator: np.random.Generator) -> None:
         """Inputs of this format: the same from the same generator."""
-        if self.drawn == "int8":
-            array[...] = generator.integers(-128, 128, array.shape, self.drawn)
-        elif self.drawn == self.name:
-            generator.standard_normal(dtype=self.drawn, out=array)
+        drawn: Any = self.drawn
+        if drawn == "int8":
+            array[...] = generator.integers(-128, 128, array.shape, drawn)
+        elif drawn == self.name:
+            generator.standard_normal(dtype=drawn, out=array)
         else:
-            array[...] = generator.standard_normal(array.shape, self.drawn)
+            array[...] = generator.standard_normal(array.shape, drawn)
 
 
 FORMATS = {

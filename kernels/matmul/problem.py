@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import ml_dtypes
 import numpy as np
 
 from py_backends.contract import Array, Ladder, Problem, Reference, Rung
@@ -71,7 +70,8 @@ class MatrixMultiplication(Problem):
             own_error = 2 if a.dtype == np.float64 else 1
             bound = own_error * g * magnitude
             if a.dtype.name == "bfloat16":
-                bound += _of_subnormals(a64, b64) + (k + 2) * float(precision.smallest_normal)
+                normal = float(precision.smallest_normal)  # bfloat16 has the exponents of float32
+                bound += _of_subnormals(a64, b64, normal) + (k + 2) * normal
             elif not narrow:
                 bound += (k + 2) * float(precision.smallest_subnormal)
             finite = np.isfinite(a64).all(axis=1, keepdims=True) & np.isfinite(b64).all(axis=0, keepdims=True)
@@ -90,9 +90,8 @@ def _of_integers(a: Array, b: Array) -> Reference:
     return Reference(value, np.zeros_like(value))
 
 
-def _of_subnormals(a: Array, b: Array) -> Array:
-    """What products with a subnormal bfloat16 add up to."""
-    normal = float(ml_dtypes.finfo("bfloat16").smallest_normal)
+def _of_subnormals(a: Array, b: Array, normal: float) -> Array:
+    """What products with an element below the smallest normal number add up to."""
     small_a, small_b = (np.where(np.abs(x) < normal, np.abs(x), 0.0) for x in (a, b))
     return np.asarray(small_a @ np.abs(b) + np.abs(a) @ small_b)
 

@@ -6,13 +6,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 class Kernel:
-    """A compiled kernel for one instruction set and dtype.
+    """A compiled kernel for one instruction set and number format.
 
     Calling it runs the kernel on `buffers` (inputs, then output) and `sizes` with `threads` threads, and
     returns when it has ended. It runs without the interpreter lock, and may be called by several threads
     at once. The arrays must be long enough for the sizes.
 
-    Raises TypeError for what is not an array of the kernel's dtype; ValueError for a number of arrays or
+    Raises TypeError for what is not an array of the kernel's dtypes; ValueError for a number of arrays or
     sizes that the kernel does not take, an array that is not C-contiguous and aligned, an output that is
     read-only, a negative size, and less than one thread; OverflowError for a size of more
     than 64 bits; MemoryError where the kernel found no memory for its own use. Nothing is ever converted.
@@ -26,7 +26,7 @@ class Kernel:
     def instruction_set(self) -> str: ...
     @property
     def dtype(self) -> str:
-        """`float32` or `float64`."""
+        """Of its inputs, by NumPy's name."""
     @property
     def sha256(self) -> str:
         """SHA-256 of the text that was compiled, in hexadecimal."""
@@ -36,10 +36,11 @@ class Kernel:
     ) -> Callable[..., NDArray[Any] | None]:
         """A function of the kernel's inputs and its output, or None for a new one: runs it and returns the output.
 
-        It returns None, having done nothing, unless all arrays are of NumPy's own class, of one dtype (either that the
-        kernel was compiled for), C-contiguous and aligned, of fitting shapes, and the output is writable and shares no
-        byte with an input, or, where `in_place`, is one. It may be called by several threads at once, and runs the
-        kernel without the interpreter lock. Raises MemoryError where the kernel found no memory for its own use.
+        It returns None, having done nothing, unless all arrays are of NumPy's own class, of the dtypes of one number
+        format that the text was compiled for, C-contiguous and aligned, of fitting shapes, and the output is writable
+        and shares no byte with an input, or, where `in_place`, is one. It may be called by several threads at once, and
+        runs the kernel without the interpreter lock. Raises MemoryError where the kernel found no memory for its own
+        use.
 
         `shapes`: dimension d of array i has size number shapes[i][d]. Raises ValueError for shapes that do not fit the
         kernel, or inputs that do not tell every size, and less than one thread.

@@ -50,7 +50,7 @@ class Device(HostDevice):
         shapes = text.problem.size_of_each_dimension()
         if shapes is None:
             return None
-        kernel, _ = self._kernels[text.kernel, text.variant, self._instruction_set, "float32"]
+        kernel, _ = self._kernels[text.kernel, text.variant, self._instruction_set, text.dtypes[0]]
         return kernel.shortcut(shapes, text.problem.in_place, self._threads)
 
 

@@ -6,10 +6,13 @@ from py_backends import contract
 from py_backends.backend import _cpu_kernels
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
+from py_backends.number_formats import DTYPES
 
 
 class Backend(contract.Backend):
     """One target an instruction set, the best first; all are compiled with the extension."""
+
+    dtypes = DTYPES
 
     def targets(self) -> list[Target]:
         try:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from py_backends import contract
 from py_backends.backend import _cpu_kernels
 from py_backends.contract import Target
+from py_backends.number_formats import DTYPES
 
 
 class Backend(contract.Backend):
     """Compiled with the extension, for the best instruction set that this CPU has."""
+
+    dtypes = DTYPES
 
     def targets(self) -> list[Target]:
         return [_cpu_kernels.cpu_target("cpp")]

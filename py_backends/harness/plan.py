@@ -82,8 +82,8 @@ class Request:
         """All that is asked for, on the targets that were found; WrongRequest where a named one is nowhere among them.
 
         A number format that a kernel, a backend or a target does not have gives none; WrongRequest where that leaves
-        nothing. A kernel that a plug-in promises and does not bring has no sizes, and stands wherever it would run: where it has
-        a text, or everywhere if none can be found.
+        nothing. A kernel that a plug-in promises and does not bring has no sizes, and stands wherever it would run:
+        where it has a text, or everywhere if none can be found.
         """
         for name in self.targets or ():
             registry.known(name, sorted({target.name for _, target in found}), "target")

@@ -5,6 +5,7 @@
 //   So every visit to a cache line of b yields a register of elements, where cpp takes one element: what is gained over
 //   cpp is gained by this order too, not by the lanes alone.
 // Edges: columns left after the last full register are summed one at a time; an empty sum is 0.
+// Formats: float32, float64
 #include <cstdint>
 
 #include "../../simd.hpp"

@@ -4,13 +4,15 @@
 // Edges: none; every loop ends at its size, and an empty sum is 0.
 #include <cstdint>
 
+#include "../../formats.hpp"
+
 template <typename T>
-static void matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+static void matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64_t n, std::int64_t k) {
 #pragma omp parallel for
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
-      T sum = 0;
-      for (std::int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[p * n + j];
+      Sum<T> sum = 0;
+      for (std::int64_t p = 0; p < k; ++p) sum += widen(a[i * k + p]) * widen(b[p * n + j]);
       c[i * n + j] = sum;
     }
   }

@@ -3,6 +3,7 @@
 //   4 in SSE; half as many doubles.
 // Memory: reads a and b once and writes c once, a vector register at a time; no alignment is needed.
 // Edges: what is left after the last full vector is added one element at a time.
+// Formats: float32, float64
 #include <cstdint>
 
 #include "../../simd.hpp"

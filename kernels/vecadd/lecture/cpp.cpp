@@ -4,7 +4,9 @@
 // Edges: none; the loop ends at n.
 #include <cstdint>
 
+#include "../../formats.hpp"
+
 template <typename T>
 static void vecadd(const T* a, const T* b, T* c, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
+  for (std::int64_t i = 0; i < n; ++i) c[i] = narrow<T>(widen(a[i]) + widen(b[i]));
 }

@@ -4,6 +4,7 @@
 // Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
 //   its reader will want it.
 // Edges: each thread adds one element at a time until its part of c is aligned, and after its last full turn.
+// Formats: float32, float64
 #include <cstdint>
 
 #include "../../simd.hpp"

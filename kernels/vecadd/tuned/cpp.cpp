@@ -4,6 +4,7 @@
 // Model: C++ in one thread; the directive asks for vector instructions, and needs no OpenMP library.
 // Memory: reads a and b once and writes c once, in order.
 // Edges: none; the compiler adds what fills no register.
+// Formats: float32, float64
 #include <cstdint>
 
 template <typename T>

@@ -5,6 +5,7 @@
 // Memory: reads a and b once and writes c once, in order. An ordinary store reads the line that it is about to overwrite,
 //   a quarter of all traffic; the clause `nontemporal(c)` would ask for stores past the cache, but g++ 12 ignores it.
 // Edges: the elements before the first whole cache line of c come first, so that no register is stored to two lines.
+// Formats: float32, float64
 #include <omp.h>
 
 #include "../../workspace.hpp"
