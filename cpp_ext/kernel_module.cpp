@@ -74,6 +74,7 @@ class Kernel {
   std::string instruction_set() const { return instance_.instruction_set; }
   std::string sha256() const { return instance_.sha256; }
   std::string dtype() const { return dtype_; }
+  py::dtype result_dtype() const { return dtypes_.back(); }
 
   /// Run the kernel. The interpreter lock is free meanwhile; references keep the arrays alive.
   void operator()(py::handle buffers, py::handle sizes, int threads) const {
@@ -143,6 +144,7 @@ PYBIND11_MODULE(MODULE_NAME, module) {
       .def_property_readonly("variant", &Kernel::variant)
       .def_property_readonly("instruction_set", &Kernel::instruction_set)
       .def_property_readonly("dtype", &Kernel::dtype)
+      .def_property_readonly("result_dtype", &Kernel::result_dtype)
       .def_property_readonly("sha256", &Kernel::sha256)
       .def("__call__", &Kernel::operator(), py::arg("buffers"), py::arg("sizes"), py::arg("threads"))
       .def("shortcut", &Kernel::shortcut, py::arg("shapes"), py::arg("in_place"), py::arg("threads"));

@@ -1,11 +1,13 @@
 // multiply_add: `count` multiply-adds of single elements in each thread, in registers alone.
 // Model: chains of fused multiply-adds that do not wait for one another: with a latency of 4 cycles and two units,
-//   8 chains keep the units busy; some more hide the loop. SSE multiplies and adds in two instructions.
+//   8 chains keep the units busy; some more hide the loop. SSE multiplies and adds in two instructions. Each format has
+//   the widest instruction that this CPU has for it.
 // Memory: a holds the factor and the addend, c one element a thread, which keeps the compiler from leaving out the work.
-// Edges: what is left of `count` after whole steps of all chains is not done: give a multiple of 192.
+// Edges: what is left of `count` after whole steps of all chains is not done: give a multiple of 768.
+// Formats: float32, float64, float16, bfloat16, int8
 #include <cstdint>
 
-#include "../../kernels/simd.hpp"
+#include "units.hpp"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -21,25 +23,38 @@ int this_thread() {
 #endif
 }
 
+constexpr int chains = 12;  // with the factor and the addend 14 of the 16 registers that every x86-64 has
+
+template <typename Unit, typename T>
+inline __attribute__((always_inline)) void run_chains(const T* a, Sum<T>* c, std::int64_t count) {
+  const auto factor = Unit::broadcast(widen(a[0])), addend = Unit::broadcast(widen(a[1]));
+  typename Unit::Register sum[chains];
+#pragma GCC unroll 16
+  for (int chain = 0; chain < chains; ++chain) sum[chain] = Unit::broadcast(Sum<T>(chain));
+  for (std::int64_t step = count / (chains * Unit::products); step > 0; --step) {
+#pragma GCC unroll 16
+    for (int chain = 0; chain < chains; ++chain) sum[chain] = Unit::step(sum[chain], factor, addend);
+  }
+  for (int chain = 1; chain < chains; ++chain) sum[0] = Unit::add(sum[0], sum[chain]);
+  __builtin_memcpy(c, &sum[0], sizeof *c);
+}
+
+template <typename T>
+DOTS void run_dots(const T* a, Sum<T>* c, std::int64_t count) {
+  run_chains<Dots<T>>(a, c, count);
+}
+
 }  // namespace
 
 template <typename T>
-static void multiply_add(const T* a, T* c, std::int64_t count) {
-  using V = Simd<T>;
-  constexpr int chains = 12;  // with the factor and the addend 14 of the 16 registers that every x86-64 has
+static void multiply_add(const T* a, Sum<T>* c, std::int64_t count) {
+  const bool dots = Dots<T>::there();
 #pragma omp parallel
   {
-    const auto factor = V::broadcast(a[0]), addend = V::broadcast(a[1]);
-    typename V::Register sum[chains];
-#pragma GCC unroll 16
-    for (int chain = 0; chain < chains; ++chain) sum[chain] = V::broadcast(T(chain));
-    for (std::int64_t step = count / (chains * V::lanes); step > 0; --step) {
-#pragma GCC unroll 16
-      for (int chain = 0; chain < chains; ++chain) sum[chain] = V::multiply_add(sum[chain], factor, addend);
-    }
-    for (int chain = 1; chain < chains; ++chain) sum[0] = V::add(sum[0], sum[chain]);
-    T lanes[V::lanes];
-    V::store(lanes, sum[0]);
-    c[this_thread()] = lanes[0];
+    Sum<T>* const mine = c + this_thread();
+    if (dots)
+      run_dots(a, mine, count);
+    else
+      run_chains<Unit<T>>(a, mine, count);
   }
 }

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 class Kernel:
@@ -27,6 +28,9 @@ class Kernel:
     @property
     def dtype(self) -> str:
         """Of its inputs, by NumPy's name."""
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        """Of its output."""
     @property
     def sha256(self) -> str:
         """SHA-256 of the text that was compiled, in hexadecimal."""

@@ -1,7 +1,8 @@
 """What the machine can do at most, measured: multiply-adds in registers, and bytes to and from memory and its caches.
 
 The arithmetic ceiling, in FLOP/s, is 2 x multiply-adds / seconds, counted in single elements: chains of fused
-multiply-adds that read and write registers alone.
+multiply-adds that read and write registers alone. Each number format has the instruction of the CPU that does most of
+them at once: of bfloat16 and int8 often one that adds several products to a sum.
 
 The ceilings of memory, in bytes a second, belong to a working set: the bytes of all vectors together, which are gone
 over again and again, so that they come from the nearest cache that holds them. Two are those of vecadd, which is
@@ -28,10 +29,11 @@ STREAMED, STORED, READS = "streamed_additions", "stored_additions", "reads"
 """The kinds of bandwidth."""
 _KERNELS = {STREAMED: "vecadd_streamed", STORED: "vecadd_stored", READS: "read"}
 
-_STEP = 192
-"""Multiply-adds of one step of all chains: 12 chains of 16 elements, or more steps where registers hold fewer."""
+_STEP = 768
+"""Multiply-adds of one step of all chains: 12 chains of 64 products of int8, or more steps where there are fewer."""
 _FACTOR, _ADDEND = 0.5, 1.0
-"""Every chain tends to 2, so that no number grows, and none becomes subnormal."""
+"""Every chain tends to 2, so that no number grows, and none becomes subnormal. Sums of products grow, and stay normal;
+of int8, in which the factor is 0, they stay as they are."""
 _SETTLES_WITHIN = 0.03
 """Seconds of work after which clocks have come to where wide instructions keep them."""
 _FIRST_COUNT = 2**20 // _STEP * _STEP
@@ -59,8 +61,8 @@ def instruction_sets() -> list[str]:
 
 
 def measured_dtypes() -> set[str]:
-    """Those that ceilings are compiled for."""
-    return {dtype for _, dtype, _ in _kernels()}
+    """Those in which multiply-adds are measured."""
+    return {dtype for kernel, dtype, _ in _kernels() if kernel == "multiply_add"}
 
 
 class MultiplyAdds:
@@ -70,7 +72,7 @@ class MultiplyAdds:
         self._kernel = _kernel("multiply_add", dtype, instruction_set)
         self._threads = threads
         self._constants = np.array([_FACTOR, _ADDEND], dtype)
-        self._sums = np.empty(threads, dtype)
+        self._sums = np.empty(threads, self._kernel.result_dtype)
         self._per_second = self._settle()
 
     def flops_per_second(self, seconds: float = 0.02) -> float:
@@ -137,6 +139,8 @@ class Bandwidth:
         block: Block | None = None,
         instruction_set: str | None = None,
     ) -> None:
+        if dtype not in (np.float32, np.float64):
+            dtype = np.dtype(np.float32)  # the bytes of any format are moved alike
         self._kernel = _kernel(_KERNELS[kind], dtype, instruction_set)
         self._threads = threads
         vectors = 1 if kind == READS else 3

@@ -245,7 +245,7 @@ def _best_instruction_set(dtype: np.dtype[Any]) -> str:
 
 def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[str, ...]:
     """The kinds of bandwidth of which the best is a kernel's ceiling."""
-    written = math.prod(problem.shapes(sizes)[-1]) * dtype.itemsize
+    written = math.prod(problem.shapes(sizes)[-1]) * problem.result_dtype(dtype).itemsize
     if written >= _ADDITIONS_WRITE * problem.bytes(sizes, dtype):
         return STREAMED, STORED
     return STREAMED, STORED, READS
