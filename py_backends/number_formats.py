@@ -21,8 +21,7 @@ class NumberFormat:
 
     name: in NumPy, in `--dtype` and in results.
     c: what C++, CUDA, OpenCL C and SYCL call it; the types that they do not have are in kernels/formats.hpp.
-    drawn: the format in which random inputs are drawn, before they are rounded once: of a normal distribution, or of
-        integers each as often as any other. None where no input has this format.
+    drawn: the format in which random inputs are drawn, before they are rounded once. None where no input has this one.
     poison: fills an output before a run, and the memory around inputs: who reads it spoils the result.
     kept: stands around an output, and has to stand there after the run: no result, and not the poison.
     """
@@ -33,15 +32,15 @@ class NumberFormat:
     poison: float = math.nan
     kept: float = -1.0e30
 
-    def fill_with_random(self, array: np.ndarray[Any, Any], generator: np.random.Generator) -> None:
-        """Inputs of this format: the same from the same generator."""
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray[Any, Any]:
+        """Random numbers, not yet rounded to this format: normally distributed, or over the range of integers."""
         drawn: Any = self.drawn
-        if drawn == "int8":
-            array[...] = generator.integers(-128, 128, array.shape, drawn)
-        elif drawn == self.name:
-            generator.standard_normal(dtype=drawn, out=array)
-        else:
-            array[...] = generator.standard_normal(array.shape, drawn)
+        if math.isnan(self.poison):
+            return generator.standard_normal(shape, drawn)
+        numbers = generator.random(shape, drawn)
+        numbers *= 255
+        numbers -= 127.5
+        return numbers
 
 
 FORMATS = {
@@ -51,7 +50,7 @@ FORMATS = {
         NumberFormat("float64", c="double", drawn="float64"),
         NumberFormat("float16", c="Float16", drawn="float32", kept=-61440.0),
         NumberFormat("bfloat16", c="BFloat16", drawn="float32"),
-        NumberFormat("int8", c="signed char", drawn="int8", poison=0x55, kept=-0x56),
+        NumberFormat("int8", c="signed char", drawn="float32", poison=0x55, kept=-0x56),
         NumberFormat("int32", c="int", drawn=None, poison=0x5A5A5A5A, kept=-0x56565656),
     )
 }

@@ -49,16 +49,18 @@ def add_comparison(
     *,
     kernel: str = ALL,
     target: str = ALL,
+    dtype: str = "float32",
     add_sizes: Callable[[Parser], None] | None = None,
 ) -> None:
     """Add what every command takes that runs a comparison.
 
     budget: seconds, where none are given.
     kernel, target: the words for their defaults.
+    dtype: the default.
     add_sizes: adds the options for the sizes; --shape where None.
     """
     add_names(parser, ("kernel", kernel), ("backend", ALL), ("target", target), ("variant", "tuned, else lecture"))
-    add_dtype(parser)
+    add_dtype(parser, dtype)
     (add_sizes or add_shape)(parser)
     add_threads(parser)
     add_seed(parser)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from py_backends.contract import Problem, Reference
+from py_backends.contract import Array, Problem, Reference
 from py_backends.harness.arena import Arena, span
 from py_backends.harness.check import Verdict, judge, reference_of
 from py_backends.harness.spec import Sizes
 from py_backends.number_formats import number_format
+
+_MOST_MEASURED = 2**25
+"""Elements of all arrays beyond which nobody waits for another result in float64."""
 
 
 class Case(Arena):
@@ -25,9 +30,14 @@ class Case(Arena):
         ends = [span(math.prod(shape), sizes, each).end for shape, each in zip(self.shapes, dtypes, strict=True)]
         super().__init__(ends)
         self.place(sizes, dtype, self.shapes, result=result)
-        generator, each = np.random.default_rng(seed), number_format(dtype)
-        for array in self.inputs:
-            each.fill_with_random(array, generator)
+        self._seed = seed
+        for array, numbers in zip(self.inputs, self._drawn(), strict=True):
+            array[...] = numbers if dtype.kind != "i" else np.rint(numbers)
+
+    def _drawn(self) -> Iterator[Array]:
+        """The inputs, flat, before they were rounded."""
+        generator, of_inputs = np.random.default_rng(self._seed), number_format(self.dtype)
+        return (of_inputs.draw(array.shape, generator) for array in self.inputs)
 
     @cached_property
     def reference(self) -> Reference:
@@ -39,4 +49,24 @@ class Case(Arena):
         """Judge what stands in the output now."""
         if trespass := self.trespass():
             return Verdict.wrong(self.problem.rule, trespass)
-        return judge(self.output, self.reference, self.problem.rule)
+        found = judge(self.output, self.reference, self.problem.rule)
+        return replace(found, check=replace(found.check, relative_error=self._relative_error()))
+
+    @cached_property
+    def _exact(self) -> Array | None:
+        """The result in float64 of inputs that nothing has rounded; None where that is too much to ask."""
+        if sum(map(math.prod, self.shapes)) > _MOST_MEASURED or "float64" not in self.problem.dtypes:
+            return None
+        if self.dtype.name == number_format(self.dtype).drawn and self.reference.value.dtype == np.float64:
+            return self.reference.value
+        shaped = zip(self._drawn(), self.shapes[:-1], strict=True)
+        inputs = [numbers.reshape(shape).astype(np.float64) for numbers, shape in shaped]
+        return reference_of(self.problem, inputs, self.sizes).value
+
+    def _relative_error(self) -> float | None:
+        """How far the output lies from that, in its norm; None where that is 0 or one of both is not finite."""
+        if self._exact is None:
+            return None
+        size = float(np.linalg.norm(self._exact))
+        error = float(np.linalg.norm(self.output.astype(np.float64) - self._exact))
+        return error / size if size and math.isfinite(error / size) else None

@@ -19,8 +19,8 @@ from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
+from py_backends.harness.row_ratios import gflops, judged, row_ratio, speedup
 from py_backends.harness.spec import Sizes, Spec, Workload
-from py_backends.harness.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
 
 DEFAULT_BUDGET = 150.0
 _RUNS = 12
@@ -121,7 +121,7 @@ def _climb(ladder: Ladder, rows: Sequence[Row], report: Report) -> Climb:
     timed = [(rung, row) for rung, row in best if row is not None]
     first = timed[0][1] if timed and timed[0][0] is ladder.rungs[0] else None
     pairs = [(above, below) for (_, below), (_, above) in pairwise(timed)]
-    over_below = [None, *_judged(pairs)]
+    over_below = [None, *judged(pairs)]
     steps = [_step(rung, row, first, below, report) for (rung, row), below in zip(timed, over_below, strict=False)]
     beside = [row for name in _baselines() for variant in _variants(rows, name) if (row := _best(rows, name, variant))]
     return Climb(
@@ -161,13 +161,9 @@ def _first_there(found: Sequence[BackendTarget]) -> list[BackendTarget]:
 def _best(rows: Sequence[Row], backend: str, variant: str) -> Row | None:
     """The fastest timed row of a text, of those with the most threads; None where none was timed."""
     timed = [
-        row for row in rows if (row.backend, row.variant, row.status) == (backend, variant, "ok") and _rate(row) > 0
+        row for row in rows if (row.backend, row.variant, row.status) == (backend, variant, "ok") and gflops(row) > 0
     ]
-    return max(timed, key=lambda row: (row.threads or 0, _rate(row)), default=None)
-
-
-def _rate(row: Row) -> float:
-    return row.rate.gflops if row.rate and row.seconds and row.seconds.kernel else 0.0
+    return max(timed, key=lambda row: (row.threads or 0, gflops(row)), default=None)
 
 
 def _variants(rows: Sequence[Row], backend: str) -> list[str]:
@@ -183,37 +179,5 @@ def _why_not(rows: Sequence[Row], rung: Rung) -> str:
 
 
 def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | None, report: Report) -> Step:
-    over_first = None if first is None or first is row else _speedup(row, first, _ratio(row, first), None)
-    return Step(rung, row, _rate(row), over_first, over_below, percent_of_peak(row, report.ceilings))
-
-
-def _judged(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
-    """Each row over the one below it, with verdicts by the intervals that hold for all of them together.
-
-    The band is the narrowest there is, not that of the controls: a rung is not asked whether it is the same.
-    """
-    ratios = [_ratio(above, below) for above, below in pairs]
-    said = verdicts(ratios, [NARROWEST_BAND] * len(pairs))
-    return [
-        _speedup(above, below, found, verdict)
-        for (above, below), found, verdict in zip(pairs, ratios, said, strict=True)
-    ]
-
-
-def _ratio(row: Row, other: Row) -> Ratio:
-    """How many times as fast, round by round; of rates where the shapes differ.
-
-    Of results that do not hold the samples of their rounds, by the medians and without an interval.
-    """
-    work = _work(row) / _work(other)
-    both = zip(row.kernel_seconds, other.kernel_seconds, strict=False)
-    ratios = [theirs / ours * work for ours, theirs in both if ours and theirs]
-    return ratio(ratios or [_rate(row) / _rate(other)])
-
-
-def _work(row: Row) -> int:
-    return registry.problem(row.kernel).work(tuple(row.shape.values()))
-
-
-def _speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
-    return Speedup(other.backend, found.median, found.low, found.high, row.shape == other.shape, verdict, found.rounds)
+    over_first = None if first is None or first is row else speedup(row, first, row_ratio(row, first), None)
+    return Step(rung, row, gflops(row), over_first, over_below, percent_of_peak(row, report.ceilings))

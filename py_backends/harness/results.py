@@ -21,11 +21,16 @@ RAN = frozenset({"ok", "emulated"}) | FAILURES
 
 @dataclass(frozen=True)
 class Check:
-    """How a result compares with the reference; `error_over_bound` is at most 1 where it passed."""
+    """How a result compares with the reference; `error_over_bound` is at most 1 where it passed.
+
+    relative_error: how far it lies from the result in float64 of the inputs as they were before they were rounded to
+        their format, both by their Euclidean norms; None where it was not measured, or is not finite.
+    """
 
     passed: bool
     rule: str
     error_over_bound: float | None
+    relative_error: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,45 @@
+"""`formats`: what fewer bits buy and cost, for each backend and number format."""
+
+from __future__ import annotations
+
+import argparse
+
+from py_backends.commands import _arguments, _common, _outputs
+
+_BUDGET = 60.0
+_KERNEL = "matmul"
+
+
+def add(commands: _arguments.Commands) -> _arguments.Parser:
+    """Add the command."""
+    parser = _arguments.add_command(
+        commands,
+        formats,
+        name="formats",
+        help="every backend in float64, float32, float16, bfloat16 and int8: its speed, and its error",
+        description="Times each backend in all number formats that it has: bytes, rate, times its own float32, per "
+        "cent of the machine's peak in that format, and the error against float64.",
+        example="formats --backend numpy,openmp,avx --shape matmul=1024 --png formats.png",
+    )
+    target = "all, of several for one device the first"
+    _arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target=target, dtype=_arguments.ALL)
+    _arguments.add_files(parser, *_outputs.VIEW_FILES)
+    return parser
+
+
+def formats(options: argparse.Namespace) -> int:
+    """Run the kernels in all formats, write files, and print speeds and errors."""
+    _outputs.check(options, *_outputs.VIEW_FILES)
+    from py_backends.harness.formats import plan
+    from py_backends.report.formats import print_formats
+    from py_backends.report.pictures.formats import draw
+
+    kernels = _common.names(options.kernel or [_KERNEL])
+    with _common.usage_errors():
+        planned = plan(
+            kernels,
+            _common.shapes(options.shape),
+            every_target=options.target is not None,
+            **_common.chosen(options),
+        )
+    return _outputs.show_view(_common.run_planned(planned, options), draw, print_formats, options)

@@ -1,0 +1,46 @@
+"""How many times as fast one row of a report is as another, by the rounds that both have in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from py_backends import registry
+from py_backends.harness.results import Row, Speedup
+from py_backends.harness.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
+
+
+def judged(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
+    """Each row over the other of its pair, with verdicts by the intervals that hold for all of them together.
+
+    The band is the narrowest there is, not that of the controls: nobody asks whether the two are the same.
+    """
+    ratios = [row_ratio(row, other) for row, other in pairs]
+    said = verdicts(ratios, [NARROWEST_BAND] * len(pairs))
+    return [
+        speedup(row, other, found, verdict) for (row, other), found, verdict in zip(pairs, ratios, said, strict=True)
+    ]
+
+
+def row_ratio(row: Row, other: Row) -> Ratio:
+    """How many times as fast, round by round; of rates where the shapes differ.
+
+    Of results that do not hold the samples of their rounds, by the medians and without an interval.
+    """
+    work = _work(row) / _work(other)
+    both = zip(row.kernel_seconds, other.kernel_seconds, strict=False)
+    ratios = [theirs / ours * work for ours, theirs in both if ours and theirs]
+    return ratio(ratios or [gflops(row) / gflops(other)])
+
+
+def speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
+    """As results have it."""
+    return Speedup(other.backend, found.median, found.low, found.high, row.shape == other.shape, verdict, found.rounds)
+
+
+def gflops(row: Row) -> float:
+    """The rate of a timed row; 0 of any other."""
+    return row.rate.gflops if row.rate and row.seconds and row.seconds.kernel else 0.0
+
+
+def _work(row: Row) -> int:
+    return registry.problem(row.kernel).work(tuple(row.shape.values()))

@@ -1,0 +1,95 @@
+"""Prints what fewer bits buy and cost: a line for each backend and number format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from py_backends import registry
+from py_backends.harness.formats import YARDSTICK, Choice, choices
+from py_backends.harness.results import Report
+from py_backends.report import layout, table, units
+from py_backends.report.layout import Section
+from py_backends.report.roofline import percent, remarks
+
+_DROPPED_NAMES = ("moved", "variant", "of peak", "target")
+"""The columns that a narrow terminal loses, in this order."""
+_RIGHT = frozenset({4, 5, 6, 7, 8})
+
+
+def print_formats(report: Report, out: Console) -> None:
+    """A table for each kernel and shape; below them what has no place there."""
+    said = {"Checked only, or wrong": (each for each in remarks(report)), "Not run": layout.not_run(report)}
+    table.print_view(report, _sections(report), said, out)
+
+
+def _sections(report: Report) -> Iterator[Section]:
+    for title, found in choices(report).items():
+        names = header(found)
+        yield Section(
+            title,
+            "every row within the error bound of its own format",
+            names,
+            [cells(choice) for choice in found],
+            footnotes=list(footnotes(found)),
+            right=_RIGHT,
+            dropped=[names.index(name) for name in _DROPPED_NAMES],
+        )
+
+
+def header(found: Sequence[Choice]) -> tuple[str, ...]:
+    """The names of the columns, with the unit in which people know the kernel."""
+    unit = units.RATES[registry.problem(found[0].row.kernel).rate]
+    return "backend", "target", "variant", "format", "moved", unit, "over float32", "of peak", "error"
+
+
+def cells(choice: Choice) -> tuple[str, ...]:
+    """A line under `header`."""
+    row = choice.row
+    return (
+        row.backend,
+        row.target,
+        row.variant,
+        f"*{row.dtype}" if row.requested else row.dtype,
+        units.size(choice.bytes),
+        units.figure(rate(choice)),
+        over_float32(choice),
+        "" if choice.percent_of_peak is None else percent(choice.percent_of_peak),
+        error(choice),
+    )
+
+
+def rate(choice: Choice) -> float:
+    """In the unit in which people know the kernel."""
+    assert choice.row.rate is not None, "only timed rows are choices"
+    known: float = getattr(choice.row.rate, registry.problem(choice.row.kernel).rate)
+    return known
+
+
+def over_float32(choice: Choice) -> str:
+    """How many times as fast as in float32, with half the width of its interval in per cent."""
+    over = choice.over_float32
+    if over is None:
+        return "1" if choice.row.dtype == YARDSTICK else ""
+    spread = units.spread(over.speedup, over.low, over.high)
+    return " ".join(filter(None, (f"{units.figure(over.speedup)}x", spread)))
+
+
+def error(choice: Choice) -> str:
+    """Relative, against float64 of inputs that nothing has rounded."""
+    return "" if choice.relative_error is None else f"{choice.relative_error:.1e}"
+
+
+def footnotes(found: Sequence[Choice]) -> Iterator[str]:
+    """What the columns mean, and which rows ran at a smaller shape."""
+    yield "over float32: of the same backend, round by round"
+    yield "of peak: of the most multiply-adds that this machine does in that format"
+    yield "error: of the result against float64, of inputs as they were before they were rounded to their format"
+    smaller: dict[str, list[str]] = {}
+    for choice in found:
+        if choice.row.requested:
+            name = f"{choice.row.backend} {choice.row.target} {choice.row.dtype}"
+            smaller.setdefault(units.shape(choice.row.shape.values()), []).append(name)
+    for shape, names in smaller.items():
+        yield f"* at {shape}, compared by rate: {', '.join(names)}"

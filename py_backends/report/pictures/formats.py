@@ -1,0 +1,94 @@
+"""What fewer bits buy and cost: the rate over the error of each format, a line for each backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from py_backends import registry
+from py_backends.harness.formats import Choice, choices
+from py_backends.harness.results import Report
+from py_backends.report import units
+from py_backends.report.formats import error, over_float32, rate
+from py_backends.report.pictures import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH, _HEIGHT = 9.0, 5.0
+_MOST_BACKENDS = 6
+"""More lines nobody tells apart; the fastest stay."""
+_NO_ERROR = 1e-17
+"""Where a result without any error stands: a logarithmic axis has no 0."""
+
+
+def draw(report: Report) -> Figure:
+    """A panel for each kernel and shape. Raises NothingToDraw where no backend was timed in two formats."""
+    found = _found(report)
+    figure, panels = style.grid(_WIDTH, _HEIGHT * len(found), len(found), 1)
+    for (title, lines), (axes,) in zip(found.items(), panels, strict=True):
+        _draw(axes, title, lines)
+    return figure
+
+
+def describe(report: Report) -> str:
+    """What the picture shows, in words. Raises NothingToDraw as `draw` does."""
+    said = []
+    for title, lines in _found(report).items():
+        unit = _unit(lines)
+        each = [
+            f"{name}: "
+            + ", ".join(f"{choice.row.dtype} {units.figure(rate(choice))} {unit}{_beside(choice)}" for choice in line)
+            for name, line in lines.items()
+        ]
+        said.append(f"Rates of {title} and errors against float64, by number format. {'; '.join(each)}.")
+    return " ".join(said)
+
+
+def _beside(choice: Choice) -> str:
+    """The error, and what float32 is exceeded by."""
+    over = over_float32(choice) if choice.over_float32 else ""
+    return f" ({', '.join(filter(None, (f'error {error(choice)}', over and f'{over} of float32')))})"
+
+
+Lines = dict[str, list[Choice]]
+
+
+def _found(report: Report) -> dict[str, Lines]:
+    """By title, the fastest backends with the formats in which an error was measured."""
+    panels: dict[str, Lines] = {}
+    for title, found in choices(report).items():
+        lines: Lines = {}
+        for choice in found:
+            if choice.relative_error is not None:
+                lines.setdefault(f"{choice.row.backend} {choice.row.target}", []).append(choice)
+        several = {name: line for name, line in lines.items() if len(line) > 1}
+        if several:
+            panels[title] = dict(list(several.items())[:_MOST_BACKENDS])
+    if not panels:
+        raise style.NothingToDraw("there is nothing to draw: some backend has to be timed in two formats")
+    return panels
+
+
+def _draw(axes: Axes, title: str, lines: Lines) -> None:
+    for (name, line), mark in zip(lines.items(), style.marks(lines).values(), strict=True):
+        ordered = sorted(line, key=lambda choice: choice.relative_error or 0.0)
+        errors = [max(_NO_ERROR, choice.relative_error or 0.0) for choice in ordered]
+        rates = [rate(choice) for choice in ordered]
+        axes.plot(errors, rates, color=mark.colour, marker=mark.marker, label=name)
+    for choice in max(lines.values(), key=len):
+        at = max(_NO_ERROR, choice.relative_error or 0.0)
+        top = max(rate(other) for line in lines.values() for other in line if other.row.dtype == choice.row.dtype)
+        axes.annotate(choice.row.dtype, (at, top), (0, 9), textcoords="offset points", ha="center", fontsize=9)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.margins(y=0.15)
+    axes.set_xlabel("error against float64, of inputs that were not yet rounded: further right is less exact")
+    axes.set_ylabel(_unit(lines))
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _unit(lines: Lines) -> str:
+    first = next(iter(lines.values()))[0]
+    return units.RATES[registry.problem(first.row.kernel).rate]
