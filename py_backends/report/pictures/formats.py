@@ -73,20 +73,23 @@ def _found(report: Report) -> dict[str, Lines]:
 def _draw(axes: Axes, title: str, lines: Lines) -> None:
     for (name, line), mark in zip(lines.items(), style.marks(lines).values(), strict=True):
         ordered = sorted(line, key=lambda choice: choice.relative_error or 0.0)
-        errors = [max(_NO_ERROR, choice.relative_error or 0.0) for choice in ordered]
         rates = [rate(choice) for choice in ordered]
-        axes.plot(errors, rates, color=mark.colour, marker=mark.marker, label=name)
-    for choice in max(lines.values(), key=len):
-        at = max(_NO_ERROR, choice.relative_error or 0.0)
-        top = max(rate(other) for line in lines.values() for other in line if other.row.dtype == choice.row.dtype)
-        axes.annotate(choice.row.dtype, (at, top), (0, 9), textcoords="offset points", ha="center", fontsize=9)
+        axes.plot(list(map(_place, ordered)), rates, color=mark.colour, marker=mark.marker, label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.margins(y=0.15)
+    longest = max(lines.values(), key=len)  # the error belongs to the format: another backend's is about the same
+    named = axes.secondary_xaxis("top")
+    named.set_xticks([_place(choice) for choice in longest], [choice.row.dtype for choice in longest], rotation=40)
+    named.set_xticks([], minor=True)
     axes.set_xlabel("error against float64, of inputs that were not yet rounded: further right is less exact")
     axes.set_ylabel(_unit(lines))
     axes.set_title(title, loc="left", fontsize=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _place(choice: Choice) -> float:
+    """Its error, on the axis."""
+    return max(_NO_ERROR, choice.relative_error or 0.0)
 
 
 def _unit(lines: Lines) -> str:
