@@ -61,7 +61,9 @@ class Session:
         for target in found:
             target["environment"] = dict(target["environment"])
             own = dict.fromkeys(kernels, declared) if target["dtypes"] is None else target["dtypes"]
-            target["dtypes"] = {kernel: [each for each in own.get(kernel, ()) if each in declared] for kernel in kernels}
+            target["dtypes"] = {
+                kernel: [each for each in own.get(kernel, ()) if each in declared] for kernel in kernels
+            }
         return {"targets": found}
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
