@@ -41,12 +41,18 @@ def _every_number(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: n
 
 
 def _any_exponent(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Each column of a has another exponent, and each row of b its opposite: products near one, which all count."""
-    least, most = (round(np.log2(each)) for each in (limits(dtype).least, limits(dtype).largest / 2))
+    """Each column of a has another exponent, and each row of b its opposite: products near one, which all count.
+
+    Of bfloat16 none is subnormal, since all that they are added to could be lost within the bound.
+    """
+    of = limits(dtype)
+    ends = (of.least, of.largest / 2) if dtype == np.float16 else (of.normal, 1 / of.normal)
+    least, most = (round(np.log2(each)) for each in ends)
     exponents = np.resize(generator.permutation(np.arange(least, most + 1)), shapes[0][1])
-    a, b = ((generator.random(shape) + 1) * generator.choice((-1, 1), shape) for shape in shapes)
-    opposite = np.clip(-exponents, least, most)
-    return [np.ldexp(a, exponents).astype(dtype), np.ldexp(b, opposite[:, None]).astype(dtype)]
+    opposite = np.clip(-exponents, least, most)[:, None]
+    half = 2 ** (of.digits - 1)
+    a, b = (generator.integers(half, 2 * half, shape) / half * generator.choice((-1, 1), shape) for shape in shapes)
+    return [np.ldexp(a, exponents).astype(dtype), np.ldexp(b, opposite).astype(dtype)]
 
 
 def _conversions(problem: Problem) -> Iterator[Trial]:
@@ -69,6 +75,8 @@ def _long_sums(problem: Problem) -> Iterator[Trial]:
     draws: dict[str, Draw] = {"{}, ones": partial(_positive, 1), "{}, from 1 to 9": partial(_positive, 9)}
     for k in (_SHORT, _LONG):
         yield from of_sizes([(2, 3, k), (1, 1, k), (17, 18, k)], draws, exact=True, thorough=[(17, 18, _LONG)])
+    large = {"{}, from 100 to 127": partial(drawn_from, range(100, 128))}
+    yield from of_sizes([(2, 3, _LONG)], large, exact=True, dtypes=("int8",))
 
 
 def _largest(signs: tuple[int, int], shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
@@ -86,9 +94,9 @@ def _saturating(problem: Problem) -> Iterator[Trial]:
         "{}, 127 and -128": partial(_largest, (1, -1)),
         "{}, -128 and 127": partial(_largest, (-1, 1)),
         "{}, 127 everywhere": partial(_largest, (1, 1)),
-        "{}, the ends": _only_ends,
     }
-    yield from of_sizes([*_SIZES, (3, 5, 2), (1, 1, 4), (2, 3, 1700)], draws, exact=True)
+    yield from of_sizes([*_SIZES, (3, 5, 2), (1, 1, 4), (2, 3, 1700)], draws, exact=True, thorough=_SIZES[-1:])
+    yield from of_sizes(_SIZES, {"{}, the ends": _only_ends}, exact=True)
     for k in (2**17 - 1, 2**17, 2**18 + 5):
         name = f"{named((1, 1, k))}, which wraps around" if k >= 2**17 else named((1, 1, k))
         yield Trial(name, (1, 1, k), partial(_largest, (-1, -1)), exact=True, thorough=True)

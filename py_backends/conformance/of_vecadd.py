@@ -82,13 +82,22 @@ def _every_number(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Gen
     return [bits.view(dtype), generator.permutation(bits).view(dtype)]
 
 
+def _every_number_and_itself(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    a, _ = _every_number(shapes, dtype, generator)
+    return [a, a.copy()]
+
+
 def _every_number_and_zero(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     a, _ = _every_number(shapes, dtype, generator)
     return [a, np.full(shapes[1], -0.0, dtype)]
 
 
-def _every_number_twice(problem: Problem) -> Iterator[Trial]:
-    draws: dict[str, Draw] = {"plus another": _every_number, "plus -0": _every_number_and_zero}
+def _all_of_16_bits(problem: Problem) -> Iterator[Trial]:
+    draws: dict[str, Draw] = {
+        "plus another": _every_number,
+        "plus itself": _every_number_and_itself,
+        "plus -0": _every_number_and_zero,
+    }
     yield from of_sizes([(2**16,)], draws)
 
 
@@ -162,7 +171,7 @@ KINDS = (
     Kind(
         "every-number",
         "numbers of 16 bits that are widened or narrowed wrongly: all of them",
-        _every_number_twice,
+        _all_of_16_bits,
         "vecadd",
         dtypes=NARROW_FLOATS,
         in_others=None,

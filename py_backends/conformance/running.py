@@ -155,7 +155,7 @@ class Arenas:
             for place, array in zip(arena.inputs, case.inputs, strict=True):
                 place[...] = array.reshape(-1)
             changed = runner.run(text, arena)
-            wrong = arena.trespass() or changed or _verdict(arena.output, case, problem.rule)
+            wrong = arena.trespass() or changed or verdict(arena.output, case, problem.rule)
             if not again or wrong is not None:
                 return wrong
             first = arena.output.copy()
@@ -211,7 +211,7 @@ def run_trials(
         run_cases(tally, text.problem, trials, run)
 
 
-def _verdict(output: Array, case: Answered, rule: str) -> str | None:
+def verdict(output: Array, case: Answered, rule: str) -> str | None:
     """What is wrong with a result; None where nothing is."""
     if not case.trial.exact:
         return judge(output, case.reference, rule).reason

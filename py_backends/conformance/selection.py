@@ -86,7 +86,7 @@ class Selection:
                 yield Subject(text, target)
 
     def cases(self, kind: Kind[AnyCase], dtype: str, subject: Subject) -> list[AnyCase]:
-        """The cases of a kind that belong to this run, for a text on a target in a dtype: none in one that it has not."""
+        """The cases of a kind that belong to this run, for a text on a target, in a dtype that it may not have."""
         text, target = subject
         if (self.kinds and kind.name not in self.kinds) or dtype not in subject.dtypes:
             return []
