@@ -23,7 +23,7 @@ from py_backends.conformance.sizes import fits
 from py_backends.contract import Array, Problem, Reference
 from py_backends.harness.check import reference_of
 from py_backends.harness.spec import Sizes
-from py_backends.number_formats import DTYPES, number_format
+from py_backends.number_formats import DTYPES
 
 Inputs = list[Array]
 Shapes = Sequence[tuple[int, ...]]
@@ -178,20 +178,21 @@ def reference(problem: Problem, inputs: Inputs, sizes: Sequence[int]) -> Referen
 
 
 def drawn_from(values: Sequence[float], shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Inputs whose elements are drawn from a few values; where there are none, as those of a comparison are."""
+    """Inputs whose elements are drawn from a few values; where there are none, from a normal distribution.
+
+    Of integers, then, all that there are.
+    """
     if values:
         pool = converted(np.array(values, np.float64), dtype)
         return [generator.choice(pool, shape) for shape in shapes]
     if dtype.kind == "i":
-        inputs = [np.empty(shape, dtype) for shape in shapes]
-        for array in inputs:
-            number_format(dtype).fill_with_random(array, generator)
-        return inputs
+        ends = np.iinfo(dtype)
+        return [generator.integers(ends.min, ends.max, shape, dtype, endpoint=True) for shape in shapes]
     return [generator.standard_normal(shape, np.float64).astype(dtype) for shape in shapes]
 
 
 seeded: Draw = partial(drawn_from, ())
-"""Inputs from a normal distribution."""
+"""Inputs from a normal distribution, or of all integers."""
 
 
 def named(sizes: Sequence[int]) -> str:
