@@ -122,6 +122,26 @@ def test_one_off_from_blocks_and_passes(device: OpenClDevice, dtype: str) -> Non
     assert wrong(device, tuned("matmul"), shapes, dtype) == {}
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("variant", ["lecture", "tuned"])
+@on_every_cpu
+def test_every_number_of_16_bits_is_widened_and_narrowed(device: OpenClDevice, variant: str, dtype: str) -> None:
+    """Alone by the lecture's text, in vectors by the tuned one: as itself, and added to others near to it and far."""
+    launch = device.prepare(registry.kernel_texts("vecadd", "opencl")[variant], np.dtype(dtype))
+    every, draw = np.arange(2**16, dtype=np.uint16), np.random.default_rng(9)
+    minus_zero = np.full_like(every, 1 << 15)
+    for bits in (minus_zero, draw.permutation(every), every ^ minus_zero ^ draw.integers(64, size=2**16, dtype="u2")):
+        a, b = every.view(dtype), bits.view(dtype)
+        c = np.zeros_like(a)
+        buffers = [device.upload(array) for array in (a, b, c)]
+        launch(buffers, c.shape)
+        device.wait()
+        device.download(buffers[-1], c)
+        for buffer in buffers:
+            device.release(buffer)
+        assert judge(c, tuned("vecadd").problem.reference([a, b]), "bitwise").reason is None
+
+
 @pytest.mark.parametrize("change", CHANGED)
 def test_one_changed_operator_is_seen(change: str, tmp_path: Path) -> None:
     from py_backends.backend import opencl
@@ -211,6 +231,18 @@ def test_scratch_memory_is_kept_and_given_up(device: OpenClDevice) -> None:
     assert device._scratch(MOST_IDLE_SCRATCH // 2) is large
     assert device._scratch(2**20) is not large, "what was taken for one large product is not held for ever"
     assert device._scratch(0).size > 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "float32", "float64"])
+@on_every_cpu
+def test_scratch_memory_has_room_for_sums(device: OpenClDevice, dtype: str) -> None:
+    """Not for elements, which may be narrower."""
+    text, sizes = tuned("matmul"), (200, 300, 400)
+    device._of_thread.scratch = None
+    assert wrong(device, text, [sizes], dtype) == {}
+    elements = text.stages("CPU").scratch_elements(text.named_sizes(sizes))
+    assert elements is not None
+    assert device._of_thread.scratch.size == elements * text.problem.sum_dtype(np.dtype(dtype)).itemsize
 
 
 @on_every_cpu

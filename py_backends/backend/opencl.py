@@ -40,7 +40,7 @@ _CACHE_LINE = 128
 """Bytes at a multiple of which the longest vector is aligned, and a cache line begins."""
 _TYPES = {"float16": "ushort", "bfloat16": "ushort", "int8": "char"}
 """What OpenCL C calls an element of a number format, where it is not what C++ calls it."""
-_FORMATS = Path(__file__).parent / "_opencl_formats.cl"
+FORMATS = Path(__file__).parent / "_opencl_formats.cl"
 """How texts widen and narrow elements."""
 
 
@@ -256,7 +256,7 @@ class OpenClDevice(contract.Device):
             return device
 
     def _program(self, text: KernelText, dtype: np.dtype[Any]) -> cl.Program:
-        source = f'{_FORMATS.read_text(encoding="utf-8")}#line 1 "{text.path.name}"\n{text.text}'
+        source = f'{FORMATS.read_text(encoding="utf-8")}#line 1 "{text.path.name}"\n{text.text}'
         if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2 double has to be switched on
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"
         sums = number_format(text.problem.sum_dtype(dtype)).c
