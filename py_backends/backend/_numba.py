@@ -26,6 +26,11 @@ def seen_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return _SEEN_AS.get(dtype, dtype)
 
 
+def meant_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What such a dtype stands for."""
+    return next((meant for meant, bits in _SEEN_AS.items() if bits == dtype), dtype)
+
+
 def load(extra: str) -> ModuleType:
     """Numba itself; BackendUnavailable where it is missing or does not fit the rest of the environment."""
     fix = pip_install(extra)
