@@ -6,12 +6,13 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 
-_SEEN_AS = {np.dtype("float16"): np.dtype("int16"), np.dtype("bfloat16"): np.dtype("uint16")}
+_SEEN_AS = {np.dtype(np.float16): np.dtype(np.int16), np.dtype(ml_dtypes.bfloat16): np.dtype(np.uint16)}
 """Integers that no kernel has as a format of its own, and not the same: so their types say what the bits mean."""
 
 

@@ -8,18 +8,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import from_dtype, types
+from numba.core import registry
 from numba.extending import intrinsic
 
 from py_backends.backend._numba import seen_dtype
 
-FLOAT16, BFLOAT16 = (from_dtype(seen_dtype(np.dtype(name))) for name in ("float16", "bfloat16"))
+FLOAT16, BFLOAT16 = (from_dtype(seen_dtype(np.dtype(each))) for each in (np.float16, ml_dtypes.bfloat16))
 _WORD, _FLOAT = ir.IntType(32), ir.FloatType()
-_CPU = binding.get_host_cpu_features()
-CONVERTS = _CPU.get("f16c", False) or "sse2" not in _CPU
-"""Whether the CPU has instructions for float16: LLVM would call functions of a library that is not there."""
+
+
+def _converts() -> bool:
+    """Whether what Numba compiles for has instructions for float16: else LLVM may call functions that are not there."""
+    triple, _, features = registry.cpu_target.target_context.codegen().magic_tuple()
+    named = features.split(",")
+    return triple.startswith(("aarch64", "arm64")) or ("+f16c" in named and "-avx" not in named)
+
+
+CONVERTS = _converts()
 
 
 def sum_of(element: Any) -> Any:
@@ -103,10 +112,10 @@ def _number(x: ir.Value, number: float) -> ir.Constant:
 def widen_by(converts: bool) -> Any:
     """What `intrinsic` makes `widen` of."""
 
-    def widen(typing: Any, x: Any) -> Any:
+    def widen(_typing: Any, x: Any) -> Any:
         """An element as Sum."""
 
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             return emit_widened(builder, arguments[0], x, converts)
 
         return sum_of(x)(x), emit
@@ -117,10 +126,10 @@ def widen_by(converts: bool) -> Any:
 def narrow_by(converts: bool) -> Any:
     """What `intrinsic` makes `narrow` of."""
 
-    def narrow(typing: Any, x: Any, dtype: Any) -> Any:
+    def narrow(_typing: Any, _x: Any, dtype: Any) -> Any:
         """The element of an array's dtype nearest to a Sum."""
 
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             return emit_narrowed(builder, arguments[0], dtype.dtype, converts)
 
         return dtype.dtype(sum_of(dtype.dtype), dtype), emit

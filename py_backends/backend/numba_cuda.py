@@ -146,14 +146,18 @@ class Gpu(contract.Device):
         address = array.__cuda_array_interface__["data"][0]
         with self._context:
             view = self._cuda.as_cuda_array(array)
+            own = getattr(array, "dtype", None)
+            dtype = own if isinstance(own, np.dtype) else view.dtype  # the interface has no name for bfloat16
             if not view.size:
-                return Adopted(None, view.shape, view.dtype, 0)
+                return Adopted(None, view.shape, dtype, 0)
             if not view.is_c_contiguous():
                 raise foreign_arrays.out_of_order()
             flat, ordinal = view.reshape(view.size), _ordinal_of(address)
+            bits = _numba.seen_dtype(dtype)
+            buffer = flat if bits == dtype else flat.view(bits)
         if ordinal != self._ordinal:
             raise TypeError(f"it lies on GPU {ordinal}, and this is GPU {self._ordinal}; copy it there first")
-        return Adopted(flat, view.shape, view.dtype, address, foreign_arrays.writable(array))
+        return Adopted(buffer, view.shape, dtype, address, foreign_arrays.writable(array))
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         with self._context:

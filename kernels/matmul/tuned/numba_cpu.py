@@ -4,7 +4,7 @@
 # Model: a decorator compiles the Python loops, prange spreads bands of c, one tile high, over threads, and an intrinsic
 #   emits the tile's instructions.
 # Memory: a block of b is packed into panels that the tile reads in order, and stays in the second-level cache while all
-#   bands use it; a band of a is copied into the first-level cache.
+#   bands use it; a band of a is copied into the first-level cache. Both copies are in the format of the sums.
 # Edges: bands and panels are filled up with zeros, and only the part of a tile that exists is written to c.
 
 from typing import Any
@@ -28,6 +28,21 @@ STRIDE = DEPTH + LINE
 """Bytes from row to row of a band: not a power of two, since such rows compete for the same places in a cache."""
 BLOCK = second_level_cache() // 2
 """Bytes of a block of b, about: a band of a, and c, pass through the same cache."""
+
+
+def total(builder: Any, x: Any, y: Any) -> Any:
+    """Compute x + y, of vectors."""
+    return builder.add(x, y) if isinstance(x.type.element, ir.IntType) else builder.fadd(x, y)
+
+
+def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Compute x y + z, of vectors."""
+    vector = x.type
+    if isinstance(vector.element, ir.IntType):
+        return builder.add(builder.mul(x, y), z)
+    name = f"llvm.fmuladd.v{vector.count}f{8 * REGISTER // vector.count}"
+    fused = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+    return builder.call(fused, [x, y, z])
 
 
 @intrinsic
@@ -59,12 +74,6 @@ def multiply_tile(typing, band, panel, depth, to, stride, add):
             lane = builder.insert_element(zeros, factor, ir.Constant(ir.IntType(32), 0))
             return builder.shuffle_vector(lane, zeros, first)
 
-        def multiply_add(x: Any, y: Any, sum: Any) -> Any:
-            if isinstance(element, ir.IntType):
-                return builder.add(builder.mul(x, y), sum)
-            name, kind = f"llvm.fmuladd.v{lanes}f{8 * size}", ir.FunctionType(vector, [vector] * 3)
-            return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x, y, sum])
-
         before, loop = builder.block, builder.append_basic_block("products")
         after = builder.append_basic_block("sums")
         builder.branch(loop)
@@ -75,7 +84,7 @@ def multiply_tile(typing, band, panel, depth, to, stride, add):
         added = []
         for i in range(HEIGHT):
             factor = spread(builder.load(at(a, plus(p, i * (STRIDE // size)), element)))
-            added += [multiply_add(factor, row, sums[2 * i + s]) for s, row in enumerate(rows)]
+            added += [multiply_add(builder, factor, row, sums[2 * i + s]) for s, row in enumerate(rows)]
         following = plus(p, 1)
         builder.cbranch(builder.icmp_signed("<", following, arguments[2]), loop, after)
         for value, start, end in zip(
@@ -90,11 +99,10 @@ def multiply_tile(typing, band, panel, depth, to, stride, add):
             for i in range(HEIGHT)
             for s in (0, 1)
         ]
-        plus_sum = builder.add if isinstance(element, ir.IntType) else builder.fadd
         with builder.if_else(add) as (added_to, replaced):
             with added_to:
                 for place, sum in zip(places, added, strict=True):
-                    builder.store(plus_sum(builder.load(place, align=size), sum), place, align=size)
+                    builder.store(total(builder, builder.load(place, align=size), sum), place, align=size)
             with replaced:
                 for place, sum in zip(places, added, strict=True):
                     builder.store(sum, place, align=size)
