@@ -2,8 +2,8 @@
 # Model: a block of 64 threads computes a tile of c, of which each thread has 8 x 8 sums in registers: what it reads
 #   once from shared memory it multiplies 8 times. Unrolled loops of constant length over local arrays are registers.
 # Work items: ceil(n / 8) x ceil(m / 8), in groups of 8 x 8
-# Memory: slices of a, by columns, and of b lie in shared memory twice, in the format of the sums: one is multiplied while
-#   the next is on its way.
+# Memory: slices of a, by columns, and of b lie in shared memory twice: one is multiplied while the next is on its way.
+#   They are in the format of the sums.
 # Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 #   zeros. Rows beyond the grid are taken in further strides.
 
