@@ -818,6 +818,9 @@ class NumbaArray(OnGpu):
     def reshape(self, *shape: int) -> NumbaArray:
         return NumbaArray(self.elements.reshape(shape))
 
+    def view(self, dtype: Any) -> NumbaArray:
+        return NumbaArray(self.elements.view(dtype))
+
 
 @pytest.fixture
 def numba_gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -839,6 +842,15 @@ class TestOfNumba:
         assert (adopted.shape, adopted.dtype, adopted.writable) == ((5, 7), FLOAT32, True)
         assert adopted.address == adopted.buffer.elements.ctypes.data == elements.ctypes.data
         assert adopted.buffer.shape == (35,), "kernels are compiled for flat arrays"
+
+    @pytest.mark.parametrize(("dtype", "seen"), [("float16", "int16"), ("bfloat16", "uint16"), ("int8", "int8")])
+    def test_formats_that_numba_does_not_know_are_seen_as_bits(self, numba_gpu: Any, dtype: str, seen: str) -> None:
+        """By the dtype of the array: the interface has no name for bfloat16."""
+        numba_gpu._cuda.as_cuda_array = lambda array: NumbaArray(array.elements.view(array.dtype.str))
+        elements = drawn(5, 7).astype(dtype)
+        adopted = numba_gpu.adopt(NumbaArray(elements))
+        assert (adopted.shape, adopted.dtype, adopted.buffer.dtype) == ((5, 7), elements.dtype, np.dtype(seen))
+        assert adopted.buffer.elements.ctypes.data == elements.ctypes.data
 
     def test_arrays_elsewhere_are_left_to_others(self, numba_gpu: Any) -> None:
         assert [numba_gpu.adopt(each) for each in (Tensor(drawn(4), CUDA), FarArray(drawn(4)), [1.0])] == [None] * 3
