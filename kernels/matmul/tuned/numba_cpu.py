@@ -126,12 +126,12 @@ def widen_row(row, widened):
 
 
 @njit(nogil=True)
-def pack_panel(b, width, panel):
-    """The rows of b one after the other, each filled up with zeros to `width`."""
-    depth, columns = b.shape
-    for p in range(depth):
+def pack_panel(b, j, width, panel):
+    """The rows of b from column j on, one after the other, each filled up with zeros to `width`."""
+    columns = min(width, b.shape[1] - j)
+    for p in range(b.shape[0]):
         row = panel[p * width : (p + 1) * width]
-        widen_row(b[p], row[:columns])
+        widen_row(b[p, j : j + columns], row[:columns])
         row[columns:] = 0
 
 
@@ -146,14 +146,14 @@ def write_row(row, c, add):
 
 
 @njit(nogil=True)
-def multiply_band(a, block, width, c, add):
-    """Compute c = a block, or c += a block, for at most HEIGHT rows of a and c."""
-    rows, depth = a.shape
+def multiply_band(a, p0, depth, block, width, c, add):
+    """Compute c = a block, or c += a block, for at most HEIGHT rows of a and c, and `depth` columns of a from p0 on."""
+    rows = a.shape[0]
     stride = STRIDE // c.itemsize
     band, tile = aligned(HEIGHT * stride, c.dtype), aligned(HEIGHT * width, c.dtype)
     for i in range(HEIGHT):
-        row = a[i] if i < rows else a[0]  # rows that are not there are not written
-        widen_row(row, band[i * stride : i * stride + depth])
+        row = i if i < rows else 0  # rows that are not there are not written
+        widen_row(a[row, p0 : p0 + depth], band[i * stride : i * stride + depth])
     for j0 in range(0, c.shape[1], width):
         panel, columns = block[j0 * depth :], min(width, c.shape[1] - j0)
         if rows == HEIGHT and columns == width:
@@ -184,8 +184,7 @@ def matmul(a, b, c, m, n, k):
         for p0 in range(0, k, deepest):
             depth = min(deepest, k - p0)
             for panel in prange((columns + width - 1) // width):
-                j = j0 + panel * width
-                pack_panel(b[p0 : p0 + depth, j : min(j + width, n)], width, block[panel * depth * width :])
+                pack_panel(b[p0 : p0 + depth], j0 + panel * width, width, block[panel * depth * width :])
             for band in prange((m + HEIGHT - 1) // HEIGHT):
                 i, end = band * HEIGHT, min(m, (band + 1) * HEIGHT)
-                multiply_band(a[i:end, p0 : p0 + depth], block, width, c[i:end, j0 : j0 + columns], p0 > 0)
+                multiply_band(a[i:end], p0, depth, block, width, c[i:end, j0 : j0 + columns], p0 > 0)
