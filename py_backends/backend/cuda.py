@@ -17,7 +17,7 @@ from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText, WorkItems
-from py_backends.number_formats import number_format
+from py_backends.number_formats import DTYPES, number_format
 
 if TYPE_CHECKING:
     import dpctl
@@ -29,6 +29,8 @@ would be more elements than any device's memory holds."""
 
 
 class Backend(contract.Backend):
+    dtypes = DTYPES
+
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()
         if driver.reason is not None:
