@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from cuda.bindings import nvrtc
 from cuda.core import ObjectCode, Program, ProgramOptions
 
 from py_backends import registry
 from py_backends.backend import _cupy, cuda
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import FORMATS
 
 pytestmark = pytest.mark.cuda
 
@@ -25,10 +30,17 @@ ARCHITECTURES = ["sm_75", "sm_80", "sm_90", "sm_100"]
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
 
 
-def compiled(source: str, architecture: str, name: str) -> ObjectCode:
-    """Compile an instance of a template to machine code, as CuPy would."""
-    options = ProgramOptions(arch=architecture, std="c++17")
-    return Program(source, "c++", options).compile("cubin", name_expressions=(name,))
+def compiled(source: str, architecture: str, *names: str, log: io.StringIO | None = None) -> ObjectCode:
+    """Compile instances of a template to machine code, as CuPy would."""
+    options = ProgramOptions(
+        arch=architecture, std="c++17", device_as_default_execution_space=True, ptxas_options="-v" if log else None
+    )
+    return Program(source, "c++", options).compile("cubin", name_expressions=names, logs=log)
+
+
+def instances(text: KernelText) -> list[str]:
+    """Of a text's template, one for each number format."""
+    return [f"{text.kernel}<{FORMATS[dtype].c}>" for dtype in text.dtypes]
 
 
 def test_every_kernel_has_a_text() -> None:
@@ -36,30 +48,63 @@ def test_every_kernel_has_a_text() -> None:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("type_name", ["float", "double"])
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
-def test_compiles_to_machine_code(text: KernelText, type_name: str, architecture: str) -> None:
-    name = f"{text.kernel}<{type_name}>"
-    cubin = compiled(text.text, architecture, name)
-    assert cubin.code.startswith(b"\x7fELF")
-    mangled = cubin.symbol_mapping[name]
-    assert b".text." + mangled in cubin.code, "the kernel itself is in it, and not only its name"
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("type_name", ["float", "double"])
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
-def test_keeps_its_sums_in_registers(text: KernelText, type_name: str, architecture: str) -> None:
+def test_compiles_to_machine_code_with_its_sums_in_registers(text: KernelText, architecture: str) -> None:
     """What does not fit, or is indexed by what only the running kernel knows, would lie in slow memory.
 
     NVRTC 12.9 keeps there what a tile's inner loop does not need, in float64; NVRTC 13 nothing.
     """
-    options = ProgramOptions(arch=architecture, std="c++17", ptxas_options="-v")
-    log = io.StringIO()
-    program = Program(text.text, "c++", options)
-    program.compile("cubin", name_expressions=(f"{text.kernel}<{type_name}>",), logs=log)
-    (frame,) = re.findall(r"(\d+) bytes stack frame", log.getvalue())
-    assert int(frame) <= 128, log.getvalue()  # a quarter of a thread's sums
+    names, log = instances(text), io.StringIO()
+    cubin = compiled(cuda.with_includes(text), architecture, *names, log=log)
+    assert cubin.code.startswith(b"\x7fELF")
+    for name in names:
+        mangled = cubin.symbol_mapping[name]
+        assert b".text." + mangled in cubin.code, "the kernel itself is in it, and not only its name"
+    frames = [int(frame) for frame in re.findall(r"(\d+) bytes stack frame", log.getvalue())]
+    assert len(frames) == len(names)
+    assert max(frames) <= 128, log.getvalue()  # a quarter of a thread's sums
+
+
+def assembly(source: str, name: str) -> str:
+    """An instance of a template in PTX, for which cuda.core would ask a driver."""
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"", 0, [], [])
+    nvrtc.nvrtcAddNameExpression(program, name.encode())
+    options = [b"--std=c++17", b"--device-as-default-execution-space", b"--gpu-architecture=compute_90"]
+    assert nvrtc.nvrtcCompileProgram(program, len(options), options) == (0,)
+    text = b" " * nvrtc.nvrtcGetPTXSize(program)[1]
+    nvrtc.nvrtcGetPTX(program, text)
+    nvrtc.nvrtcDestroyProgram(program)
+    return text.decode()
+
+
+@pytest.mark.parametrize("variant", ["lecture", "tuned"])
+def test_float16_is_widened_and_rounded_by_the_hardware(variant: str) -> None:
+    source = cuda.with_includes(registry.kernel_texts("vecadd", "cuda")[variant])
+    conversions = re.findall(r"cvt\S*f16\S*", assembly(source, "vecadd<Float16>"))
+    assert set(conversions) == {"cvt.f32.f16", "cvt.rn.f16.f32"}
+
+
+def test_subnormals_are_not_flushed_on_a_gpu() -> None:
+    """CuPy's RawModule does; on a stand-in for CuPy, since there may be no GPU at hand."""
+    asked: dict[str, Any] = {}
+
+    def compile_using_nvrtc(source: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> Any:
+        asked.update(source=source, options=options)
+        return b"a cubin", {name: f"mangled {name}" for name in name_expressions}
+
+    class Module:
+        def load(self, binary: bytes) -> None:
+            assert binary == b"a cubin"
+
+        def get_function(self, name: str) -> str:
+            return name
+
+    gpu = object.__new__(cuda.Gpu)
+    gpu._gpu = nullcontext()
+    compiler = SimpleNamespace(compile_using_nvrtc=compile_using_nvrtc)
+    gpu._cupy = SimpleNamespace(cuda=SimpleNamespace(compiler=compiler, Module=Module))
+    assert gpu.compiled("text", "vecadd<float>") == "mangled vecadd<float>"
+    assert asked == {"source": "text", "options": ("-std=c++17",)}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -87,5 +132,6 @@ def test_what_measures_the_peak_computes(dtype: str) -> None:
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
 def test_a_text_with_an_error_does_not_compile(text: KernelText) -> None:
     assert text.text.count("blockIdx") >= 1
-    with pytest.raises(Exception, match=r"identifier \"blokIdx\" is undefined"):
-        compiled(text.text.replace("blockIdx", "blokIdx"), "sm_80", f"{text.kernel}<float>")
+    line = text.text[: text.text.index("blockIdx")].count("\n") + 1
+    with pytest.raises(Exception, match=rf"cuda\.cu\({line}\): error: identifier \"blokIdx\" is undefined"):
+        compiled(cuda.with_includes(text).replace("blockIdx", "blokIdx"), "sm_80", f"{text.kernel}<float>")

@@ -46,6 +46,8 @@ def cases(kernel: str, shapes: dict[str, list[Any]]) -> Iterator[Any]:
 
 def run(runner: Runner, text: KernelText, case: Case) -> str | None:
     """Run a case through the backend's worker; what is wrong with its result, or None."""
+    if case.dtype.name not in registry.dtypes(text):
+        pytest.skip(f"{text.place} takes no {case.dtype.name}")
     case.poison()
     runner.run(text, case)
     verdict = case.judge()
@@ -54,7 +56,7 @@ def run(runner: Runner, text: KernelText, case: Case) -> str | None:
     return verdict.reason
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize(("text", "target", "sizes"), list(cases("matmul", TILES)))
 def test_matmul_at_the_edges_of_tiles(
     runners: Runners, text: KernelText, target: Target, sizes: tuple[int, ...], dtype: str
@@ -63,7 +65,7 @@ def test_matmul_at_the_edges_of_tiles(
     assert run(runners.get(Subject(text, target)), text, case) is None
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize(("text", "target", "size"), list(cases("vecadd", STRETCHES)))
 def test_vecadd_at_the_ends_of_stretches(
     runners: Runners, text: KernelText, target: Target, size: int, dtype: str
@@ -73,7 +75,7 @@ def test_vecadd_at_the_ends_of_stretches(
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize(("kernel", "sizes"), [("vecadd", (5000,)), ("matmul", (70, 132, 20))])
 def test_any_array_may_be_unaligned(kernel: str, sizes: tuple[int, ...], dtype: str) -> None:
     """CuPy hands out no pointer that is aligned to its elements only, but CUDA allows it."""

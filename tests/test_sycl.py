@@ -19,16 +19,19 @@ from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
 from py_backends.contract import Launch
 from py_backends.harness.case import Case
 
-FLOAT32 = np.dtype(np.float32)
+FLOAT32, FLOAT16 = np.dtype(np.float32), np.dtype(np.float16)
 EVERYTHING = 10_000
 """More threads than there are."""
-FORMS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
+FORMS: dict[str, tuple[str, dict[int, tuple[str, ...]]]] = {
     "as here": ("CPU", {}),
-    "vectors of 16 bytes, streamed": ("CPU", {"float32": ("LANES=4", "CACHE=0"), "float64": ("LANES=2", "CACHE=0")}),
-    "vectors of 32 bytes": ("CPU", {"float32": ("LANES=8", "CACHE=0"), "float64": ("LANES=4", "CACHE=0")}),
+    "vectors of 16 bytes, streamed": ("CPU", {4: ("LANES=4", "CACHE=0"), 8: ("LANES=2", "CACHE=0")}),
+    "vectors of 32 bytes": ("CPU", {4: ("LANES=8", "CACHE=0"), 8: ("LANES=4", "CACHE=0")}),
     "for a GPU": ("GPU", {}),
 }
-"""Forms of the tuned kernels: the kind of device, and what its kernels are told of it where that is not the truth."""
+"""Forms of the tuned kernels: the kind of device, and what its kernels are told of it where that is not the truth.
+
+By the bytes of the numbers that they compute with.
+"""
 EDGES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (65535, 65536, 65537, 131_073)],
     "matmul": [
@@ -131,13 +134,13 @@ class Told(SyclDevice):
         return [*self.told]
 
 
-def in_form(device: Any, form: str, dtype: np.dtype[Any]) -> SyclDevice:
+def in_form(device: Any, form: str, computed: np.dtype[Any]) -> SyclDevice:
     """The same CPU, for which kernels are written in another way."""
     kind, facts = FORMS[form]
-    if dtype.name not in facts:
+    if not facts:
         return SyclDevice(device._device, EVERYTHING, kind)
     told = Told(device._device, EVERYTHING, kind)
-    told.told = facts[dtype.name]
+    told.told = facts[computed.itemsize]
     return told
 
 
@@ -146,13 +149,14 @@ def fill_scratch_with_nan(device: SyclDevice, size: int) -> None:
     ctypes.memset(memory.address, 0xFF, memory.size)
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32, np.dtype(np.float64)], ids=str)
+@pytest.mark.parametrize("dtype", [FLOAT32, np.dtype(np.float64), FLOAT16], ids=str)
 @pytest.mark.parametrize("kernel", EDGES)
 @pytest.mark.parametrize("form", FORMS)
 def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: str, dtype: np.dtype[Any]) -> None:
     """With NaN in what earlier calls left, and guard zones behind all arrays."""
-    device = in_form(device, form, dtype)
     text = registry.kernel_texts(kernel, "sycl")["tuned"]
+    computed = text.problem.sum_dtype(dtype)
+    device = in_form(device, form, computed)
     stages, launch = text.stages(FORMS[form][0]), device.prepare(text, dtype)
     wrong = {}
     for sizes in [*SHAPES[kernel], *LARGER_SHAPES[kernel], *EDGES[kernel]]:
@@ -161,7 +165,7 @@ def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: s
         arrays = [case._part(at, span.first, span.size + span.zone) for at, span in enumerate(case.spans)]
         elements = stages.scratch_elements(text.named_sizes(sizes))
         if elements is not None:
-            fill_scratch_with_nan(device, elements * dtype.itemsize)
+            fill_scratch_with_nan(device, elements * computed.itemsize)
         buffers = [device.upload(array) for array in arrays]
         launch(buffers, sizes)
         device.wait()
@@ -174,14 +178,15 @@ def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: s
     assert wrong == {}
 
 
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT16], ids=str)
 @pytest.mark.parametrize("offset", range(4))
-def test_vectors_may_begin_anywhere(device: Any, offset: int) -> None:
+def test_vectors_may_begin_anywhere(device: Any, offset: int, dtype: np.dtype[Any]) -> None:
     """Where stores past the cache need addresses that are aligned."""
     streaming = in_form(device, "vectors of 32 bytes", FLOAT32)
-    launch = streaming.prepare(registry.kernel_texts("vecadd", "sycl")["tuned"], FLOAT32)
-    a, b = np.random.default_rng(5).standard_normal((2, 70_000), FLOAT32)
+    launch = streaming.prepare(registry.kernel_texts("vecadd", "sycl")["tuned"], dtype)
+    a, b = np.random.default_rng(5).standard_normal((2, 70_000)).astype(dtype)
     for count in (*range(40), 65_536, 65_550):
-        c = np.full(70_000, 7, FLOAT32)
+        c = np.full(70_000, 7, dtype)
         buffers = [streaming.upload(a[3:]), streaming.upload(b[1:]), streaming.allocate(c[offset:])]
         launch(buffers, [count])
         streaming.wait()

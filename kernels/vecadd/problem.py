@@ -8,6 +8,7 @@ changes nothing: 24 bits are at least twice 11 and two.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -20,6 +21,7 @@ class VectorAddition(Problem):
     rule = "bitwise"
     rate = "gbytes_per_second"
     dtypes = ("float32", "float64", "float16", "bfloat16")
+    sums = MappingProxyType({"float16": "float32", "bfloat16": "float32"})
     in_place = True
     default_sizes = (4_000_037,)  # prime: every vector width and work-group size leaves a ragged end
 

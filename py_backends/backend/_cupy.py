@@ -77,6 +77,18 @@ class Gpu(contract.Device):
         self._of_thread = threading.local()
         self._multiply_adds: dict[str, Any] = {}
 
+    def compiled(self, code: str, name: str) -> Any:
+        """A kernel in CUDA C++, an instance of a template.
+
+        Not by CuPy's RawModule: that has subnormal float32 taken for zero (-ftz=true), whatever else is asked for.
+        """
+        with self._gpu:
+            compile_it = self._cupy.cuda.compiler.compile_using_nvrtc
+            binary, names = compile_it(code, ("-std=c++17",), name_expressions=(name,))
+            module = self._cupy.cuda.Module()
+            module.load(binary)
+            return module.get_function(names[name])
+
     def recorded(self, launch: Launch) -> Launch:
         """The launch between two events where it will be asked for its time, else as it is."""
         if not self.profiled:
@@ -109,8 +121,13 @@ class Gpu(contract.Device):
         found: dict[str, Any] = self._cupy.cuda.runtime.getDeviceProperties(self._gpu.id)
         return found
 
-    def peak(self, dtype: np.dtype[Any]) -> float:
-        """FLOP/s of multiply-adds in registers, in all of its multiprocessors."""
+    def peak(self, dtype: np.dtype[Any]) -> float | None:
+        """FLOP/s of multiply-adds in registers, in all of its multiprocessors.
+
+        None of narrower formats than float32: theirs are the tensor cores, which nothing here measures.
+        """
+        if dtype.name not in ("float32", "float64"):
+            return None
         with self._gpu:
             kernel = self._multiply_add(dtype.name)
             blocks = _BLOCKS_OF_A_MULTIPROCESSOR * int(self._properties["multiProcessorCount"])
@@ -124,8 +141,7 @@ class Gpu(contract.Device):
         """The compiled kernel."""
         if dtype not in self._multiply_adds:
             name, code = f"multiply_add<{number_format(np.dtype(dtype)).c}>", MULTIPLY_ADD.read_text(encoding="utf-8")
-            module = self._cupy.RawModule(code=code, options=("-std=c++17",), name_expressions=(name,))
-            self._multiply_adds[dtype] = module.get_function(name)
+            self._multiply_adds[dtype] = self.compiled(code, name)
         return self._multiply_adds[dtype]
 
     def bandwidth(self) -> float:

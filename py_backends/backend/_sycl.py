@@ -130,7 +130,8 @@ class Device(contract.Device):
             raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
         instances = [f"{name}<{number_format(dtype).c}>" for name in names]
         headers = _standard_headers(Path(str(self._compiler.__file__)).parent)
-        options = [*_OPTIONS, *headers, *(f"-D{macro}" for macro in macros)]
+        included = f"-I{text.path.parent}"  # what texts include has a name relative to theirs
+        options = [*_OPTIONS, *headers, included, *(f"-D{macro}" for macro in macros)]
         kernels = self._compiler.compile(self._queue, prelude, text.path.name, text.text, instances, options)
         return [self._start(kernel) for kernel in kernels]
 

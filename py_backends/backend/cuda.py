@@ -5,6 +5,7 @@ Without a GPU the unchanged kernels are compiled for SYCL, behind a prelude, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,18 +18,21 @@ from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText, WorkItems
-from py_backends.number_formats import number_format
+from py_backends.number_formats import DTYPES, number_format
 
 if TYPE_CHECKING:
     import dpctl
 
 _EMULATED = "emulated"
+_INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
 """The largest grid in each dimension. In y and z kernels take what is beyond it in strides; beyond x's there
 would be more elements than any device's memory holds."""
 
 
 class Backend(contract.Backend):
+    dtypes = DTYPES
+
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()
         if driver.reason is not None:
@@ -49,9 +53,7 @@ class Gpu(_cupy.Gpu):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         name = f"{text.kernel}<{number_format(dtype).c}>"
         work_items = text.work_items
-        with self._gpu:
-            module = self._cupy.RawModule(code=text.text, options=("-std=c++17",), name_expressions=(name,))
-            kernel = module.get_function(name)
+        kernel = self.compiled(with_includes(text), name)
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             grid = _grid(work_items, text.named_sizes(sizes))
@@ -60,6 +62,17 @@ class Gpu(_cupy.Gpu):
                 kernel(grid, work_items.group, arguments)
 
         return self.recorded(launch)
+
+
+def with_includes(text: KernelText) -> str:
+    """A text and the files that it includes in one, for a compiler that is given no folder to look in."""
+
+    def included(line: re.Match[str]) -> str:
+        content = (text.path.parent / line[1]).read_text(encoding="utf-8")
+        number = line.string[: line.end()].count("\n") + 1
+        return f'{content}\n#line {number + 1} "{text.path.name}"'
+
+    return _INCLUDE.sub(included, text.text)
 
 
 class Emulation(_sycl.Device):

@@ -16,7 +16,7 @@ from py_backends.backend import _device_names, _sycl
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import number_format
+from py_backends.number_formats import DTYPES, number_format
 
 if TYPE_CHECKING:
     import dpctl
@@ -26,6 +26,8 @@ _NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
 
 
 class Backend(contract.Backend):
+    dtypes = DTYPES
+
     def targets(self) -> list[Target]:
         try:
             found = _sycl.devices("sycl")
@@ -55,12 +57,13 @@ class SyclDevice(_sycl.Device):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         stages = text.stages(self._form)
         names = [name for name, _ in stages.kernels]
-        starts = self.compiled(text, dtype, names, macros=self._facts(dtype))
+        computed = text.problem.sum_dtype(dtype)
+        starts = self.compiled(text, dtype, names, macros=self._facts(computed))
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             named = text.named_sizes(sizes)
             elements = stages.scratch_elements(named)
-            scratch = [] if elements is None else [self.scratch(elements * dtype.itemsize)]
+            scratch = [] if elements is None else [self.scratch(elements * computed.itemsize)]
             self._of_thread.events = [
                 start([*buffers, *scratch], sizes, work_items.groups(named), work_items.group)
                 for start, (_, work_items) in zip(starts, stages.kernels, strict=True)

@@ -49,10 +49,13 @@ class Language:
 
 
 _CUDA_PRELUDE = Path(py_backends.__file__).parent / "backend" / "_cuda_on_sycl.hpp"
+_NUMBER_FORMATS = HERE.parent.parent / "kernels" / "formats.hpp"  # once, and not in each team's namespace
 LANGUAGES = {
-    "cuda": Language((None,), ("<sycl/sycl.hpp>", f'"{_CUDA_PRELUDE}"')),
+    "cuda": Language((None,), ("<sycl/sycl.hpp>", f'"{_CUDA_PRELUDE}"', f'"{_NUMBER_FORMATS}"')),
     # Few lanes and a small cache, so that small shapes have every kind of edge, and are streamed.
-    "sycl": Language(("CPU", "GPU"), ("<sycl/sycl.hpp>",), ("LANES=4", "CACHE=4096"), needs_clang=True),
+    "sycl": Language(
+        ("CPU", "GPU"), ("<sycl/sycl.hpp>", f'"{_NUMBER_FORMATS}"'), ("LANES=4", "CACHE=4096"), needs_clang=True
+    ),
     "opencl": Language(("CPU", "GPU"), ('"work_items.hpp"',), ("CACHE_BYTES=4096L",), needs_clang=True, separate=True),
 }
 

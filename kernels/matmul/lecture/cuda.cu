@@ -5,15 +5,16 @@
 //   read the same element of a, and neighbours of b, which the GPU coalesces into few transactions.
 // Edges: threads past the last column or row do nothing. A grid has at most 65,535 blocks from top to bottom: with more
 //   rows, each thread goes on in strides of the grid's height.
+#include "../../formats.hpp"
 
 template <typename T>
-__global__ void matmul(const T* a, const T* b, T* c, long long m, long long n, long long k) {
+__global__ void matmul(const T* a, const T* b, Sum<T>* c, long long m, long long n, long long k) {
   const long long j = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   const long long first = (long long)blockIdx.y * blockDim.y + threadIdx.y;
   const long long rows = (long long)gridDim.y * blockDim.y;
   for (long long i = first; i < m && j < n; i += rows) {
-    T sum = 0;
-    for (long long p = 0; p < k; ++p) sum += a[i * k + p] * b[p * n + j];
+    Sum<T> sum = 0;
+    for (long long p = 0; p < k; ++p) sum += widen(a[i * k + p]) * widen(b[p * n + j]);
     c[i * n + j] = sum;
   }
 }

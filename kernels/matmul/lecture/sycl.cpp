@@ -8,15 +8,17 @@
 // Edges: work items past the last column or row do nothing.
 #include <sycl/sycl.hpp>
 
+#include "../../formats.hpp"
+
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<2>))
-void matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+void matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = sycl::ext::oneapi::this_work_item::get_nd_item<2>();
   const std::int64_t j = item.get_global_id(1);  // the last dimension is the fastest
   const std::int64_t i = item.get_global_id(0);
   if (i < m && j < n) {
-    T sum = 0;
-    for (std::int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[p * n + j];
+    Sum<T> sum = 0;
+    for (std::int64_t p = 0; p < k; ++p) sum += widen(a[i * k + p]) * widen(b[p * n + j]);
     c[i * n + j] = sum;
   }
 }

@@ -3,10 +3,12 @@
 //   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA; its kernels without tensor cores.)
 // Work items: ceil(n / 8) x ceil(m / 4), in groups of 8 x 16
 // Memory: slices of a and b are copied to shared memory, a by columns, while the slice before is multiplied. Threads
-//   read from there in vectors of 16 bytes, and from b and to c as well, if their rows are aligned to that.
+//   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that. 16-bit formats
+//   and int8 are widened on their way, for which the threads wait.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. The grid is that of small tiles; where it is too large to start, or the tiles are others, blocks take tiles
 //   in strides.
+#include "../../formats.hpp"
 
 namespace {
 
@@ -22,12 +24,15 @@ constexpr int slices = 3;
 /// stay in the second-level cache.
 constexpr Size band = 16;
 
-/// What one instruction reads or writes at most: 16 bytes.
-template <typename T>
-struct alignas(16) Vector {
-  static constexpr int size = 16 / sizeof(T);
-  T element[size];
+/// What one instruction reads or writes: neighbours, aligned as a whole.
+template <typename T, int count>
+struct alignas(count * sizeof(T)) Neighbours {
+  static constexpr int size = count;
+  T element[count];
 };
+/// At most: 16 bytes.
+template <typename T>
+using Vector = Neighbours<T, 16 / sizeof(T)>;
 
 /// The part of c that a block computes at once: `down` x `across` sums of each thread.
 template <typename Element, int down_, int across_>
@@ -61,20 +66,32 @@ __device__ __forceinline__ Size multiprocessors() {
 #endif
 }
 
-/// Starts to copy an element or a vector to shared memory, or zeros where it is not `there`. Before compute capability
-/// 8.0 it has arrived when this returns; else when its group has.
-template <typename V>
-__device__ __forceinline__ void start_copy(V* to, const V* from, bool there) {
+template <typename T, int count>
+__device__ __forceinline__ Neighbours<Sum<T>, count> widened(const Neighbours<T, count>& from) {
+  Neighbours<Sum<T>, count> to;
+#pragma unroll
+  for (int e = 0; e < count; ++e) to.element[e] = widen(from.element[e]);
+  return to;
+}
+
+/// Starts to copy neighbours to shared memory, or zeros where they are not `there`. Before compute capability 8.0, and
+/// where they are widened on their way, they have arrived when this returns; else when their group has.
+template <typename T, int count>
+__device__ __forceinline__ void start_copy(Neighbours<Sum<T>, count>* to, const Neighbours<T, count>* from,
+                                           bool there) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  const int bytes = there ? sizeof(V) : 0;
-  if constexpr (sizeof(V) == 16)  // past the first-level cache, too
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes));
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(sizeof(V)), "r"(bytes));
-#else
-  *to = there ? *from : V{};
+  if constexpr (sizeof(*to) == sizeof(*from)) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    const int bytes = there ? sizeof(*from) : 0;
+    if constexpr (sizeof(*from) == 16)  // past the first-level cache, too
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes));
+    else
+      asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(sizeof(*from)),
+                   "r"(bytes));
+    return;
+  }
 #endif
+  *to = widened(there ? *from : Neighbours<T, count>{});
 }
 
 __device__ __forceinline__ void end_group_of_copies() {
@@ -91,11 +108,10 @@ __device__ __forceinline__ void wait_for_copies() {
 #endif
 }
 
-/// A thread's part in copying slices of a and b, one after the other. b is copied in chunks: elements or vectors.
-template <typename Tile, typename Chunk>
+/// A thread's part in copying slices of a and b, one after the other; b in chunks of `width` elements.
+template <typename Tile, int width, typename T>
 struct Copier {
-  using T = typename Tile::T;
-  static constexpr int width = sizeof(Chunk) / sizeof(T), chunks = Tile::columns / width;  // of a row of b
+  static constexpr int chunks = Tile::columns / width;  // of a row of b
   static constexpr int rows_at_once = threads / depth, copies_of_a = Tile::rows / rows_at_once;
   static constexpr int depth_at_once = threads / chunks, copies_of_b = depth / depth_at_once;
   static_assert(copies_of_b * depth_at_once == depth && copies_of_a * rows_at_once == Tile::rows);
@@ -118,14 +134,19 @@ struct Copier {
   }
 
   /// Starts to copy the slice that begins at p.
-  __device__ __forceinline__ void start(T* slice, Size p) {
+  __device__ __forceinline__ void start(Sum<T>* slice, Size p) {
 #pragma unroll
-    for (int s = 0; s < copies_of_a; ++s) start_copy(slice + to_a + s * rows_at_once, a[s] + p, p + p_of_a < k);
+    for (int s = 0; s < copies_of_a; ++s) copy<1>(a[s] + p, slice + to_a + s * rows_at_once, p + p_of_a < k);
 #pragma unroll
     for (int s = 0; s < copies_of_b; ++s, b += depth_at_once * n) {
-      start_copy(reinterpret_cast<Chunk*>(slice + to_b + s * depth_at_once * Tile::columns),
-                 reinterpret_cast<const Chunk*>(b), p + p_of_b + s * depth_at_once < k);
+      copy<width>(b, slice + to_b + s * depth_at_once * Tile::columns, p + p_of_b + s * depth_at_once < k);
     }
+  }
+
+  template <int count>
+  static __device__ __forceinline__ void copy(const T* from, Sum<T>* to, bool there) {
+    start_copy(reinterpret_cast<Neighbours<Sum<T>, count>*>(to), reinterpret_cast<const Neighbours<T, count>*>(from),
+               there);
   }
 };
 
@@ -176,11 +197,12 @@ __device__ __forceinline__ void multiply_slice(const T* slice, Place<Tile> at, T
   }
 }
 
-/// Writes a thread's sums to the tile of c that begins at row i and column j, in chunks.
-template <typename Tile, typename Chunk, typename T>
+/// Writes a thread's sums to the tile of c that begins at row i and column j, in chunks of `width`.
+template <typename Tile, int width, typename T>
 __device__ __forceinline__ void write(const T (&sum)[Tile::down][Tile::across], Place<Tile> at, T* c, Size i, Size j,
                                       Size m, Size n) {
-  constexpr int width = sizeof(Chunk) / sizeof(T), vector = Vector<T>::size;
+  using Chunk = Neighbours<T, width>;
+  constexpr int vector = Vector<T>::size;
 #pragma unroll
   for (int r = 0; r < Tile::down; ++r) {
     const Size row = i + at.row + r / vector * Place<Tile>::stride_down + r % vector;
@@ -194,12 +216,12 @@ __device__ __forceinline__ void write(const T (&sum)[Tile::down][Tile::across], 
 }
 
 /// Computes the tile of c that begins at row i and column j.
-template <typename Tile, typename Chunk, typename T>
-__device__ __forceinline__ void multiply_tile(int thread, T* shared, const T* a, const T* b, T* c, Size i, Size j,
-                                              Size m, Size n, Size k) {
-  Copier<Tile, Chunk> copier(thread, a, b, i, j, m, n, k);
+template <typename Tile, int width, typename T>
+__device__ __forceinline__ void multiply_tile(int thread, Sum<T>* shared, const T* a, const T* b, Sum<T>* c, Size i,
+                                              Size j, Size m, Size n, Size k) {
+  Copier<Tile, width, T> copier(thread, a, b, i, j, m, n, k);
   const Place<Tile> place(thread);
-  alignas(16) T sum[Tile::down][Tile::across] = {};
+  alignas(16) Sum<T> sum[Tile::down][Tile::across] = {};
   for (int s = 0; s < slices - 1; ++s) {
     copier.start(shared + s * Tile::slice, s * depth);
     end_group_of_copies();
@@ -216,12 +238,12 @@ __device__ __forceinline__ void multiply_tile(int thread, T* shared, const T* a,
   }
   wait_for_copies<0>();
   __syncthreads();  // the next tile begins where this one ends
-  write<Tile, Chunk>(sum, place, c, i, j, m, n);
+  write<Tile, width>(sum, place, c, i, j, m, n);
 }
 
 /// Computes every tile of c whose turn it is.
-template <typename Tile, typename Chunk, typename T>
-__device__ __forceinline__ void multiply(T* shared, const T* a, const T* b, T* c, Size m, Size n, Size k) {
+template <typename Tile, int width, typename T>
+__device__ __forceinline__ void multiply(Sum<T>* shared, const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k) {
   const Size down = parts(m, Tile::rows), across = parts(n, Tile::columns);
   const Size block = (long long)blockIdx.y * gridDim.x + blockIdx.x, blocks = (long long)gridDim.x * gridDim.y;
   const int thread = threads_across * threadIdx.y + threadIdx.x;
@@ -229,28 +251,30 @@ __device__ __forceinline__ void multiply(T* shared, const T* a, const T* b, T* c
     const Size above = tile / (band * across) * band, height = least(band, down - above);
     const Size of_band = tile - above * across;
     const Size i = (above + of_band % height) * Tile::rows, j = of_band / height * Tile::columns;
-    multiply_tile<Tile, Chunk>(thread, shared, a, b, c, i, j, m, n, k);
+    multiply_tile<Tile, width>(thread, shared, a, b, c, i, j, m, n, k);
   }
 }
 
-__device__ __forceinline__ bool aligned(const void* address) {
-  return reinterpret_cast<unsigned long long>(address) % 16 == 0;
+__device__ __forceinline__ bool aligned(const void* address, int bytes) {
+  return reinterpret_cast<unsigned long long>(address) % bytes == 0;
 }
 
 }  // namespace
 
 template <typename T>
 __global__ void __launch_bounds__(threads, 2)
-    matmul(const T* a, const T* b, T* c, long long m, long long n, long long k) {
-  using Large = LargeTile<T>;
-  using Small = SmallTile<T>;
+    matmul(const T* a, const T* b, Sum<T>* c, long long m, long long n, long long k) {
+  using S = Sum<T>;
+  using Large = LargeTile<S>;
+  using Small = SmallTile<S>;
+  constexpr int width = Vector<S>::size;
   static_assert(Large::slice >= Small::slice, "");
-  __shared__ Vector<T> memory[slices * Large::slice / Vector<T>::size];
-  T* const shared = reinterpret_cast<T*>(memory);
+  __shared__ Vector<S> memory[slices * Large::slice / width];
+  S* const shared = reinterpret_cast<S*>(memory);
   const bool large = parts(m, Large::rows) * parts(n, Large::columns) >= multiprocessors();
-  const bool vectors = n % Vector<T>::size == 0 && aligned(b) && aligned(c);
-  if (large && vectors) return multiply<Large, Vector<T>>(shared, a, b, c, m, n, k);
-  if (large) return multiply<Large, T>(shared, a, b, c, m, n, k);
-  if (vectors) return multiply<Small, Vector<T>>(shared, a, b, c, m, n, k);
-  multiply<Small, T>(shared, a, b, c, m, n, k);
+  const bool vectors = n % width == 0 && aligned(b, sizeof(Neighbours<T, width>)) && aligned(c, 16);
+  if (large && vectors) return multiply<Large, width>(shared, a, b, c, m, n, k);
+  if (large) return multiply<Large, 1>(shared, a, b, c, m, n, k);
+  if (vectors) return multiply<Small, width>(shared, a, b, c, m, n, k);
+  multiply<Small, 1>(shared, a, b, c, m, n, k);
 }

@@ -7,10 +7,13 @@
 // Work items on a GPU: ceil(n / 4) x ceil(m / 8), in groups of 16 x 16
 // Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 8) * 8 elements
 // Memory: b is packed into panels as wide as the tile, a into panels as high, so that both are read in order from the
-//   second-level cache. A panel of a holds runs of each row in turn, so that packing it moves vectors.
+//   second-level cache. A panel of a holds runs of each row in turn, so that packing it moves vectors. Elements are
+//   widened as they are packed, or copied to local memory.
 // Edges: panels are filled up with zeros, so that a ragged tile is computed like any other, and only its part of c is
 //   written; where the last vector of columns suffices, the tile is as wide. Slices on a GPU are filled up alike.
 #include <sycl/sycl.hpp>
+
+#include "../../formats.hpp"
 
 namespace syclexp = sycl::ext::oneapi::experimental;
 using sycl::ext::oneapi::this_work_item::get_nd_item;
@@ -51,11 +54,23 @@ template <Size size, typename T>
 void store(T* to, Vector<T, size> value) {
   reinterpret_cast<Loose<T, size>*>(to)->v = value;
 }
-/// Copies `size` elements, or `count` and then zeros where there are fewer.
+/// Widens `size` elements.
 template <Size size, typename T>
-void copy(const T* from, T* to, Size count) {
-  if (count >= size) return store<size>(to, load<size>(from));
-  for (Size q = 0; q < size; ++q) to[q] = q < count ? from[q] : 0;
+Vector<Sum<T>, size> load_wide(const T* from) {
+  if constexpr (std::is_same_v<T, Sum<T>>) {
+    return load<size>(from);
+  } else {
+    Vector<Sum<T>, size> wide;
+#pragma unroll
+    for (Size q = 0; q < size; ++q) wide[q] = widen(from[q]);
+    return wide;
+  }
+}
+/// Copies and widens `size` elements, or `count` and then zeros where there are fewer.
+template <Size size, typename T>
+void copy(const T* from, Sum<T>* to, Size count) {
+  if (count >= size) return store<size>(to, load_wide<size>(from));
+  for (Size q = 0; q < size; ++q) to[q] = q < count ? widen(from[q]) : 0;
 }
 
 /// Where panels lie in scratch memory: those of b, and behind them those of a.
@@ -71,11 +86,11 @@ struct Panels {
 
 /// Rows p0 to p1 of a block of b, in panels that are stored by rows.
 template <typename T>
-void pack_b(const T* b, const Panels<T>& to, Size j0, Size p0, Size p1, Size n) {
-  constexpr Size lanes = Tile<T>::lanes, width = Tile<T>::columns;
+void pack_b(const T* b, const Panels<Sum<T>>& to, Size j0, Size p0, Size p1, Size n) {
+  constexpr Size lanes = Tile<Sum<T>>::lanes, width = Tile<Sum<T>>::columns;
   for (Size p = p0; p < p1; ++p) {
     for (Size j = j0; j < sycl::min(n, j0 + block_columns); j += width) {
-      T* const row = to.b + j * to.b_column + p * width;
+      Sum<T>* const row = to.b + j * to.b_column + p * width;
       for (Size s = 0; s < width; s += lanes) copy<lanes>(b + p * n + j + s, row + s, n - j - s);
     }
   }
@@ -83,11 +98,11 @@ void pack_b(const T* b, const Panels<T>& to, Size j0, Size p0, Size p1, Size n) 
 
 /// Columns p0 to p1 of a block of a, in panels that hold a run of each row in turn.
 template <typename T>
-void pack_a(const T* a, const Panels<T>& to, Size i0, Size p0, Size p1, Size m, Size k) {
-  constexpr Size height = Tile<T>::rows;
+void pack_a(const T* a, const Panels<Sum<T>>& to, Size i0, Size p0, Size p1, Size m, Size k) {
+  constexpr Size height = Tile<Sum<T>>::rows;
   for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += height) {
     for (Size p = p0; p < p1; p += run) {
-      T* const runs = to.a + i * to.a_row + p * height;
+      Sum<T>* const runs = to.a + i * to.a_row + p * height;
       for (Size r = 0; r < height; ++r) copy<run>(a + (i + r) * k + p, runs + r * run, i + r < m ? p1 - p : 0);
     }
   }
@@ -97,11 +112,11 @@ void pack_a(const T* a, const Panels<T>& to, Size i0, Size p0, Size p1, Size m, 
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
-void pack(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
+void pack(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = get_nd_item<2>();
   const Size block = item.get_global_id(1), blocks_of_b = round_up(n, block_columns) / block_columns;
   const Size p0 = item.get_global_id(0) * packed_depth, p1 = sycl::min(k, p0 + packed_depth);
-  const Panels<T> panels(scratch, n, k);
+  const Panels<Sum<T>> panels(scratch, n, k);
   if (block < blocks_of_b) {
     pack_b(b, panels, block * block_columns, p0, p1, n);
   } else {
@@ -163,21 +178,22 @@ Size block_width(Size n, Size blocks) {
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
-void multiply(const T* a, const T* b, T* c, T* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
+void multiply(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = get_nd_item<2>();
   const Size i0 = item.get_global_id(1) * block_rows;
-  const Size width = block_width<T>(n, item.get_global_range(0)), j0 = item.get_global_id(0) * width;
-  const Panels<T> panels(scratch, n, k);
+  using S = Sum<T>;
+  const Size width = block_width<S>(n, item.get_global_range(0)), j0 = item.get_global_id(0) * width;
+  const Panels<S> panels(scratch, n, k);
   for (Size p = 0; p == 0 || p < k; p += most_depth) {
     const Size depth = sycl::min(k - p, most_depth);
-    for (Size j = j0; j < sycl::min(n, j0 + width); j += Tile<T>::columns) {
-      const T* const panel_of_b = panels.b + j * panels.b_column + p * Tile<T>::columns;
-      for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += Tile<T>::rows) {
-        const T* const panel_of_a = panels.a + i * panels.a_row + p * Tile<T>::rows;
-        if (n - j > Tile<T>::lanes) {
-          multiply_tile<T, Tile<T>::registers>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
+    for (Size j = j0; j < sycl::min(n, j0 + width); j += Tile<S>::columns) {
+      const S* const panel_of_b = panels.b + j * panels.b_column + p * Tile<S>::columns;
+      for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += Tile<S>::rows) {
+        const S* const panel_of_a = panels.a + i * panels.a_row + p * Tile<S>::rows;
+        if (n - j > Tile<S>::lanes) {
+          multiply_tile<S, Tile<S>::registers>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
         } else {
-          multiply_tile<T, 1>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
+          multiply_tile<S, 1>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
         }
       }
     }
@@ -189,24 +205,24 @@ constexpr Size item_rows = 8, item_columns = 4, side = 16, slice = 16;
 
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
-void matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+void matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr Size group_rows = item_rows * side, group_columns = item_columns * side;
-  static syclexp::work_group_static<T[group_rows][slice + 1]> slice_of_a;  // one more, so that rows differ in bank
-  static syclexp::work_group_static<T[slice][group_columns]> slice_of_b;
+  static syclexp::work_group_static<Sum<T>[group_rows][slice + 1]> slice_of_a;  // one more, so that rows differ in bank
+  static syclexp::work_group_static<Sum<T>[slice][group_columns]> slice_of_b;
   const auto item = get_nd_item<2>();
   const Size x = item.get_local_id(1), y = item.get_local_id(0), number = item.get_local_linear_id();
   const Size i0 = item.get_group(0) * group_rows, j0 = item.get_group(1) * group_columns;
-  T(&part_of_a)[group_rows][slice + 1] = slice_of_a;
-  T(&part_of_b)[slice][group_columns] = slice_of_b;
-  T sum[item_rows][item_columns] = {};
+  Sum<T>(&part_of_a)[group_rows][slice + 1] = slice_of_a;
+  Sum<T>(&part_of_b)[slice][group_columns] = slice_of_b;
+  Sum<T> sum[item_rows][item_columns] = {};
   for (Size p0 = 0; p0 < k; p0 += slice) {
     for (Size at = number; at < group_rows * slice; at += side * side) {
       const Size i = i0 + at / slice, p = p0 + at % slice;
-      part_of_a[at / slice][at % slice] = i < m && p < k ? a[i * k + p] : 0;
+      part_of_a[at / slice][at % slice] = i < m && p < k ? widen(a[i * k + p]) : 0;
     }
     for (Size at = number; at < slice * group_columns; at += side * side) {
       const Size p = p0 + at / group_columns, j = j0 + at % group_columns;
-      part_of_b[at / group_columns][at % group_columns] = p < k && j < n ? b[p * n + j] : 0;
+      part_of_b[at / group_columns][at % group_columns] = p < k && j < n ? widen(b[p * n + j]) : 0;
     }
     sycl::group_barrier(item.get_group());
     for (Size p = 0; p < slice; ++p) {

@@ -4,9 +4,10 @@
 // Memory: neighbouring threads read and write neighbouring elements of global memory, so that the GPU coalesces the
 //   accesses of a warp into few transactions.
 // Edges: threads past the last element do nothing.
+#include "../../formats.hpp"
 
 template <typename T>
 __global__ void vecadd(const T* a, const T* b, T* c, long long n) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) c[i] = a[i] + b[i];
+  if (i < n) c[i] = narrow<T>(widen(a[i]) + widen(b[i]));
 }

@@ -8,10 +8,12 @@
 // Edges: work items past the last element do nothing.
 #include <sycl/sycl.hpp>
 
+#include "../../formats.hpp"
+
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<1>))
 void vecadd(const T* a, const T* b, T* c, std::int64_t n) {
   const auto item = sycl::ext::oneapi::this_work_item::get_nd_item<1>();
   const std::int64_t i = item.get_global_id(0);
-  if (i < n) c[i] = a[i] + b[i];
+  if (i < n) c[i] = narrow<T>(widen(a[i]) + widen(b[i]));
 }
