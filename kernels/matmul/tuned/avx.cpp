@@ -7,7 +7,6 @@
 //   behind its arithmetic. Small and thin matrices are read where they are.
 // Edges: rows and registers are shared out evenly among tiles, so that none is much smaller than another; only the
 //   last register of a row of c may be ragged, and is loaded and stored in part.
-// Formats: float32, float64
 #include <cstdint>
 
 #include "../../simd.hpp"

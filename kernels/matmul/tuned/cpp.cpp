@@ -9,7 +9,6 @@
 //   of a are multiplied with columns of b.
 // Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c; where one
 //   register holds them, the tile is as narrow. The last band has tiles of its own height.
-// Formats: float32, float64
 #include <cstdint>
 
 #include "blocked.hpp"
