@@ -49,6 +49,10 @@ inline std::uint32_t bits_of_float(float x) {
   return bits;
 }
 
+// Functions, since compilers take what they see in one place for branches, and then make no vectors of it.
+inline std::int32_t lesser(std::int32_t x, std::int32_t y) { return x < y ? x : y; }
+inline std::int32_t greater(std::int32_t x, std::int32_t y) { return x > y ? x : y; }
+
 inline float widen(float x) { return x; }
 inline double widen(double x) { return x; }
 inline std::int32_t widen(std::int8_t x) { return x; }
@@ -74,13 +78,12 @@ struct Narrow<BFloat16> {
 };
 template <>
 struct Narrow<Float16> {
-  // Without branches, and in signed integers, of which SSE and AVX2 compare more: so compilers make vectors of it.
   static Float16 from(float x) {
     const std::uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000u;
     const std::int32_t magnitude = bits & 0x7fffffff, infinite = 0x47800000, normal = 0x38800000;  // 2^16 and 2^-14
-    const std::int32_t limited = magnitude < infinite ? magnitude : infinite, power = limited & 0x7f800000;
+    const std::int32_t limited = lesser(magnitude, infinite), power = limited & 0x7f800000;
     // A float 2^13 times as large ends with the digit that is the last one to keep: the addition rounds there.
-    const std::int32_t large = (power > normal ? power : normal) + (13 << 23);
+    const std::int32_t large = greater(power, normal) + (13 << 23);
     const std::int32_t digits = bits_of_float(float_of_bits(limited) + float_of_bits(large)) - large;
     // The exponent counts from -15, and one less where the digits begin with the one that is not stored.
     const std::uint32_t exponent = (large - (126 << 23)) >> 13, nan = magnitude > 0x7f800000 ? 0x7e00 : 0;
