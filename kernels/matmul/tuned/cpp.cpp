@@ -14,15 +14,18 @@
 #include "blocked.hpp"
 
 template <typename T>
-static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+static bool matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr Size height = Tile<T>::height, width = Tile<T>::width;
-  if (m == 0 || n == 0) return true;
+  for (Size i = 0; k == 0 && i < m * n; ++i) c[i] = 0;
+  if (m == 0 || n == 0 || k == 0) return true;
   const Plan plan = Plan::of<T>(m, n, k);
   if (plan.narrow) return multiply_narrow(a, b, c, m, n, k, false);
-  if (!plan.pack) return multiply_in_place(a, b, c, m, n, k, false);
+  if constexpr (as_packed<T>) {
+    if (!plan.pack) return multiply_in_place(a, b, c, m, n, k, false);
+  }
   const Size most_depth = parts(k, parts(k, Band<T>::depth));
   const Size block = least(columns_of_block<T>(most_depth), parts(n, width) * width);
-  T* const packed = workspace.hold<T>(most_depth * block);
+  Packed<T>* const packed = workspace.hold<Packed<T>>(most_depth * block);
   if (packed == nullptr) return false;
   for (Size j0 = 0; j0 < n; j0 += block) {
     const Size columns = least(block, n - j0);
