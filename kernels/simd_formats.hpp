@@ -44,6 +44,9 @@ struct Simd<std::int32_t> {
   static Register widen(const void* bytes) {
     return _mm512_maskz_cvtepi8_epi32(all, _mm_loadu_si128(static_cast<const __m128i*>(bytes)));
   }
+  static Register widen_to_pairs(const void* bytes) {
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256(static_cast<const __m256i*>(bytes)));
+  }
 };
 
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -82,6 +85,9 @@ struct Simd<std::int32_t> {
   static Register lower_halves(Register x) { return _mm256_and_si256(x, broadcast(0xffff)); }
   static Register widen(const void* bytes) {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(bytes)));
+  }
+  static Register widen_to_pairs(const void* bytes) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(bytes)));
   }
 };
 
@@ -122,6 +128,10 @@ struct Simd<std::int32_t> {
   static Register widen(const void* bytes) {
     const __m128i x = _mm_loadu_si32(bytes), twice = _mm_unpacklo_epi8(x, x);
     return _mm_srai_epi32(_mm_unpacklo_epi16(twice, twice), 24);
+  }
+  static Register widen_to_pairs(const void* bytes) {
+    const __m128i x = _mm_loadl_epi64(static_cast<const __m128i*>(bytes));
+    return _mm_srai_epi16(_mm_unpacklo_epi8(x, x), 8);
   }
 };
 
