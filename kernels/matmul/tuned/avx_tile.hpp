@@ -12,11 +12,17 @@ namespace {
 /// The tile of c that stays in registers: as many sums as there are registers, less those for a and b. The broader the
 /// tile, the fewer elements of a are loaded for each product.
 #if defined(__AVX512F__)
-constexpr int rows_of_tile = 8, registers_of_tile = 3;  // 24 sums of 32 registers
+constexpr int registers_of_tile = 3, most_rows_of_tile = 8;  // 24 sums of 32 registers
 #elif defined(__FMA__)
-constexpr int rows_of_tile = 4, registers_of_tile = 3;  // 12 sums of 16
+constexpr int registers_of_tile = 3, most_rows_of_tile = 4;  // 12 sums of 16
 #else
-constexpr int rows_of_tile = 6, registers_of_tile = 2;  // 12 sums; a product needs a register until it is added
+constexpr int registers_of_tile = 2, most_rows_of_tile = 6;  // 12 sums; a product needs a register until it is added
+#endif
+template <typename P>
+constexpr int rows_of_tile = most_rows_of_tile;
+#if defined(__FMA__) && !defined(__AVX512F__)
+template <>
+constexpr int rows_of_tile<Pair> = 3;  // these products, too, need a register until they are added
 #endif
 
 /// How many elements a packed one of type P holds: so many steps of p are done at once.
@@ -126,7 +132,7 @@ template <typename P>
 using MultiplyTile = void (*)(Size depth, Operands<P> in, Sum<P>* c, Size stride, Size ragged, bool add);
 
 /// The tile of a size that is known only now.
-template <typename P, Tile kind, int most_rows = rows_of_tile, int most_registers = registers_of_tile>
+template <typename P, Tile kind, int most_rows = rows_of_tile<P>, int most_registers = registers_of_tile>
 MultiplyTile<P> tile_of(Size rows, Size registers) {
   if constexpr (most_registers > 1) {
     if (registers < most_registers) return tile_of<P, kind, most_rows, most_registers - 1>(rows, registers);
