@@ -153,7 +153,7 @@ class TestTexts:
     def test_sizes_have_64_bits(self, text: KernelText) -> None:
         kind = {".cu": "long long", ".cl": "long", ".cpp": "std::int64_t"}[text.path.suffix]
         parameters = ", ".join(f"{kind} {name}" for name in text.problem.dimensions)
-        arrays = ", ".join(rf"[\w ]*T\s*\*\s*(?:\w+ )*{name}" for name in "abc")
+        arrays = ", ".join(rf"[\w ]*(?:T|Sum|Sum<T>)\s*\*\s*(?:\w+ )*{name}" for name in "abc")
         signature = rf"\b{text.kernel}\(\s*{arrays},\s*{re.escape(parameters)}\s*\)"
         assert re.search(signature, " ".join(code(text).split())), signature
 
