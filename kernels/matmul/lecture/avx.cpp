@@ -5,26 +5,25 @@
 //   So every visit to a cache line of b yields a register of elements, where cpp takes one element: what is gained over
 //   cpp is gained by this order too, not by the lanes alone.
 // Edges: columns left after the last full register are summed one at a time; an empty sum is 0.
-// Formats: float32, float64
 #include <cstdint>
 
 #include "../../simd.hpp"
 
 template <typename T>
-static void matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+static void matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64_t n, std::int64_t k) {
   using V = Simd<T>;
   for (std::int64_t i = 0; i < m; ++i) {
     std::int64_t j = 0;
     for (; j + V::lanes <= n; j += V::lanes) {
       auto sum = V::broadcast(0);
       for (std::int64_t p = 0; p < k; ++p) {
-        sum = V::multiply_add(V::broadcast(a[i * k + p]), V::load(b + p * n + j), sum);
+        sum = V::multiply_add(V::broadcast(widen(a[i * k + p])), V::load(b + p * n + j), sum);
       }
       V::store(c + i * n + j, sum);
     }
     for (; j < n; ++j) {
-      T sum = 0;
-      for (std::int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[p * n + j];
+      Sum<T> sum = 0;
+      for (std::int64_t p = 0; p < k; ++p) sum += widen(a[i * k + p]) * widen(b[p * n + j]);
       c[i * n + j] = sum;
     }
   }

@@ -3,7 +3,6 @@
 //   4 in SSE; half as many doubles.
 // Memory: reads a and b once and writes c once, a vector register at a time; no alignment is needed.
 // Edges: what is left after the last full vector is added one element at a time.
-// Formats: float32, float64
 #include <cstdint>
 
 #include "../../simd.hpp"
@@ -13,5 +12,5 @@ static void vecadd(const T* a, const T* b, T* c, std::int64_t n) {
   using V = Simd<T>;
   std::int64_t i = 0;
   for (; i + V::lanes <= n; i += V::lanes) V::store(c + i, V::add(V::load(a + i), V::load(b + i)));
-  for (; i < n; ++i) c[i] = a[i] + b[i];
+  for (; i < n; ++i) c[i] = narrow<T>(widen(a[i]) + widen(b[i]));
 }
