@@ -8,6 +8,11 @@
 // Edges: rows and registers are shared out evenly among tiles, so that none is much smaller than another; only the
 //   last register of a row of c may be ragged, and is loaded and stored in part.
 // Formats: float32, float64
+// Formats on amx: float16, bfloat16, int8
+#if defined(__AMX_TILE__)
+#include "amx.hpp"
+#else
+
 #include <cstdint>
 
 #include "../../simd.hpp"
@@ -373,3 +378,5 @@ static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n,
   }
   return enough_memory;
 }
+
+#endif
