@@ -99,9 +99,11 @@ class Kernel {
     if (!launch(instance_, run_, arrays.data(), lengths.data(), threads)) throw py::error_already_set();
   }
 
-  /// A function that runs the kernel, in the number format of its arrays, on those that it can take as they are.
-  py::object shortcut(const Shortcut::Shapes& shapes, bool in_place, int threads) const {
-    return Shortcut::function(std::make_unique<Shortcut>(instance_, shapes, in_place, threads));
+  /// A function that runs the kernel, in that of some number formats that its arrays have, on those that it can take as
+  /// they are.
+  py::object shortcut(const Shortcut::Shapes& shapes, bool in_place, int threads,
+                      const std::vector<std::string>& dtypes) const {
+    return Shortcut::function(std::make_unique<Shortcut>(instance_, shapes, in_place, threads, dtypes));
   }
 
  private:
@@ -163,7 +165,7 @@ PYBIND11_MODULE(MODULE_NAME, module) {
       .def_property_readonly("result_dtype", &Kernel::result_dtype)
       .def_property_readonly("sha256", &Kernel::sha256)
       .def("__call__", &Kernel::operator(), py::arg("buffers"), py::arg("sizes"), py::arg("threads"))
-      .def("shortcut", &Kernel::shortcut, py::arg("shapes"), py::arg("in_place"), py::arg("threads"));
+      .def("shortcut", &Kernel::shortcut, py::arg("shapes"), py::arg("in_place"), py::arg("threads"), py::arg("dtypes"));
   module.def("kernels", &kernels);
   module.def("instruction_sets", &instruction_sets);
 }

@@ -150,8 +150,10 @@ def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
 
 def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
     """The number formats in which a text runs on a target: those that both, its kernel and its backend have."""
-    declared = backend(text.backend).dtypes
-    taken = declared if target is None or target.dtypes is None else target.dtypes.get(text.kernel, ())
+    taken = declared = backend(text.backend).dtypes
+    if target is not None and target.dtypes is not None:
+        of_kernel = target.dtypes.get(text.kernel, ())
+        taken = target.dtypes.get(f"{text.kernel}/{text.variant}", of_kernel)
     return tuple(each for each in text.dtypes if each in declared and each in taken)
 
 
