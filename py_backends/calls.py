@@ -37,7 +37,7 @@ _ready: dict[tuple[Asked, np.dtype[Any]], tuple[Device, Launch]] = {}
 shortcuts: dict[Asked, Shortcut] = {}
 """What was asked for before where the device has a shortcut. It is tried before anything else is looked at."""
 _dtypes: dict[tuple[str, str, str | None, str | None], tuple[np.dtype[Any], ...]] = {}
-"""Those that a kernel has in a backend, in one variant and on one target or, where these are None, in any and on any."""
+"""Those that a kernel has in a backend, in one variant and on one target or, where these are None, in any, on any."""
 Choice = tuple[Target, KernelText]
 """Where a kernel is computed, and by which text."""
 _Value = TypeVar("_Value")

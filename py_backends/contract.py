@@ -245,8 +245,8 @@ class Target:
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that a worker for this target must be started with."""
     dtypes: Mapping[str, tuple[str, ...]] | None = None
-    """By kernel, or by text as `matmul/tuned`, the number formats that it takes: none of what is not there. None for those
-    of its backend."""
+    """By kernel, or by text as `matmul/tuned`, the number formats that it takes, none of what is not there; None for
+    those of its backend."""
     just_in_time: bool = False
     """Compiles kernels when they are first needed, which takes seconds: tests let it do so while others run."""
 

@@ -10,7 +10,6 @@ from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
 from py_backends.number_formats import DTYPES
 
-
 _TAKEN_BY_AMX = {"matmul/tuned": ("float16", "bfloat16", "int8")}
 """Tiles are matrices, and have no wider formats."""
 _FIX = "needs a CPU that has it"
