@@ -40,11 +40,11 @@ class Kernel:
     ) -> Callable[..., NDArray[Any] | None]:
         """A function of the kernel's inputs and its output, or None for a new one: runs it and returns the output.
 
-        It returns None, having done nothing, unless all arrays are of NumPy's own class, of the dtypes of one
-        number format among `dtypes` that the text was compiled for, C-contiguous, aligned, of fitting shapes, and the output
-        is writable and shares no byte with an input, or, where `in_place`, is one. It may be called by several threads
-        at once, and runs the kernel without the interpreter lock. Raises MemoryError where the kernel found no memory
-        for its own use.
+        It returns None, having done nothing, unless all arrays are of NumPy's own class, of the dtypes of one number
+        format that the text was compiled for and `dtypes` names, C-contiguous and aligned, of fitting shapes, and the
+        output is writable and shares no byte with an input, or, where `in_place`, is one. It may be called by several
+        threads at once, and runs the kernel without the interpreter lock. Raises MemoryError where the kernel found no
+        memory for its own use.
 
         `shapes`: dimension d of array i has size number shapes[i][d]. Raises ValueError for shapes that do not fit the
         kernel, or inputs that do not tell every size, and less than one thread.
