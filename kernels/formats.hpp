@@ -49,15 +49,19 @@ inline std::uint32_t bits_of_float(float x) {
   return bits;
 }
 
+// Functions, since compilers take what they see in one place for branches, and then make no vectors of it.
+inline std::int32_t lesser(std::int32_t x, std::int32_t y) { return x < y ? x : y; }
+inline std::int32_t greater(std::int32_t x, std::int32_t y) { return x > y ? x : y; }
+
 inline float widen(float x) { return x; }
 inline double widen(double x) { return x; }
 inline std::int32_t widen(std::int8_t x) { return x; }
 inline float widen(BFloat16 x) { return float_of_bits(std::uint32_t(x.bits) << 16); }
 inline float widen(Float16 x) {
   // The exponent counts from -15 here and from -127 in a float: a product with 2^112, which is exact, makes up for it.
-  const std::uint32_t magnitude = x.bits & 0x7fffu, infinite = magnitude >= 0x7c00u ? 0x7f800000u : 0;
-  const std::uint32_t wide = bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f);
-  return float_of_bits(wide | infinite | (std::uint32_t(x.bits) & 0x8000u) << 16);
+  const std::uint32_t bits = std::uint32_t(std::int16_t(x.bits)) << 13 & 0x8fffe000u;
+  const std::uint32_t infinite = (bits & 0xf800000u) == 0xf800000u ? 0x7f800000u : 0;
+  return float_of_bits(bits_of_float(float_of_bits(bits) * 0x1p112f) | infinite);
 }
 
 template <typename T>
@@ -75,14 +79,15 @@ struct Narrow<BFloat16> {
 template <>
 struct Narrow<Float16> {
   static Float16 from(float x) {
-    const std::uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-    // From 2^-14 on: the exponent counts from -15, and 13 digits are rounded off.
-    const std::uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1)) >> 13;
-    // Below, the last digit is 2^-24, as it is of a float between a half and one: the addition rounds there.
-    const std::uint32_t small = bits_of_float(float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
-    const std::uint32_t large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
-    const std::uint32_t rounded = magnitude < 0x38800000u ? small : magnitude < 0x47800000u ? normal : large;
-    return {static_cast<std::uint16_t>(rounded | sign)};
+    const std::uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000u;
+    const std::int32_t magnitude = bits & 0x7fffffff, infinite = 0x47800000, normal = 0x38800000;  // 2^16 and 2^-14
+    const std::int32_t limited = lesser(magnitude, infinite), power = limited & 0x7f800000;
+    // A float 2^13 times as large ends with the digit that is the last one to keep: the addition rounds there.
+    const std::int32_t large = greater(power, normal) + (13 << 23);
+    const std::int32_t digits = bits_of_float(float_of_bits(limited) + float_of_bits(large)) - large;
+    // The exponent counts from -15, and one less where the digits begin with the one that is not stored.
+    const std::uint32_t exponent = (large - (126 << 23)) >> 13, nan = magnitude > 0x7f800000 ? 0x7e00 : 0;
+    return {static_cast<std::uint16_t>((exponent + digits) | nan | sign)};
   }
 };
 

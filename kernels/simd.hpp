@@ -1,6 +1,7 @@
 // Simd<T>: a vector register of float or double and its intrinsics, in the widest instruction set that the
-// file is compiled for. Everything is in an unnamed namespace: one program holds this header compiled for
-// several instruction sets, and the linker must never replace the one by the other.
+// file is compiled for; simd_formats.hpp has those of the narrower formats. Everything is in an unnamed namespace:
+// one program holds this header compiled for several instruction sets, and the linker must never replace the one by
+// the other.
 #pragma once
 
 #include <immintrin.h>
@@ -160,3 +161,5 @@ struct Simd<double> {
 #endif
 
 }  // namespace
+
+#include "simd_formats.hpp"

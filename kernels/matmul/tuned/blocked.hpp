@@ -9,9 +9,26 @@
 // linker must never replace the one by the other.
 #pragma once
 
+#include <type_traits>
+
+#include "../../formats.hpp"
 #include "../../workspace.hpp"
 
 namespace {
+
+/// A format in memory of our own: those of 16 bits become floats, with which everything else is shared.
+template <typename T>
+using Widened = std::conditional_t<std::is_integral_v<T>, T, Sum<T>>;
+
+/// What elements of T are widened to when they are packed, and summed in. Of int8 it is float, which CPUs multiply
+/// faster: as long as no more than 2^10 products of at most 2^14 are summed, every sum is exact.
+template <typename T>
+using Packed = std::conditional_t<std::is_integral_v<T>, float, Sum<T>>;
+template <typename T>
+constexpr Size most_exact_products = std::is_integral_v<T> ? 1024 : 1 << 30;
+/// Whether tiles can read it where it is, and need not widen it again and again.
+template <typename T>
+constexpr bool as_packed = std::is_same_v<T, Packed<T>>;
 
 #if defined(__AVX512F__)
 constexpr Size bytes_of_register = 64, height_of_tile = 14;  // 28 sums of 32 registers
@@ -24,7 +41,7 @@ constexpr Size bytes_of_register = 16, height_of_tile = 6;  // the same; 16 byte
 /// The tile of c that stays in registers: as many sums as there are registers, less those for a and b.
 template <typename T>
 struct Tile {
-  static constexpr Size height = height_of_tile, registers = 2, lanes = bytes_of_register / Size(sizeof(T));
+  static constexpr Size height = height_of_tile, registers = 2, lanes = bytes_of_register / Size(sizeof(Packed<T>));
   static constexpr Size width = registers * lanes;
 };
 
@@ -35,59 +52,65 @@ constexpr Size bytes_of_line = 64, lines_of_band = 28 * 1024 / height_of_tile / 
 
 template <typename T>
 struct Band {
-  static constexpr Size depth = lines_of_band * bytes_of_line / Size(sizeof(T)), stride = depth;
+  static constexpr Size stride = lines_of_band * bytes_of_line / Size(sizeof(Packed<T>));
+  static constexpr Size depth = least(stride, most_exact_products<T>);
 
-  alignas(bytes_of_line) T rows[height_of_tile * stride];
+  alignas(bytes_of_line) Packed<T> rows[height_of_tile * stride];
 };
 
 /// Where a tile reads: element (i, p) of a is a[i * a_stride + p], element (p, j) of b is b[p * b_stride + j].
 template <typename T>
 struct Operands {
-  const T* a;
+  const Packed<T>* a;
   Size a_stride;
-  const T* b;
+  const Packed<T>* b;
   Size b_stride;
 };
 
 /// Where a tile is written: its upper left corner, its columns that exist, and whether it adds to what is there.
 template <typename T>
 struct Result {
-  T* c;
+  Sum<T>* c;
   Size stride, columns;
   bool add;
 };
+
+template <typename From, typename To>
+void put(From x, bool add, To& to) {
+  to = add ? to + static_cast<To>(x) : static_cast<To>(x);
+}
 
 /// c = a b, or c += a b, for `height` rows and the columns of so many registers, all of which b has.
 template <typename T, bool packed, int height, int registers>
 void multiply_tile(Operands<T> in, Size depth, Result<T> out) {
   constexpr int width = registers * Tile<T>::lanes;
   if (packed) in.a_stride = Band<T>::stride, in.b_stride = Tile<T>::width;  // constants, for the compiler
-  T sum[height][width];
+  Packed<T> sum[height][width];
 #pragma GCC unroll 16
   for (int i = 0; i < height; ++i) {
 #pragma omp simd
     for (int j = 0; j < width; ++j) sum[i][j] = 0;
   }
   for (Size p = 0; p < depth; ++p) {
-    const T* const row = in.b + p * in.b_stride;
+    const Packed<T>* const row = in.b + p * in.b_stride;
 #pragma GCC unroll 16
     for (int i = 0; i < height; ++i) {
-      const T factor = in.a[i * in.a_stride + p];
+      const Packed<T> factor = in.a[i * in.a_stride + p];
 #pragma omp simd
       for (int j = 0; j < width; ++j) sum[i][j] += factor * row[j];
     }
   }
   if (out.columns < width) {
     for (int i = 0; i < height; ++i, out.c += out.stride) {
-      for (Size j = 0; j < out.columns; ++j) out.c[j] = out.add ? out.c[j] + sum[i][j] : sum[i][j];
+      for (Size j = 0; j < out.columns; ++j) put(sum[i][j], out.add, out.c[j]);
     }
     return;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < height; ++i) {
-    T* const row = out.c + i * out.stride;
+    Sum<T>* const row = out.c + i * out.stride;
 #pragma omp simd
-    for (int j = 0; j < width; ++j) row[j] = out.add ? row[j] + sum[i][j] : sum[i][j];
+    for (int j = 0; j < width; ++j) put(sum[i][j], out.add, row[j]);
   }
 }
 
@@ -102,26 +125,26 @@ void multiply_rows(Size rows, Operands<T> in, Size depth, Result<T> out) {
 }
 
 template <typename T>
-void copy(const T* from, Size count, T* to) {
+void pack(const T* from, Size count, Packed<T>* to) {
 #pragma omp simd
-  for (Size j = 0; j < count; ++j) to[j] = from[j];
+  for (Size j = 0; j < count; ++j) to[j] = static_cast<Packed<T>>(widen(from[j]));
 }
 
 template <typename T>
 void pack_band(const T* a, Size stride, Size rows, Size depth, Band<T>& to) {
-  for (Size i = 0; i < rows; ++i) copy(a + i * stride, depth, to.rows + i * Band<T>::stride);
+  for (Size i = 0; i < rows; ++i) pack(a + i * stride, depth, to.rows + i * Band<T>::stride);
 }
 
 /// A panel of b: as many columns as a tile has, by rows. Columns that b has not are zeros: so a ragged tile is computed
 /// like any other, and only its part of c is written.
 template <typename T>
-void pack_panel(const T* b, Size stride, Size depth, Size columns, T* to) {
+void pack_panel(const T* b, Size stride, Size depth, Size columns, Packed<T>* to) {
   constexpr Size width = Tile<T>::width;
   for (Size p = 0; p < depth; ++p, b += stride, to += width) {
     if (columns == width) {
-      copy(b, width, to);
+      pack(b, width, to);
     } else {
-      for (Size j = 0; j < columns; ++j) to[j] = b[j];
+      pack(b, columns, to);
       for (Size j = columns; j < width; ++j) to[j] = 0;
     }
   }
@@ -129,41 +152,42 @@ void pack_panel(const T* b, Size stride, Size depth, Size columns, T* to) {
 
 /// The k x n matrix b by columns.
 template <typename T>
-void transpose(const T* b, Size k, Size n, T* to) {
+void transpose(const T* b, Size k, Size n, Widened<T>* to) {
   for (Size p = 0; p < k; ++p) {
-    for (Size j = 0; j < n; ++j) to[j * k + p] = b[p * n + j];
+    for (Size j = 0; j < n; ++j) to[j * k + p] = static_cast<Widened<T>>(widen(b[p * n + j]));
   }
 }
 
 /// Rows of b that a pass over few columns holds by columns: they stay in a quarter of the second-level cache.
 template <typename T>
 Size depth_of_columns(Size n) {
-  return second_level_cache() / 4 / (n * Size(sizeof(T)));
+  return second_level_cache() / 4 / (n * Size(sizeof(Widened<T>)));
 }
 
 /// The inner product of two vectors, each lane a sum of its own until the end.
 template <typename T>
-T product(const T* x, const T* y, Size k) {
-  T sum = 0;
+Sum<T> product(const T* x, const Widened<T>* y, Size k) {
+  Sum<T> sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (Size p = 0; p < k; ++p) sum += x[p] * y[p];
+  for (Size p = 0; p < k; ++p) sum += widen(x[p]) * widen(y[p]);
   return sum;
 }
 
 /// The band times the panels of one block of b, `columns` wide, into the rows of c that begin at `c`.
 template <typename T>
-void multiply_band(const Band<T>& band, Size rows, const T* panels, Size columns, Size depth, T* c, Size n, bool add) {
+void multiply_band(const Band<T>& band, Size rows, const Packed<T>* panels, Size columns, Size depth, Sum<T>* c, Size n,
+                   bool add) {
   constexpr Size width = Tile<T>::width;
   for (Size j = 0; j < columns; j += width) {
-    const Operands<T> in = {band.rows, Band<T>::stride, panels + j * depth, width};
-    multiply_rows<T, true>(rows, in, depth, {c + j, n, least(width, columns - j), add});
+    const Operands<Widened<T>> in = {band.rows, Band<T>::stride, panels + j * depth, width};
+    multiply_rows<Widened<T>, true>(rows, in, depth, {c + j, n, least(width, columns - j), add});
   }
 }
 
 /// Columns of b whose panels fill half of the second-level cache, from which every band reads them again.
 template <typename T>
 Size columns_of_block(Size depth) {
-  const Size panels = second_level_cache() / 2 / ((depth + 1) * Tile<T>::width * Size(sizeof(T)));
+  const Size panels = second_level_cache() / 2 / ((depth + 1) * Tile<T>::width * Size(sizeof(Packed<T>)));
   return (panels > 0 ? panels : 1) * Tile<T>::width;
 }
 
@@ -198,18 +222,21 @@ bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, boo
 
 /// Few columns leave a tile empty: here lanes run along p instead, and every element of c is a sum of its own.
 template <typename T>
-bool multiply_narrow(const T* a, const T* b, T* c, Size m, Size n, Size k, bool share) {
-  const Size most_depth = n == 1 ? k : least(k, depth_of_columns<T>(n));  // one column is in order as it is
-  T* const memory = workspace.hold<T>(n == 1 ? 0 : n * most_depth);
+bool multiply_narrow(const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k, bool share) {
+  constexpr bool same = std::is_same_v<T, Widened<T>>;
+  const bool in_order = n == 1 && same;  // one column is in order as it is
+  const Size most_depth = in_order ? k : least(k, depth_of_columns<T>(n));
+  Widened<T>* const memory = workspace.hold<Widened<T>>(in_order ? 0 : n * most_depth);
   if (memory == nullptr) return false;
   for (Size p0 = 0; p0 < k; p0 += most_depth) {
     const Size depth = least(most_depth, k - p0);
-    const T* const columns = n == 1 ? b : memory;
-    if (n > 1) transpose(b + p0 * n, depth, n, memory);
+    const Widened<T>* columns = memory;
+    if constexpr (same) columns = in_order ? b : memory;
+    if (!in_order) transpose(b + p0 * n, depth, n, memory);
 #pragma omp parallel for schedule(static) if (share)
     for (Size i = 0; i < m; ++i) {
       for (Size j = 0; j < n; ++j) {
-        const T sum = product(a + i * k + p0, columns + j * depth, depth);
+        const Sum<T> sum = product<T>(a + i * k + p0, columns + j * depth, depth);
         c[i * n + j] = p0 > 0 ? c[i * n + j] + sum : sum;
       }
     }
@@ -228,7 +255,7 @@ struct Plan {
     constexpr double few_to_pack = 96.0 * 96 * 96, few_to_share = 160.0 * 160 * 160;
     constexpr Size few_rows = 2 * Tile<T>::height, few_columns = Tile<T>::width, few_deep = 32;
     const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    const bool pack = work > few_to_pack && m > few_rows && n > few_columns && k > few_deep;
+    const bool pack = !as_packed<T> || (work > few_to_pack && m > few_rows && n > few_columns && k > few_deep);
     return {n <= Tile<T>::width / 8 && k > few_deep, pack, work > few_to_share};
   }
 };

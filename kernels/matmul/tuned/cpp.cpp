@@ -9,21 +9,23 @@
 //   of a are multiplied with columns of b.
 // Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c; where one
 //   register holds them, the tile is as narrow. The last band has tiles of its own height.
-// Formats: float32, float64
 #include <cstdint>
 
 #include "blocked.hpp"
 
 template <typename T>
-static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+static bool matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr Size height = Tile<T>::height, width = Tile<T>::width;
-  if (m == 0 || n == 0) return true;
+  for (Size i = 0; k == 0 && i < m * n; ++i) c[i] = 0;
+  if (m == 0 || n == 0 || k == 0) return true;
   const Plan plan = Plan::of<T>(m, n, k);
   if (plan.narrow) return multiply_narrow(a, b, c, m, n, k, false);
-  if (!plan.pack) return multiply_in_place(a, b, c, m, n, k, false);
+  if constexpr (as_packed<T>) {
+    if (!plan.pack) return multiply_in_place(a, b, c, m, n, k, false);
+  }
   const Size most_depth = parts(k, parts(k, Band<T>::depth));
   const Size block = least(columns_of_block<T>(most_depth), parts(n, width) * width);
-  T* const packed = workspace.hold<T>(most_depth * block);
+  Packed<T>* const packed = workspace.hold<Packed<T>>(most_depth * block);
   if (packed == nullptr) return false;
   for (Size j0 = 0; j0 < n; j0 += block) {
     const Size columns = least(block, n - j0);

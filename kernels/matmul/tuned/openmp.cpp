@@ -8,7 +8,6 @@
 //   of the thinnest, rows of a are multiplied with columns of b.
 // Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c; where one
 //   register holds them, the tile is as narrow. The last band has tiles of its own height.
-// Formats: float32, float64
 #include <omp.h>
 
 #include <cstdint>
@@ -23,17 +22,20 @@ constexpr Size most_columns = 4096;
 }  // namespace
 
 template <typename T>
-static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+static bool matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr Size width = Tile<T>::width;
+  for (Size i = 0; k == 0 && i < m * n; ++i) c[i] = 0;
+  if (m == 0 || n == 0 || k == 0) return true;
   const Plan plan = Plan::of<T>(m, n, k);
-  if (m == 0 || n == 0) return true;
   if (plan.narrow) return multiply_narrow(a, b, c, m, n, k, plan.share);
-  if (!plan.pack) return multiply_in_place(a, b, c, m, n, k, plan.share);
+  if constexpr (as_packed<T>) {
+    if (!plan.pack) return multiply_in_place(a, b, c, m, n, k, plan.share);
+  }
   const Size threads = plan.share ? omp_get_max_threads() : 1;
   const Size bands = parts(parts(m, Tile<T>::height), threads) * threads;  // as many for each thread
   const Size height = parts(m, bands);
   const Size most_depth = parts(k, parts(k, Band<T>::depth)), block = columns_of_block<T>(most_depth);
-  T* const packed = workspace.hold<T>(most_depth * least(most_columns, parts(n, width) * width));
+  Packed<T>* const packed = workspace.hold<Packed<T>>(most_depth * least(most_columns, parts(n, width) * width));
   if (packed == nullptr) return false;
 #pragma omp parallel if (plan.share)
   for (Size j0 = 0; j0 < n; j0 += most_columns) {
@@ -50,7 +52,7 @@ static bool matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n,
           const Size rows = least(height, m - i);
           Band<T> band;
           pack_band(a + i * k + p0, k, rows, depth, band);
-          T* const corner = c + i * n + j0 + j;
+          Sum<T>* const corner = c + i * n + j0 + j;
           multiply_band(band, rows, packed + j * depth, least(block, columns - j), depth, corner, n, p0 > 0);
         }
       }

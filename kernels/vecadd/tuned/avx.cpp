@@ -1,10 +1,10 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: full registers, and stores past the cache: an ordinary store reads the line that it is about to overwrite, a
-//   quarter of all traffic here. Threads take stretches, since one core alone cannot fill the memory's bandwidth.
+// Model: full registers, of floats for the 16-bit formats, which are widened as they are loaded and narrowed as they are
+//   stored. Stores go past the cache: an ordinary one reads the line that it is about to overwrite, a quarter of all
+//   traffic here. Threads take stretches, since one core alone cannot fill the memory's bandwidth.
 // Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
 //   its reader will want it.
 // Edges: each thread adds one element at a time until its part of c is aligned, and after its last full turn.
-// Formats: float32, float64
 #include <cstdint>
 
 #include "../../simd.hpp"
@@ -26,6 +26,11 @@ constexpr Size page = 4096 / sizeof(T);
 /// Registers that the loop adds in one turn: with as many lines of c on their way to memory it is used better.
 constexpr Size unrolled = 4;
 
+template <typename T>
+T sum(T x, T y) {
+  return narrow<T>(widen(x) + widen(y));
+}
+
 /// The elements from `begin` to before `end`.
 template <typename T, bool streamed>
 void add(const T* a, const T* b, T* c, Size begin, Size end) {
@@ -33,20 +38,20 @@ void add(const T* a, const T* b, T* c, Size begin, Size end) {
   constexpr std::uintptr_t register_bytes = V::lanes * sizeof(T);
   Size i = begin;
   if (streamed) {
-    for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % register_bytes != 0; ++i) c[i] = a[i] + b[i];
+    for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % register_bytes != 0; ++i) c[i] = sum(a[i], b[i]);
   }
   for (; i + unrolled * V::lanes <= end; i += unrolled * V::lanes) {
 #pragma GCC unroll 4
     for (Size at = i; at < i + unrolled * V::lanes; at += V::lanes) {
-      const auto sum = V::add(V::load(a + at), V::load(b + at));
+      const auto sums = V::add(V::load(a + at), V::load(b + at));
       if (streamed) {
-        V::stream(c + at, sum);
+        V::stream(c + at, sums);
       } else {
-        V::store(c + at, sum);
+        V::store(c + at, sums);
       }
     }
   }
-  for (; i < end; ++i) c[i] = a[i] + b[i];
+  for (; i < end; ++i) c[i] = sum(a[i], b[i]);
   if (streamed) _mm_sfence();  // streamed stores are seen by others only after this
 }
 

@@ -4,11 +4,12 @@
 // Model: C++ in one thread; the directive asks for vector instructions, and needs no OpenMP library.
 // Memory: reads a and b once and writes c once, in order.
 // Edges: none; the compiler adds what fills no register.
-// Formats: float32, float64
 #include <cstdint>
+
+#include "../../formats.hpp"
 
 template <typename T>
 static void vecadd(const T* a, const T* b, T* c, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
+  for (std::int64_t i = 0; i < n; ++i) c[i] = narrow<T>(widen(a[i]) + widen(b[i]));
 }

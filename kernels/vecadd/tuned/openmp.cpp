@@ -5,9 +5,9 @@
 // Memory: reads a and b once and writes c once, in order. An ordinary store reads the line that it is about to overwrite,
 //   a quarter of all traffic; the clause `nontemporal(c)` would ask for stores past the cache, but g++ 12 ignores it.
 // Edges: the elements before the first whole cache line of c come first, so that no register is stored to two lines.
-// Formats: float32, float64
 #include <omp.h>
 
+#include "../../formats.hpp"
 #include "../../workspace.hpp"
 
 namespace {
@@ -28,10 +28,10 @@ static void vecadd(const T* a, const T* b, T* c, std::int64_t n) {
   constexpr Size longest_stretch = 1 << 20, whole = line / sizeof(T);
   const Size first = n > few_to_share ? before_line(c) : n;
 #pragma omp simd
-  for (Size i = 0; i < first; ++i) c[i] = a[i] + b[i];
+  for (Size i = 0; i < first; ++i) c[i] = narrow<T>(widen(a[i]) + widen(b[i]));
   if (first == n) return;
   // Whole lines by our own count: with the modifier `simd :` clang's OpenMP gives some elements to two threads.
   const Size stretch = least(parts(parts(n, omp_get_max_threads()), whole) * whole, longest_stretch);
 #pragma omp parallel for simd schedule(static, stretch)
-  for (Size i = first; i < n; ++i) c[i] = a[i] + b[i];
+  for (Size i = first; i < n; ++i) c[i] = narrow<T>(widen(a[i]) + widen(b[i]));
 }

@@ -1,0 +1,91 @@
+// int8 in registers for avx.cpp: lanes of 32 bits that hold the elements of several steps of p, of which one instruction
+// multiplies all and adds the products. Sums are exact modulo 2^32.
+#pragma once
+
+#include "../../simd.hpp"
+
+namespace {
+
+/// Two elements, 16 bits each.
+struct Pair {
+  std::int32_t bits;
+};
+
+/// Four elements, 8 bits each, for AVX-512 VNNI. It multiplies unsigned numbers with signed ones: to those of a 128 is
+/// added, and the sums begin with -128 times the sums of columns of b, which stand before a panel's first row.
+struct Quad {
+  std::int32_t bits;
+};
+
+template <>
+struct SumOf<Pair> {
+  using Type = std::int32_t;
+};
+template <>
+struct SumOf<Quad> {
+  using Type = std::int32_t;
+};
+
+struct Words : Simd<std::int32_t> {
+  using Simd<std::int32_t>::broadcast;
+  using Vector = std::uint32_t __attribute__((vector_size(sizeof(Register))));
+
+  /// A register's worth of bytes, as numbers of 32 bits.
+  static Vector widened(const std::int8_t* from) { return reinterpret_cast<Vector>(widen(from)); }
+  static void interleave(Register x, Register y, Register& low, Register& high) {
+    using Floats = Simd<float>::Register;
+    Floats first, second;
+    Simd<float>::interleave(reinterpret_cast<Floats>(x), reinterpret_cast<Floats>(y), first, second);
+    low = reinterpret_cast<Register>(first), high = reinterpret_cast<Register>(second);
+  }
+};
+
+template <>
+struct Simd<Pair> : Words {
+  static Register load(const Pair* from) { return Words::load(&from->bits); }
+  static void store(Pair* to, Register x) { Words::store(&to->bits, x); }
+  static Register broadcast(Pair x) { return Words::broadcast(x.bits); }
+  static Register multiply_add(Register x, Register y, Register z) { return add(multiply_pairs(x, y), z); }
+
+  /// Two elements of a row for each lane.
+  static Register of_row(const std::int8_t* from) { return widen_to_pairs(from); }
+  /// An element of each of two rows for each lane.
+  static Register of_rows(const std::int8_t* from, std::int64_t stride) {
+    return reinterpret_cast<Register>((widened(from) & 0xffff) | widened(from + stride) << 16);
+  }
+  static Pair of_elements(const std::int8_t* from, std::int64_t count) {
+    return {(from[0] & 0xffff) | (count > 1 ? from[1] * 0x10000 : 0)};
+  }
+};
+
+#if defined(__AVX512F__)
+#define VNNI __attribute__((target("avx512vnni")))
+
+template <>
+struct Simd<Quad> : Words {
+  static Register load(const Quad* from) { return Words::load(&from->bits); }
+  static void store(Quad* to, Register x) { Words::store(&to->bits, x); }
+  static Register broadcast(Quad x) { return Words::broadcast(x.bits); }
+  VNNI static Register multiply_add(Register x, Register y, Register z) { return _mm512_dpbusd_epi32(z, x, y); }
+
+  static Register of_row(const std::int8_t* from) {
+    return _mm512_xor_si512(_mm512_loadu_si512(from), _mm512_set1_epi8(-128));
+  }
+  static Register of_rows(const std::int8_t* from, std::int64_t stride) {
+    const Vector low = (widened(from) & 0xff) | (widened(from + stride) & 0xff) << 8;
+    return reinterpret_cast<Register>(low | (widened(from + 2 * stride) & 0xff) << 16 |
+                                      widened(from + 3 * stride) << 24);
+  }
+  static Quad of_elements(const std::int8_t* from, std::int64_t count) {
+    std::uint32_t bits = 0;
+    for (std::int64_t p = 0; p < count; ++p) bits |= std::uint32_t(from[p] + 128) << 8 * p;
+    return {static_cast<std::int32_t>(bits)};
+  }
+  /// -128 times the sum of the elements in each lane.
+  static Register offset_of(Register x) {
+    return multiply_pairs(_mm512_maddubs_epi16(_mm512_set1_epi8(1), x), _mm512_set1_epi16(-128));
+  }
+};
+#endif
+
+}  // namespace

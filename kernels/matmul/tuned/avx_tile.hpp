@@ -1,0 +1,145 @@
+// The tile of avx.cpp: which part of c stays in registers, and how a and b are multiplied into it.
+#pragma once
+
+#include <type_traits>
+
+#include "../../simd.hpp"
+#include "../../workspace.hpp"
+#include "avx_int8.hpp"
+
+namespace {
+
+/// The tile of c that stays in registers: as many sums as there are registers, less those for a and b. The broader the
+/// tile, the fewer elements of a are loaded for each product.
+#if defined(__AVX512F__)
+constexpr int rows_of_tile = 8, registers_of_tile = 3;  // 24 sums of 32 registers
+#elif defined(__FMA__)
+constexpr int rows_of_tile = 4, registers_of_tile = 3;  // 12 sums of 16
+#else
+constexpr int rows_of_tile = 6, registers_of_tile = 2;  // 12 sums; a product needs a register until it is added
+#endif
+
+/// How many elements a packed one of type P holds: so many steps of p are done at once.
+template <typename P>
+constexpr Size products = 1;
+template <>
+constexpr Size products<Pair> = 2;
+template <>
+constexpr Size products<Quad> = 4;
+
+/// Whether the first row of a panel of b is what its sums begin with.
+template <typename P>
+constexpr bool has_offsets = std::is_same_v<P, Quad>;
+
+template <typename P>
+constexpr Size line = 64 / sizeof(P);  // of a cache
+/// How long before its use a line is fetched from the second-level cache into the first, in multiply-adds.
+constexpr int ahead = 240;
+
+/// Where a tile reads a and b: both in place, both in panels, or a in a panel and b in place, to write its panel.
+enum class Tile { in_place, packed, packing_b };
+
+/// What a tile reads. Row r of a begins at a + r * a_row, and its elements are a_column apart.
+template <typename P>
+struct Operands {
+  const P* a;
+  Size a_row, a_column;
+  const P* b;
+  Size b_row;
+  const P* next;  ///< what a later tile will read, to be fetched into the second-level cache
+  Size next_step;
+  P* panel_of_b;  ///< what a tile that packs b writes
+};
+
+template <typename T, decltype(_MM_HINT_T0) where = _MM_HINT_T0>
+void prefetch(const T* address) {
+  _mm_prefetch(reinterpret_cast<const char*>(address), where);
+}
+
+/// c = a b, or c += a b where `add`, for a tile whose last register has `ragged` columns.
+template <typename P, Tile kind, int rows, int registers>
+inline __attribute__((always_inline)) void multiply_inline(Size depth, Operands<P> in, Sum<P>* c, Size stride,
+                                                           Size ragged, bool add) {
+  using V = Simd<P>;
+  using C = Simd<Sum<P>>;
+  constexpr Size steps_ahead = ahead / (rows * registers);
+  constexpr bool packed = kind != Tile::in_place, packs_b = kind == Tile::packing_b;
+  if (packed) in.a_row = 1, in.a_column = rows;  // constants, for the compiler
+  typename V::Register sum[rows][registers];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+    for (int s = 0; s < registers; ++s) {
+      sum[r][s] = has_offsets<P> ? V::load(in.b + s * V::lanes) : C::broadcast(0);
+      prefetch(c + r * stride + s * V::lanes);
+    }
+  }
+  if (has_offsets<P>) in.b += in.b_row;
+  for (Size p = 0; p < depth; ++p) {
+    typename V::Register row[registers];
+    if (packed) prefetch(in.a + steps_ahead * rows);
+    prefetch<P, _MM_HINT_T1>(in.next);
+#pragma GCC unroll 4
+    for (int s = 0; s < registers; ++s) {
+      row[s] = V::load(in.b + s * V::lanes);
+      if (packs_b) V::store(in.panel_of_b + s * V::lanes, row[s]);
+      if (s * V::lanes % line<P> == 0) prefetch(in.b + steps_ahead * in.b_row + s * V::lanes);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      const auto factor = V::broadcast(in.a[r * in.a_row]);
+#pragma GCC unroll 4
+      for (int s = 0; s < registers; ++s) sum[r][s] = V::multiply_add(factor, row[s], sum[r][s]);
+    }
+    in.a += in.a_column;
+    in.b += in.b_row;
+    if (packs_b) in.panel_of_b += registers * V::lanes;
+    in.next += in.next_step;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r, c += stride) {
+#pragma GCC unroll 4
+    for (int s = 0; s < registers; ++s) {
+      Sum<P>* const to = c + s * V::lanes;
+      if (s < registers - 1 || ragged == V::lanes)
+        C::store(to, add ? C::add(C::load(to), sum[r][s]) : sum[r][s]);
+      else
+        C::store_part(to, add ? C::add(C::load_part(to, ragged), sum[r][s]) : sum[r][s], ragged);
+    }
+  }
+}
+
+template <typename P, Tile kind, int rows, int registers>
+void multiply_tile(Size depth, Operands<P> in, Sum<P>* c, Size stride, Size ragged, bool add) {
+  multiply_inline<P, kind, rows, registers>(depth, in, c, stride, ragged, add);
+}
+
+#if defined(__AVX512F__)
+/// The same with instructions that not every CPU with AVX-512 has.
+template <typename P, Tile kind, int rows, int registers>
+VNNI void multiply_tile_vnni(Size depth, Operands<P> in, Sum<P>* c, Size stride, Size ragged, bool add) {
+  multiply_inline<P, kind, rows, registers>(depth, in, c, stride, ragged, add);
+}
+#endif
+
+template <typename P>
+using MultiplyTile = void (*)(Size depth, Operands<P> in, Sum<P>* c, Size stride, Size ragged, bool add);
+
+/// The tile of a size that is known only now.
+template <typename P, Tile kind, int most_rows = rows_of_tile, int most_registers = registers_of_tile>
+MultiplyTile<P> tile_of(Size rows, Size registers) {
+  if constexpr (most_registers > 1) {
+    if (registers < most_registers) return tile_of<P, kind, most_rows, most_registers - 1>(rows, registers);
+  }
+  if constexpr (most_rows > 1) {
+    if (rows < most_rows) return tile_of<P, kind, most_rows - 1, most_registers>(rows, registers);
+  }
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<P, Quad>)
+    return multiply_tile_vnni<P, kind, most_rows, most_registers>;
+  else
+#endif
+    return multiply_tile<P, kind, most_rows, most_registers>;
+}
+
+}  // namespace
