@@ -19,8 +19,7 @@
 
 #include <cstdint>
 
-#include "../../formats.hpp"
-#include "../../workspace.hpp"
+#include "amx_packing.hpp"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -28,53 +27,10 @@
 
 namespace {
 
-using Word = std::uint32_t;  // what a tile of b has of one column in a row
-
-constexpr Size rows_of_tile = 16, bytes_of_row = 64, words_of_row = 16, words_of_tile = rows_of_tile * words_of_row;
-/// Rows of a, or columns of b, in a panel: those of two tiles.
-constexpr Size side = 2 * rows_of_tile;
-/// Elements of c that are computed at a time.
-constexpr Size block_of_c = side * side;
 /// Of the first-level cache, of 48 KiB where there are tiles, that a panel of a fills at most.
 constexpr Size most_bytes_of_panel = Size(32) << 10;
 /// Multiplications in all up to which threads cost more than they save.
 constexpr double few_to_share = 256.0 * 256 * 256;
-
-/// How the elements of a format become those of tiles: `parts` tiles hold each element, as parts that add up to it.
-template <typename T>
-struct Tiles;
-
-template <>
-struct Tiles<BFloat16> {
-  using Element = std::uint16_t;
-  static constexpr int parts = 1;
-  static Element part(BFloat16 x, int) { return x.bits; }
-};
-
-template <>
-struct Tiles<Float16> {
-  using Element = std::uint16_t;
-  static constexpr int parts = 2;
-  /// The first eight digits, or the three that are left. Neither is subnormal in bfloat16, which has more exponents.
-  static Element part(Float16 x, int which) {
-    const float whole = widen(x), high = float_of_bits(bits_of_float(whole) & 0xffff0000u);
-    return static_cast<Element>(bits_of_float(which == 0 ? high : whole - high) >> 16);
-  }
-};
-
-template <>
-struct Tiles<std::int8_t> {
-  using Element = std::uint8_t;
-  static constexpr int parts = 1;
-  static Element part(std::int8_t x, int) { return static_cast<Element>(x); }
-};
-
-/// Elements of a row of a tile of a: the rows of b that two tiles of b hold. A step is as deep.
-template <typename T>
-constexpr Size depth_of_step = bytes_of_row / Size(sizeof(typename Tiles<T>::Element));
-/// Of a panel: first the two tiles of the one part, then those of the other.
-template <typename T>
-constexpr Size words_of_step = 2 * words_of_tile * Tiles<T>::parts;
 
 struct Range {
   Size begin, end;
@@ -87,70 +43,6 @@ struct Product {
   Sum<T>* c;
   Size m, n, k;
 };
-
-/// Up to 32 rows of a, over `depth` columns, as tiles.
-template <typename T>
-void pack_a(const T* a, Size stride, Size rows, Size depth, Word* to) {
-  using Element = typename Tiles<T>::Element;
-  constexpr Size deep = depth_of_step<T>;
-  for (Size first = 0; first < depth; first += deep, to += words_of_step<T>) {
-    for (Size r = 0; r < side; ++r) {
-      T row[deep] = {};
-      const Size there = r < rows ? least(deep, depth - first) : 0;
-      if (there == deep) {
-        __builtin_memcpy(row, a + r * stride + first, sizeof row);
-      } else {
-        for (Size p = 0; p < there; ++p) row[p] = a[r * stride + first + p];
-      }
-      for (int part = 0; part < Tiles<T>::parts; ++part) {
-        Element packed[deep];
-#pragma omp simd
-        for (Size p = 0; p < deep; ++p) packed[p] = Tiles<T>::part(row[p], part);
-        __builtin_memcpy(to + (part * side + r) * words_of_row, packed, sizeof packed);
-      }
-    }
-  }
-}
-
-/// A step of a panel of b, which has all of it.
-template <typename T>
-void pack_step_of_b(const T* b, Size stride, Word* to) {
-  constexpr Size bits = 8 * sizeof(typename Tiles<T>::Element), in_word = 32 / bits;
-  for (int part = 0; part < Tiles<T>::parts; ++part) {
-    for (Size row = 0; row < rows_of_tile; ++row) {
-      const T* const from = b + row * in_word * stride;
-      for (Size tile = 0; tile < 2; ++tile) {
-        Word* const words = to + ((part * 2 + tile) * rows_of_tile + row) * words_of_row;
-#pragma omp simd
-        for (Size j = 0; j < words_of_row; ++j) {
-          Word word = 0;
-          for (Size p = 0; p < in_word; ++p) {
-            word |= Word(Tiles<T>::part(from[p * stride + tile * words_of_row + j], part)) << (p * bits);
-          }
-          words[j] = word;
-        }
-      }
-    }
-  }
-}
-
-/// Up to 32 columns of b, over `depth` rows, as tiles.
-template <typename T>
-void pack_b(const T* b, Size stride, Size columns, Size depth, Word* to) {
-  constexpr Size deep = depth_of_step<T>;
-  for (Size first = 0; first < depth; first += deep, b += deep * stride, to += words_of_step<T>) {
-    const Size there = least(deep, depth - first);
-    if (there == deep && columns == side) {
-      pack_step_of_b(b, stride, to);
-      continue;
-    }
-    T filled[deep * side] = {};
-    for (Size p = 0; p < there; ++p) {
-      for (Size j = 0; j < columns; ++j) filled[p * side + j] = b[p * stride + j];
-    }
-    pack_step_of_b(filled, side, to);
-  }
-}
 
 /// What the tiles are: 16 rows of 64 bytes each.
 struct alignas(64) TileConfiguration {
@@ -227,7 +119,7 @@ struct Waiting {
   }
 };
 
-/// A panel of a times one of b, into the buffer, while the rows of another block of c go to where they belong.
+/// A panel of a times one of b, into the buffer, once all rows of the block of c that waits there have gone.
 template <typename T>
 void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, Waiting<Sum<T>>& waiting,
                      Word& largest) {
@@ -279,21 +171,19 @@ struct Pass {
 template <typename T>
 void multiply_pass(const Product<T>& x, Range rows, Range columns, Range depth, Word* panel_of_a, Word* panels_of_b,
                    Word& largest) {
-  alignas(bytes_of_row) Sum<T> buffers[2][block_of_c];
+  alignas(bytes_of_row) Sum<T> buffer[side * side];
   Waiting<Sum<T>> waiting = {};
   const Size steps = parts(depth.size(), depth_of_step<T>), words_of_panel = steps * words_of_step<T>;
   const auto panel_of_b = [=](Size j) { return panels_of_b + (j - columns.begin) / side * words_of_panel; };
   for (Size j = columns.begin; j < columns.end; j += side) {
     pack_b(x.b + depth.begin * x.n + j, x.n, least(side, columns.end - j), depth.size(), panel_of_b(j));
   }
-  int other = 0;
   for (Size i = rows.begin; i < rows.end; i += side) {
     const Size height = least(side, rows.end - i);
     pack_a(x.a + i * x.k + depth.begin, x.k, height, depth.size(), panel_of_a);
-    for (Size j = columns.begin; j < columns.end; j += side, other = 1 - other) {
-      multiply_panels<T>(panel_of_a, panel_of_b(j), steps, buffers[other], waiting, largest);
-      waiting.go(side, largest);
-      waiting = {buffers[other], x.c + i * x.n + j, x.n, height, least(side, columns.end - j), depth.begin > 0};
+    for (Size j = columns.begin; j < columns.end; j += side) {
+      multiply_panels<T>(panel_of_a, panel_of_b(j), steps, buffer, waiting, largest);
+      waiting = {buffer, x.c + i * x.n + j, x.n, height, least(side, columns.end - j), depth.begin > 0};
     }
   }
   waiting.go(side, largest);
