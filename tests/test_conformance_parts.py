@@ -23,6 +23,7 @@ from py_backends.conformance.trials import Trial, answer, chosen, named_as, of_s
 from py_backends.contract import HostDevice, Launch, Target
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
 
 VECADD = registry.problem("vecadd")
 VECADD_TEXT = registry.kernel_texts("vecadd", "numpy")["lecture"]
@@ -77,7 +78,15 @@ def test_what_is_tried_in_one_dtype_is_tried_in_one_that_the_backend_declares(
     declared: list[str], first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "backend", lambda _: SimpleNamespace(dtypes=declared))
-    assert selection.first_dtype("any") == first
+    assert selection.first_dtype(VECADD_TEXT, Target("any")) == first
+
+
+def test_of_a_target_that_takes_few_dtypes_only_these_are_tried() -> None:
+    texts = registry.kernel_texts("matmul", "numpy")["lecture"]
+    subject = selection.Subject(texts, Target("tiles", dtypes={"matmul": ("bfloat16", "int8")}))
+    tried = {dtype for kind in calls.KINDS for dtype in DTYPES if selection.Selection().cases(kind, dtype, subject)}
+    assert tried == {"bfloat16", "int8"}
+    assert selection.first_dtype(*subject) == "bfloat16"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

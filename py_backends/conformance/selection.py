@@ -79,7 +79,8 @@ class Selection:
         """Every chosen text on every chosen target that is there."""
         for backend, target in self.at_hand():
             for text in self._texts(backend) if target.available else ():
-                yield Subject(text, target)
+                if target.dtypes is None or registry.dtypes(text, target):
+                    yield Subject(text, target)
 
     def cases(self, kind: Kind[AnyCase], dtype: str, subject: Subject) -> list[AnyCase]:
         """The cases of a kind that belong to this run, for a text on a target in a dtype."""
@@ -87,6 +88,8 @@ class Selection:
         if self.kinds and kind.name not in self.kinds:
             return []
         if (text.variant == "lecture" and not kind.lecture) or (target.emulated and not kind.emulated):
+            return []
+        if target.dtypes is not None and dtype not in registry.dtypes(text, target):
             return []
         if self.quick and not self._belongs_to_quick(kind, dtype, subject):
             return []
@@ -100,7 +103,7 @@ class Selection:
         if once and text.variant != next(iter(registry.kernel_texts(text.kernel, text.backend))):
             return False
         in_one_dtype = once or (kind.in_one_dtype and target.interpreted)
-        return not in_one_dtype or dtype == first_dtype(text.backend)
+        return not in_one_dtype or dtype == first_dtype(text, target)
 
     def _backends(self) -> Sequence[str]:
         return self.backends or registry.backend_names()
@@ -114,9 +117,9 @@ class Selection:
         ]
 
 
-def first_dtype(backend: str) -> str:
+def first_dtype(text: KernelText, target: Target) -> str:
     """The one in which a quick run tries what it tries in one dtype alone."""
-    declared = registry.backend(backend).dtypes
+    declared = registry.backend(text.backend).dtypes if target.dtypes is None else registry.dtypes(text, target)
     return next((dtype for dtype in DTYPES if dtype in declared), DTYPES[0])
 
 
