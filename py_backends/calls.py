@@ -207,12 +207,18 @@ def _choices(asked: Asked) -> dict[str, list[Choice]]:
     """
     kernel, backend, variant, target, *_ = asked
     texts, targets = list(_texts(kernel, backend, variant).values()), _candidates(backend, target)
-    every = [((each, text), registry.dtypes(text, each)) for each in targets for text in texts]
+    every = [((each, text), _dtypes_on(each, text)) for each in targets for text in texts]
     names = dict.fromkeys(name for text in texts for name in registry.dtypes(text))
     choices = {name: [choice for choice, taken in every if name in taken] for name in names}
     if not any(choices.values()):
         raise ValueError(f"{_whom(asked)} has no {kernel}")
     return {name: of_dtype for name, of_dtype in choices.items() if of_dtype}
+
+
+def _dtypes_on(target: Target, text: KernelText) -> list[str]:
+    """The number formats in which a text runs on a target that was probed here."""
+    taken = target if target.dtypes is not None else None
+    return [name for name in registry.dtypes(text) if name in registry.dtypes(text, taken)]
 
 
 def _texts(kernel: str, backend: str, variant: str | None) -> dict[str, KernelText]:

@@ -156,8 +156,9 @@ class Problem(ABC):
     """The number formats that inputs may have, by their names in NumPy."""
     results: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The dtype of the result by that of the inputs, where it is another one."""
-    sums: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The dtype in which is computed by that of the inputs, where it is another one: texts know it as `Sum`."""
+    sums: ClassVar[Mapping[str, str]] = MappingProxyType({"float16": "float32", "bfloat16": "float32", "int8": "int32"})
+    """The dtype in which is computed by that of the inputs, where it is another one: texts know it as `Sum`, and those
+    in C++ as just these."""
     in_place: ClassVar[bool]
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]

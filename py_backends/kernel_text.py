@@ -63,7 +63,8 @@ class Stages:
         Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
         Scratch on a CPU: ceil(n / 128) * 128 * k elements
 
-    Each kernel of a text with scratch memory takes a pointer to it between the output and the sizes.
+    Each kernel of a text with scratch memory takes a pointer to it between the output and the sizes. Its elements are
+    of the type in which is computed, `Sum`.
     """
 
     kernels: tuple[tuple[str, WorkItems], ...]
@@ -95,7 +96,7 @@ class Stages:
         return cls(kernels, counts[0] if counts else None)
 
     def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
-        """How many elements of the kernel's type the scratch memory has; None where there is none."""
+        """How many elements of `Problem.sum_dtype` the scratch memory has; None where there is none."""
         return None if self.scratch is None else _count(self.scratch, sizes)
 
 

@@ -38,8 +38,8 @@ class NumberFormat:
         if math.isnan(self.poison):
             return generator.standard_normal(shape, drawn)
         numbers = generator.random(shape, drawn)
-        numbers *= 255
-        numbers -= 127.5
+        numbers *= 256
+        numbers -= 128.5
         return numbers
 
 

@@ -71,6 +71,11 @@ def kernel_names() -> list[str]:
     return sorted([*_own_kernels(), *sound])
 
 
+def promised_kernels() -> list[str]:
+    """As `kernel_names`, and those of plug-ins that are broken: no plug-in is imported to find out."""
+    return sorted({*_own_kernels(), *(plugin.name for plugin in _kernel_plugins())})
+
+
 def kernel_plugins() -> list[Plugin]:
     """All kernels that plug-ins promise, those too that are refused or broken, in order of their names."""
     return list(_kernel_plugins())
@@ -149,12 +154,18 @@ def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
 
 
 def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
-    """The number formats in which a text runs on a target: those that both, its kernel and its backend have."""
-    taken = declared = backend(text.backend).dtypes
+    """The number formats in which a text runs on a target: those that both, its kernel and its backend have.
+
+    A target that was probed says what its backend declares, so that no plug-in is imported here. One that did not come
+    to be asked is taken to declare what most do.
+    """
     if target is not None and target.dtypes is not None:
-        of_kernel = target.dtypes.get(text.kernel, ())
-        taken = target.dtypes.get(f"{text.kernel}/{text.variant}", of_kernel)
-    return tuple(each for each in text.dtypes if each in declared and each in taken)
+        taken = target.dtypes.get(f"{text.kernel}/{text.variant}", target.dtypes.get(text.kernel, ()))
+    elif target is not None and backend_plugin(text.backend):
+        taken = Backend.dtypes
+    else:
+        taken = backend(text.backend).dtypes
+    return tuple(each for each in text.dtypes if each in taken)
 
 
 def texts_in(dtype: str, kernel: str, backend: str, target: Target | None = None) -> dict[str, KernelText]:

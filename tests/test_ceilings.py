@@ -63,9 +63,14 @@ def test_reading_reads_every_element_in_every_repetition(elements: int, threads:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_thread_multiplies_and_adds(threads: int) -> None:
     for kernel in kernels("multiply_add"):
-        sums = np.full(threads, np.nan, kernel.dtype)
-        kernel([np.array([0.5, 1], kernel.dtype), sums], [192 * 100], threads)
-        assert np.allclose(sums, 12 * 2), "12 chains, each of which tends to 1 / (1 - 0.5)"
+        sums = np.full(threads, -1, kernel.result_dtype)
+        kernel([np.array([0.5, 1], kernel.dtype), sums], [768 * 100], threads)
+        if kernel.dtype in ("float32", "float64", "float16"):
+            assert np.allclose(sums, 12 * 2), "12 chains, each of which tends to 1 / (1 - 0.5)"
+        elif kernel.dtype == "int8":
+            assert (sums == sum(range(12))).all(), "the factor 0.5 is 0 there: the chains stay what they were"
+        else:
+            assert (sums >= 12 * 2).all(), "or grows without end where one instruction adds two products to a sum"
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import faults
+import narrow_faults
 import numpy as np
 import plugin_packages
 import pytest
@@ -23,9 +24,11 @@ from commands import CLONE, Finished, run_python
 from py_backends import registry
 from py_backends.conformance import calls
 from py_backends.conformance.any_kernel import WITHOUT_OWN
+from py_backends.conformance.formats import limits
 from py_backends.conformance.selection import all_kinds_of, kind_names
 from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import answered, chosen
+from py_backends.number_formats import DTYPES
 
 V, M = faults.VECADD, faults.MATMUL
 FAILS: dict[str, dict[str, set[str]]] = {
@@ -295,15 +298,43 @@ class TestUnusualKernels:
         assert "unfit-out" not in wrong
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", registry.problem(V).dtypes)
 def test_special_values_of_any_kernel_reach_the_largest_numbers(dtype: str) -> None:
     (kind,) = (kind for kind in WITHOUT_OWN if kind.name == "special-values")
     cases = [
-        case
-        for case in answered(V, dtype, tuple(chosen(kind, V, dtype, quick=True))).values()
-        if np.isfinite(case.inputs).all()
+        case for case in answered(V, dtype, tuple(chosen(kind, V, dtype))).values() if np.isfinite(case.inputs).all()
     ]
     assert any(np.isinf(case.reference.value).any() for case in cases), "of finite numbers, their sums"
+
+
+WITHOUT_HALVES = """
+import conformance_faults, narrow_faults
+
+def leave_out(run):
+    run.output[...] = narrow_faults.leaves_out_the_low_half(*run.inputs)
+
+conformance_faults.FAULTS["halving"] = leave_out, ("matmul",)
+
+class Backend(conformance_faults.backend(["halving"])):
+    dtypes = ("float16", "float32")
+"""
+
+
+def test_a_fault_in_a_narrow_format_alone_fails_there(tmp_path: Path) -> None:
+    modules = {"conformance_faults.py": CLONE / "tests" / "faults.py", "narrow_faults.py": Path(narrow_faults.__file__)}
+    files = {name: path.read_text(encoding="utf-8") for name, path in modules.items()}
+    files |= {"halving/__init__.py": WITHOUT_HALVES, "halving/kernels/matmul/lecture/halved.py": "# see the package\n"}
+    plugin_packages.install(tmp_path, plugin_packages.BACKENDS, {"halved": "halving"}, files, "halved")
+    plugin_packages.install(
+        tmp_path, "pytest11", {"py_backends": "py_backends.conformance.entry"}, {}, "as-if-installed"
+    )
+    file = tmp_path / "tallies.json"
+    run = run_suite(tmp_path, "--backend", "halved", "-k", "float16", "--conformance-json", str(file))
+    assert run.returncode == 1, run.stdout
+    failing = {one["kind"] for one in told(file) if one["failures"]}
+    assert failing >= {"halves", "conversions", "depths"}
+    assert not failing & {"long-sums", "whole-numbers"}, "whose numbers have no low half"
+    assert "--kind=halves -k float16 --case=7x19x13" in run.stdout
 
 
 PARTIAL = """
@@ -315,7 +346,8 @@ class Backend(contract.Backend):
 
     def targets(self):
         lost = contract.Target.missing("lost", "it is lost", "look for it")
-        return [*map(contract.Target, ("in_use", "breaks", "single")), lost]
+        nothing = contract.Target("takes_nothing", dtypes={{}})
+        return [*map(contract.Target, ("in_use", "breaks", "single")), nothing, lost]
 
     def open(self, target, threads):
         if target == "in_use":
@@ -363,6 +395,7 @@ class TestWhatIsNotThere:
             ("in_use", "is said to be available, and can compute in no dtype: {'float32': 'somebody else uses it"),
             ("breaks", "unavailable: it was unplugged"),
             ("lost", "partial is required but not there: it is lost"),
+            ("takes_nothing", "partial takes_nothing takes no dtype of what was chosen"),
         ],
     )
     def test_it_fails_where_it_was_chosen(self, partial: Path, target: str, words: str) -> None:
@@ -378,7 +411,7 @@ class TestWhatIsNotThere:
         ("backend", "target", "words"),
         [
             ("partial", "single", "it has no float64"),
-            ("declares_one", "single", "declares_one takes float32, not float64"),
+            ("declares_one", "single", "4 passed"),
         ],
     )
     def test_what_it_cannot_is_skipped_and_the_rest_tried(
@@ -467,6 +500,7 @@ def test_every_kind_has_its_line_in_the_documentation() -> None:
 @pytest.mark.parametrize("kernel", [V, M])
 def test_every_kind_has_a_backend_that_fails_it(kernel: str) -> None:
     failing = {kind for kernels in FAILS.values() for kind in kernels.get(kernel, ())}
+    failing |= {kind for _, of_kernel, _, kinds in narrow_faults.FAILS if of_kernel == kernel for kind in kinds}
     assert failing == {kind.name for kind in (*all_kinds_of(kernel), *calls.KINDS)}
 
 
@@ -477,13 +511,14 @@ def test_names_of_calls_are_distinct() -> None:
         assert len(set(names)) == len(names), kind.name
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_every_result_that_numpy_has_is_exact_where_it_must_be(dtype: str) -> None:
     """Of a case that must come out exact, the reference is."""
+    of_results = limits(registry.problem(M).result_dtype(np.dtype(dtype)))
     for kind in all_kinds_of(M):
         for case in answered(M, dtype, tuple(chosen(kind, M, dtype, quick=True))).values():
             if case.trial.exact:
-                a, b = (x.astype(object) for x in case.inputs)
+                a, b = (x.astype(np.float64).astype(object) for x in case.inputs)
                 if a.size * b.shape[1] < 40_000:
                     assert (case.reference.value == (a @ b).astype(np.float64)).all(), case.trial.name
-                assert np.abs(case.reference.value).max(initial=0) < 1 / np.finfo(dtype).eps
+                assert np.abs(case.reference.value).max(initial=0) < 2.0**of_results.digits

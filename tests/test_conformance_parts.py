@@ -27,6 +27,7 @@ from py_backends.number_formats import DTYPES
 
 VECADD = registry.problem("vecadd")
 VECADD_TEXT = registry.kernel_texts("vecadd", "numpy")["lecture"]
+MATMUL_TEXT = registry.kernel_texts("matmul", "numpy")["lecture"]
 DTYPE = np.dtype(np.float32)
 AT_ONCE = next(kind for kind in calls.KINDS if kind.together)
 
@@ -72,25 +73,38 @@ def test_targets_that_compile_just_in_time_come_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("declared", "first"), [(["float64"], "float64"), (["float64", "float32"], "float32"), (["float16"], "float32")]
+    ("kind", "taken", "first"),
+    [
+        ("shapes", ("float64",), "float64"),
+        ("shapes", ("float64", "float32"), "float32"),
+        ("shapes", ("int8", "float16"), "float16"),
+        ("indices", ("float16",), None),
+        ("depths", ("float32", "bfloat16"), "bfloat16"),
+        ("saturation", DTYPES, "int8"),
+    ],
 )
-def test_what_is_tried_in_one_dtype_is_tried_in_one_that_the_backend_declares(
-    declared: list[str], first: str, monkeypatch: pytest.MonkeyPatch
+def test_what_is_tried_in_one_dtype_is_tried_in_the_first_that_it_has_cases_in(
+    kind: str, taken: tuple[str, ...], first: str | None
 ) -> None:
-    monkeypatch.setattr(registry, "backend", lambda _: SimpleNamespace(dtypes=declared))
-    assert selection.first_dtype(VECADD_TEXT, Target("any")) == first
+    subject = selection.Subject(MATMUL_TEXT, Target("cpu", dtypes={"matmul": taken}))
+    (of_name,) = (each for each in selection.all_kinds_of("matmul") if each.name == kind)
+    assert selection.first_dtype(of_name, subject) == first
 
 
-def test_of_a_target_that_takes_few_dtypes_only_these_are_tried() -> None:
-    texts = registry.kernel_texts("matmul", "numpy")["lecture"]
-    subject = selection.Subject(texts, Target("tiles", dtypes={"matmul": ("bfloat16", "int8")}))
-    tried = {dtype for kind in calls.KINDS for dtype in DTYPES if selection.Selection().cases(kind, dtype, subject)}
-    assert tried == {"bfloat16", "int8"}
-    assert selection.first_dtype(*subject) == "bfloat16"
+def test_a_text_is_tried_in_what_it_and_its_target_take() -> None:
+    taken = selection.Subject(
+        MATMUL_TEXT, Target("cpu", dtypes={"matmul": ("int8", "float32"), "vecadd": ("float64",)})
+    )
+    assert taken.dtypes == ("float32", "int8")
+    shapes = next(kind for kind in any_kernel.ALWAYS if kind.name == "shapes")
+    tried = {dtype for dtype in DTYPES if selection.Selection(quick=True).cases(shapes, dtype, taken)}
+    assert tried == {"float32", "int8"}
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+@pytest.mark.parametrize(
+    ("kernel", "dtype"),
+    [(kernel, dtype) for kernel in ("vecadd", "matmul") for dtype in registry.problem(kernel).dtypes],
+)
 def test_where_work_items_are_interpreted_every_dtype_has_shapes(kernel: str, dtype: str) -> None:
     shapes = next(kind for kind in any_kernel.ALWAYS if kind.name == "shapes")
     assert len(chosen(shapes, kernel, dtype, quick=True, interpreted=True)) >= 8
@@ -123,15 +137,15 @@ class TestCommand:
         assert self.command("shapes", instead).endswith("--kind=shapes -k float32")
 
 
-def wrong_of(name: str, kernel: str, run: Callable[..., Any]) -> set[str | None]:
+def wrong_of(name: str, kernel: str, run: Callable[..., Any], dtype: np.dtype[Any] = DTYPE) -> set[str | None]:
     """What is said of the calls of a kind, made by a function in place of a kernel's."""
     problem, device = registry.problem(kernel), HostDevice
     (kind,) = (kind for kind in calls.KINDS if kind.name == name)
     return {
-        caller.perform_at(device, run, problem, DTYPE, call)  # type: ignore[arg-type]  # stands in for a device
+        caller.perform_at(device, run, problem, dtype, call)  # type: ignore[arg-type]  # stands in for a device
         if call.to_device
-        else caller.perform(run, problem, DTYPE, call)
-        for call in kind.cases(problem)
+        else caller.perform(run, problem, dtype, call)
+        for call in chosen(kind, kernel, dtype.name)
     }
 
 
@@ -155,6 +169,31 @@ class TestCallsOfAWrongFunction:
             raise ValueError("it does not fit")
 
         assert "it refused the call, and wrote all the same" in wrong_of("unfit-inputs", "vecadd", write)
+
+    @pytest.mark.parametrize("dtype", registry.problem("matmul").dtypes)
+    def test_which_takes_another_format_of_an_input_for_its_own(self, dtype: str) -> None:
+        def take(a: Any, b: Any, out: Any, **_: Any) -> Any:
+            if a.ndim == b.ndim == 2 and a.shape[1] == b.shape[0]:
+                return out
+            raise ValueError("it does not fit")
+
+        assert wrong_of("unfit-inputs", "matmul", take, np.dtype(dtype)) == {
+            None,
+            "it took the call, which must end as TypeError",
+        }
+
+    @pytest.mark.parametrize("dtype", registry.problem("matmul").dtypes)
+    def test_which_writes_over_its_input(self, dtype: str) -> None:
+        """Of which an element has as many bytes as one of the result, or fewer."""
+
+        def multiply(a: Any, b: Any, out: Any, **_: Any) -> Any:
+            out[...] = a.astype(out.dtype) @ b.astype(out.dtype)
+            return out
+
+        for kind in ("in-place", "overlapping"):
+            wrong = wrong_of(kind, "matmul", multiply, np.dtype(dtype))
+            assert "it took the call, which must end as ValueError" in wrong
+        assert None in wrong, "beside the input it is right"
 
     def test_which_confuses_an_array_that_is_passed_twice(self) -> None:
         def add(a: Any, b: Any, out: Any, **_: Any) -> Any:

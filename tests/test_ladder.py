@@ -377,7 +377,7 @@ def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
     [
         ("--shape vecadd=100", "vecadd has no ladder: leave out its shape"),
         ("--shape matmull=100", "did you mean 'matmul'?"),
-        ("--dtype float16", "unknown dtype 'float16'"),
+        ("--dtype float8", "unknown dtype 'float8'"),
         ("--svg /proc/picture.svg", "/proc cannot be written to"),
         ("--budget 0", "above 0"),
         ("--threads 999999999", "threads must be from 1 to 4096"),

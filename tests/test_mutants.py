@@ -60,11 +60,12 @@ LECTURE = "kernels/vecadd/lecture/"
 
 
 def test_places_in_opencl_c() -> None:
-    assert found("opencl", LECTURE + "opencl.cl", "if (i < n) c[i] = a[i] + b[i];") == {
+    line = "if (i < n) c[i] = narrow(widen(a[i]) + widen(b[i]));"
+    assert found("opencl", LECTURE + "opencl.cl", line) == {
         ("tail", "i < n -> !(i < n)"),
         ("relational", "< -> <="),
         ("bound", "n -> n - 1"),
-        ("statement", "c[i] = a[i] + b[i]; -> nothing"),
+        ("statement", "c[i] = narrow(widen(a[i]) + widen(b[i])); -> nothing"),
         ("index", "a -> b"),
         ("index", "b -> a"),
         ("arithmetic", "+ -> -"),

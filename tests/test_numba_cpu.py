@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 from commands import CLONE, LONGEST
 
 from py_backends import caches, registry
+from py_backends.backend import _numba
 
 pytestmark = pytest.mark.numba_cpu
 
@@ -22,15 +22,15 @@ def tuned(kernel: str) -> ModuleType:
     return registry.kernel_texts(kernel, "numba_cpu")["tuned"].load()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_streamed_vectors_are_right_wherever_they_begin(dtype: Any) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_streamed_vectors_are_right_wherever_they_begin(dtype: str) -> None:
     """As if the cache held nothing; to exceed a real one may take gigabytes."""
     random = np.random.default_rng(5)
     for n in (0, 1, 7, 15, 16, 17, 33, 100, 1003):
         a, b = random.random(n + 3).astype(dtype)[3:], random.random(n + 1).astype(dtype)[1:]
         for offset in range(17):
             c = np.full(offset + n + 64, -1, dtype)
-            tuned("vecadd").add_streamed(a, b, c[offset : offset + n], 0, n)
+            tuned("vecadd").add_streamed(*map(_numba.seen, (a, b, c[offset : offset + n])), 0, n)
             np.testing.assert_array_equal(c[offset : offset + n], a + b)
             assert (c[:offset] == -1).all()
             assert (c[offset + n :] == -1).all()

@@ -11,10 +11,14 @@ import plugin_packages
 import pytest
 from commands import CLONE, run_python
 
-from py_backends import number_formats
-from py_backends.contract import Array, Problem, Reference
-from py_backends.errors import WrongRequest
+from py_backends import number_formats, registry
+from py_backends.contract import Array, Problem, Reference, Target
+from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.harness.case import Case
+from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.plan import Request
+from py_backends.harness.worker import Session
+from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS, NumberFormat, number_format
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -87,6 +91,51 @@ def test_a_format_of_few_bits_is_drawn_in_more_and_rounded_once(monkeypatch: pyt
     drawn = Case(Widened(), (100,), FLOAT32, seed=5)
     rounded = Case(Widened(), (100,), np.dtype(np.float16), seed=5)
     assert all((a.astype(np.float16) == b).all() for a, b in zip(drawn.inputs, rounded.inputs, strict=True))
+
+
+def specs(*dtypes: str) -> set[tuple[str, str, str]]:
+    """Kernel, backend and dtype of the rows of two backends, of which one has a target that takes few dtypes."""
+    few = BackendTarget("numpy", Target("cpu", dtypes={"matmul": ("float32", "int8")}))
+    request = Request(["matmul", "vecadd"], ["numpy", "python"], None, None, dtypes, {})
+    return {
+        (each.kernel, each.backend, each.dtype) for each in request.specs([few, BackendTarget("python", Target("cpu"))])
+    }
+
+
+def test_there_is_no_row_in_a_format_that_a_kernel_or_a_target_does_not_have() -> None:
+    assert specs("float16", "int8") == {
+        ("matmul", "numpy", "int8"),
+        ("matmul", "python", "int8"),
+        ("matmul", "python", "float16"),
+        ("vecadd", "python", "float16"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "dtypes"),
+    [
+        ("", ("float32", "float64", "float16", "bfloat16", "int8")),
+        ("// Formats: float64, float32", ("float32", "float64")),
+        ("# Formats: int8, int4", ("int8",)),
+    ],
+)
+def test_a_text_says_which_of_its_kernels_formats_it_takes(line: str, dtypes: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "numpy.py"
+    path.write_text(f"// matmul: c = a b.\n{line}\n")
+    text = KernelText(registry.problem("matmul"), "lecture", "numpy", path)
+    assert text.dtypes == registry.dtypes(text) == dtypes
+    assert registry.dtypes(text, Target("cpu", dtypes={"vecadd": dtypes})) == ()
+
+
+def test_a_worker_tells_what_its_targets_take_and_prepares_nothing_else() -> None:
+    session = Session()
+    (target,) = session.targets([], "numpy")["targets"]
+    assert set(target["dtypes"]) == set(registry.promised_kernels())
+    assert registry.texts_in("int8", "matmul", "numpy", Target(**target))
+    assert not registry.texts_in("int8", "vecadd", "numpy", Target(**target))
+    session.open([], "numpy", "cpu", 1)
+    with pytest.raises(BackendUnavailable, match="numpy takes float32 and float64 and float16 and bfloat16, not int8"):
+        session.prepare([], "vecadd", "lecture", "int8")
 
 
 def test_what_is_kept_is_a_number_of_its_format() -> None:

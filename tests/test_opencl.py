@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES, Sizes
 from py_backends.contract import Array, Launch, Problem
 from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES, number_format
 
 if TYPE_CHECKING:
     from py_backends.backend.opencl import OpenClDevice
@@ -67,7 +69,7 @@ def device(request: pytest.FixtureRequest, opened: dict[Any, OpenClDevice]) -> O
 
 
 on_every_cpu = pytest.mark.parametrize("device", list(devices()), indirect=True)
-in_both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
+in_every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 
 
 def tuned(kernel: str) -> KernelText:
@@ -82,39 +84,62 @@ def wrong(device: OpenClDevice, text: KernelText, shapes: Iterable[Sizes], dtype
 
 
 def _wrong(device: OpenClDevice, launch: Launch, problem: Problem, sizes: Sizes, dtype: str) -> str | None:
-    """Launch it on arrays with guard zones of NaN; what is wrong with its result, or None."""
-    draw = np.random.default_rng(5)
-    contents = [draw.standard_normal(shape).astype(dtype) for shape in problem.shapes(sizes)]
-    wholes = [np.concatenate([content.ravel(), np.full(GUARD, np.nan, dtype)]) for content in contents]
-    wholes[-1][:] = np.nan
-    before = [whole.copy() for whole in wholes]
+    """Launch it on arrays with guard zones of poison; what is wrong with its result, or None."""
+    given, draw = number_format(np.dtype(dtype)), np.random.default_rng(5)
+    *of_inputs, of_output = problem.shapes(sizes)
+    inputs = [given.draw(shape, draw).astype(dtype) for shape in of_inputs]
+    wholes = [np.concatenate([each.ravel(), np.full(GUARD, given.poison, dtype)]) for each in inputs]
+    result = problem.result_dtype(np.dtype(dtype))
+    wholes.append(np.full(math.prod(of_output) + GUARD, number_format(result).poison, result))
+    before = [whole.tobytes() for whole in wholes]
     buffers = [device.upload(whole) for whole in wholes]
     launch(buffers, sizes)
     device.wait()
     device.download(buffers[-1], wholes[-1])
     for buffer in buffers:
         device.release(buffer)
-    *inputs, output = wholes
-    if any(not np.array_equal(now, then, equal_nan=True) for now, then in zip(inputs, before, strict=False)):
+    if [whole.tobytes() for whole in wholes[:-1]] != before[:-1]:
         return "it changed an input"
-    if not np.isnan(output[-GUARD:]).all():
+    output = wholes[-1]
+    if not before[-1].endswith(output[-GUARD:].tobytes()):
         return "it wrote past the end of its output"
-    result = output[:-GUARD].reshape(contents[-1].shape)
-    return judge(result, problem.reference(contents[:-1]), problem.rule).reason
+    return judge(output[:-GUARD].reshape(of_output), problem.reference(inputs), problem.rule).reason
 
 
-@in_both_dtypes
+@in_every_dtype
 @pytest.mark.parametrize("device", list(devices("GPU")), indirect=True)
 @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
 def test_the_form_for_gpus_is_right_on_a_cpu(device: OpenClDevice, kernel: str, dtype: str) -> None:
+    if dtype not in registry.dtypes(tuned(kernel)):
+        pytest.skip(f"{kernel} has no {dtype}")
     assert wrong(device, tuned(kernel), [*SHAPES[kernel], *LARGER_SHAPES[kernel]], dtype) == {}
 
 
-@in_both_dtypes
+@in_every_dtype
 @on_every_cpu
 def test_one_off_from_blocks_and_passes(device: OpenClDevice, dtype: str) -> None:
     shapes = [(97, 129, 513), (95, 127, 511), (1, 1, 1100), (193, 2, 3)]
     assert wrong(device, tuned("matmul"), shapes, dtype) == {}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("variant", ["lecture", "tuned"])
+@on_every_cpu
+def test_every_number_of_16_bits_is_widened_and_narrowed(device: OpenClDevice, variant: str, dtype: str) -> None:
+    """Alone by the lecture's text, in vectors by the tuned one: as itself, and added to others near to it and far."""
+    launch = device.prepare(registry.kernel_texts("vecadd", "opencl")[variant], np.dtype(dtype))
+    every, draw = np.arange(2**16, dtype=np.uint16), np.random.default_rng(9)
+    minus_zero = np.full_like(every, 1 << 15)
+    for bits in (minus_zero, draw.permutation(every), every ^ minus_zero ^ draw.integers(64, size=2**16, dtype="u2")):
+        a, b = every.view(dtype), bits.view(dtype)
+        c = np.zeros_like(a)
+        buffers = [device.upload(array) for array in (a, b, c)]
+        launch(buffers, c.shape)
+        device.wait()
+        device.download(buffers[-1], c)
+        for buffer in buffers:
+            device.release(buffer)
+        assert judge(c, tuned("vecadd").problem.reference([a, b]), "bitwise").reason is None
 
 
 @pytest.mark.parametrize("change", CHANGED)
@@ -132,19 +157,20 @@ def test_one_changed_operator_is_seen(change: str, tmp_path: Path) -> None:
     assert wrong(device, dataclasses.replace(text, path=changed), shapes, "float32")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
 @on_every_cpu
-def test_streamed_vectors_are_right_wherever_they_begin(device: OpenClDevice, tmp_path: Path) -> None:
+def test_streamed_vectors_are_right_wherever_they_begin(device: OpenClDevice, dtype: str, tmp_path: Path) -> None:
     """As if the cache held nothing; PoCL knows of one that would take gigabytes to exceed."""
     text = tuned("vecadd")
     always = tmp_path / text.path.name
     always.write_text(text.text.replace("> CACHE_BYTES", "> 0"), encoding="utf-8")
-    launch = device.prepare(dataclasses.replace(text, path=always), np.dtype(np.float32))
-    size = 40_000
-    memory = np.random.default_rng(1).standard_normal((3, size)).astype(np.float32)
-    for begin in range(18):
-        a, b, c = memory[0, begin:], memory[1, 17 - begin : size - begin], memory[2]
+    launch = device.prepare(dataclasses.replace(text, path=always), np.dtype(dtype))
+    size, last = 40_000, 34  # a whole vector of 64 bytes and more
+    memory = np.random.default_rng(1).standard_normal((3, size)).astype(dtype)
+    for begin in range(last + 1):
+        a, b, c = memory[0, begin:], memory[1, last - begin : size - begin], memory[2]
         c[:] = np.nan
-        n = size - 17 - begin
+        n = size - last - begin
         buffers = [device.upload(array) for array in (a[:n], b[:n], c[begin : begin + n])]
         launch(buffers, (n,))
         device.wait()
@@ -205,6 +231,18 @@ def test_scratch_memory_is_kept_and_given_up(device: OpenClDevice) -> None:
     assert device._scratch(MOST_IDLE_SCRATCH // 2) is large
     assert device._scratch(2**20) is not large, "what was taken for one large product is not held for ever"
     assert device._scratch(0).size > 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "float32", "float64"])
+@on_every_cpu
+def test_scratch_memory_has_room_for_sums(device: OpenClDevice, dtype: str) -> None:
+    """Not for elements, which may be narrower."""
+    text, sizes = tuned("matmul"), (200, 300, 400)
+    device._of_thread.scratch = None
+    assert wrong(device, text, [sizes], dtype) == {}
+    elements = text.stages("CPU").scratch_elements(text.named_sizes(sizes))
+    assert elements is not None
+    assert device._of_thread.scratch.size == elements * text.problem.sum_dtype(np.dtype(dtype)).itemsize
 
 
 @on_every_cpu

@@ -17,6 +17,8 @@ import pytest
 from commands import CLONE, copy_clone
 from conftest import found
 
+from py_backends.number_formats import DTYPES
+
 MISMATCHES = {
     "drops_the_last_element": "1 of 509 elements are wrong, the first at [508]: nan",
     "skips_its_tail": "13 of 509 elements are wrong, the first at [496]: 0",
@@ -51,6 +53,8 @@ CHANGED_OPERATORS = {
 }
 """One operator or index changed in every kernel text that is compiled at run time."""
 
+NARROW = "sums_in_the_inputs_format"
+
 UNAVAILABLE = {name for name, _ in found()} - {name for name, target in found() if target.available}
 
 WITH_PATIENCE = """
@@ -66,7 +70,7 @@ sys.exit(main())
 def scratch_clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the clone with a backend for every fault."""
     clone = copy_clone(tmp_path_factory.mktemp("clone"))
-    for fault in [*MISMATCHES, *DEATHS, "swaps_its_operands", "breaks_its_device", "computes_only_once"]:
+    for fault in [*MISMATCHES, *DEATHS, "swaps_its_operands", "breaks_its_device", "computes_only_once", NARROW]:
         shutil.copy(CLONE / "tests" / "wrong_backends.py", clone / "py_backends" / "backend" / f"{fault}.py")
         for kernel in ("vecadd", "matmul"):
             lecture = clone / "kernels" / kernel / "lecture"
@@ -133,6 +137,16 @@ def test_a_wrong_kernel_is_a_mismatch(wrong_rows: dict[str, Any], fault: str) ->
 def test_swapped_operands_of_matmul_are_a_mismatch(scratch_clone: Path) -> None:
     code, rows = compare(scratch_clone, "swaps_its_operands", kernel="matmul", shape="matmul=33")
     assert (code, rows_by_backend(rows)["swaps_its_operands"]["status"]) == (1, "mismatch")
+
+
+def test_sums_in_a_narrow_format_are_a_mismatch(scratch_clone: Path) -> None:
+    options = "--kernel", "matmul", "--shape", "matmul=65x63x61", "--dtype", "all", "--backend", f"numpy,{NARROW}"
+    code, rows = run_compare(scratch_clone, *options, "--budget", "8")
+    found = {(row["backend"], row["dtype"]): row["status"] for row in rows}
+    assert code == 1
+    assert found == {("numpy", dtype): "ok" for dtype in DTYPES} | {
+        (NARROW, dtype): "ok" if dtype in {"float32", "float64"} else "mismatch" for dtype in DTYPES
+    }
 
 
 @pytest.fixture(scope="module")

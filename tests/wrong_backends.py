@@ -26,6 +26,7 @@ from py_backends import contract
 from py_backends.contract import Array, Buffer, HostDevice, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
 
 FAULT = Path(__file__).stem
 if FAULT == "dies_when_imported":
@@ -33,6 +34,8 @@ if FAULT == "dies_when_imported":
 
 
 class Backend(contract.Backend):
+    dtypes = DTYPES
+
     def targets(self) -> list[Target]:
         if FAULT == "dies_when_probed":
             os.kill(os.getpid(), signal.SIGSEGV)
@@ -135,6 +138,9 @@ class Wrong(HostDevice):
 
 def compute(text: KernelText, inputs: list[Array], output: Array) -> None:
     text.load()
+    if FAULT == "sums_in_the_inputs_format":
+        output[...] = np.matmul(*inputs).astype(inputs[0].dtype)
+        return
     (np.add if text.kernel == "vecadd" else np.matmul)(*inputs, out=output)
 
 

@@ -38,7 +38,6 @@ LADDER = Ladder(
     sizes=(800, 800, 800),
     source="Leiserson et al., Science 368 (2020), eaam9744, table 1: n = 4096 in float64 on 18 cores",
 )
-_WIDER = {"float16": "float32", "bfloat16": "float32", "int8": "int32"}
 
 
 class MatrixMultiplication(Problem):
@@ -47,8 +46,7 @@ class MatrixMultiplication(Problem):
     rule = "componentwise"
     rate = "gflops"
     dtypes = ("float32", "float64", "float16", "bfloat16", "int8")
-    results = _WIDER
-    sums = _WIDER
+    results = Problem.sums
     in_place = False
     default_sizes = (521, 509, 499)  # primes, all different: edges and swapped sizes show
     ladder = LADDER

@@ -83,14 +83,18 @@ def _choose_threading_layer(mkl: ctypes.CDLL) -> None:
 def _declare(mkl: ctypes.CDLL) -> None:
     """Give the functions that we call their types: `ctypes` would take sizes for 32-bit integers."""
     size, layout = ctypes.c_int64, ctypes.c_int
-    for gemm, add, number in (
-        (mkl.cblas_sgemm_64, mkl.vsAdd_64, ctypes.c_float),
-        (mkl.cblas_dgemm_64, mkl.vdAdd_64, ctypes.c_double),
+    for gemm, number in (
+        (mkl.cblas_sgemm_64, ctypes.c_float),
+        (mkl.cblas_dgemm_64, ctypes.c_double),
+        (mkl.cblas_gemm_f16f16f32_64, ctypes.c_float),
+        (mkl.cblas_gemm_bf16bf16f32_64, ctypes.c_float),
     ):
         gemm.argtypes = (
             *(layout, layout, layout, size, size, size),
             *(number, _Elements, size, _Elements, size, number, _Elements, size),
         )
+        gemm.restype = None
+    for add in (mkl.vsAdd_64, mkl.vdAdd_64):
         add.argtypes = (size, _Elements, _Elements, _Elements)
-        gemm.restype = add.restype = None
+        add.restype = None
     mkl.MKL_Set_Num_Threads_Local.argtypes = (ctypes.c_int,)

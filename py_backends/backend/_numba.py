@@ -1,12 +1,35 @@
-"""What the two Numba backends share: whether Numba is there."""
+"""What the two Numba backends share: whether Numba is there, and what it sees of arrays that it does not know."""
 
 from __future__ import annotations
 
 import importlib
 from types import ModuleType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
 
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
+
+_SEEN_AS = {np.dtype(np.float16): np.dtype(np.int16), np.dtype(ml_dtypes.bfloat16): np.dtype(np.uint16)}
+"""Integers that no kernel has as a format of its own, and not the same: so their types say what the bits mean."""
+
+
+def seen(array: Any) -> Any:
+    """An array, of NumPy or on a GPU, as texts see it: a view of the bits where its format is not Numba's."""
+    bits = _SEEN_AS.get(array.dtype)
+    return array if bits is None else array.view(bits)
+
+
+def seen_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of such a view."""
+    return _SEEN_AS.get(dtype, dtype)
+
+
+def meant_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What such a dtype stands for."""
+    return next((meant for meant, bits in _SEEN_AS.items() if bits == dtype), dtype)
 
 
 def load(extra: str) -> ModuleType:

@@ -15,11 +15,14 @@ from py_backends.backend import _numba
 from py_backends.contract import Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
 class Backend(contract.Backend):
+    dtypes = DTYPES
+
     def targets(self) -> list[Target]:
         try:
             numba = _numba.load("numba")
@@ -51,7 +54,7 @@ class Device(contract.HostDevice):
         kernel.compile(_signature(self._numba, text, dtype))
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            *inputs, output = text.shaped(buffers, sizes)
+            *inputs, output = map(_numba.seen, text.shaped(buffers, sizes))
             with self._turn, self._thread_count():
                 kernel(*map(_read_only, inputs), output, *sizes)
 
@@ -70,12 +73,13 @@ class Device(contract.HostDevice):
 
 def _signature(numba: Any, text: KernelText, dtype: np.dtype[Any]) -> tuple[Any, ...]:
     """The types of one launch: inputs that are never written, an output, sizes."""
-    element = numba.from_dtype(dtype)
+    result = text.problem.result_dtype(dtype)
+    element, of_result = (numba.from_dtype(_numba.seen_dtype(each)) for each in (dtype, result))
     dimensions = text.problem.dimensions
     *inputs, output = (len(shape) for shape in text.problem.shapes((1,) * len(dimensions)))
     return (
         *(numba.types.Array(element, ndim, "C", readonly=True) for ndim in inputs),
-        numba.types.Array(element, output, "C"),
+        numba.types.Array(of_result, output, "C"),
         *(numba.int64 for _ in dimensions),
     )
 

@@ -24,6 +24,7 @@ from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
 
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
@@ -32,6 +33,8 @@ _QUIET_LOCK = threading.Lock()
 
 
 class Backend(contract.Backend):
+    dtypes = DTYPES
+
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()
         try:
@@ -112,13 +115,13 @@ class Gpu(contract.Device):
 
     def upload(self, array: Array) -> Buffer:
         with self._context:
-            buffer = self._cuda.to_device(array, stream=self._stream)
+            buffer = self._cuda.to_device(_numba.seen(array), stream=self._stream)
             self._stream.synchronize()
         return buffer
 
     def allocate(self, array: Array) -> Buffer:
         with self._context:
-            return self._cuda.device_array(array.shape, array.dtype, stream=self._stream)
+            return self._cuda.device_array(array.shape, _numba.seen_dtype(array.dtype), stream=self._stream)
 
     def wait(self) -> None:
         with self._context:
@@ -126,7 +129,7 @@ class Gpu(contract.Device):
 
     def download(self, buffer: Buffer, array: Array) -> None:
         with self._context:
-            buffer.copy_to_host(array, stream=self._stream)
+            buffer.copy_to_host(_numba.seen(array), stream=self._stream)
             self._stream.synchronize()
 
     def release(self, buffer: Buffer) -> None:
@@ -143,14 +146,18 @@ class Gpu(contract.Device):
         address = array.__cuda_array_interface__["data"][0]
         with self._context:
             view = self._cuda.as_cuda_array(array)
+            own = getattr(array, "dtype", None)
+            dtype = own if isinstance(own, np.dtype) else view.dtype  # the interface has no name for bfloat16
             if not view.size:
-                return Adopted(None, view.shape, view.dtype, 0)
+                return Adopted(None, view.shape, dtype, 0)
             if not view.is_c_contiguous():
                 raise foreign_arrays.out_of_order()
             flat, ordinal = view.reshape(view.size), _ordinal_of(address)
+            bits = _numba.seen_dtype(dtype)
+            buffer = flat if bits == dtype else flat.view(bits)
         if ordinal != self._ordinal:
             raise TypeError(f"it lies on GPU {ordinal}, and this is GPU {self._ordinal}; copy it there first")
-        return Adopted(flat, view.shape, view.dtype, address, foreign_arrays.writable(array))
+        return Adopted(buffer, view.shape, dtype, address, foreign_arrays.writable(array))
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         with self._context:
@@ -185,16 +192,16 @@ class Simulator(contract.Device):
         return launch
 
     def upload(self, array: Array) -> Buffer:
-        return self._cuda.to_device(array)
+        return self._cuda.to_device(_numba.seen(array))
 
     def allocate(self, array: Array) -> Buffer:
-        return self._cuda.device_array(array.shape, array.dtype)
+        return self._cuda.device_array(array.shape, _numba.seen_dtype(array.dtype))
 
     def wait(self) -> None:
         """Nothing to wait for: a launch in the simulator returns when the grid is done."""
 
     def download(self, buffer: Buffer, array: Array) -> None:
-        buffer.copy_to_host(array)
+        buffer.copy_to_host(_numba.seen(array))
 
     def release(self, buffer: Buffer) -> None:
         """Nothing to do: the memory goes back with the last reference."""
@@ -271,10 +278,11 @@ def _emulated(why: BackendUnavailable) -> Target:
 
 def _signature(text: KernelText, dtype: np.dtype[Any]) -> tuple[Any, ...]:
     """The types of one launch: flat arrays, inputs then output, and 64-bit sizes."""
-    numba = _load()
-    sizes = text.problem.dimensions
-    arrays = text.problem.shapes((1,) * len(sizes))
-    return (numba.types.Array(numba.from_dtype(dtype), 1, "C"),) * len(arrays) + (numba.int64,) * len(sizes)
+    numba, sizes = _load(), text.problem.dimensions
+    *inputs, _ = text.problem.shapes((1,) * len(sizes))
+    dtypes = [dtype] * len(inputs) + [text.problem.result_dtype(dtype)]
+    arrays = (numba.types.Array(numba.from_dtype(_numba.seen_dtype(each)), 1, "C") for each in dtypes)
+    return (*arrays, *(numba.int64 for _ in sizes))
 
 
 def _version() -> str:

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import other_architecture, pip_install
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import number_format
+from py_backends.number_formats import DTYPES, number_format
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -37,9 +38,15 @@ _BUILDING = threading.Lock()
 """Held by the thread that builds: what a process does with warnings is one for all its threads."""
 _CACHE_LINE = 128
 """Bytes at a multiple of which the longest vector is aligned, and a cache line begins."""
+_TYPES = {"float16": "ushort", "bfloat16": "ushort", "int8": "char"}
+"""What OpenCL C calls an element of a number format, where it is not what C++ calls it."""
+FORMATS = Path(__file__).parent / "_opencl_formats.cl"
+"""How texts widen and narrow elements."""
 
 
 class Backend(contract.Backend):
+    dtypes = DTYPES
+
     def targets(self) -> list[Target]:
         try:
             found = _devices()
@@ -85,11 +92,12 @@ class OpenClDevice(contract.Device):
             raise BackendUnavailable(f"{self._device.name.strip()} does not compute in float64", "use float32")
         stages = text.stages(self._form)
         kernels = _Kernels(self._program(text, dtype), [name for name, _ in stages.kernels])
+        bytes_of_sum = text.problem.sum_dtype(dtype).itemsize
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             named = text.named_sizes(sizes)
             elements = stages.scratch_elements(named)
-            scratch = [] if elements is None else [self._scratch(elements * dtype.itemsize)]
+            scratch = [] if elements is None else [self._scratch(elements * bytes_of_sum)]
             arguments = [*buffers, *scratch, *map(np.int64, sizes)]
             # Kept only where they will be asked: an event keeps what its command has used.
             events: deque[cl.Event] = deque(maxlen=None if self.profiled else 0)
@@ -248,17 +256,18 @@ class OpenClDevice(contract.Device):
             return device
 
     def _program(self, text: KernelText, dtype: np.dtype[Any]) -> cl.Program:
-        source = f'#line 1 "{text.path.name}"\n{text.text}'
+        source = f'{FORMATS.read_text(encoding="utf-8")}#line 1 "{text.path.name}"\n{text.text}'
         if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2 double has to be switched on
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"
-        kind = number_format(dtype).c
-        lanes = max(1, getattr(self._device, f"native_vector_width_{kind}"))
-        vector = f"{kind}{lanes}" if lanes > 1 else kind
+        sums = number_format(text.problem.sum_dtype(dtype)).c
+        lanes = max(1, getattr(self._device, f"native_vector_width_{sums}"))
         # Intel's driver tells the size of a CPU's second level.
         on_cpu = self._device.type & self._cl.device_type.CPU
         cache = caches.last_level_cache() if on_cpu else self._device.global_mem_cache_size
-        options = [f"-DT={kind}", f"-DV={vector}", f"-DCACHE_BYTES={cache}L", f"-D{self._form}=1"]
-        return _built(self._context, source, options)
+        facts = {**types(text.problem, dtype, lanes), "CACHE_BYTES": f"{cache}L", self._form: "1"}
+        if "cl_khr_fp16" in self._device.extensions:  # compilers name it for devices that have it not, too
+            facts["HAS_HALF"] = "1"
+        return _built(self._context, source, [f"-D{name}={value}" for name, value in facts.items()])
 
 
 class _Kernels:
@@ -288,6 +297,16 @@ class _Writable:
     def __init__(self, array: Array) -> None:
         self._array = array
         self.__array_interface__ = dict(array.__array_interface__, data=(array.ctypes.data, False))
+
+
+def types(problem: contract.Problem, dtype: np.dtype[Any], lanes: int) -> dict[str, str]:
+    """What texts know of a number format, as macros: the types T of elements and Sum of what is computed.
+
+    lanes: of a vector of either, V and Sums.
+    """
+    kind, sums = _TYPES.get(dtype.name, number_format(dtype).c), number_format(problem.sum_dtype(dtype)).c
+    width = str(lanes) if lanes > 1 else ""
+    return {"T": kind, "V": kind + width, "Sum": sums, "Sums": sums + width, f"FORMAT_{dtype.name}": "1"}
 
 
 def _built(context: cl.Context, source: str, options: Sequence[str] = ()) -> cl.Program:

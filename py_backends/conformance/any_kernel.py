@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from py_backends.conformance.formats import FLOATS, IN_ALL_KINDS, NARROW, limits
 from py_backends.conformance.sizes import EDGES, LARGER_SHAPES, SHAPES, SHARED, fits, middling, mixtures, ragged, sweeps
 from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, drawn_from, named, of_sizes, seeded
 from py_backends.contract import Problem
@@ -78,15 +79,22 @@ ALWAYS = (
         _shapes,
         interpreted=(9, 60),
         in_one_dtype=False,
+        in_others=27,
     ),
     Kind("nothing", "empty arrays, and sums of nothing, which are zeros", _nothing, interpreted=(2, 7)),
-    Kind("alignment", "arrays that begin between the addresses that vectors are aligned to", _alignment),
+    Kind("alignment", "arrays that begin between the addresses that vectors are aligned to", _alignment, in_others=20),
     Kind("bare", "elements read behind an array, of a device that knows its length", _bare),
     Kind("repeats", "what an earlier call left: buffers of its size, sums, flags", _repeats, interpreted=(3, 12)),
     Kind(
         "same-bits", "other bits for the same call, of a device that says it is deterministic", _same_bits, again=True
     ),
 )
+
+
+def _reaching(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """Seeded inputs of very different size."""
+    reach = limits(dtype).reach
+    return _scaled(-reach, reach, shapes, dtype, generator)
 
 
 def _scaled(least: int, most: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
@@ -99,7 +107,7 @@ _ZEROS_AND_ONES = (0.0, -0.0, 1.0, -1.0)
 
 
 def _large(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    largest = float(np.finfo(dtype).max)
+    largest = limits(dtype).largest
     return drawn_from([*_ZEROS_AND_ONES, largest, -largest], shapes, dtype, generator)
 
 
@@ -115,33 +123,35 @@ def _special_values(problem: Problem) -> Iterator[Trial]:
 
 def _subnormals(problem: Problem) -> Iterator[Trial]:
     for sizes in middling(problem):
-        for dtype, least in (("float32", -149), ("float64", -1074)):
+        for dtype in FLOATS:
+            least = round(np.log2(limits(np.dtype(dtype)).least))
             draw = partial(_scaled, least, least + 24)
             yield Trial(f"{named(sizes)}, {dtype}", sizes, draw, dtypes=(dtype,))
 
 
-def _at_middling(draws: dict[str, Draw], problem: Problem) -> Iterator[Trial]:
-    yield from of_sizes(middling(problem), draws)
+def _whole_numbers(problem: Problem) -> Iterator[Trial]:
+    sizes = middling(problem)
+    yield from of_sizes(sizes, {"from -9 to 9, {}": partial(drawn_from, range(-9, 10))})
+    of_most = {"odd, above 2048, {}": partial(drawn_from, range(2**11 + 1, 2**12, 2))}
+    yield from of_sizes(sizes, of_most, dtypes=IN_ALL_KINDS)
+    yield from of_sizes(sizes, {"odd, of all digits, {}": _odd}, dtypes=NARROW)
+
+
+def _odd(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """Numbers that no lower precision has."""
+    half = 2 ** (limits(dtype).digits - 1)
+    return drawn_from(range(half + 1, 2 * half, 2), shapes, dtype, generator)
 
 
 WITHOUT_OWN = (
-    Kind("special-values", "signed zeros, infinities, NaN, the largest numbers", _special_values),
-    Kind("subnormals", "subnormal numbers that are flushed to zero", _subnormals),
+    Kind("special-values", "signed zeros, infinities, NaN, the largest numbers", _special_values, dtypes=FLOATS),
+    Kind("subnormals", "subnormal numbers that are flushed to zero", _subnormals, in_others=None),
     Kind(
         "scales",
         "elements of very different size, whose small ones are lost",
-        partial(_at_middling, {"{}": partial(_scaled, -60, 60)}),
+        lambda problem: of_sizes(middling(problem), {"{}": _reaching}),
+        dtypes=FLOATS,
     ),
-    Kind(
-        "whole-numbers",
-        "numbers of more digits than a lower precision has",
-        partial(
-            _at_middling,
-            {
-                "from -9 to 9, {}": partial(drawn_from, range(-9, 10)),
-                "odd, above 2048, {}": partial(drawn_from, range(2**11 + 1, 2**12, 2)),
-            },
-        ),
-    ),
+    Kind("whole-numbers", "numbers of more digits than a lower precision has", _whole_numbers, in_others=None),
 )
 """For kernels of which the suite knows no more than their problem says."""

@@ -20,17 +20,19 @@ import numpy as np
 
 from py_backends import api, calls, registry
 from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, THREADS, Call, Layout, Misfit
+from py_backends.conformance.formats import COUNTERPARTS
 from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
 from py_backends.harness.check import judge
 from py_backends.harness.spec import Sizes
 from py_backends.harness.worker import Session, serve
+from py_backends.number_formats import number_format
 
 _LINE = 64
 _MARGIN = 256
 """Bytes watched before and behind an array."""
 _NAN = 0xFF
-"""A byte of which a floating-point number consists that is NaN."""
+"""A byte of which a floating-point number consists that is NaN, and an integer that is -1."""
 
 
 class Caller(Session):
@@ -156,16 +158,17 @@ class Arrays:
         """Lay out what a call is made of."""
         *shapes, shape = problem.shapes(call.sizes)
         values = _first_for_others(call, drawn_from(call.values, shapes, dtype, np.random.default_rng(call.seed)))
-        layouts = (*call.layouts, *call.layouts[-1:] * len(values))
+        layouts, result = (*call.layouts, *call.layouts[-1:] * len(values)), problem.result_dtype(dtype)
         given = [_spoilt(array, at, call.misfit) for at, array in enumerate(values)]
         laid = [lay(array, layout) for array, layout in zip(given, layouts, strict=False)]
         out: Any = None
         if call.shares is not None:
-            reach = (abs(call.shift) + math.prod(shape)) * dtype.itemsize
+            reach = (abs(call.shift) + math.prod(shape)) * max(dtype.itemsize, result.itemsize)
             laid[call.shares] = lay(values[call.shares], IN_ORDER, _MARGIN + reach)
-            out = laid[call.shares].beside(call.shift, shape)
+            out = laid[call.shares].beside(call.shift, shape, result)
         elif call.out is not None:
-            laid.append(lay(_spoilt(np.full(shape, np.nan, problem.result_dtype(dtype)), None, call.misfit), call.out))
+            poisoned = np.full(shape, number_format(result).poison, result)
+            laid.append(lay(_spoilt(poisoned, None, call.misfit), call.out))
             out = [] if call.misfit == NO_ARRAY else laid[-1].array
             laid[-1].array.flags.writeable = call.misfit != READ_ONLY
         inputs = _first_for_others(call, [each.array for each in laid[: len(values)]])
@@ -213,7 +216,7 @@ def _spoilt(array: Array, at: int | None, misfit: Misfit | None) -> Array:
     if misfit is None or misfit.at != at:
         return array
     if misfit.fault == "dtype":
-        return array.astype(np.float32 if array.dtype == np.float64 else np.float64)
+        return array.astype(COUNTERPARTS[array.dtype.name])
     if misfit.fault == "dimensions":
         return array[..., np.newaxis]
     if misfit.fault == "size":
@@ -231,10 +234,13 @@ class Laid(NamedTuple):
     memory: Array
     first: int
 
-    def beside(self, shift: int, shape: Sizes) -> Array:
-        """An array of the same dtype in the same memory, which begins `shift` elements behind the other's beginning."""
-        dtype = self.array.dtype
-        return np.ndarray(shape, dtype, self.memory, self.first + shift * dtype.itemsize)
+    def beside(self, shift: int, shape: Sizes, dtype: np.dtype[Any]) -> Array:
+        """An array in the same memory, which begins `shift` elements of the other's behind that one's beginning.
+
+        Where `shift` is negative, so many of its own elements lie before.
+        """
+        size = (self.array.dtype if shift > 0 else dtype).itemsize
+        return np.ndarray(shape, dtype, self.memory, self.first + shift * size)
 
 
 def lay(values: Array, layout: Layout, margin: int = _MARGIN) -> Laid:

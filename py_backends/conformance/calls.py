@@ -84,7 +84,8 @@ class Call(Case):
 
     layouts: of the inputs; the last one counts for all further inputs.
     out: how it lies; None for a call without.
-    shares: the input in whose memory `out` lies, `shift` elements behind its beginning; None where it has its own.
+    shares: the input in whose memory `out` lies, `shift` elements behind its beginning, or where that is negative so
+        many of its own before; None where it has its own.
     misfit: what is wrong with an array, if anything.
     twice: whether all inputs of the first one's shape are the first one itself.
     to_device: whether the result stays where the device computed it, and then is the first input of a further call.
@@ -200,11 +201,12 @@ def _twice(problem: Problem) -> Iterator[Call]:
 
 
 def _to_device(problem: Problem) -> Iterator[Call]:
-    """Of small whole numbers, whose result is exact: the same there and on the host."""
+    """Of small whole numbers, whose result is exact: the same there and on the host; where inputs have its dtype."""
+    same = tuple(name for name in problem.dtypes if problem.result_dtype(np.dtype(name)).name == name)
     for sizes in _square(problem)[:1]:
         shapes = problem.shapes(sizes)
         if shapes[0] == shapes[-1]:
-            yield Call(named(sizes), sizes, to_device=True, values=tuple(range(-3, 4)))
+            yield Call(named(sizes), sizes, to_device=True, values=tuple(range(-3, 4)), dtypes=same)
 
 
 def _nothing(problem: Problem) -> Iterator[Call]:
@@ -243,7 +245,12 @@ def _kind(name: str, protects: str, calls: Callable[[Problem], Iterator[Call]], 
 
 
 KINDS = (
-    _kind("layouts", "inputs that are strided, reversed, offset, misaligned, read-only, columns first", _layouts),
+    _kind(
+        "layouts",
+        "inputs that are strided, reversed, offset, misaligned, read-only, columns first",
+        _layouts,
+        in_others=36,
+    ),
     _kind("out", "an output that lies in any way, with nothing touched around it", _out),
     _kind("walls", "elements read or written behind the end of an array, in memory that nobody may touch", _walls),
     _kind("in-place", "an output that is an input: right, or refused where the kernel cannot", _in_place),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from py_backends import caches
+from py_backends.conformance.formats import FLOATS, limits, of_sums
+from py_backends.conformance.of_narrow_matmul import KINDS as NARROW_KINDS
 from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, named, of_sizes, seeded
 from py_backends.contract import Problem
 
@@ -25,8 +27,12 @@ def _at_sizes(draws: dict[str, Draw], problem: Problem, *, exact: bool = False) 
 
 
 def _numbered(shapes: Shapes, dtype: np.dtype[Any]) -> Inputs:
-    """Every element is another whole number: a wrong one tells where it was taken from."""
-    return [np.arange(1, math.prod(shape) + 1, dtype=dtype).reshape(shape) for shape in shapes]
+    """Every element is another whole number: a wrong one tells where it was taken from.
+
+    Where a format has too few of them they begin anew, at no multiple of the width of a vector.
+    """
+    numbers = 2 ** limits(dtype).digits - 1
+    return [(np.arange(math.prod(shape)) % numbers + 1).astype(dtype).reshape(shape) for shape in shapes]
 
 
 _Place = tuple[float, float]
@@ -93,8 +99,12 @@ def _small_integers(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.G
 
 
 def _precise(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Odd numbers above 2^11, which the 11 digits of TF32 round; for float64 above 2^24, which float32 rounds."""
-    digits = 11 if dtype == np.float32 else 24
+    """Odd numbers of more digits than a lower precision has: TF32 for float32, float32 for float64.
+
+    Of the other formats they have all the digits.
+    """
+    of = limits(dtype)
+    digits = of.lower_digits if dtype.itemsize > 2 else of.digits - 1
     inputs = _small_integers(shapes, dtype, generator)
     inputs[which] = (2 * generator.integers(2 ** (digits - 1), 2**digits, shapes[which]) + 1).astype(dtype)
     return inputs
@@ -104,41 +114,52 @@ def _cancelling(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Gener
     """Neighbouring products are almost opposite: what is left has half the digits of what was added."""
     a, b = seeded(shapes, dtype, generator)
     pairs = a.shape[1] // 2 * 2
-    a[:, 1:pairs:2] = -a[:, 0:pairs:2] * dtype.type(1 + float(np.finfo(dtype).eps) ** 0.5)
+    near = limits(dtype).step ** (0.5 if dtype.itemsize > 2 else 1)
+    a[:, 1:pairs:2] = -a[:, 0:pairs:2] * dtype.type(1 + near)
     b[1:pairs:2] = b[0:pairs:2]
     a[:, pairs:] = 0
     return [a, b]
 
 
 def _scaled_rows(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Rows of a times 2^-60 to 2^60, columns of b times 2^-50 to 2^50: each element keeps its own accuracy."""
+    """Rows of a times 2^-60 to 2^60, columns of b times 2^-50 to 2^50: each element keeps its own accuracy.
+
+    Of a format that does not reach so far, times less.
+    """
     a, b = seeded(shapes, dtype, generator)
     of_rows, of_columns = generator.choice((-60, -7, 0, 60), len(a)), generator.choice((-50, 0, 11, 50), b.shape[1])
+    of_rows, of_columns = (each * limits(dtype).reach // 60 for each in (of_rows, of_columns))
     return [np.ldexp(a, of_rows[:, None]).astype(dtype), np.ldexp(b, of_columns[None, :]).astype(dtype)]
 
 
+_SMALL = {"float32": -69, "bfloat16": -69, "float64": -532, "float16": -18}
+"""Powers of two of which the products are subnormal; in float16, of which no product is, the inputs."""
+_LARGE = {"float32": 20, "bfloat16": 20, "float64": 500, "float16": 10}
+"""Powers of two that make a number out of a subnormal one."""
+
+
 def _subnormal_products(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    exponent = -69 if dtype == np.float32 else -532
+    exponent = _SMALL[dtype.name]
     return [np.ldexp(array, exponent).astype(dtype) for array in seeded(shapes, dtype, generator)]
 
 
 def _subnormal_inputs(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     a, b = _small_integers(shapes, dtype, generator)
-    least = float(np.finfo(dtype).smallest_subnormal)
-    return [a * dtype.type(least), np.ldexp(b, 20 if dtype == np.float32 else 500).astype(dtype)]
+    return [a * dtype.type(limits(dtype).least), np.ldexp(b, _LARGE[dtype.name]).astype(dtype)]
 
 
 def _some_rows_overflow(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     """Only what is in these rows may be infinite or undefined."""
     a, b = seeded(shapes, dtype, generator)
-    a[:: max(2, len(a) // 3)] = np.finfo(dtype).max
+    a[:: max(2, len(a) // 3)] = limits(dtype).largest
     return [a, b]
 
 
 def _just_below_overflow(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every sum stays below the largest number by half, in any order."""
+    """Every sum stays below the largest number of sums by half, in any order."""
     a, b = (np.sign(array) for array in seeded(shapes, dtype, generator))
-    return [(a * (np.finfo(dtype).max / (2 * len(b) + 2))).astype(dtype), b]
+    most = min(limits(dtype).largest, of_sums("matmul", dtype).largest / (2 * len(b) + 2))
+    return [a * dtype.type(most), b]
 
 
 def _not_finite(
@@ -197,7 +218,13 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
     yield from of_sizes(deep, {"{}, whole numbers": _small_integers}, exact=True)
 
 
-_THEMES: tuple[tuple[str, str, Callable[[Problem], Iterator[Trial]]], ...] = (
+def _of_themes(
+    themes: Sequence[tuple[str, str, Callable[[Problem], Iterator[Trial]]]], **how: Any
+) -> list[Kind[Trial]]:
+    return [Kind(name, protects, trials, "matmul", **how) for name, protects, trials in themes]
+
+
+_OF_ANY_NUMBERS = (
     ("indices", "a product that is taken from another's place, by matrices with a single one", _indices),
     (
         "permutations",
@@ -205,7 +232,6 @@ _THEMES: tuple[tuple[str, str, Callable[[Problem], Iterator[Trial]]], ...] = (
         partial(_at_sizes, {"{}, rows": partial(_permuted, 0), "{}, columns": partial(_permuted, 1)}, exact=True),
     ),
     ("asymmetric", "an operand or a result that is transposed, where its shape does not tell", _asymmetric),
-    ("whole-numbers", "sums that must be exact in any order", partial(_at_sizes, {"{}": _small_integers}, exact=True)),
     (
         "precision",
         "inputs that are rounded to a lower precision, as by TF32",
@@ -213,16 +239,13 @@ _THEMES: tuple[tuple[str, str, Callable[[Problem], Iterator[Trial]]], ...] = (
             _at_sizes, {"{}, large in a": partial(_precise, 0), "{}, large in b": partial(_precise, 1)}, exact=True
         ),
     ),
+)
+_OF_FLOATS = (
     ("cancellation", "sums far smaller than what is added", partial(_at_sizes, {"{}": _cancelling})),
     (
         "scales",
         "rows and columns of very different size, which only a normwise error allows",
         partial(_at_sizes, {"{}": _scaled_rows}),
-    ),
-    (
-        "subnormals",
-        "subnormal inputs and results that are flushed to zero",
-        partial(_at_sizes, {"{}, results": _subnormal_products, "{}, inputs": _subnormal_inputs}),
     ),
     (
         "overflow",
@@ -237,7 +260,23 @@ _THEMES: tuple[tuple[str, str, Callable[[Problem], Iterator[Trial]]], ...] = (
     ("zero-times-not-finite", "0 times NaN or infinity that is left out, for being 0", _zero_times),
 )
 KINDS = (
-    *(Kind(name, protects, trials, "matmul") for name, protects, trials in _THEMES),
+    *_of_themes(_OF_ANY_NUMBERS),
+    Kind(
+        "whole-numbers",
+        "sums that must be exact in any order",
+        partial(_at_sizes, {"{}": _small_integers}, exact=True),
+        "matmul",
+        in_others=None,
+    ),
+    *_of_themes(_OF_FLOATS, dtypes=FLOATS),
+    Kind(
+        "subnormals",
+        "subnormal inputs and results that are flushed to zero",
+        partial(_at_sizes, {"{}, results": _subnormal_products, "{}, inputs": _subnormal_inputs}),
+        "matmul",
+        dtypes=FLOATS,
+        in_others=None,
+    ),
     Kind(
         "several-passes",
         "sums that are begun anew, or blocks that are left out, where there are several",
@@ -245,4 +284,5 @@ KINDS = (
         "matmul",
         lecture=False,
     ),
+    *NARROW_KINDS,
 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from py_backends import caches
+from py_backends.conformance.formats import FLOATS, NARROW_FLOATS, limits
 from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, Values, named, of_sizes, seeded
 from py_backends.contract import Problem
 
@@ -30,47 +31,74 @@ def _pairs(values: Values, shapes: Shapes, dtype: np.dtype[Any], generator: np.r
     return [np.resize(ones[order], shapes[0]) for ones in pairs]
 
 
-def _special(dtype: np.dtype[Any]) -> list[Any]:
-    limits = np.finfo(dtype)
-    return [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, limits.max, -limits.max, limits.smallest_subnormal]
+def _special(dtype: np.dtype[Any]) -> list[float]:
+    of = limits(dtype)
+    return [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, of.largest, -of.largest, of.least]
 
 
 def _subnormal(dtype: np.dtype[Any]) -> list[float]:
-    limits = np.finfo(dtype)
-    least, normal = float(limits.smallest_subnormal), float(limits.tiny)
+    least, normal = limits(dtype).least, limits(dtype).normal
     return [0.0, least, -least, 3 * least, normal - least, least - normal, normal, -normal, normal + least, 2 * normal]
 
 
 def _ties(dtype: np.dtype[Any]) -> list[float]:
     """Sums of these lie half-way between two numbers, or next to it."""
-    step = float(np.finfo(dtype).eps)
+    step = limits(dtype).step
     ones = [1.0, 1 + step, 1 + 2 * step, 1 + 3 * step, 2 - step]
     halves = [step / 2, step / 2 * (1 + step), step / 2 * (1 - step / 2), 1.5 * step, step / 4]
     return [*ones, *halves, *(-value for value in (*ones, *halves))]
 
 
 def _overflowing(dtype: np.dtype[Any]) -> list[float]:
-    largest = float(np.finfo(dtype).max)
-    half_step = largest * float(np.finfo(dtype).eps) / 4  # about half of the last digit of the largest number
+    largest = limits(dtype).largest
+    half_step = largest * limits(dtype).step / 4  # about half of the last digit of the largest number
     return [largest, -largest, largest / 2, half_step, -half_step, 1.5 * half_step, half_step / 2, 0.0]
 
 
 def _precise(dtype: np.dtype[Any]) -> list[float]:
     """Whole numbers that the next lower precision would round, whose sums are exact."""
-    digits = 11 if dtype == np.float32 else 24
-    return [float(2**digits + odd) for odd in (1, 3, 5, 77, 101, 2**10 - 1)]
+    first = 2 ** limits(dtype).lower_digits
+    return [float(first + odd) for odd in (1, 3, 5, 77, 101, 2**10 - 1) if odd < first]
 
 
 def _opposite(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     (a, _) = seeded(shapes, dtype, generator)
-    near = np.nextafter(a, np.inf, dtype=dtype)
+    near = np.nextafter(a, dtype.type(np.inf))
     return [a, -np.where(generator.random(a.shape) < 0.5, near, a)]
 
 
 def _numbered(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every element tells its place: a by ones, b by a number that no sum of another place has."""
-    index = np.arange(shapes[0][0], dtype=dtype)
-    return [index, index[::-1] * 2 if generator.random() < 0.5 else index * 2]
+    """Every element tells its place: a by ones, b by a number that no sum of another place has.
+
+    Where a format has too few whole numbers they begin anew, at no multiple of the width of a vector.
+    """
+    index = (np.arange(shapes[0][0]) % (2 ** limits(dtype).digits // 3)).astype(dtype)
+    return [index, index[::-1] * dtype.type(2) if generator.random() < 0.5 else index * dtype.type(2)]
+
+
+def _every_number(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """Every number that 16 bits make, and another of them."""
+    bits = np.arange(2**16, dtype=np.uint16)
+    return [bits.view(dtype), generator.permutation(bits).view(dtype)]
+
+
+def _every_number_and_itself(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    a, _ = _every_number(shapes, dtype, generator)
+    return [a, a.copy()]
+
+
+def _every_number_and_zero(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    a, _ = _every_number(shapes, dtype, generator)
+    return [a, np.full(shapes[1], -0.0, dtype)]
+
+
+def _all_of_16_bits(problem: Problem) -> Iterator[Trial]:
+    draws: dict[str, Draw] = {
+        "plus another": _every_number,
+        "plus itself": _every_number_and_itself,
+        "plus -0": _every_number_and_zero,
+    }
+    yield from of_sizes([(2**16,)], draws)
 
 
 def _one_hot(at: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
@@ -95,15 +123,15 @@ def _last_is(value: float, shapes: Shapes, dtype: np.dtype[Any], generator: np.r
 def _scaled(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     """Neighbours of very different size: a block that shares one exponent loses the small ones."""
     arrays = seeded(shapes, dtype, generator)
-    exponents = generator.integers(-60, 61, shapes[0])
+    exponents = generator.integers(-limits(dtype).reach, limits(dtype).reach + 1, shapes[0])
     return [np.ldexp(array, exponents + by).astype(dtype) for by, array in enumerate(arrays)]
 
 
 def _beyond_the_caches(problem: Problem) -> Iterator[Trial]:
     """Vectors that no cache holds, which some texts write past the caches."""
-    for dtype, size in (("float32", 4), ("float64", 8)):
+    for dtypes, size in ((("float32",), 4), (("float64",), 8), (NARROW_FLOATS, 2)):
         n = max(2**25, caches.last_level_cache()) // (3 * size) + 4099
-        yield Trial(named((n,)), (n,), _cheap, starts=(0, 0, 1), dtypes=(dtype,), thorough=dtype == "float64")
+        yield Trial(named((n,)), (n,), _cheap, starts=(0, 0, 1), dtypes=dtypes, thorough=size != 4)
 
 
 def _cheap(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
@@ -114,7 +142,7 @@ def _cheap(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator)
 
 def _kind(name: str, protects: str, draw: Draw) -> Kind[Trial]:
     """Of inputs that are drawn in one way, at all lengths."""
-    return Kind(name, protects, partial(_at_lengths, {"{}": draw}), "vecadd")
+    return Kind(name, protects, partial(_at_lengths, {"{}": draw}), "vecadd", dtypes=FLOATS)
 
 
 def _kind_of_pairs(name: str, protects: str, values: Values) -> Kind[Trial]:
@@ -139,6 +167,14 @@ KINDS = (
             {f"{value} as the last of {{}}": partial(_last_is, value) for value in (np.nan, np.inf, -np.inf)},
         ),
         "vecadd",
+    ),
+    Kind(
+        "every-number",
+        "numbers of 16 bits that are widened or narrowed wrongly: all of them",
+        _all_of_16_bits,
+        "vecadd",
+        dtypes=NARROW_FLOATS,
+        in_others=None,
     ),
     Kind(
         "beyond-the-caches",

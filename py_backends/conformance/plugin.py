@@ -28,7 +28,6 @@ from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
@@ -185,7 +184,7 @@ def begin(
     if able := [dtype for dtype in wanted if why[dtype] is None]:
         return runner, [Tally(text.backend, target.name, text.kernel, text.variant, dtype, kind) for dtype in able]
     chosen = text.backend in selection.backends or target.name in selection.targets
-    if chosen and all(_why_unable(runner, text, dtype) for dtype in DTYPES):
+    if chosen and all(_why_unable(runner, text, dtype) for dtype in subject.dtypes):
         pytest.fail(f"{subject.label} is said to be available, and can compute in no dtype: {why}", pytrace=False)
     pytest.skip(f"{text.backend}: {', '.join(filter(None, why.values()))}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,7 +25,6 @@ from py_backends.harness.memory import same_bits
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES
 
 _MODULE = "py_backends.conformance.caller"
 """What the workers run."""
@@ -51,11 +49,11 @@ class Runners:
 
     def compile(self, subjects: Iterable[Subject]) -> None:
         """Begin to compile the texts that take long, those of each target one after the other."""
-        texts: dict[Runner, dict[str, KernelText]] = {}
+        late: dict[Runner, dict[str, Subject]] = {}
         for subject in subjects:
             if subject.target.just_in_time:
-                texts.setdefault(self._runner(subject), {})[subject.label] = subject.text
-        for runner, of_runner in texts.items():
+                late.setdefault(self._runner(subject), {})[subject.label] = subject
+        for runner, of_runner in late.items():
             self._compiling[runner] = self._pool.submit(_compile, runner, list(of_runner.values()))
 
     def get(self, subject: Subject) -> Runner:
@@ -80,10 +78,11 @@ class Runners:
         return self._runners[backend, target.name]
 
 
-def _compile(runner: Runner, texts: Sequence[KernelText]) -> None:
-    for text, dtype in itertools.product(texts, DTYPES):
-        with contextlib.suppress(WorkerFailed):  # whoever needs it will see the same
-            runner.compile(text, np.dtype(dtype))
+def _compile(runner: Runner, subjects: Sequence[Subject]) -> None:
+    for subject in subjects:
+        for dtype in subject.dtypes:
+            with contextlib.suppress(WorkerFailed):  # whoever needs it will see the same
+                runner.compile(subject.text, np.dtype(dtype))
 
 
 def run_cases(tally: Tally, problem: Problem, cases: Iterable[AnyCase], run: Callable[[AnyCase], str | None]) -> None:
@@ -156,7 +155,7 @@ class Arenas:
             for place, array in zip(arena.inputs, case.inputs, strict=True):
                 place[...] = array.reshape(-1)
             changed = runner.run(text, arena)
-            wrong = arena.trespass() or changed or _verdict(arena.output, case, problem.rule)
+            wrong = arena.trespass() or changed or verdict(arena.output, case, problem.rule)
             if not again or wrong is not None:
                 return wrong
             first = arena.output.copy()
@@ -212,7 +211,7 @@ def run_trials(
         run_cases(tally, text.problem, trials, run)
 
 
-def _verdict(output: Array, case: Answered, rule: str) -> str | None:
+def verdict(output: Array, case: Answered, rule: str) -> str | None:
     """What is wrong with a result; None where nothing is."""
     if not case.trial.exact:
         return judge(output, case.reference, rule).reason

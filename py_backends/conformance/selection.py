@@ -15,7 +15,6 @@ from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES
 
 _OF_KERNELS = (*of_vecadd.KINDS, *of_matmul.KINDS)
 
@@ -25,6 +24,11 @@ class Subject(NamedTuple):
 
     text: KernelText
     target: Target
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """Those that both have."""
+        return registry.dtypes(self.text, self.target)
 
     @property
     def label(self) -> str:
@@ -76,20 +80,18 @@ class Selection:
         return [each for each in found(self._backends()) if each.target.name in self.targets]
 
     def subjects(self) -> Iterator[Subject]:
-        """Every chosen text on every chosen target that is there."""
+        """Every chosen text on every chosen target that is there and takes it in some dtype."""
         for backend, target in self.at_hand():
             for text in self._texts(backend) if target.available else ():
-                if target.dtypes is None or registry.dtypes(text, target):
-                    yield Subject(text, target)
+                if (subject := Subject(text, target)).dtypes:
+                    yield subject
 
     def cases(self, kind: Kind[AnyCase], dtype: str, subject: Subject) -> list[AnyCase]:
-        """The cases of a kind that belong to this run, for a text on a target in a dtype."""
+        """The cases of a kind that belong to this run, for a text on a target, in a dtype that it may not have."""
         text, target = subject
-        if self.kinds and kind.name not in self.kinds:
+        if (self.kinds and kind.name not in self.kinds) or dtype not in subject.dtypes:
             return []
         if (text.variant == "lecture" and not kind.lecture) or (target.emulated and not kind.emulated):
-            return []
-        if target.dtypes is not None and dtype not in registry.dtypes(text, target):
             return []
         if self.quick and not self._belongs_to_quick(kind, dtype, subject):
             return []
@@ -103,7 +105,7 @@ class Selection:
         if once and text.variant != next(iter(registry.kernel_texts(text.kernel, text.backend))):
             return False
         in_one_dtype = once or (kind.in_one_dtype and target.interpreted)
-        return not in_one_dtype or dtype == first_dtype(text, target)
+        return not in_one_dtype or dtype == first_dtype(kind, subject)
 
     def _backends(self) -> Sequence[str]:
         return self.backends or registry.backend_names()
@@ -117,10 +119,9 @@ class Selection:
         ]
 
 
-def first_dtype(text: KernelText, target: Target) -> str:
-    """The one in which a quick run tries what it tries in one dtype alone."""
-    declared = registry.backend(text.backend).dtypes if target.dtypes is None else registry.dtypes(text, target)
-    return next((dtype for dtype in DTYPES if dtype in declared), DTYPES[0])
+def first_dtype(kind: Kind[Any], subject: Subject) -> str | None:
+    """The one in which a quick run tries a kind that it tries in one dtype alone; None where it has no case in any."""
+    return next((dtype for dtype in subject.dtypes if chosen(kind, subject.text.kernel, dtype, quick=True)), None)
 
 
 def all_kinds_of(kernel: str) -> list[Kind[Trial]]:

@@ -28,7 +28,6 @@ from py_backends.conformance.trials import Inputs, Shapes, Trial, answer, drawn_
 from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel
 from py_backends.harness.workers import WorkerFailed
-from py_backends.number_formats import DTYPES
 
 _EXAMPLES = {(False, False): 300, (True, False): 15, (False, True): 12, (True, True): 2}
 """Sequences of cases that are drawn for a text on a target, by whether the run is quick, and work items interpreted."""
@@ -51,7 +50,7 @@ def test_drawn_calls_end_as_they_must(
     subject: Subject, selection: Selection, runners: Runners, request: pytest.FixtureRequest
 ) -> None:
     """Sequences of calls of the Python function; a sequence that fails is shrunk."""
-    runner, tallies = begin(request.config, subject, runners, DTYPES, DRAWN)
+    runner, tallies = begin(request.config, subject, runners, subject.dtypes, DRAWN)
     run = partial(run_call, runner, subject.text)
     _draw(request.node, subject, selection, tallies, _calls(subject.text.problem), run)
 
@@ -60,7 +59,7 @@ def test_drawn_cases_hold(
     subject: Subject, selection: Selection, runners: Runners, arenas: Arenas, request: pytest.FixtureRequest
 ) -> None:
     """Sequences of cases through a worker."""
-    runner, tallies = begin(request.config, subject, runners, DTYPES, DRAWN)
+    runner, tallies = begin(request.config, subject, runners, subject.dtypes, DRAWN)
     text = subject.text
 
     def run(dtype: str, trial: Trial) -> str | None:

@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from py_backends import registry
+from py_backends.conformance.formats import IN_ALL_KINDS, converted
 from py_backends.conformance.sizes import fits
 from py_backends.contract import Array, Problem, Reference
 from py_backends.harness.check import reference_of
@@ -34,7 +35,6 @@ Values = Callable[[np.dtype[Any]], Sequence[float]]
 
 _BEARABLE = 80_000
 """Operations of a case that are not too many where each work item is interpreted."""
-"""What the suite tries, where a backend declares it."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ class Kind(Generic[AnyCase]):
     interpreted: how many cases there are where work items are interpreted, in a quick run and in a thorough one; None
         for all of them.
     in_one_dtype: whether one dtype will do in a quick run there: what interprets them has one code for all.
+    dtypes: those in which it is tried at all.
+    in_others: how many of its cases a quick run has in a dtype that it does not try in all kinds; None for all of them.
     costly: whether kernels are compiled for it anew: a quick run tries it in one variant and dtype.
     """
 
@@ -109,6 +111,8 @@ class Kind(Generic[AnyCase]):
     emulated: bool = True
     interpreted: tuple[int, int] | None = (1, 4)
     in_one_dtype: bool = True
+    dtypes: tuple[str, ...] = DTYPES
+    in_others: int | None = 0
     costly: bool = False
 
 
@@ -128,9 +132,12 @@ def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, int
     interpreted: whether only those that are bearable where work items run one by one in Python.
     """
     problem = registry.problem(kernel)
+    if dtype not in kind.dtypes or dtype not in problem.dtypes:
+        return []
     cases = [case for case in kind.cases(problem) if dtype in case.dtypes and fits(problem, case.sizes)]
     if quick:
         cases = [case for case in cases if not case.thorough]
+        cases = cases if dtype in IN_ALL_KINDS else cases[: kind.in_others]
     if interpreted and kind.interpreted:
         cases = [case for case in cases if problem.work(case.sizes) <= _BEARABLE]
         cases = cases[: kind.interpreted[not quick]]
@@ -171,16 +178,21 @@ def reference(problem: Problem, inputs: Inputs, sizes: Sequence[int]) -> Referen
 
 
 def drawn_from(values: Sequence[float], shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Inputs whose elements are drawn from a few values; from a normal distribution where there are none."""
-    if not values:
-        return [generator.standard_normal(shape, np.float64).astype(dtype) for shape in shapes]
-    with np.errstate(over="ignore"):  # as in a trial
-        pool = np.array(values, np.float64).astype(dtype)
-    return [generator.choice(pool, shape) for shape in shapes]
+    """Inputs whose elements are drawn from a few values; where there are none, from a normal distribution.
+
+    Of integers, then, all that there are.
+    """
+    if values:
+        pool = converted(np.array(values, np.float64), dtype)
+        return [generator.choice(pool, shape) for shape in shapes]
+    if dtype.kind == "i":
+        ends = np.iinfo(dtype)
+        return [generator.integers(ends.min, ends.max, shape, dtype, endpoint=True) for shape in shapes]
+    return [generator.standard_normal(shape, np.float64).astype(dtype) for shape in shapes]
 
 
 seeded: Draw = partial(drawn_from, ())
-"""Inputs from a normal distribution."""
+"""Inputs from a normal distribution, or of all integers."""
 
 
 def named(sizes: Sequence[int]) -> str:
@@ -194,6 +206,7 @@ def of_sizes(
     *,
     exact: bool = False,
     thorough: Container[Sizes] = (),
+    dtypes: tuple[str, ...] = DTYPES,
 ) -> Iterator[Trial]:
     """Trials of inputs that are drawn in each of some ways, at each of some sizes.
 
@@ -201,4 +214,4 @@ def of_sizes(
     thorough: sizes that a quick run leaves out.
     """
     for (name, draw), each in itertools.product(draws.items(), dict.fromkeys(sizes)):
-        yield Trial(name.format(named(each)), each, draw, exact, thorough=each in thorough)
+        yield Trial(name.format(named(each)), each, draw, exact, thorough=each in thorough, dtypes=dtypes)

@@ -54,10 +54,17 @@ class Session:
         self._launches: dict[tuple[str, str, str], Launch] = {}
 
     def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
-        """Every target of a backend, probed here."""
+        """Every target of a backend, probed here, with the number formats that it takes."""
         names = [field.name for field in fields(Target)]  # a plug-in's own class may have more
         found = [{name: getattr(target, name) for name in names} for target in registry.targets(backend)]
-        return {"targets": [target | {"environment": dict(target["environment"])} for target in found]}
+        kernels, declared = registry.promised_kernels(), registry.backend(backend).dtypes
+        for target in found:
+            target["environment"] = dict(target["environment"])
+            own = dict.fromkeys(kernels, declared) if target["dtypes"] is None else target["dtypes"]
+            target["dtypes"] = {
+                of: [each for each in own.get(of, ()) if each in declared] for of in dict.fromkeys((*kernels, *own))
+            }
+        return {"targets": found}
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
         """Open the target on which everything else runs."""

@@ -18,6 +18,7 @@ import numpy as np
 from sanitizers import HERE, REPORTED, Sanitizer
 
 import py_backends
+from py_backends.backend import opencl
 from py_backends.contract import Array
 from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText, Stages, WorkItems
@@ -175,14 +176,16 @@ def _objects(
 ) -> list[str]:
     """A text in OpenCL C, compiled for each team and type, with no name in common but what the host provides."""
     made = []
-    for team, kind in product(_TEAMS, _TYPES.values()):
+    for team, (dtype, kind) in product(_TEAMS, _TYPES.items()):
         names = {kernel: _symbol(team, kernel, kind) for kernel, _ in stages.kernels}
         path = folder / f"{team}_{kind}.o"
         language = ["-x", "cl", "-cl-std=CL1.2", "-cl-ext=+cl_khr_fp64", "-Xclang", "-finclude-default-header"]
-        types = [f"-DT={kind}", f"-DV={kind}4", f"-I{_DRIVER}", "-include", "opencl.cl"]
+        types = [f"-D{name}={value}" for name, value in opencl.types(text.problem, np.dtype(dtype), 4).items()]
+        preludes = [f"-I{_DRIVER}", "-include", "opencl.cl", "-include", str(opencl.FORMATS)]
         renamed = [f"-D{kernel}={name}" for kernel, name in names.items()]
         always = ["-O1", "-g1", "-ffp-contract=off", "-w", *sanitizer.flags]
-        _call([compiler, *language, *always, *types, *renamed, *macros, "-c", str(text.path), "-o", str(path)])
+        options = [*language, *always, *types, *preludes, *renamed, *macros]
+        _call([compiler, *options, "-c", str(text.path), "-o", str(path)])
         _call(["objcopy", *(f"--keep-global-symbol={name}" for name in names.values()), str(path)])
         made.append(str(path))
     return made

@@ -6,6 +6,7 @@ Prints what is wrong with the results, as a list in JSON.
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -17,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from py_backends import registry
-from py_backends.contract import Device
+from py_backends.contract import Device, Launch, Problem
 from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import number_format
 
 _LONGEST = 240.0
-_TYPES = {"float32": "float", "float64": "double"}
 
 
 def run(
@@ -59,22 +60,25 @@ def _main(request: dict[str, Any]) -> list[str]:
     open_device, text_for = {"opencl": (_oclgrind, _of_lanes), "cuda": (_gpu, _as_it_is)}[request["backend"]]
     facts, folder = request["facts"], Path(request["folder"])
     device = open_device(facts)
-    return list(_wrong(device, {dtype: text_for(text, dtype, folder, facts) for dtype in _TYPES}, request["cases"]))
+    dtypes = {dtype for _, dtype in request["cases"]}
+    launches = {dtype: device.prepare(text_for(text, dtype, folder, facts), np.dtype(dtype)) for dtype in dtypes}
+    return list(_wrong(device, text.problem, launches, request["cases"]))
 
 
-def _wrong(device: Device, texts: Mapping[str, KernelText], cases: Sequence[Any]) -> Iterator[str]:
-    draw, problem = np.random.default_rng(7), texts["float32"].problem
-    launches = {dtype: device.prepare(texts[dtype], np.dtype(dtype)) for dtype in {dtype for _, dtype in cases}}
+def _wrong(device: Device, problem: Problem, launches: Mapping[str, Launch], cases: Sequence[Any]) -> Iterator[str]:
+    draw = np.random.default_rng(7)
     for sizes, dtype in cases:
-        *inputs, output = (draw.standard_normal(shape).astype(dtype) for shape in problem.shapes(sizes))
-        result = np.full(output.size, np.nan, dtype)
+        *shapes, shape = problem.shapes(sizes)
+        inputs = [number_format(np.dtype(dtype)).draw(each, draw).astype(dtype) for each in shapes]
+        output = problem.result_dtype(np.dtype(dtype))
+        result = np.full(math.prod(shape), number_format(output).poison, output)
         buffers = [*(device.upload(array.ravel()) for array in inputs), device.allocate(result)]
         launches[dtype](buffers, sizes)
         device.wait()
         device.download(buffers[-1], result)
         for buffer in buffers:
             device.release(buffer)
-        reason = judge(result.reshape(output.shape), problem.reference(inputs), problem.rule).reason
+        reason = judge(result.reshape(shape), problem.reference(inputs), problem.rule).reason
         if reason:
             yield f"{sizes} {dtype}: {reason}"
 
@@ -89,11 +93,13 @@ def _oclgrind(facts: Mapping[str, Any]) -> Device:
 
 
 def _of_lanes(text: KernelText, dtype: str, folder: Path, facts: Mapping[str, Any]) -> KernelText:
-    """The text with a vector type of its own: Oclgrind says that its vectors have one lane, but computes with any."""
-    kind, lanes = _TYPES[dtype], facts["lanes"]
-    path = folder / f"{kind}{lanes}.cl"
-    vector = f"{kind}{lanes}" if lanes > 1 else kind
-    path.write_text(f"#undef V\n#define V {vector}\n{text.text}", encoding="utf-8")
+    """The text with vector types of its own: Oclgrind says that its vectors have one lane, but computes with any."""
+    from py_backends.backend.opencl import types
+
+    path = folder / f"{dtype}_{facts['lanes']}.cl"
+    vectors = types(text.problem, np.dtype(dtype), facts["lanes"])
+    redefined = "".join(f"#undef {name}\n#define {name} {vectors[name]}\n" for name in ("V", "Sums"))
+    path.write_text(redefined + text.text, encoding="utf-8")
     return replace(text, path=path)
 
 

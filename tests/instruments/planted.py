@@ -96,10 +96,10 @@ MODULES_BY_CLANG = [
 """g++ does not instrument intrinsics that load or store some lanes only, or past the cache."""
 
 OPENCL = [
-    Fault("one element on", WRITE, "opencl", "vecadd", "lecture", _SUM, "c[i + 1] = a[i] + b[i]"),
+    Fault("one element on", WRITE, "opencl", "vecadd", "lecture", "c[i] =", "c[i + 1] ="),
     Fault("too many work items", READ, "opencl", "vecadd", "lecture", "i < n", "i <= n"),
-    Fault("the end of a panel", WRITE, "opencl", "matmul", "tuned", "((global V*)panel)[s] =",
-          "((global V*)panel)[s + 1000 * k] =", "CPU"),
+    Fault("the end of a panel", WRITE, "opencl", "matmul", "tuned", "((global Sums*)panel)[s] =",
+          "((global Sums*)panel)[s + 1000 * k] =", "CPU"),
     Fault("the end of local memory", WRITE, "opencl", "matmul", "tuned", "to[q / block][q % block]",
           "to[q / block + 1][q % block]", "GPU"),
     Fault("two work items", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i / 2]"),

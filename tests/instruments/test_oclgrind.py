@@ -42,7 +42,7 @@ def test_nothing_is_reported(tmp_path: Path, text: KernelText, form: str, lanes:
     shapes = SHAPES.get(text.kernel, [text.problem.default_sizes])
     if form == "CPU" and text.variant != "lecture":
         shapes = shapes + LARGER_SHAPES.get(text.kernel, [])
-    cases = [(sizes, dtype) for sizes in shapes for dtype in ("float32", "float64")]
+    cases = [(sizes, dtype) for sizes in shapes for dtype in registry.dtypes(text)]
     outcome = oclgrind.run(text, form, lanes, cases, tmp_path)
     assert outcome.reports == ""
     assert outcome.wrong == []

@@ -21,7 +21,7 @@ _WORDS_OF_OPENCL = r"\b(?:kernel|global|local)\b(?=\s+\w)"
 _ATTRIBUTE = r"__attribute__\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)"
 _NOT_OF_CPP = re.compile(f"{_WORDS_OF_CUDA}|{_WORDS_OF_SYCL}|{_ATTRIBUTE}".encode())
 _NOT_OF_CPP_IN_OPENCL = re.compile(f"{_WORDS_OF_OPENCL}|{_ATTRIBUTE}".encode())
-_TYPE_BY_MACRO = re.compile(rb"\b([A-Z]+)\((\w)\)")
+_TYPE_BY_MACRO = re.compile(rb"\b([A-Z]+)\((T|Sum)\)")
 """`FOUR(T) x`, where C++ has a name."""
 _NO_EXPRESSION = {
     "template_argument_list", "template_parameter_list", "attribute_declaration", "alignas_qualifier",

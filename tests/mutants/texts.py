@@ -109,7 +109,7 @@ class Machine:
 
     @property
     def target(self) -> Target:
-        """The one that mutants are judged on: the first that is there and takes all dtypes; else one that says why not."""
+        """The one that mutants are judged on: the first that is there and takes all; else one that says why not."""
         return next((each for each in self.targets if each.available and each.dtypes is None), self.targets[0])
 
     @cached_property

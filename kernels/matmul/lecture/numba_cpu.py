@@ -6,6 +6,8 @@
 
 from numba import njit, prange
 
+from py_backends.backend._numba_formats import widen
+
 
 @njit(parallel=True, nogil=True)
 def matmul(a, b, c, m, n, k):
@@ -14,5 +16,5 @@ def matmul(a, b, c, m, n, k):
             # A zero of c's type: 0.0 would make the sum a float64, even for float32.
             sum = c.dtype.type(0)
             for p in range(k):
-                sum += a[i, p] * b[p, j]
+                sum += widen(a[i, p]) * widen(b[p, j])
             c[i, j] = sum

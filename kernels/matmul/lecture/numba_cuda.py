@@ -9,6 +9,8 @@
 
 from numba import cuda
 
+from py_backends.backend._numba_cuda_formats import widen
+
 
 @cuda.jit
 def matmul(a, b, c, m, n, k):
@@ -18,5 +20,5 @@ def matmul(a, b, c, m, n, k):
             # A zero of c's type: 0.0 would make the sum a float64, even for float32.
             sum = c.dtype.type(0)
             for p in range(k):
-                sum += a[i * k + p] * b[p * n + j]
+                sum += widen(a[i * k + p]) * widen(b[p * n + j])
             c[i * n + j] = sum

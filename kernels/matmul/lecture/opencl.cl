@@ -6,12 +6,12 @@
 //   the same element of a, and neighbours of b, which a GPU coalesces into few transactions.
 // Edges: work items past the last column or row do nothing.
 
-kernel void matmul(global const T* a, global const T* b, global T* c, long m, long n, long k) {
+kernel void matmul(global const T* a, global const T* b, global Sum* c, long m, long n, long k) {
   const long j = get_global_id(0);
   const long i = get_global_id(1);
   if (i < m && j < n) {
-    T sum = 0;
-    for (long p = 0; p < k; ++p) sum += a[i * k + p] * b[p * n + j];
+    Sum sum = 0;
+    for (long p = 0; p < k; ++p) sum += widen(a[i * k + p]) * widen(b[p * n + j]);
     c[i * n + j] = sum;
   }
 }

@@ -4,7 +4,7 @@
 # Model: a decorator compiles the Python loops, prange spreads bands of c, one tile high, over threads, and an intrinsic
 #   emits the tile's instructions.
 # Memory: a block of b is packed into panels that the tile reads in order, and stays in the second-level cache while all
-#   bands use it; a band of a is copied into the first-level cache.
+#   bands use it; a band of a is copied into the first-level cache. Both copies are in the format of the sums.
 # Edges: bands and panels are filled up with zeros, and only the part of a tile that exists is written to c.
 
 from typing import Any
@@ -15,6 +15,7 @@ from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from py_backends.backend._numba_formats import widen
 from py_backends.caches import first_level_cache, second_level_cache
 
 REGISTER, HEIGHT = (64, 14) if binding.get_host_cpu_features().get("avx512f") else (32, 6)
@@ -27,6 +28,21 @@ STRIDE = DEPTH + LINE
 """Bytes from row to row of a band: not a power of two, since such rows compete for the same places in a cache."""
 BLOCK = second_level_cache() // 2
 """Bytes of a block of b, about: a band of a, and c, pass through the same cache."""
+
+
+def total(builder: Any, x: Any, y: Any) -> Any:
+    """Compute x + y, of vectors."""
+    return builder.add(x, y) if isinstance(x.type.element, ir.IntType) else builder.fadd(x, y)
+
+
+def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Compute x y + z, of vectors."""
+    vector = x.type
+    if isinstance(vector.element, ir.IntType):
+        return builder.add(builder.mul(x, y), z)
+    name = f"llvm.fmuladd.v{vector.count}f{8 * REGISTER // vector.count}"
+    fused = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+    return builder.call(fused, [x, y, z])
 
 
 @intrinsic
@@ -42,9 +58,7 @@ def multiply_tile(typing, band, panel, depth, to, stride, add):
         lanes = REGISTER // size
         vector, index = ir.VectorType(element, lanes), arguments[2].type
         a, b = (context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 1))
-        name = f"llvm.fmuladd.v{lanes}f{8 * size}"
-        multiply_add = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
-        zeros = ir.Constant(vector, [0.0] * lanes)
+        zeros = ir.Constant(vector, None)
         first = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
 
         def at(array: Any, place: Any, kind: Any) -> Any:
@@ -70,7 +84,7 @@ def multiply_tile(typing, band, panel, depth, to, stride, add):
         added = []
         for i in range(HEIGHT):
             factor = spread(builder.load(at(a, plus(p, i * (STRIDE // size)), element)))
-            added += [builder.call(multiply_add, [factor, row, sums[2 * i + s]]) for s, row in enumerate(rows)]
+            added += [multiply_add(builder, factor, row, sums[2 * i + s]) for s, row in enumerate(rows)]
         following = plus(p, 1)
         builder.cbranch(builder.icmp_signed("<", following, arguments[2]), loop, after)
         for value, start, end in zip(
@@ -88,7 +102,7 @@ def multiply_tile(typing, band, panel, depth, to, stride, add):
         with builder.if_else(add) as (added_to, replaced):
             with added_to:
                 for place, sum in zip(places, added, strict=True):
-                    builder.store(builder.fadd(builder.load(place, align=size), sum), place, align=size)
+                    builder.store(total(builder, builder.load(place, align=size), sum), place, align=size)
             with replaced:
                 for place, sum in zip(places, added, strict=True):
                     builder.store(sum, place, align=size)
@@ -106,12 +120,18 @@ def aligned(size, dtype):
 
 
 @njit(nogil=True)
+def widen_row(row, widened):
+    for j in range(row.size):
+        widened[j] = widen(row[j])
+
+
+@njit(nogil=True)
 def pack_panel(b, width, panel):
     """The rows of b one after the other, each filled up with zeros to `width`."""
     depth, columns = b.shape
     for p in range(depth):
         row = panel[p * width : (p + 1) * width]
-        row[:columns] = b[p]
+        widen_row(b[p], row[:columns])
         row[columns:] = 0
 
 
@@ -129,10 +149,11 @@ def write_row(row, c, add):
 def multiply_band(a, block, width, c, add):
     """Compute c = a block, or c += a block, for at most HEIGHT rows of a and c."""
     rows, depth = a.shape
-    stride = STRIDE // a.itemsize
-    band, tile = aligned(HEIGHT * stride, a.dtype), aligned(HEIGHT * width, a.dtype)
+    stride = STRIDE // c.itemsize
+    band, tile = aligned(HEIGHT * stride, c.dtype), aligned(HEIGHT * width, c.dtype)
     for i in range(HEIGHT):
-        band[i * stride : i * stride + depth] = a[i] if i < rows else a[0]  # rows that are not there are not written
+        row = a[i] if i < rows else a[0]  # rows that are not there are not written
+        widen_row(row, band[i * stride : i * stride + depth])
     for j0 in range(0, c.shape[1], width):
         panel, columns = block[j0 * depth :], min(width, c.shape[1] - j0)
         if rows == HEIGHT and columns == width:

@@ -3,11 +3,14 @@
 #   once from shared memory it multiplies 8 times. Unrolled loops of constant length over local arrays are registers.
 # Work items: ceil(n / 8) x ceil(m / 8), in groups of 8 x 8
 # Memory: slices of a, by columns, and of b lie in shared memory twice: one is multiplied while the next is on its way.
+#   They are in the format of the sums.
 # Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 #   zeros. Rows beyond the grid are taken in further strides.
 
 from numba import config, cuda, int64
 from numpy import uint64
+
+from py_backends.backend._numba_cuda_formats import widen
 
 GROUP = 8  # threads of a block, down and across
 EACH = 8  # sums of a thread, down and across
@@ -19,14 +22,13 @@ ALIGNMENT = None if config.ENABLE_CUDASIM else 16  # in bytes, for reading vecto
 
 
 @cuda.jit(device=True)
-def load(a, b, from_a, from_b, n, left, next_a, next_b):
+def load(a, b, from_a, from_b, n, left, zero, next_a, next_b):
     """Load a thread's part of the next slices, of which k has `left`, and move on. An unsigned index needs no check."""
-    zero = a.dtype.type(0)
     for s in range(DEPTH):
-        next_a[s] = a[uint64(from_a[s])] if cuda.threadIdx.x < left else zero
+        next_a[s] = widen(a[uint64(from_a[s])]) if cuda.threadIdx.x < left else zero
         from_a[s] += DEPTH
     for s in range(DEPTH):
-        next_b[s] = b[uint64(from_b[0])] if s < left else zero
+        next_b[s] = widen(b[uint64(from_b[0])]) if s < left else zero
         from_b[0] += n
 
 
@@ -71,6 +73,7 @@ def matmul(a, b, c, m, n, k):
     x = cuda.threadIdx.x & (GROUP - 1)
     y = cuda.threadIdx.y & (GROUP - 1)
     thread = y * GROUP + x
+    zero = c.dtype.type(0)
     j = cuda.blockIdx.x * TILE
     if j >= n:
         return
@@ -80,7 +83,7 @@ def matmul(a, b, c, m, n, k):
             for s in range(EACH):
                 sums[r, s] = 0
         from_b[0] = min(j + thread, n - 1)
-        load(a, b, from_a, from_b, n, k, next_a, next_b)
+        load(a, b, from_a, from_b, n, k, zero, next_a, next_b)
         turn = 0
         for p in range(0, k, DEPTH):
             slice_a = slices_a[turn]
@@ -89,7 +92,7 @@ def matmul(a, b, c, m, n, k):
                 slice_a[x, y + s * GROUP] = next_a[s]
                 slice_b[s, thread] = next_b[s]
             cuda.syncthreads()  # all have written these slices, and none reads the others any more
-            load(a, b, from_a, from_b, n, k - p - DEPTH, next_a, next_b)
+            load(a, b, from_a, from_b, n, k - p - DEPTH, zero, next_a, next_b)
             multiply(slice_a, slice_b, x, y, column, row, sums)
             turn = 1 - turn
         cuda.syncthreads()

@@ -6,7 +6,8 @@
 // Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
 // Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 48) * 48 * k elements
 // Memory: on a CPU, panels of b are as wide as the tile and panels of a as high, so that both are read in order. On a
-//   GPU, every element of a block is read from global memory once a group.
+//   GPU, every element of a block is read from global memory once a group. Panels and blocks hold what is computed
+//   with: elements are widened once, on their way there.
 // Edges: panels and blocks are filled up with zeros, so that a ragged tile is computed like any other; only the part of
 //   it that c has is written.
 
@@ -24,7 +25,8 @@ enum { packed_depth = 256 };
 enum { most_depth = 512 };
 /// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12.
 /// More would fit, but compilers load some elements of a ahead, and spill for it.
-enum { lanes = sizeof(V) / sizeof(T), registers = sizeof(V) >= 64 ? 2 : 1, columns = registers * lanes, rows = 12 };
+enum { lanes = sizeof(Sums) / sizeof(Sum), registers = sizeof(Sums) >= 64 ? 2 : 1 };
+enum { columns = registers * lanes, rows = 12 };
 
 /// Where one of several equal parts of `whole` begins, which is cut between units only.
 long begin_of(long part, long parts, long whole, long unit) { return (whole + unit - 1) / unit * part / parts * unit; }
@@ -34,40 +36,48 @@ typedef struct __attribute__((packed)) {
   V v;
 } Loose;
 typedef struct __attribute__((packed)) {
+  Sums v;
+} LooseSums;
+typedef struct __attribute__((packed)) {
   FOUR(T) v;
 } LooseFour;
+typedef struct __attribute__((packed)) {
+  FOUR(Sum) v;
+} LooseFourSums;
 
 /// Where the panels of a begin, behind those of b.
-global T* panels_of_a(global T* scratch, long n, long k) {
+global Sum* panels_of_a(global Sum* scratch, long n, long k) {
   return scratch + (n + block_columns - 1) / block_columns * block_columns * k;
 }
 
 /// Rows p0 to p1 of columns j0 to j1 of b, as panels stored by rows; columns that b has not are zeros.
-void pack_b(global const T* b, global T* to, long j0, long j1, long p0, long p1, long n, long k) {
+void pack_b(global const T* b, global Sum* to, long j0, long j1, long p0, long p1, long n, long k) {
   for (long p = p0; p < p1; ++p) {
-    global T* panel = to + j0 * k + p * columns;
+    global Sum* panel = to + j0 * k + p * columns;
     for (long j = j0; j < j1; j += columns, panel += columns * k) {
       if (j + columns <= n) {
-        for (int s = 0; s < registers; ++s) ((global V*)panel)[s] = ((global const Loose*)(b + p * n + j))[s].v;
+        global const Loose* const from = (global const Loose*)(b + p * n + j);
+        for (int s = 0; s < registers; ++s) ((global Sums*)panel)[s] = widen(from[s].v);
       } else {
-        for (long q = 0; q < columns; ++q) panel[q] = j + q < n ? b[p * n + j + q] : 0;
+        for (long q = 0; q < columns; ++q) panel[q] = j + q < n ? widen(b[p * n + j + q]) : 0;
       }
     }
   }
 }
 
 /// Four rows of four elements, turned to columns of a panel. Vectors, since compilers make slow scatters of a loop.
-void turn(global const T* a, global T* to, long k) {
-  const FOUR(T) x = ((global const LooseFour*)a)->v, y = ((global const LooseFour*)(a + k))->v;
-  const FOUR(T) z = ((global const LooseFour*)(a + 2 * k))->v, w = ((global const LooseFour*)(a + 3 * k))->v;
-  ((global LooseFour*)to)->v = (FOUR(T))(x.s0, y.s0, z.s0, w.s0);
-  ((global LooseFour*)(to + rows))->v = (FOUR(T))(x.s1, y.s1, z.s1, w.s1);
-  ((global LooseFour*)(to + 2 * rows))->v = (FOUR(T))(x.s2, y.s2, z.s2, w.s2);
-  ((global LooseFour*)(to + 3 * rows))->v = (FOUR(T))(x.s3, y.s3, z.s3, w.s3);
+void turn(global const T* a, global Sum* to, long k) {
+  const FOUR(Sum) x = widen(((global const LooseFour*)a)->v), y = widen(((global const LooseFour*)(a + k))->v);
+  const FOUR(Sum) z = widen(((global const LooseFour*)(a + 2 * k))->v);
+  const FOUR(Sum) w = widen(((global const LooseFour*)(a + 3 * k))->v);
+  ((global LooseFourSums*)to)->v = (FOUR(Sum))(x.s0, y.s0, z.s0, w.s0);
+  ((global LooseFourSums*)(to + rows))->v = (FOUR(Sum))(x.s1, y.s1, z.s1, w.s1);
+  ((global LooseFourSums*)(to + 2 * rows))->v = (FOUR(Sum))(x.s2, y.s2, z.s2, w.s2);
+  ((global LooseFourSums*)(to + 3 * rows))->v = (FOUR(Sum))(x.s3, y.s3, z.s3, w.s3);
 }
 
 /// Columns p0 to p1 of rows i0 to i1 of a, as panels stored by columns; rows that a has not are zeros.
-void pack_a(global const T* a, global T* to, long i0, long i1, long p0, long p1, long m, long k) {
+void pack_a(global const T* a, global Sum* to, long i0, long i1, long p0, long p1, long m, long k) {
   to += i0 * k;
   for (long i = i0; i < i1; i += rows, to += rows * k) {
     long p = p0;
@@ -75,13 +85,13 @@ void pack_a(global const T* a, global T* to, long i0, long i1, long p0, long p1,
       for (int r = 0; r < rows; r += 4) turn(a + (i + r) * k + p, to + p * rows + r, k);
     }
     for (; p < p1; ++p) {
-      for (int r = 0; r < rows; ++r) to[p * rows + r] = i + r < m ? a[(i + r) * k + p] : 0;
+      for (int r = 0; r < rows; ++r) to[p * rows + r] = i + r < m ? widen(a[(i + r) * k + p]) : 0;
     }
   }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* a, global const T* b, global T* c,
-                                                                global T* scratch, long m, long n, long k) {
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* a, global const T* b, global Sum* c,
+                                                                global Sum* scratch, long m, long n, long k) {
   const long blocks_of_b = (n + block_columns - 1) / block_columns, blocks_of_a = get_global_size(0) - blocks_of_b;
   const long x = get_global_id(0), y = get_global_id(1), depths = get_global_size(1);
   const long p0 = begin_of(y, depths, k, 1), p1 = begin_of(y + 1, depths, k, 1);
@@ -98,26 +108,28 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* 
 /// How far ahead of its use, in steps of p, a panel is fetched from the second-level cache into the first.
 enum { ahead_in_a = 24, ahead_in_b = 16 };
 /// Asks for what will be needed soon.
-__attribute__((always_inline)) void fetch(global const T* address) { __builtin_prefetch((const void*)(ulong)address); }
+__attribute__((always_inline)) void fetch(global const Sum* address) {
+  __builtin_prefetch((const void*)(ulong)address);
+}
 
 /// part = a b for a tile. Inlined, and with nothing but stores after the loop: so all sums stay in registers.
-__attribute__((always_inline)) void multiply_tile(global const T* a, global const T* b, long depth, V* part) {
-  V sum[rows][registers];
+__attribute__((always_inline)) void multiply_tile(global const Sum* a, global const Sum* b, long depth, Sums* part) {
+  Sums sum[rows][registers];
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
 #pragma unroll
     for (int s = 0; s < registers; ++s) sum[r][s] = 0;
   }
   for (long p = 0; p < depth; ++p, a += rows, b += columns) {
-    V row[registers];
+    Sums row[registers];
     fetch(a + ahead_in_a * rows);
 #pragma unroll
     for (int s = 0; s < registers; ++s) fetch(b + ahead_in_b * columns + s * lanes);
 #pragma unroll
-    for (int s = 0; s < registers; ++s) row[s] = ((global const V*)b)[s];
+    for (int s = 0; s < registers; ++s) row[s] = ((global const Sums*)b)[s];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const V factor = a[r];
+      const Sums factor = a[r];
 #pragma unroll
       for (int s = 0; s < registers; ++s) sum[r][s] = factor * row[s] + sum[r][s];
     }
@@ -130,30 +142,30 @@ __attribute__((always_inline)) void multiply_tile(global const T* a, global cons
 }
 
 /// c = part, or c += part where `add`, for as much of a tile as c has.
-void write_tile(const V* part, global T* c, long n, long height, long width, bool add) {
+void write_tile(const Sums* part, global Sum* c, long n, long height, long width, bool add) {
   for (long r = 0; r < rows && r < height; ++r, c += n, part += registers) {
     if (width >= columns) {
       for (int s = 0; s < registers; ++s) {
-        global Loose* const to = (global Loose*)c + s;
+        global LooseSums* const to = (global LooseSums*)c + s;
         to->v = add ? to->v + part[s] : part[s];
       }
     } else {
-      for (long q = 0; q < width; ++q) c[q] = add ? c[q] + ((const T*)part)[q] : ((const T*)part)[q];
+      for (long q = 0; q < width; ++q) c[q] = add ? c[q] + ((const Sum*)part)[q] : ((const Sum*)part)[q];
     }
   }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void multiply(global const T* a, global const T* b, global T* c,
-                                                                    global T* scratch, long m, long n, long k) {
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void multiply(global const T* a, global const T* b, global Sum* c,
+                                                                    global Sum* scratch, long m, long n, long k) {
   const long x = get_global_id(0), y = get_global_id(1);
   const long j0 = begin_of(x, get_global_size(0), n, columns), j1 = begin_of(x + 1, get_global_size(0), n, columns);
   const long i0 = begin_of(y, get_global_size(1), m, rows), i1 = begin_of(y + 1, get_global_size(1), m, rows);
-  global const T* const packed_a = panels_of_a(scratch, n, k);
+  global const Sum* const packed_a = panels_of_a(scratch, n, k);
   for (long p = 0; p == 0 || p < k; p += most_depth) {
     const long depth = min(k - p, (long)most_depth);
     for (long i = i0; i < i1; i += rows) {
       for (long j = j0; j < j1; j += columns) {
-        V part[rows * registers];
+        Sums part[rows * registers];
         multiply_tile(packed_a + i * k + p * rows, scratch + j * k + p * columns, depth, part);
         write_tile(part, c + i * n + j, n, m - i, n - j, p > 0);
       }
@@ -167,33 +179,33 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void multiply(global const
 enum { block = 128, depth = 8, tile = 8, side = block / tile };
 
 /// The group's block of a from row i0 and column p0 on, as columns; zeros where a has nothing.
-void load_a(global const T* a, local T (*to)[block], long i0, long p0, long m, long k) {
+void load_a(global const T* a, local Sum (*to)[block], long i0, long p0, long m, long k) {
   const int item = get_local_id(1) * side + get_local_id(0);
   for (int q = item; q < block * depth; q += side * side) {
     const long i = i0 + q / depth, p = p0 + q % depth;
-    to[q % depth][q / depth] = i < m && p < k ? a[i * k + p] : 0;
+    to[q % depth][q / depth] = i < m && p < k ? widen(a[i * k + p]) : 0;
   }
 }
 
 /// The group's block of b from row p0 and column j0 on; zeros where b has nothing.
-void load_b(global const T* b, local T (*to)[block], long p0, long j0, long n, long k) {
+void load_b(global const T* b, local Sum (*to)[block], long p0, long j0, long n, long k) {
   const int item = get_local_id(1) * side + get_local_id(0);
   for (int q = item; q < block * depth; q += side * side) {
     const long p = p0 + q / block, j = j0 + q % block;
-    to[q / block][q % block] = p < k && j < n ? b[p * n + j] : 0;
+    to[q / block][q % block] = p < k && j < n ? widen(b[p * n + j]) : 0;
   }
 }
 
 /// sum += the products of the blocks. Rows and columns of an item lie `side` apart: neighbours read neighbours.
-void multiply_blocks(local const T (*a)[block], local const T (*b)[block], T (*sum)[tile]) {
+void multiply_blocks(local const Sum (*a)[block], local const Sum (*b)[block], Sum (*sum)[tile]) {
   const int x = get_local_id(0), y = get_local_id(1);
   for (int p = 0; p < depth; ++p) {
-    T row[tile];
+    Sum row[tile];
 #pragma unroll
     for (int s = 0; s < tile; ++s) row[s] = b[p][x + s * side];
 #pragma unroll
     for (int r = 0; r < tile; ++r) {
-      const T factor = a[p][y + r * side];
+      const Sum factor = a[p][y + r * side];
 #pragma unroll
       for (int s = 0; s < tile; ++s) sum[r][s] += factor * row[s];
     }
@@ -201,10 +213,10 @@ void multiply_blocks(local const T (*a)[block], local const T (*b)[block], T (*s
 }
 
 __attribute__((reqd_work_group_size(side, side, 1))) kernel void matmul(global const T* a, global const T* b,
-                                                                        global T* c, long m, long n, long k) {
-  local T block_of_a[depth][block], block_of_b[depth][block];
+                                                                        global Sum* c, long m, long n, long k) {
+  local Sum block_of_a[depth][block], block_of_b[depth][block];
   const long j0 = get_group_id(0) * block, i0 = get_group_id(1) * block;
-  T sum[tile][tile] = {{0}};
+  Sum sum[tile][tile] = {{0}};
   for (long p0 = 0; p0 < k; p0 += depth) {
     load_a(a, block_of_a, i0, p0, m, k);
     load_b(b, block_of_b, p0, j0, n, k);

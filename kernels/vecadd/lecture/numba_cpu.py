@@ -5,8 +5,10 @@
 
 from numba import njit, prange
 
+from py_backends.backend._numba_formats import narrow, widen
+
 
 @njit(parallel=True, nogil=True)
 def vecadd(a, b, c, n):
     for i in prange(n):
-        c[i] = a[i] + b[i]
+        c[i] = narrow(widen(a[i]) + widen(b[i]), c.dtype)

@@ -7,9 +7,11 @@
 
 from numba import cuda
 
+from py_backends.backend._numba_cuda_formats import narrow, widen
+
 
 @cuda.jit
 def vecadd(a, b, c, n):
     i = cuda.grid(1)
     if i < n:
-        c[i] = a[i] + b[i]
+        c[i] = narrow(widen(a[i]) + widen(b[i]), c.dtype)

@@ -8,5 +8,5 @@
 
 kernel void vecadd(global const T* a, global const T* b, global T* c, long n) {
   const long i = get_global_id(0);
-  if (i < n) c[i] = a[i] + b[i];
+  if (i < n) c[i] = narrow(widen(a[i]) + widen(b[i]));
 }

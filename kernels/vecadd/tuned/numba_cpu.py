@@ -15,6 +15,7 @@ from numba import get_num_threads, njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from py_backends.backend._numba_formats import emit_narrowed, emit_widened, narrow, widen
 from py_backends.caches import last_level_cache
 
 LINE = 64
@@ -43,8 +44,8 @@ def turn(nontemporal: bool) -> Any:
             vector = ir.PointerType(ir.VectorType(element, TURN // size))
             arrays = (context.make_array(signature.args[x])(context, builder, arguments[x]).data for x in range(3))
             to_a, to_b, to_c = (builder.bitcast(builder.gep(array, [arguments[3]]), vector) for array in arrays)
-            sums = builder.fadd(builder.load(to_a, align=size), builder.load(to_b, align=size))
-            store = builder.store(sums, to_c, align=LINE)
+            x, y = (emit_widened(builder, builder.load(each, align=size), c.dtype) for each in (to_a, to_b))
+            store = builder.store(emit_narrowed(builder, builder.fadd(x, y), c.dtype), to_c, align=LINE)
             if nontemporal:
                 store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
             return context.get_dummy_value()
@@ -76,7 +77,7 @@ def finish_streaming(typing):
 def add(a, b, c, begin, end):
     """The elements from `begin` to before `end`."""
     for i in range(begin, end):
-        c[i] = a[i] + b[i]
+        c[i] = narrow(widen(a[i]) + widen(b[i]), c.dtype)
 
 
 @njit(nogil=True)

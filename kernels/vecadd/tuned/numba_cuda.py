@@ -8,6 +8,8 @@
 from numba import cuda
 from numpy import uint64
 
+from py_backends.backend._numba_cuda_formats import narrow, widen
+
 THREADS = 256
 EACH = 8  # elements of a thread
 
@@ -25,4 +27,4 @@ def vecadd(a, b, c, n):
     for e in range(EACH):
         i = first + e * THREADS
         if i < n:
-            c[uint64(i)] = x[e] + y[e]
+            c[uint64(i)] = narrow(widen(x[e]) + widen(y[e]), c.dtype)

@@ -25,7 +25,8 @@ long before_aligned(global T* c) { return (sizeof(V) - (ulong)c % sizeof(V)) % s
 long add(global const T* a, global const T* b, global T* c, long begin, long end) {
   long i = begin;
   for (; i + lanes <= end; i += lanes) {
-    ((global Loose*)(c + i))->v = ((global const Loose*)(a + i))->v + ((global const Loose*)(b + i))->v;
+    const Sums sum = widen(((global const Loose*)(a + i))->v) + widen(((global const Loose*)(b + i))->v);
+    ((global Loose*)(c + i))->v = narrow(sum);
   }
   return i;
 }
@@ -35,8 +36,8 @@ long add_streamed(global const T* a, global const T* b, global T* c, long begin,
   long i = begin;
 #pragma unroll 4
   for (; i + lanes <= end; i += lanes) {
-    const V sum = ((global const Loose*)(a + i))->v + ((global const Loose*)(b + i))->v;
-    __builtin_nontemporal_store(sum, (global V*)(c + i));
+    const Sums sum = widen(((global const Loose*)(a + i))->v) + widen(((global const Loose*)(b + i))->v);
+    __builtin_nontemporal_store(narrow(sum), (global V*)(c + i));
   }
   mem_fence(CLK_GLOBAL_MEM_FENCE);  // streamed stores are seen by others only after this
   return i;
@@ -47,9 +48,9 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void vecadd(global const T
   const bool streamed = 3 * n * (long)sizeof(T) > CACHE_BYTES;
   long i = get_global_id(0) * stretch;
   const long end = min(n, i + stretch), aligned = streamed ? min(end, i + before_aligned(c + i)) : i;
-  for (; i < aligned; ++i) c[i] = a[i] + b[i];
+  for (; i < aligned; ++i) c[i] = narrow(widen(a[i]) + widen(b[i]));
   i = streamed ? add_streamed(a, b, c, i, end) : add(a, b, c, i, end);
-  for (; i < end; ++i) c[i] = a[i] + b[i];
+  for (; i < end; ++i) c[i] = narrow(widen(a[i]) + widen(b[i]));
 }
 
 #else
@@ -57,9 +58,9 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void vecadd(global const T
 kernel void vecadd(global const T* a, global const T* b, global T* c, long n) {
   const long i = get_global_id(0) * 4;
   if (i + 4 <= n) {
-    vstore4(vload4(0, a + i) + vload4(0, b + i), 0, c + i);
+    vstore4(narrow(widen(vload4(0, a + i)) + widen(vload4(0, b + i))), 0, c + i);
   } else {
-    for (long j = i; j < n; ++j) c[j] = a[j] + b[j];
+    for (long j = i; j < n; ++j) c[j] = narrow(widen(a[j]) + widen(b[j]));
   }
 }
 

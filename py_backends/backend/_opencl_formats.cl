@@ -1,0 +1,57 @@
+// Comes before every text in OpenCL C, which has no types for the 16-bit formats: widen what is loaded, compute in Sum,
+// narrow what is stored. Elements, and vectors of 2, 4, 8 and 16 of them.
+
+#define FUNCTION __attribute__((overloadable, always_inline))
+
+#if FORMAT_float16
+
+/// Without an extension a half is known in memory only. Compilers make an instruction of these, and leave no copy.
+#define WIDEN_AND_NARROW(lanes)                                                                          \
+  FUNCTION float##lanes widen(ushort##lanes x) { return vload_half##lanes(0, (const private half*)&x); } \
+  FUNCTION ushort##lanes narrow(float##lanes x) {                                                        \
+    ushort##lanes nearest;                                                                               \
+    vstore_half##lanes##_rte(x, 0, (private half*)&nearest);                                             \
+    return nearest;                                                                                      \
+  }
+
+#if HAS_HALF
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+/// With the extension halves are converted, which becomes vectors across work items as loads of a half do not.
+FUNCTION float widen(ushort x) { return as_half(x); }
+FUNCTION ushort narrow(float x) { return as_ushort(convert_half_rte(x)); }
+#else
+WIDEN_AND_NARROW()
+#endif
+
+#elif FORMAT_bfloat16
+
+/// The upper half of a float. What is cut off is rounded to the nearest, of two to the even one; NaN stays NaN.
+#define WIDEN_AND_NARROW(lanes)                                                                          \
+  FUNCTION float##lanes widen(ushort##lanes x) { return as_float##lanes(convert_uint##lanes(x) << 16); } \
+  FUNCTION ushort##lanes narrow(float##lanes x) {                                                        \
+    const uint##lanes bits = as_uint##lanes(x), rounded = bits + 0x7fffu + (bits >> 16 & 1u);            \
+    return convert_ushort##lanes((x != x ? bits | 0x400000u : rounded) >> 16);                           \
+  }
+WIDEN_AND_NARROW()
+
+#elif FORMAT_int8
+
+#define WIDEN_AND_NARROW(lanes) \
+  FUNCTION int##lanes widen(char##lanes x) { return convert_int##lanes(x); }
+WIDEN_AND_NARROW()
+
+#else
+
+#define widen(x) (x)
+#define narrow(x) (x)
+
+#endif
+
+#ifdef WIDEN_AND_NARROW
+WIDEN_AND_NARROW(2)
+WIDEN_AND_NARROW(4)
+WIDEN_AND_NARROW(8)
+WIDEN_AND_NARROW(16)
+#undef WIDEN_AND_NARROW
+#endif
+#undef FUNCTION

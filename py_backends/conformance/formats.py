@@ -1,0 +1,78 @@
+"""What inputs of each number format may be: how large, how exact, how far apart."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from py_backends import registry
+from py_backends.contract import Array
+from py_backends.number_formats import DTYPES
+
+IN_ALL_KINDS = ("float32", "float64")
+"""The formats in which a quick run tries every kind; in the others it tries what these do not show."""
+FLOATS = tuple(name for name in DTYPES if np.dtype(name).kind != "i")
+NARROW_FLOATS = tuple(name for name in FLOATS if np.dtype(name).itemsize == 2)
+NARROW = tuple(name for name in DTYPES if name not in IN_ALL_KINDS)
+
+COUNTERPARTS = {
+    "float32": "float64",
+    "float64": "float32",
+    "float16": "bfloat16",
+    "bfloat16": "float16",
+    "int8": "uint8",
+    "int32": "float32",
+}
+"""Another format for each, for which it may be taken."""
+_OF_NEXT_LOWER = {"float32": 11, "float64": 24, "float16": 8, "bfloat16": 4}
+
+
+class Limits(NamedTuple):
+    """Of a format.
+
+    digits: of a whole number, all of them exact.
+    lower_digits: that are left where it is taken for one of a lower precision, by TF32 or in half of the bits.
+    least, largest: its smallest and its largest positive number.
+    normal: the smallest that is not subnormal.
+    step: from 1 to the next number.
+    reach: a power of two by which most numbers near 1 may be multiplied or divided, and stay exact.
+    """
+
+    digits: int
+    lower_digits: int
+    least: float
+    normal: float
+    largest: float
+    step: float
+    reach: int
+
+
+@cache
+def limits(dtype: np.dtype[Any]) -> Limits:
+    """What is to be known of a format."""
+    if dtype.kind == "i":
+        digits = 8 * dtype.itemsize - 1
+        return Limits(digits, digits - 1, 1, 1, float(np.iinfo(dtype).max), 1, 0)
+    found = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # it has no types
+    least, normal, largest, step = (
+        float(each) for each in (found.smallest_subnormal, found.smallest_normal, found.max, found.eps)
+    )
+    reach = 8 if dtype.name == "float16" else 60
+    return Limits(found.nmant + 1, _OF_NEXT_LOWER[dtype.name], least, normal, largest, step, reach)
+
+
+def converted(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Numbers of float64 in a format: each the nearest; what is too large is infinite, or the largest where none is."""
+    if dtype.kind == "i":
+        range_of = np.iinfo(dtype)
+        values = np.clip(np.nan_to_num(values), range_of.min, range_of.max)
+    with np.errstate(over="ignore"):
+        return values.astype(dtype)
+
+
+def of_sums(kernel: str, dtype: np.dtype[Any]) -> Limits:
+    """Of the format in which a kernel computes with a format."""
+    return limits(registry.problem(kernel).sum_dtype(dtype))
