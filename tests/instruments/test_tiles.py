@@ -352,3 +352,21 @@ def test_texts_that_do_not_name_amx_are_not_compiled_for_it(compiled: Callable[[
     every = compiled.instances  # type: ignore[attr-defined]
     assert [name for name in every if name.endswith("_amx")] == ["avx_matmul_tuned_amx"]
     assert {"avx_matmul_lecture_avx512", "avx_vecadd_tuned_avx512"} <= set(every)
+
+
+def test_a_system_that_refuses_tiles_is_a_reason(tmp_path: Path) -> None:
+    """As a container may, whose filter of system calls knows no such request."""
+    compiler = gcc()
+    if compiler is None or platform.system() != "Linux":
+        pytest.skip("no C++ compiler, or no Linux")
+    source = HERE / "on_tiles" / "permission.cpp"
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([compiler, *flags, str(source), "-o", tmp_path / "permission"], check=True)
+    ran = subprocess.run([tmp_path / "permission"], capture_output=True, text=True, check=False)
+    if ran.returncode == 77:
+        pytest.skip("this system takes no filter of system calls")
+    refused = "the system does not let this process use AMX tiles: Operation not permitted"
+    lacking = "this CPU lacks AMX-TILE, AMX-BF16 and AMX-INT8"
+    first, why = ran.stdout.splitlines()
+    assert (ran.returncode, first) == (0, refused)
+    assert why in (refused, lacking)
