@@ -65,7 +65,8 @@ def _spec(conditions: Conditions, entry: Entry, found: Sequence[BackendTarget]) 
     targets = [target for name, target in found if name == backend and entry.contender.target in (None, target.name)]
     if not targets:
         return None
-    target = next((each for each in targets if each.available and not each.emulated), targets[0])
+    able = [each for each in targets if registry.texts_in(dtype, kernel, backend, each)] or targets
+    target = next((each for each in able if each.available and not each.emulated), able[0])
     variant = next(iter(registry.kernel_texts(kernel, backend)), "tuned")
     return Spec(kernel, backend, target.name, variant, dtype, sizes(conditions, entry),
                 statement=entry.statement(conditions))  # fmt: skip

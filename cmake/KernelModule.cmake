@@ -10,6 +10,7 @@ check_cxx_source_compiles("
 
 set(PY_BACKENDS_COMPILER "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 set(PY_BACKENDS_INSTRUCTION_SETS "")
+set(PY_BACKENDS_NAMED_SETS "")  # those of them for which only texts are compiled that name them
 set(PY_BACKENDS_MODULES "")
 set(PY_BACKENDS_LEFT_OUT "")
 set(PY_BACKENDS_REASONS "")
@@ -40,11 +41,20 @@ function(add_instruction_set name)
   endif()
 endfunction()
 
-# formats_of(TEXT): into the caller's `formats` the number formats of TEXT: those that its head comment names, else all
+# formats_of(TEXT SET): into the caller's `formats` the number formats of TEXT for an instruction set: those that its
+# head comment names on that set, none where it has to name it and does not; else those that it names for any, else all
 # that its kernel has by kernels/KERNEL/problem.py, else float32 and float64.
-function(formats_of text)
+function(formats_of text set)
   get_filename_component(problem "${text}/../../problem.py" ABSOLUTE)
-  file(STRINGS "${text}" line REGEX "^// Formats: ")
+  file(STRINGS "${text}" line REGEX "^// Formats on ${set}: ")
+  string(REGEX REPLACE "^.*: " "" line "${line}")  # the set's name may look like that of a format
+  if(NOT line AND set IN_LIST PY_BACKENDS_NAMED_SETS)
+    set(formats "" PARENT_SCOPE)
+    return()
+  endif()
+  if(NOT line)
+    file(STRINGS "${text}" line REGEX "^// Formats: ")
+  endif()
   if(NOT line AND EXISTS "${problem}")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${problem}")
     file(STRINGS "${problem}" line REGEX "^    dtypes = ")
@@ -56,18 +66,23 @@ function(formats_of text)
   set(formats "${formats}" PARENT_SCOPE)
 endfunction()
 
-# add_instances(MODULE KERNEL VARIANT TEXT): TEXT, compiled for each instruction set, among the sources of MODULE.
+# add_instances(MODULE KERNEL VARIANT TEXT): TEXT, compiled for each instruction set that it is for, among the sources of
+# MODULE.
 #
 # Adds to the caller's `table` of instances and to its `sources`.
 function(add_instances module INSTANCE_KERNEL INSTANCE_VARIANT INSTANCE_TEXT)
   file(SHA256 "${INSTANCE_TEXT}" INSTANCE_SHA256)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${INSTANCE_TEXT}")
-  formats_of("${INSTANCE_TEXT}")
-  set(INSTANCE_FORMATS "")
-  foreach(format IN LISTS formats)
-    string(APPEND INSTANCE_FORMATS "    Entry<&${INSTANCE_KERNEL}<dtypes::${format}>>::format(),\n")
-  endforeach()
   foreach(INSTANCE_SET IN LISTS PY_BACKENDS_INSTRUCTION_SETS)
+    formats_of("${INSTANCE_TEXT}" ${INSTANCE_SET})
+    if(NOT formats)
+      continue()
+    endif()
+    set(INSTANCE_FORMATS "")
+    foreach(format IN LISTS formats)
+      string(APPEND INSTANCE_FORMATS "    Entry<&${INSTANCE_KERNEL}<dtypes::${format}>>::format(),\n")
+    endforeach()
+    list(GET formats 0 INSTANCE_FORMAT)
     set(INSTANCE_SYMBOL "${module}_${INSTANCE_KERNEL}_${INSTANCE_VARIANT}_${INSTANCE_SET}")
     set(source "${CMAKE_CURRENT_BINARY_DIR}/${module}/${INSTANCE_SYMBOL}.cpp")
     configure_file(cpp_ext/instance.cpp.in "${source}" @ONLY)

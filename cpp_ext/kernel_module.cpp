@@ -6,8 +6,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -17,6 +19,7 @@
 #include "instance.hpp"
 #include "launch.hpp"
 #include "shortcut.hpp"
+#include "tiles.hpp"
 
 #define INSTANCE(symbol) extern const Instance symbol;
 #include "instances.inc"
@@ -96,9 +99,11 @@ class Kernel {
     if (!launch(instance_, run_, arrays.data(), lengths.data(), threads)) throw py::error_already_set();
   }
 
-  /// A function that runs the kernel, in the number format of its arrays, on those that it can take as they are.
-  py::object shortcut(const Shortcut::Shapes& shapes, bool in_place, int threads) const {
-    return Shortcut::function(std::make_unique<Shortcut>(instance_, shapes, in_place, threads));
+  /// A function that runs the kernel, in that of some number formats that its arrays have, on those that it can take as
+  /// they are.
+  py::object shortcut(const Shortcut::Shapes& shapes, bool in_place, int threads,
+                      const std::vector<std::string>& dtypes) const {
+    return Shortcut::function(std::make_unique<Shortcut>(instance_, shapes, in_place, threads, dtypes));
   }
 
  private:
@@ -116,8 +121,14 @@ std::vector<Kernel> kernels() {
   return all;
 }
 
-/// Every instruction set that texts are compiled for, best first: its name, what a CPU needs for it, and
-/// whether this CPU (and its operating system, for the wide registers) has that.
+/// Whether a text of this module is compiled for an instruction set; few are for some.
+[[maybe_unused]] bool has_instance_for(const std::string& set) {
+  const auto is_for_it = [&](const Instance* each) { return each->instruction_set == set; };
+  return std::any_of(std::begin(instances), std::end(instances), is_for_it);
+}
+
+/// Every instruction set that texts are compiled for, best first: its name, what is to be said where it is missing, and
+/// whether this CPU (and its operating system, for the wide registers) has it.
 std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -125,11 +136,18 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512cd");
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  return {{"avx512", "AVX-512 (F, VL, BW, DQ and CD)", avx512 && avx2},
-          {"avx2", "AVX2, FMA and F16C", avx2},
-          {"sse", "SSE2", true}};
+  std::vector<std::tuple<std::string, std::string, bool>> sets = {
+      {"avx512", "this CPU lacks AVX-512 (F, VL, BW, DQ and CD)", avx512 && avx2},
+      {"avx2", "this CPU lacks AVX2, FMA and F16C", avx2},
+      {"sse", "", true}};
+  if (has_instance_for("amx")) {
+    const auto [_, why_not_below, below] = sets[0];
+    const std::string& why = why_no_tiles();
+    sets.insert(sets.begin(), {"amx", why.empty() ? why_not_below : why, why.empty() && below});
+  }
+  return sets;
 #else
-  return {{"baseline", "nothing", true}};
+  return {{"baseline", "", true}};
 #endif
 }
 
@@ -147,7 +165,7 @@ PYBIND11_MODULE(MODULE_NAME, module) {
       .def_property_readonly("result_dtype", &Kernel::result_dtype)
       .def_property_readonly("sha256", &Kernel::sha256)
       .def("__call__", &Kernel::operator(), py::arg("buffers"), py::arg("sizes"), py::arg("threads"))
-      .def("shortcut", &Kernel::shortcut, py::arg("shapes"), py::arg("in_place"), py::arg("threads"));
+      .def("shortcut", &Kernel::shortcut, py::arg("shapes"), py::arg("in_place"), py::arg("threads"), py::arg("dtypes"));
   module.def("kernels", &kernels);
   module.def("instruction_sets", &instruction_sets);
 }

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,11 +33,14 @@ class Shortcut {
   /// Dimension d of array i has size number `shapes[i][d]`.
   using Shapes = std::vector<std::vector<int>>;
 
-  Shortcut(const Instance& instance, Shapes shapes, bool in_place, int threads)
+  /// It is for those number formats of the instance that `dtypes` names.
+  Shortcut(const Instance& instance, Shapes shapes, bool in_place, int threads, const std::vector<std::string>& dtypes)
       : instance_(instance), shapes_(std::move(shapes)), in_place_(in_place), threads_(threads) {
     check_shapes();
     for (int at = 0; at < instance.count_of_formats; ++at) {
-      formats_.push_back({instance.formats[at].run, dtypes_of(instance, instance.formats[at])});
+      const Format& format = instance.formats[at];
+      if (std::find(dtypes.begin(), dtypes.end(), format.dtypes[0]) == dtypes.end()) continue;
+      formats_.push_back({format.run, dtypes_of(instance, format)});
     }
     if (threads < 1) throw pybind11::value_error("a kernel runs on at least one thread");
   }

@@ -122,7 +122,7 @@ _DOCUMENTATION = """Run {kernel} on a backend, and return its result: an array{s
 {inputs}
 backend: its name, as `py_backends.backends()` lists them.
 variant: `tuned` or `lecture`; the first of these that the backend has, where None.
-target: where the backend runs it; its first available one where None.
+target: where the backend runs it; the first available one that takes these inputs where None.
 threads: for a backend that runs on the CPU; all logical CPUs where None.
 out: an array of the result's shape and dtype to write to and return.
 to: where a new result lies: `host`, as a NumPy array, which is what None means too; or `device`, where the backend

@@ -7,8 +7,9 @@ they lie: those on the host are brought to a device, and nothing is brought from
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from threading import Lock
 from typing import Any, NoReturn, TypeVar
 
@@ -35,8 +36,10 @@ _ready: dict[tuple[Asked, np.dtype[Any]], tuple[Device, Launch]] = {}
 """What was asked for before, and in which dtype: looking that up is all that a further call does."""
 shortcuts: dict[Asked, Shortcut] = {}
 """What was asked for before where the device has a shortcut. It is tried before anything else is looked at."""
-_dtypes: dict[tuple[str, str, str | None], tuple[np.dtype[Any], ...]] = {}
-"""Those that a kernel has in a backend, in one variant or, where that is None, in any."""
+_dtypes: dict[tuple[str, str, str | None, str | None], tuple[np.dtype[Any], ...]] = {}
+"""Those that a kernel has in a backend, in one variant and on one target or, where these are None, in any, on any."""
+Choice = tuple[Target, KernelText]
+"""Where a kernel is computed, and by which text."""
 _Value = TypeVar("_Value")
 
 
@@ -50,10 +53,21 @@ def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: st
             )
     elif _are_of_numpy(inputs) and (out is None or isinstance(out, np.ndarray)):
         return _compute(problem, asked, inputs, inputs, out, out)
-    device = _opened(asked)
+    device = _device(asked, _dtype_name(inputs[0]))
     placed = [_placed(device, asked, name, array) for name, array in zip(problem.inputs, inputs, strict=True)]
     place = None if out is None else _placed(device, asked, "out", out)
     return _compute(problem, asked, placed, [outline(array) for array in placed], out, place, to == _DEVICE)
+
+
+def _device(asked: Asked, dtype: str) -> Device:
+    """Where a dtype is computed."""
+    target, _ = _chosen(asked, _choices(asked), dtype)
+    return _opened(asked, target)
+
+
+def _dtype_name(array: Any) -> str:
+    """What NumPy would call the dtype of any library's array; what has none has an empty one."""
+    return str(getattr(array, "dtype", "")).rpartition(".")[2]
 
 
 def _are_of_numpy(arrays: Sequence[Any]) -> bool:
@@ -71,7 +85,7 @@ def _placed(device: Device, asked: Asked, name: str, array: Any) -> Placed:
         found = device.adopt(array)
         placed = foreign_arrays.on_host(array) if found is None else found
     except foreign_arrays.REFUSALS as error:
-        _check_dtype(name, str(getattr(array, "dtype", "")).rpartition(".")[2], asked)
+        _check_dtype(name, _dtype_name(array), asked)
         raise TypeError(f"{name}: {error}") from error
     if placed is None:
         _refuse(name, array, asked)
@@ -153,8 +167,14 @@ def _check_dtype(name: str, dtype: str, asked: Asked) -> None:
     if dtype and dtype not in names:
         raise TypeError(
             f"{name} must be {' or '.join(names)} in native byte order, not {dtype}: "
-            f"{asked[1]} takes no other dtype; convert it first, for instance with {name}.astype({names[0]!r})"
+            f"{_whom(asked)} takes no other dtype; convert it first, for instance with {name}.astype({names[0]!r})"
         )
+
+
+def _whom(asked: Asked) -> str:
+    """The backend, and the target where one is named."""
+    _, backend, _, target, *_ = asked
+    return backend if target is None else f"{backend} on {target}"
 
 
 def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
@@ -173,13 +193,32 @@ def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
 
 def _taken(asked: Asked) -> tuple[np.dtype[Any], ...]:
     """The dtypes that a backend takes of what is asked for; ValueError where it has nothing of that name."""
-    kernel, backend, variant, *_ = asked
-    dtypes = lookup(_dtypes, (kernel, backend, variant))
+    kernel, backend, variant, target, *_ = asked
+    dtypes = lookup(_dtypes, (kernel, backend, variant, target))
     if dtypes is None:
-        texts = _texts(kernel, backend, variant)
-        names = dict.fromkeys(name for text in texts.values() for name in registry.dtypes(text))
-        dtypes = _dtypes[kernel, backend, variant] = tuple(map(np.dtype, names))
+        dtypes = _dtypes[kernel, backend, variant, target] = tuple(map(np.dtype, _choices(asked)))
     return dtypes
+
+
+def _choices(asked: Asked) -> dict[str, list[Choice]]:
+    """By dtype the targets that take it, each with a text, in the order in which calls prefer them.
+
+    ValueError where a target that is named has nothing of what is asked for.
+    """
+    kernel, backend, variant, target, *_ = asked
+    texts, targets = list(_texts(kernel, backend, variant).values()), _candidates(backend, target)
+    every = [((each, text), _dtypes_on(each, text)) for each in targets for text in texts]
+    names = dict.fromkeys(name for text in texts for name in registry.dtypes(text))
+    choices = {name: [choice for choice, taken in every if name in taken] for name in names}
+    if not any(choices.values()):
+        raise ValueError(f"{_whom(asked)} has no {kernel}")
+    return {name: of_dtype for name, of_dtype in choices.items() if of_dtype}
+
+
+def _dtypes_on(target: Target, text: KernelText) -> list[str]:
+    """The number formats in which a text runs on a target that was probed here."""
+    taken = target if target.dtypes is not None else None
+    return [name for name in registry.dtypes(text) if name in registry.dtypes(text, taken)]
 
 
 def _texts(kernel: str, backend: str, variant: str | None) -> dict[str, KernelText]:
@@ -223,26 +262,42 @@ def lookup(table: Mapping[Any, _Value], asked: Any) -> _Value | None:
 
 
 def _prepare(asked: Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
-    kernel, backend, variant, *_ = asked
-    texts = list(_texts(kernel, backend, variant).values())
-    text = next(text for text in texts if dtype.name in registry.dtypes(text))
-    device = _opened(asked)
+    choices = _choices(asked)
+    choice = target, text = _chosen(asked, choices, dtype.name)
+    device = _opened(asked, target)
+    alike = [name for name, of_dtype in choices.items() if _first_there(of_dtype) == choice]
     with _lock:
-        key = (id(device), kernel, text.variant, dtype.name)
+        key = (id(device), text.kernel, text.variant, dtype.name)
         ready = _launches.get(key)
         if ready is None:
             ready = _launches[key] = device, device.prepare(text, dtype)
         _ready[asked, dtype] = ready
-        shortcut = device.shortcut(text) if isinstance(device, HostDevice) else None
-        if shortcut is not None and text is texts[0]:  # which any other dtype that it has would be computed by too
-            shortcuts[asked] = shortcut
+        # What is asked for has one shortcut: that of its first dtype, for all that are computed where that is.
+        if next(iter(choices)) in alike and isinstance(device, HostDevice):
+            shortcut = device.shortcut(text, alike)
+            if shortcut is not None:
+                shortcuts[asked] = shortcut
     return ready
 
 
-def _opened(asked: Asked) -> Device:
-    """The device that is asked for, opened at the first time."""
-    _, backend, _, target, threads, _ = asked
-    where = _target(_known_backend(backend), target)
+def _chosen(asked: Asked, choices: Mapping[str, list[Choice]], dtype: str) -> Choice:
+    """Where a dtype is computed. One that nothing takes may go anywhere: who looks at it says so."""
+    able = choices.get(dtype) or list(chain(*choices.values()))
+    chosen = _first_there(able)
+    if chosen is None:
+        missing, _ = able[0]
+        raise BackendUnavailable(f"{asked[1]} is not available: {missing.reason}", missing.fix)
+    return chosen
+
+
+def _first_there(choices: Iterable[Choice]) -> Choice | None:
+    """The first whose target is there; emulated ones are for checking in workers and are not there for callers."""
+    return next((each for each in choices if each[0].available and not each[0].emulated), None)
+
+
+def _opened(asked: Asked, target: Target) -> Device:
+    """The device of a target, opened at the first time."""
+    backend, threads, where = asked[1], asked[4], target.name
     count = _all_cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS)
     with _lock:
         device = _devices.get((backend, where, count))
@@ -287,18 +342,15 @@ def _known_backend(name: str) -> str:
 _targets: dict[str, list[Target]] = {}
 
 
-def _target(backend: str, name: str | None) -> str:
-    """The target to take; emulated ones are for checking in workers and are not there for callers."""
+def _candidates(backend: str, name: str | None) -> list[Target]:
+    """The target of a backend that has a name, or all of its targets: those too that are missing."""
     targets = _targets.get(backend) or registry.targets(backend)
     if any(target.available for target in targets):  # what is missing may be installed meanwhile
         _targets[backend] = targets
-    if name is not None:
-        registry.known(name, [target.name for target in targets], f"target of {backend}")
-        targets = [target for target in targets if target.name == name]
-    for target in targets:
-        if target.available and not target.emulated:
-            return target.name
-    raise BackendUnavailable(f"{backend} is not available: {targets[0].reason}", targets[0].fix)
+    if name is None:
+        return targets
+    registry.known(name, [target.name for target in targets], f"target of {backend}")
+    return [target for target in targets if target.name == name]
 
 
 @cache

@@ -246,13 +246,16 @@ class Target:
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that a worker for this target must be started with."""
     dtypes: Mapping[str, tuple[str, ...]] | None = None
-    """By kernel the number formats that it takes, none of a kernel that is not there; None for those of its backend."""
+    """By kernel, or by text as `matmul/tuned`, the number formats that it takes, none of what is not there; None for
+    those of its backend."""
     just_in_time: bool = False
     """Compiles kernels when they are first needed, which takes seconds: tests let it do so while others run."""
 
     @classmethod
-    def missing(cls, name: str, reason: str, fix: str | None = None) -> Target:
-        return cls(name, reason=reason, fix=fix, available=False)
+    def missing(
+        cls, name: str, reason: str, fix: str | None = None, dtypes: Mapping[str, tuple[str, ...]] | None = None
+    ) -> Target:
+        return cls(name, reason=reason, fix=fix, available=False, dtypes=dtypes)
 
 
 class Device(ABC):
@@ -338,9 +341,10 @@ class Device(ABC):
 class HostDevice(Device):
     """A device that computes in the caller's own memory, at once: nothing to move, nothing to wait for."""
 
-    def shortcut(self, text: KernelText) -> Shortcut | None:
-        """A quicker way to run a prepared kernel, in any dtype of its text, than to look at arrays in Python.
+    def shortcut(self, text: KernelText, dtypes: Sequence[str]) -> Shortcut | None:
+        """A quicker way to run a prepared kernel, in any of some dtypes, than to look at arrays in Python.
 
+        dtypes: of the text's those in which calls come to this target; arrays of another are not plainly fit.
         None where there is none.
         """
         return None

@@ -160,7 +160,7 @@ def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
     to be asked is taken to declare what most do.
     """
     if target is not None and target.dtypes is not None:
-        taken = target.dtypes.get(text.kernel, ())
+        taken = target.dtypes.get(f"{text.kernel}/{text.variant}", target.dtypes.get(text.kernel, ()))
     elif target is not None and backend_plugin(text.backend):
         taken = Backend.dtypes
     else:

@@ -217,7 +217,7 @@ def test_results_may_stay_where_they_are(backend: str) -> None:
     assert product.shape == (6, 6)
     assert product.dtype == FLOAT32
     np.testing.assert_array_equal(pb.matmul(product, a, backend=backend, to="host"), (a @ b) @ a)
-    device = calls._opened(("matmul", backend, None, None, None, type(None)))
+    device = calls._device(("matmul", backend, None, None, None, type(None)), "float32")
     assert isinstance(product, np.ndarray) == (device.new((1,), FLOAT32) is None)
 
 
@@ -914,7 +914,7 @@ class TestOfSycl:
         """Intel's CPU, as the functions open it."""
         if "intel-cpu" not in {target.name for target in targets_of("sycl") if target.available}:
             pytest.skip("sycl: Intel's CPU runtime is not here, the device that is known to have USM")
-        return calls._opened(("vecadd", "sycl", None, "intel-cpu", None, type(None)))
+        return calls._device(("vecadd", "sycl", None, "intel-cpu", None, type(None)), "float32")
 
     @pytest.fixture
     def queue(self, device: Any) -> Any:
@@ -1052,7 +1052,7 @@ class TestOfOpenCl:
 
     @pytest.fixture
     def device(self, target: str) -> Any:
-        return calls._opened(("vecadd", "opencl", None, target, None, type(None)))
+        return calls._device(("vecadd", "opencl", None, target, None, type(None)), "float32")
 
     def array(self, device: Any, elements: Array) -> Any:
         """An array of pyopencl in the device's context, made as a caller makes one."""

@@ -82,9 +82,11 @@ def test_several_threads_at_once(backend: str) -> None:
 
 @on_every_backend
 def test_every_target_by_name(backend: str) -> None:
-    a, b = drawn((31, 17), "float64"), drawn((17, 29), "float64")
+    texts = registry.kernel_texts("matmul", backend)
     for target in targets_of(backend):
         if target.available and not target.emulated:
+            dtype = next(name for text in texts.values() for name in registry.dtypes(text, target))
+            a, b = drawn((31, 17), dtype), drawn((17, 29), dtype)
             assert_right("matmul", pb.matmul(a, b, backend=backend, target=target.name), a, b)
 
 

@@ -258,4 +258,4 @@ class TestShapesInGeneral:
 def test_what_does_not_fit_the_kernel_is_refused(shapes: list[list[int]], threads: int) -> None:
     kernel, _ = next(each for key, each in _cpu_kernels._kernels("cpp").items() if key[0] == "vecadd")
     with pytest.raises(ValueError, match=r"shape|size|dimensions|thread"):
-        kernel.shortcut(shapes, in_place=True, threads=threads)
+        kernel.shortcut(shapes, in_place=True, threads=threads, dtypes=["float32"])

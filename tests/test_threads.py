@@ -43,12 +43,21 @@ def vecadd_of(backend: str, target: Target, threads: int) -> Iterator[tuple[Runn
         case.close()
 
 
+def target_of(backend: str) -> Target:
+    """The first that is there and takes vecadd."""
+    return next(each for each in targets_of(backend) if each.available and takes_vecadd(backend, each))
+
+
+def takes_vecadd(backend: str, target: Target) -> bool:
+    return bool(registry.texts_in("float32", "vecadd", backend, target))
+
+
 def marked_targets(*backends: str) -> list[Any]:
     """Every target that is there, or those of some backends, as parameters with their markers."""
     return [
         pytest.param(name, target, marks=getattr(pytest.mark, name), id=f"{name}-{target.name}")
         for name, target in at_hand()
-        if not backends or name in backends
+        if (not backends or name in backends) and takes_vecadd(name, target)
     ]
 
 
@@ -66,7 +75,7 @@ def test_every_target_is_right_with_one_thread(backend: str, target: Target) -> 
 )
 def test_openmp_makes_as_many_threads_as_it_is_told(backend: str, threads: int) -> None:
     """The pool is made at the first launch: the calling thread and the others."""
-    with vecadd_of(backend, targets_of(backend)[0], threads) as (runner, text, case):
+    with vecadd_of(backend, target_of(backend), threads) as (runner, text, case):
         worker = psutil.Process(runner._ready(text, case)._process.pid)
         before = worker.num_threads()
         runner.run(text, case)
@@ -91,7 +100,7 @@ def text_of(backend: str, function: Callable[..., None]) -> TextOf:
 
 def launched(backend: str, function: Callable[..., None], threads: int) -> list[float]:
     """What a made-up vecadd leaves in its output on the first target of a backend."""
-    device = registry.backend(backend).open(targets_of(backend)[0].name, threads)
+    device = registry.backend(backend).open(target_of(backend).name, threads)
     arrays = [np.zeros(1000, FLOAT32) for _ in range(3)]
     device.prepare(text_of(backend, function), FLOAT32)(arrays, [1000])
     return list(arrays[-1].tolist())

@@ -36,15 +36,15 @@ class Kernel:
         """SHA-256 of the text that was compiled, in hexadecimal."""
     def __call__(self, buffers: Sequence[NDArray[Any]], sizes: Sequence[int], threads: int) -> None: ...
     def shortcut(
-        self, shapes: Sequence[Sequence[int]], in_place: bool, threads: int
+        self, shapes: Sequence[Sequence[int]], in_place: bool, threads: int, dtypes: Sequence[str]
     ) -> Callable[..., NDArray[Any] | None]:
         """A function of the kernel's inputs and its output, or None for a new one: runs it and returns the output.
 
         It returns None, having done nothing, unless all arrays are of NumPy's own class, of the dtypes of one number
-        format that the text was compiled for, C-contiguous and aligned, of fitting shapes, and the output is writable
-        and shares no byte with an input, or, where `in_place`, is one. It may be called by several threads at once, and
-        runs the kernel without the interpreter lock. Raises MemoryError where the kernel found no memory for its own
-        use.
+        format that the text was compiled for and `dtypes` names, C-contiguous and aligned, of fitting shapes, and the
+        output is writable and shares no byte with an input, or, where `in_place`, is one. It may be called by several
+        threads at once, and runs the kernel without the interpreter lock. Raises MemoryError where the kernel found no
+        memory for its own use.
 
         `shapes`: dimension d of array i has size number shapes[i][d]. Raises ValueError for shapes that do not fit the
         kernel, or inputs that do not tell every size, and less than one thread.
@@ -56,5 +56,5 @@ def kernels() -> list[Kernel]:
 def instruction_sets() -> list[tuple[str, str, bool]]:
     """The instruction sets that texts are compiled for, best first.
 
-    Each with what it needs of a CPU, in words, and whether this CPU and its operating system have that.
+    Each with what is to be said where it is missing, and whether this CPU and its operating system have it.
     """

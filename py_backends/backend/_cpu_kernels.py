@@ -35,7 +35,8 @@ class Device(HostDevice):
         if text.package is not None:
             raise BackendUnavailable(f"{text.place}: C++ is compiled with py-backends, so a plug-in brings none")
         if key not in self._kernels:
-            raise BackendUnavailable(f"{text.place} has not been compiled for {dtype.name}", "make")
+            where = f"{dtype.name} on {self._instruction_set}"
+            raise BackendUnavailable(f"{text.place} has not been compiled for {where}", "make")
         kernel, compiled = self._kernels[key]
         same = hashlib.sha256(text.path.read_bytes()).hexdigest() == compiled
         self.note = None if same else f"{text.place} has changed since it was compiled: run make"
@@ -46,16 +47,16 @@ class Device(HostDevice):
 
         return launch
 
-    def shortcut(self, text: KernelText) -> Shortcut | None:
+    def shortcut(self, text: KernelText, dtypes: Sequence[str]) -> Shortcut | None:
         shapes = text.problem.size_of_each_dimension()
         if shapes is None:
             return None
-        kernel, _ = self._kernels[text.kernel, text.variant, self._instruction_set, text.dtypes[0]]
-        return kernel.shortcut(shapes, text.problem.in_place, self._threads)
+        kernel, _ = self._kernels[text.kernel, text.variant, self._instruction_set, dtypes[0]]
+        return kernel.shortcut(shapes, text.problem.in_place, self._threads, dtypes)
 
 
 def instruction_sets(module: str) -> list[tuple[str, str, bool]]:
-    """The instruction sets of an extension module, best first: name, what it needs, whether it is there.
+    """The instruction sets of an extension module, best first: name, why it would be missing, whether it is there.
 
     Raises BackendUnavailable where the module is not there.
     """

@@ -1,12 +1,18 @@
-"""SSE, AVX2 and AVX-512 intrinsics: one instruction on many lanes; tuned kernels also use threads."""
+"""SSE, AVX2, AVX-512 and AMX intrinsics: one instruction on many lanes; tuned kernels also use threads."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from py_backends import contract
 from py_backends.backend import _cpu_kernels
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
 from py_backends.number_formats import DTYPES
+
+_TAKEN_BY_AMX = {"matmul/tuned": ("float16", "bfloat16", "int8")}
+"""Tiles are matrices, and have no wider formats."""
+_FIX = "needs a CPU that has it"
 
 
 class Backend(contract.Backend):
@@ -15,21 +21,27 @@ class Backend(contract.Backend):
     dtypes = DTYPES
 
     def targets(self) -> list[Target]:
+        names = "amx", "avx512", "avx2", "sse"
         try:
-            sets = _cpu_kernels.instruction_sets("avx")
+            found = {name: (why, there) for name, why, there in _cpu_kernels.instruction_sets("avx")}
         except BackendUnavailable as unavailable:
-            # Without the module, what the sets are called is known from here alone.
-            return [Target.missing(name, unavailable.reason, unavailable.fix) for name in ("avx512", "avx2", "sse")]
-        version = _cpu_kernels.compiler()
+            return [Target.missing(name, unavailable.reason, unavailable.fix, _taken(name)) for name in names]
+        compiler = _cpu_kernels.compiler()
+        without = f"{compiler}, which compiled the extension, has no such instructions", False
         return [
-            Target(name, device=_cpu_kernels.cpu_name(), version=version)
+            Target(name, device=_cpu_kernels.cpu_name(), version=compiler, dtypes=_taken(name))
             if there
-            else Target.missing(name, f"this CPU lacks {needs}", "needs a CPU that has it")
-            for name, needs, there in sets
+            else Target.missing(name, why, _FIX if why.startswith("this CPU") else None, _taken(name))
+            for name, (why, there) in ((name, found.get(name, without)) for name in names)
         ]
 
     def open(self, target: str, threads: int) -> contract.Device:
-        for name, needs, there in _cpu_kernels.instruction_sets("avx"):
+        for name, why, there in _cpu_kernels.instruction_sets("avx"):
             if name == target and not there:
-                raise BackendUnavailable(f"this CPU lacks {needs}")
+                raise BackendUnavailable(why)
         return _cpu_kernels.Device("avx", target, threads)
+
+
+def _taken(target: str) -> Mapping[str, tuple[str, ...]] | None:
+    """The number formats that a target takes where not all of the backend's."""
+    return _TAKEN_BY_AMX if target == "amx" else None

@@ -80,10 +80,11 @@ class Selection:
         return [each for each in found(self._backends()) if each.target.name in self.targets]
 
     def subjects(self) -> Iterator[Subject]:
-        """Every chosen text on every chosen target that is there."""
+        """Every chosen text on every chosen target that is there and takes it in some dtype."""
         for backend, target in self.at_hand():
             for text in self._texts(backend) if target.available else ():
-                yield Subject(text, target)
+                if (subject := Subject(text, target)).dtypes:
+                    yield subject
 
     def cases(self, kind: Kind[AnyCase], dtype: str, subject: Subject) -> list[AnyCase]:
         """The cases of a kind that belong to this run, for a text on a target, in a dtype that it may not have."""

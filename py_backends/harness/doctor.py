@@ -114,7 +114,7 @@ def _started(backend: str, target: Target, workers: list[Worker]) -> Target:
     try:
         worker.ask("open", backend=backend, target=target.name, threads=1)
     except WorkerFailed as failed:
-        return Target.missing(target.name, failed.reason, failed.fix)
+        return Target.missing(target.name, failed.reason, failed.fix, target.dtypes)
     finally:
         worker.close()
     return target

@@ -13,7 +13,7 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.plan import Plan, Request, first_of_each_device
+from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.harness.row_ratios import gflops, judged
@@ -63,7 +63,7 @@ def plan(
     request = Request(kernels, backends, targets, variants, dtypes, shapes)
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
-        return request.specs(found if every_target else first_of_each_device(found))
+        return request.specs(found, every_target=every_target)
 
     return Plan(request.chosen_backends(), specs, runs=_RUNS)
 
@@ -83,8 +83,10 @@ def choices(report: Report) -> dict[str, list[Choice]]:
 
 
 def _ordered(rows: Sequence[Row], report: Report) -> list[Choice]:
-    in_float32 = {_who(row): row for row in rows if row.dtype == YARDSTICK}
-    pairs = [(row, in_float32[_who(row)]) for row in rows if row.dtype != YARDSTICK and _who(row) in in_float32]
+    in_float32 = {_where(row): row for row in reversed(rows) if row.dtype == YARDSTICK}  # the first target's remains
+    in_float32 |= {_who(row): row for row in rows if row.dtype == YARDSTICK}
+    own = {id(row): in_float32.get(_who(row), in_float32.get(_where(row))) for row in rows if row.dtype != YARDSTICK}
+    pairs = [(row, float32) for row in rows if (float32 := own.get(id(row))) is not None]
     over = {id(row): speedup for (row, _), speedup in zip(pairs, judged(pairs), strict=True)}
     best: dict[tuple[str, str], float] = {}
     for row in rows:
@@ -96,6 +98,11 @@ def _ordered(rows: Sequence[Row], report: Report) -> list[Choice]:
 def _who(row: Row) -> tuple[str, str]:
     """A backend and target; one may have a tuned text for one format and the lecture's for another."""
     return row.backend, row.target
+
+
+def _where(row: Row) -> tuple[str, str | None]:
+    """A backend and device, whose targets may each have other formats."""
+    return row.backend, row.device
 
 
 def _bits(row: Row) -> int:

@@ -8,11 +8,11 @@ slow for the shape runs at a smaller one, and is compared by its rate.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from py_backends import registry
-from py_backends.contract import Ladder, Rung, Target
+from py_backends.contract import Ladder, Rung
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.doctor import BackendTarget
@@ -86,8 +86,8 @@ def measure(
     wanted = {(kernel, *text) for kernel, ladder in chosen.items() for text in _texts(kernel, ladder)}
 
     def specs(targets: Sequence[BackendTarget]) -> list[Spec]:
-        every = request.specs(_first_there(targets))
-        return [spec for spec in every if (spec.kernel, spec.backend, spec.variant) in wanted]
+        every = [each for each in request.specs(targets) if (each.kernel, each.backend, each.variant) in wanted]
+        return _first_there(every, targets)
 
     request = Request(
         kernels=list(chosen),
@@ -146,16 +146,14 @@ def _baselines() -> list[str]:
     return [name for name in registry.backend_names() if registry.is_baseline(name)]
 
 
-def _first_there(found: Sequence[BackendTarget]) -> list[BackendTarget]:
-    """Of each backend the first target that is there, and those that are not: of a text one run is enough."""
-
-    def is_there(target: Target) -> bool:
-        return target.available and not target.emulated
-
-    first: dict[str, BackendTarget] = {}
-    for each in filter(lambda each: is_there(each.target), found):
-        first.setdefault(each.backend, each)
-    return [each for each in found if not is_there(each.target) or each is first[each.backend]]
+def _first_there(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
+    """Of each text and format the first target that is there, and those that are not: one run is enough."""
+    there = {(each.backend, each.target.name) for each in found if each.target.available and not each.target.emulated}
+    first: dict[Spec, Spec] = {}
+    for spec in specs:
+        if (spec.backend, spec.target) in there:
+            first.setdefault(replace(spec, target=""), spec)
+    return [each for each in specs if (each.backend, each.target) not in there or each in first.values()]
 
 
 def _best(rows: Sequence[Row], backend: str, variant: str) -> Row | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ALL = "all"
 LARGEST_SIZE = 2**40
+Place = tuple[str, Target, str]
+"""A backend, one of its targets, and a variant."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,10 @@ class Request:
         """The backends to look for."""
         return list(self.backends or doctor.names())
 
-    def specs(self, found: Sequence[BackendTarget]) -> list[Spec]:
+    def specs(self, found: Sequence[BackendTarget], *, every_target: bool = True) -> list[Spec]:
         """All that is asked for, on the targets that were found; WrongRequest where a named one is nowhere among them.
 
+        every_target: else of several targets that a backend has for one device the first that takes a text and format.
         A number format that a kernel, a backend or a target does not have gives none; WrongRequest where that leaves
         nothing. A kernel that a plug-in promises and does not bring has no sizes, and stands wherever it would run:
         where it has a text, or everywhere if none can be found.
@@ -88,6 +91,7 @@ class Request:
         for name in self.targets or ():
             registry.known(name, sorted({target.name for _, target in found}), "target")
         taken = [each for each in found if not self.targets or each.target.name in self.targets]
+        chosen: Callable[[list[Place]], list[Place]] = list if every_target else _first_of_each_device
         kernels = list(self.kernels or _all_kernels())
         broken = [kernel for kernel in kernels if kernel in registry.broken_kernels()]
         specs = [
@@ -96,20 +100,31 @@ class Request:
             if kernel not in broken
             for sizes in self.chosen_shapes(registry.problem(kernel))
             for dtype in self.dtypes
-            for backend, target in taken
-            for variant in self._variants(kernel, backend, target, dtype)
+            for backend, target, variant in chosen(self._places(kernel, taken, dtype))
         ]
         for kernel in broken:
             files = {backend: list(registry.kernel_files(kernel, backend)) for backend, _ in found}
-            specs += [
-                Spec(kernel, backend, target.name, next(iter(files[backend]), "lecture"), dtype, ())
+            places = [
+                (backend, target, next(iter(files[backend]), "lecture"))
                 for backend, target in taken
                 if files[backend] or not any(files.values())
+            ]
+            specs += [
+                Spec(kernel, backend, target.name, variant, dtype, ())
+                for backend, target, variant in chosen(places)
                 for dtype in self.dtypes
             ]
         if kernels and taken and not specs:
             raise WrongRequest(self._nothing(kernels))
         return specs
+
+    def _places(self, kernel: str, taken: Sequence[BackendTarget], dtype: str) -> list[Place]:
+        """Where a kernel is to run in a number format."""
+        return [
+            (backend, target, variant)
+            for backend, target in taken
+            for variant in self._variants(kernel, backend, target, dtype)
+        ]
 
     def _variants(self, kernel: str, backend: str, target: Target, dtype: str) -> list[str]:
         """The variants that are to run in a number format, and what is named and missing in all of them."""
@@ -226,22 +241,21 @@ def baselines(rows: Sequence[PlannedRow]) -> dict[int, int]:
     return {at: baseline for at, baseline in found.items() if not registry.is_baseline(rows[at].row.backend)}
 
 
-def first_of_each_device(found: Sequence[BackendTarget]) -> list[BackendTarget]:
-    """Of the targets that a backend has for one device the first, and all that are not there.
+def _all_kernels() -> list[str]:
+    return [*registry.kernel_names(), *registry.broken_kernels()]
+
+
+def _first_of_each_device(places: list[Place]) -> list[Place]:
+    """Of the targets that a backend has for one device the first with each variant, and all that are not there.
 
     More instruction sets of one CPU are more rows than pictures and budgets have room for.
     """
-    first: dict[tuple[str, str | None], str] = {}
+    first: dict[tuple[str, str | None, str], str] = {}
     return [
-        each
-        for each in found
-        if not each.target.available
-        or first.setdefault((each.backend, each.target.device), each.target.name) == each.target.name
+        (backend, target, variant)
+        for backend, target, variant in places
+        if not target.available or first.setdefault((backend, target.device, variant), target.name) == target.name
     ]
-
-
-def _all_kernels() -> list[str]:
-    return [*registry.kernel_names(), *registry.broken_kernels()]
 
 
 def named(problem: Problem, sizes: Sizes) -> dict[str, int]:

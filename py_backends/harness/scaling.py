@@ -33,7 +33,7 @@ from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.plan import Plan, Request, first_of_each_device
+from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row
 from py_backends.harness.spec import Sizes, Spec
 from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP, ratio
@@ -170,7 +170,7 @@ def plan(
     request = Request(kernels, shapes=dict(shapes) | grown_shapes, **names)
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
-        every = request.specs(found if every_target else first_of_each_device(found))
+        every = request.specs(found, every_target=every_target)
         return [replace(spec, threads=n) for spec in every for n in sorted(counts[spec.kernel, spec.sizes])]
 
     return Plan(request.chosen_backends(), specs, timed_only=True)

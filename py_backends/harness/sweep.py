@@ -20,7 +20,7 @@ from py_backends.errors import WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.plan import LARGEST_SIZE, Plan, Request, first_of_each_device
+from py_backends.harness.plan import LARGEST_SIZE, Plan, Request
 from py_backends.harness.results import Duration, Report, Row
 from py_backends.harness.search import KERNEL, MEASURES, choose, paired
 from py_backends.harness.spec import Implementation, Spec, Workload
@@ -178,7 +178,7 @@ def plan(
     request = Request(kernels, shapes=shapes, **names)
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
-        return request.specs(found if every_target else first_of_each_device(found))
+        return request.specs(found, every_target=every_target)
 
     return Plan(
         request.chosen_backends(),

@@ -62,7 +62,7 @@ class Session:
             target["environment"] = dict(target["environment"])
             own = dict.fromkeys(kernels, declared) if target["dtypes"] is None else target["dtypes"]
             target["dtypes"] = {
-                kernel: [each for each in own.get(kernel, ()) if each in declared] for kernel in kernels
+                of: [each for each in own.get(of, ()) if each in declared] for of in dict.fromkeys((*kernels, *own))
             }
         return {"targets": found}
 

@@ -78,7 +78,7 @@ class _Build:
 
     def whole(self) -> None:
         """Configure and build."""
-        others = {"avx512", "avx2", "sse", "baseline"} - {self._set}
+        others = {"amx", "avx512", "avx2", "sse", "baseline"} - {self._set}
         wanted = {"cpp": "CPP", "openmp": "OPENMP", "avx": "AVX", "sycl_compiler": "SYCL"}
         _run(
             [

@@ -25,6 +25,8 @@ _HOST_PARTS = {
     "sycl": ("py_backends/backend/_sycl.py", "cpp_ext/sycl_compiler.cpp"),
 }
 """Where the host waits for the device. The other backends' launches return when they are done."""
+_ON_A_MODEL = "amx"
+"""The instruction set, and what its files begin with, that is tested apart."""
 _INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
 
 User = tuple[str, str]
@@ -107,14 +109,15 @@ class Machine:
 
     @property
     def target(self) -> Target:
-        """The one that mutants are judged on, which is the first that is there; else one that says why none is."""
-        return next((target for target in self.targets if target.available), self.targets[0])
+        """The one that mutants are judged on: the first that is there and takes all; else one that says why not."""
+        return next((each for each in self.targets if each.available and each.dtypes is None), self.targets[0])
 
     @cached_property
     def instruction_sets(self) -> list[str]:
         """Those that this CPU has of the backend's, best first; none where it is not compiled ahead of time."""
         try:
-            return [name for name, _, there in _cpu_kernels.instruction_sets(self.backend) if there]
+            sets = _cpu_kernels.instruction_sets(self.backend)
+            return [name for name, _, there in sets if there and name != _ON_A_MODEL]
         except BackendUnavailable:
             return []
 
@@ -130,10 +133,12 @@ class Machine:
         if ("defined(PY_BACKENDS_ASAN)", True) in conditions:
             return Place(elsewhere="runs under AddressSanitizer alone")
         if text.file.endswith((".cpp", ".hpp")) and self.instruction_sets:
-            return self._compiled(conditions)
+            return self._compiled(text, conditions)
         return Place(forms=_forms(text, context))
 
-    def _compiled(self, conditions: Conditions) -> Place:
+    def _compiled(self, text: Text, conditions: Conditions) -> Place:
+        if Path(text.file).name.startswith(_ON_A_MODEL):
+            return Place(elsewhere="runs on a model of its instructions: tests/instruments/test_tiles.py")
         runs = [name for name in self.instruction_sets if name in {target.name for target in self.targets}]
         runs = runs or self.instruction_sets[:1]
         wanted = instruction_set(conditions)

@@ -7,6 +7,11 @@
 //   behind its arithmetic. Small and thin matrices are read where they are.
 // Edges: rows and registers are shared out evenly among tiles, so that none is much smaller than another; only the
 //   last register of a row of c may be ragged, and is loaded and stored in part.
+// Formats on amx: float16, bfloat16, int8
+#if defined(__AMX_TILE__)
+#include "amx.hpp"
+#else
+
 #include <cstdint>
 
 #include "avx_packing.hpp"
@@ -253,3 +258,5 @@ static bool matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64
   }
   return enough_memory;
 }
+
+#endif

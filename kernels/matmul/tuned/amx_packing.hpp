@@ -1,0 +1,117 @@
+// How amx.hpp packs a and b into tiles: 16 rows of 64 bytes, two tiles beside or below each other.
+#pragma once
+
+#include <cstdint>
+
+#include "../../formats.hpp"
+#include "../../workspace.hpp"
+
+namespace {
+
+using Word = std::uint32_t;  // what a tile of b has of one column in a row
+
+constexpr Size rows_of_tile = 16, bytes_of_row = 64, words_of_row = 16, words_of_tile = rows_of_tile * words_of_row;
+/// Rows of a, or columns of b, in a panel: those of two tiles.
+constexpr Size side = 2 * rows_of_tile;
+
+/// How the elements of a format become those of tiles: `parts` tiles hold each element, as parts that add up to it.
+template <typename T>
+struct Tiles;
+
+template <>
+struct Tiles<BFloat16> {
+  using Element = std::uint16_t;
+  static constexpr int parts = 1;
+  static Element part(BFloat16 x, int) { return x.bits; }
+};
+
+template <>
+struct Tiles<Float16> {
+  using Element = std::uint16_t;
+  static constexpr int parts = 2;
+  /// The first eight digits, or the three that are left. Neither is subnormal in bfloat16, which has more exponents.
+  static Element part(Float16 x, int which) {
+    const float whole = widen(x), high = float_of_bits(bits_of_float(whole) & 0xffff0000u);
+    return static_cast<Element>(bits_of_float(which == 0 ? high : whole - high) >> 16);
+  }
+};
+
+template <>
+struct Tiles<std::int8_t> {
+  using Element = std::uint8_t;
+  static constexpr int parts = 1;
+  static Element part(std::int8_t x, int) { return static_cast<Element>(x); }
+};
+
+/// Elements in a row of a tile of a, and rows of b in one of b: a step is as deep.
+template <typename T>
+constexpr Size depth_of_step = bytes_of_row / Size(sizeof(typename Tiles<T>::Element));
+/// Of a panel: first the two tiles of the one part, then those of the other.
+template <typename T>
+constexpr Size words_of_step = 2 * words_of_tile * Tiles<T>::parts;
+
+/// Up to 32 rows of a, over `depth` columns, as tiles.
+template <typename T>
+void pack_a(const T* a, Size stride, Size rows, Size depth, Word* to) {
+  using Element = typename Tiles<T>::Element;
+  constexpr Size deep = depth_of_step<T>;
+  for (Size first = 0; first < depth; first += deep, to += words_of_step<T>) {
+    for (Size r = 0; r < side; ++r) {
+      T row[deep] = {};
+      const Size there = r < rows ? least(deep, depth - first) : 0;
+      if (there == deep) {
+        __builtin_memcpy(row, a + r * stride + first, sizeof row);
+      } else {
+        for (Size p = 0; p < there; ++p) row[p] = a[r * stride + first + p];
+      }
+      for (int part = 0; part < Tiles<T>::parts; ++part) {
+        Element packed[deep];
+#pragma omp simd
+        for (Size p = 0; p < deep; ++p) packed[p] = Tiles<T>::part(row[p], part);
+        __builtin_memcpy(to + (part * side + r) * words_of_row, packed, sizeof packed);
+      }
+    }
+  }
+}
+
+/// A step of a panel of b, which has all of it.
+template <typename T>
+void pack_step_of_b(const T* b, Size stride, Word* to) {
+  constexpr Size bits = 8 * sizeof(typename Tiles<T>::Element), in_word = 32 / bits;
+  for (int part = 0; part < Tiles<T>::parts; ++part) {
+    for (Size row = 0; row < rows_of_tile; ++row) {
+      const T* const from = b + row * in_word * stride;
+      for (Size tile = 0; tile < 2; ++tile) {
+        Word* const words = to + ((part * 2 + tile) * rows_of_tile + row) * words_of_row;
+#pragma omp simd
+        for (Size j = 0; j < words_of_row; ++j) {
+          Word word = 0;
+          for (Size p = 0; p < in_word; ++p) {
+            word |= Word(Tiles<T>::part(from[p * stride + tile * words_of_row + j], part)) << (p * bits);
+          }
+          words[j] = word;
+        }
+      }
+    }
+  }
+}
+
+/// Up to 32 columns of b, over `depth` rows, as tiles.
+template <typename T>
+void pack_b(const T* b, Size stride, Size columns, Size depth, Word* to) {
+  constexpr Size deep = depth_of_step<T>;
+  for (Size first = 0; first < depth; first += deep, b += deep * stride, to += words_of_step<T>) {
+    const Size there = least(deep, depth - first);
+    if (there == deep && columns == side) {
+      pack_step_of_b(b, stride, to);
+      continue;
+    }
+    T filled[deep * side] = {};
+    for (Size p = 0; p < there; ++p) {
+      for (Size j = 0; j < columns; ++j) filled[p * side + j] = b[p * stride + j];
+    }
+    pack_step_of_b(filled, side, to);
+  }
+}
+
+}  // namespace

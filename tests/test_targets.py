@@ -1,0 +1,258 @@
+"""Targets that take some kernels and number formats only: which calls go to them, and which rows they have."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import py_backends as pb
+from py_backends import calls, registry
+from py_backends.backend import _cpu_kernels, avx
+from py_backends.contract import Array, Buffer, HostDevice, Launch, Shortcut, Target
+from py_backends.errors import BackendUnavailable, WrongRequest
+from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.plan import Request
+from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
+
+NARROW = "float16", "bfloat16", "int8"
+TILES: Mapping[str, tuple[str, ...]] = {"matmul": NARROW}
+Went = list[tuple[str, str, str]]
+"""Target, dtype and way of each call."""
+
+
+class Noting(HostDevice):
+    """Computes as NumPy does, and notes where."""
+
+    def __init__(self, target: str, went: Went) -> None:
+        self._target, self._went = target, went
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            self._went.append((self._target, dtype.name, "launch"))
+            *inputs, output = text.shaped(buffers, sizes)
+            output[...] = self._compute(text.kernel, *inputs)
+
+        return launch
+
+    def shortcut(self, text: KernelText, dtypes: Sequence[str]) -> Shortcut | None:
+        def run(a: Array, b: Array, out: Array | None) -> Array | None:
+            if a.dtype.name not in dtypes or out is not None:
+                return None
+            self._went.append((self._target, a.dtype.name, "shortcut"))
+            return self._compute(text.kernel, a, b)
+
+        return run
+
+    def _compute(self, kernel: str, a: Array, b: Array) -> Array:
+        wide = a.astype(np.float64), b.astype(np.float64)
+        result = registry.problem(kernel).result_dtype(a.dtype)
+        return np.asarray(wide[0] @ wide[1] if kernel == "matmul" else wide[0] + wide[1]).astype(result)
+
+
+Install = Callable[..., Went]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Gives the backend numpy other targets, which note what goes to them, and forgets all earlier calls meanwhile."""
+    names = "_targets", "_dtypes", "_ready", "_devices", "_launches", "shortcuts"
+    tables: list[dict[Any, Any]] = [getattr(calls, name) for name in names]
+    kept = [dict(table) for table in tables]
+
+    def installed(*targets: Target) -> Went:
+        went: Went = []
+        kind = type(registry.backend("numpy"))
+        monkeypatch.setattr(kind, "targets", lambda _: list(targets))
+        monkeypatch.setattr(kind, "open", lambda _, target, __: Noting(target, went))
+        for table in tables:
+            table.clear()
+        return went
+
+    yield installed
+    for table, before in zip(tables, kept, strict=True):
+        table.clear()
+        table.update(before)
+
+
+def ones(dtype: str) -> Array:
+    return np.ones((2, 2), dtype)
+
+
+def multiply(dtype: str, **asked: Any) -> Array:
+    result: Array = pb.matmul(ones(dtype), ones(dtype), backend="numpy", **asked)
+    assert result.tolist() == [[2, 2], [2, 2]]
+    return result
+
+
+def test_a_call_takes_the_first_target_that_has_its_kernel_and_dtype(install: Install) -> None:
+    went = install(Target("tiles", dtypes=TILES), Target("wide"))
+    for dtype in DTYPES:
+        multiply(dtype)
+    pb.vecadd(np.ones(3, np.float16), np.ones(3, np.float16), backend="numpy")
+    assert [target for target, *_ in went] == ["wide", "wide", "tiles", "tiles", "tiles", "wide"]
+
+
+@pytest.mark.parametrize("order", [DTYPES, DTYPES[::-1], ("bfloat16", "float64", "float32", "int8", "float16")])
+def test_a_shortcut_takes_no_dtype_that_belongs_to_another_target(install: Install, order: Sequence[str]) -> None:
+    went = install(Target("tiles", dtypes=TILES), Target("wide"))
+    for dtype in (*order, *order, *order):
+        multiply(dtype)
+    assert all((target == "tiles") == (dtype in NARROW) for target, dtype, _ in went)
+    assert {(dtype, way) for _, dtype, way in went[-len(order) :]} == {
+        (dtype, "launch" if dtype in NARROW else "shortcut") for dtype in DTYPES
+    }
+
+
+@pytest.mark.parametrize(("target", "dtypes"), [("tiles", NARROW), ("wide", DTYPES)])
+def test_a_named_target_has_a_shortcut_for_all_that_it_takes(
+    install: Install, target: str, dtypes: Sequence[str]
+) -> None:
+    went = install(Target("tiles", dtypes=TILES), Target("wide"))
+    multiply(dtypes[-1], target=target)
+    went.clear()
+    for dtype in dtypes:
+        multiply(dtype, target=target)
+    assert went == [(target, dtype, "shortcut") for dtype in dtypes]
+
+
+def test_a_named_target_says_what_it_takes(install: Install) -> None:
+    install(Target("tiles", dtypes=TILES), Target("wide"))
+    words = "must be float16 or bfloat16 or int8 in native byte order, not float32: numpy on tiles takes no other dtype"
+    for _ in range(2):
+        with pytest.raises(TypeError, match=words):
+            multiply("float32", target="tiles")
+    with pytest.raises(ValueError, match="numpy on tiles has no vecadd"):
+        pb.vecadd(np.ones(3, np.float16), np.ones(3, np.float16), backend="numpy", target="tiles")
+
+
+def test_what_is_missing_leaves_its_dtypes_to_the_next(install: Install) -> None:
+    went = install(Target.missing("tiles", "no tiles here", dtypes=TILES), Target("wide"))
+    for dtype in (*DTYPES, *DTYPES):
+        multiply(dtype)
+    assert {target for target, *_ in went} == {"wide"}
+    assert [way for *_, way in went[-len(DTYPES) :]] == ["shortcut"] * len(DTYPES)
+    with pytest.raises(BackendUnavailable, match="no tiles here"):
+        multiply("int8", target="tiles")
+
+
+def test_a_dtype_whose_only_target_is_missing_has_its_reason(install: Install) -> None:
+    install(Target("wide", dtypes={"matmul": ("float32",)}), Target.missing("tiles", "no tiles here", dtypes=TILES))
+    multiply("float32")
+    with pytest.raises(BackendUnavailable, match="no tiles here"):
+        multiply("int8")
+    with pytest.raises(TypeError, match="a must be float32 or float16 or bfloat16 or int8 in native"):
+        multiply("float64")
+
+
+def test_arrays_of_others_go_where_their_dtype_does(install: Install) -> None:
+    went = install(Target("tiles", dtypes=TILES), Target("wide"))
+    for dtype in ("int8", "float32"):
+        assert pb.matmul(memoryview(ones(dtype)), ones(dtype), backend="numpy").tolist() == [[2, 2], [2, 2]]
+    assert went == [("tiles", "int8", "launch"), ("wide", "float32", "launch")]
+
+
+def found(*targets: Target) -> list[BackendTarget]:
+    return [BackendTarget("avx", target) for target in targets]
+
+
+AMX: Mapping[str, tuple[str, ...]] = {"matmul/tuned": NARROW}
+ROOM = {"vecadd": [(5,)], "matmul": [(5, 5, 5)]}
+
+
+def rows(*targets: Target, every_target: bool = True, **asked: Any) -> set[tuple[str, ...]]:
+    request = Request(**({"backends": ["avx"], "dtypes": DTYPES, "shapes": ROOM} | asked))
+    specs = request.specs(found(*targets), every_target=every_target)
+    return {(each.kernel, each.dtype, each.variant, each.target) for each in specs}
+
+
+def test_a_missing_target_has_rows_in_its_own_dtypes_alone() -> None:
+    made = rows(Target.missing("amx", "no tiles", dtypes=AMX), Target("avx512", device="CPU"))
+    assert {row for row in made if row[-1] == "amx"} == {("matmul", dtype, "tuned", "amx") for dtype in NARROW}
+    assert {dtype for kernel, dtype, _, target in made if (kernel, target) == ("matmul", "avx512")} >= {"float32"}
+
+
+@pytest.mark.parametrize("every_target", [True, False])
+def test_the_first_target_of_a_device_is_chosen_for_each_text_and_dtype(*, every_target: bool) -> None:
+    targets = Target("amx", device="CPU", dtypes=AMX), Target("avx512", device="CPU"), Target("sse", device="CPU")
+    made = rows(*targets, every_target=every_target, variants=["all"])
+    every = rows(*targets, variants=["all"])
+    of_text: dict[tuple[str, ...], list[str]] = {}
+    for *text, target in every:
+        of_text.setdefault(tuple(text), []).append(target)
+    first = {(*text, min(there, key=["amx", "avx512", "sse"].index)) for text, there in of_text.items()}
+    assert made == (every if every_target else first)
+    assert ("matmul", "float32", "tuned", "avx512") in made
+    assert ("matmul", "int8", "tuned", "amx") in made
+
+
+def test_a_target_that_takes_nothing_of_what_is_asked_for_gives_no_row() -> None:
+    targets = [Target("amx", dtypes=AMX)]
+    with pytest.raises(WrongRequest, match="nothing runs in float32"):
+        rows(*targets, dtypes=("float32",), kernels=["matmul"], shapes={})
+
+
+class TestAvx:
+    """What the backend makes of what its module says."""
+
+    SETS = [("amx", "this CPU lacks AMX-TILE, AMX-BF16 and AMX-INT8", False), ("avx512", "", True), ("sse", "", True)]
+
+    @pytest.fixture
+    def targets(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Target]]:
+        def made(sets: Sequence[tuple[str, str, bool]]) -> list[Target]:
+            monkeypatch.setattr(_cpu_kernels, "instruction_sets", lambda _: sets)
+            return avx.Backend().targets()
+
+        return made
+
+    def test_amx_is_first_and_has_three_formats_of_matmul(self, targets: Callable[..., list[Target]]) -> None:
+        amx, *others = targets([("amx", "", True), *self.SETS[1:]])
+        assert (amx.name, amx.available) == ("amx", True)
+        tuned = registry.kernel_texts("matmul", "avx")["tuned"]
+        assert registry.dtypes(tuned, amx) == tuple(name for name in tuned.dtypes if name in NARROW)
+        for kernel, variant in itertools.product(registry.kernel_names(), ("tuned", "lecture")):
+            if (kernel, variant) != ("matmul", "tuned"):
+                assert registry.dtypes(registry.kernel_texts(kernel, "avx")[variant], amx) == ()
+        assert all(other.dtypes is None for other in others)
+
+    def test_what_the_cpu_lacks_needs_another(self, targets: Callable[..., list[Target]]) -> None:
+        amx = targets(self.SETS)[0]
+        assert (amx.available, amx.reason, amx.fix) == (False, self.SETS[0][1], "needs a CPU that has it")
+        assert amx.dtypes is not None
+
+    def test_what_the_system_refuses_says_so(self, targets: Callable[..., list[Target]]) -> None:
+        refused = "the system does not let this process use AMX tiles: Operation not permitted"
+        amx = targets([("amx", refused, False), *self.SETS[1:]])[0]
+        assert (amx.available, amx.reason, amx.fix) == (False, refused, None)
+
+    def test_what_the_compiler_lacks_says_so(self, targets: Callable[..., list[Target]]) -> None:
+        amx, avx512, *_ = targets(self.SETS[1:])
+        assert not amx.available
+        assert "which compiled the extension, has no such instructions" in (amx.reason or "")
+        assert (avx512.name, avx512.available) == ("avx512", True)
+
+    def test_what_is_missing_is_not_opened(self, targets: Callable[..., list[Target]]) -> None:
+        targets(self.SETS)
+        with pytest.raises(BackendUnavailable, match="lacks AMX-TILE"):
+            avx.Backend().open("amx", 1)
+
+    def test_without_the_module_all_are_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def missing(_: str) -> None:
+            raise BackendUnavailable("it was not built", "build it")
+
+        monkeypatch.setattr(_cpu_kernels, "instruction_sets", missing)
+        every = avx.Backend().targets()
+        assert [each.name for each in every] == ["amx", "avx512", "avx2", "sse"]
+        assert {each.reason for each in every} == {"it was not built"}
+
+
+@pytest.mark.cpp
+@pytest.mark.openmp
+def test_only_avx_is_compiled_for_amx() -> None:
+    for module in ("cpp", "openmp"):
+        assert "amx" not in [name for name, *_ in _cpu_kernels.instruction_sets(module)]
+        assert _cpu_kernels.best_instruction_set(module) != "amx"
