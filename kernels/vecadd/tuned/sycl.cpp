@@ -79,12 +79,12 @@ T add(T x, T y) {
 /// The elements from `begin` to before `end`.
 template <typename T, bool streamed>
 void add(const T* a, const T* b, T* c, Size begin, Size end) {
-  constexpr Size lanes = 16;
+  constexpr Size lanes = 16, at_once = sizeof(T) > 2 ? 4 : 1;  // more of the 16-bit formats takes long to compile
   Size i = begin;
   if (streamed) {
     for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % sizeof(Vector<T>) != 0; ++i) c[i] = add(a[i], b[i]);
   }
-#pragma unroll 4
+#pragma unroll at_once
   for (; i + lanes <= end; i += lanes) {
     const Vector<T> x = reinterpret_cast<const Loose<T>*>(a + i)->v, y = reinterpret_cast<const Loose<T>*>(b + i)->v;
     const Vector<T> sum = Adder<T>::add(x, y);
