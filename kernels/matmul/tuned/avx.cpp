@@ -4,7 +4,8 @@
 // Model: intrinsics name the registers and what is fetched ahead; each thread computes a part of c by itself.
 // Memory: a and b are packed into panels that the tile reads in order: a in blocks that stay in the second-level cache,
 //   b into the last; the first tile to need a panel of b reads b in place and packs it on the way, which hides the cost
-//   behind its arithmetic. Small and thin matrices are read where they are.
+//   behind its arithmetic. Small and thin matrices are read where they are. The narrower formats are always packed, and
+//   widened by that: those of 16 bits to floats, int8 to pairs of 16 bits; with AVX-512 VNNI to fours of 8 bits.
 // Edges: rows and registers are shared out evenly among tiles, so that none is much smaller than another; only the
 //   last register of a row of c may be ragged, and is loaded and stored in part.
 // Formats on amx: float16, bfloat16, int8
