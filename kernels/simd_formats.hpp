@@ -139,7 +139,9 @@ struct Simd<std::int32_t> {
 
 template <>
 struct Simd<BFloat16> : Simd<float> {
-  using Simd<float>::load, Simd<float>::store, Simd<float>::load_part;
+  using Simd<float>::load;
+  using Simd<float>::store;
+  using Simd<float>::load_part;
   using Words = std::uint32_t __attribute__((vector_size(sizeof(Register))));
 
   static Register load(const BFloat16* from) { return widened(Halves::load(from)); }
@@ -161,7 +163,9 @@ struct Simd<BFloat16> : Simd<float> {
 
 template <>
 struct Simd<Float16> : Simd<float> {
-  using Simd<float>::load, Simd<float>::store, Simd<float>::load_part;
+  using Simd<float>::load;
+  using Simd<float>::store;
+  using Simd<float>::load_part;
   using Integer = std::int32_t;
   using Integers = Integer __attribute__((vector_size(sizeof(Register))));
 

@@ -18,7 +18,7 @@ namespace {
 
 using Size = std::int64_t;
 
-constexpr Size least(Size x, Size y) { return x < y ? x : y; }
+inline Size least(Size x, Size y) { return x < y ? x : y; }
 /// How many parts of that size it takes.
 inline Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
 

@@ -4,7 +4,8 @@
 // Model: intrinsics name the registers and what is fetched ahead; each thread computes a part of c by itself.
 // Memory: a and b are packed into panels that the tile reads in order: a in blocks that stay in the second-level cache,
 //   b into the last; the first tile to need a panel of b reads b in place and packs it on the way, which hides the cost
-//   behind its arithmetic. Small and thin matrices are read where they are.
+//   behind its arithmetic. Small and thin matrices are read where they are. The narrower formats are always packed, and
+//   widened by that: those of 16 bits to floats, int8 to pairs of 16 bits; with AVX-512 VNNI to fours of 8 bits.
 // Edges: rows and registers are shared out evenly among tiles, so that none is much smaller than another; only the
 //   last register of a row of c may be ragged, and is loaded and stored in part.
 // Formats on amx: float16, bfloat16, int8
@@ -89,7 +90,7 @@ template <typename T, typename P, bool packed>
 void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth, const P* a, P* panels_of_b,
                      bool first) {
   constexpr Tile kind = packed ? Tile::packed : Tile::in_place;
-  const Split tiles(rows.size(), rows_of_tile);
+  const Split tiles(rows.size(), rows_of_tile<P>);
   const Panels<P> panels(columns);
   const Size steps = parts(depth.size(), products<P>), height = rows_of_panel<P>(depth);
   for (Size panel = 0; panel < panels.count(); ++panel) {
@@ -107,7 +108,7 @@ void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth
     }
     // While b is packed, that is the memory of the next panel: to fetch it serves the writing as well.
     if (packed) in.next = panel_of_b + width * height, in.next_step = parts(width, tiles.count);
-    const auto higher = tile_of<P, kind>(least(tiles.size + 1, rows_of_tile), registers);
+    const auto higher = tile_of<P, kind>(least(tiles.size + 1, rows_of_tile<P>), registers);
     const auto lower = tile_of<P, kind>(tiles.size, registers);
     for (Size tile = 0; tile < tiles.count; ++tile) {
       Sum<T>* const c = x.c + (rows.begin + tiles.begin(tile)) * x.n + j;
@@ -128,7 +129,7 @@ template <typename T, typename P, bool packed>
 const P* pack_rows(const Product<T>& x, Range rows, Range depth, P* to) {
   const T* const a = x.a + rows.begin * x.k + depth.begin;
   if constexpr (!packed) return a;
-  const Split tiles(rows.size(), rows_of_tile);
+  const Split tiles(rows.size(), rows_of_tile<P>);
   const Size steps = parts(depth.size(), products<P>);
   for (Size tile = 0; tile < tiles.count; ++tile) {
     pack_a(a + tiles.begin(tile) * x.k, x.k, tiles.of(tile), depth.size(), to + tiles.begin(tile) * steps);
@@ -228,7 +229,7 @@ auto multiply_of(bool in_place) {
 
 template <typename T>
 static bool matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64_t n, std::int64_t k) {
-  constexpr Size lanes = Simd<T>::lanes, few_rows = 2 * rows_of_tile, few_columns = 2 * registers_of_tile * lanes;
+  constexpr Size lanes = Simd<T>::lanes, few_rows = 2 * rows_of_tile<T>, few_columns = 2 * registers_of_tile * lanes;
   if (m == 0 || n == 0) return true;
   for (Size i = 0; k == 0 && i < m * n; ++i) c[i] = 0;
   if (k == 0) return true;

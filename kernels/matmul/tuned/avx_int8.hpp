@@ -1,4 +1,4 @@
-// int8 in registers for avx.cpp: lanes of 32 bits that hold the elements of several steps of p, of which one instruction
+// int8 in registers for avx.cpp: a lane of 32 bits holds the elements of several steps of p, of which one instruction
 // multiplies all and adds the products. Sums are exact modulo 2^32.
 #pragma once
 
@@ -59,14 +59,15 @@ struct Simd<Pair> : Words {
 };
 
 #if defined(__AVX512F__)
-#define VNNI __attribute__((target("avx512vnni")))
 
 template <>
 struct Simd<Quad> : Words {
   static Register load(const Quad* from) { return Words::load(&from->bits); }
   static void store(Quad* to, Register x) { Words::store(&to->bits, x); }
   static Register broadcast(Quad x) { return Words::broadcast(x.bits); }
-  VNNI static Register multiply_add(Register x, Register y, Register z) { return _mm512_dpbusd_epi32(z, x, y); }
+  [[gnu::target("avx512vnni")]] static Register multiply_add(Register x, Register y, Register z) {
+    return _mm512_dpbusd_epi32(z, x, y);
+  }
 
   static Register of_row(const std::int8_t* from) {
     return _mm512_xor_si512(_mm512_loadu_si512(from), _mm512_set1_epi8(-128));

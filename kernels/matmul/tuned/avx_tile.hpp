@@ -12,11 +12,17 @@ namespace {
 /// The tile of c that stays in registers: as many sums as there are registers, less those for a and b. The broader the
 /// tile, the fewer elements of a are loaded for each product.
 #if defined(__AVX512F__)
-constexpr int rows_of_tile = 8, registers_of_tile = 3;  // 24 sums of 32 registers
+constexpr int registers_of_tile = 3, most_rows_of_tile = 8;  // 24 sums of 32 registers
 #elif defined(__FMA__)
-constexpr int rows_of_tile = 4, registers_of_tile = 3;  // 12 sums of 16
+constexpr int registers_of_tile = 3, most_rows_of_tile = 4;  // 12 sums of 16
 #else
-constexpr int rows_of_tile = 6, registers_of_tile = 2;  // 12 sums; a product needs a register until it is added
+constexpr int registers_of_tile = 2, most_rows_of_tile = 6;  // 12 sums; a product needs a register until it is added
+#endif
+template <typename P>
+constexpr int rows_of_tile = most_rows_of_tile;
+#if defined(__FMA__) && !defined(__AVX512F__)
+template <>
+constexpr int rows_of_tile<Pair> = 3;  // these products, too, need a register until they are added
 #endif
 
 /// How many elements a packed one of type P holds: so many steps of p are done at once.
@@ -51,15 +57,16 @@ struct Operands {
   P* panel_of_b;  ///< what a tile that packs b writes
 };
 
+/// Always inline: g++ takes a function that only fetches for one without effect, and leaves out calls of it.
 template <typename T, decltype(_MM_HINT_T0) where = _MM_HINT_T0>
-void prefetch(const T* address) {
+[[gnu::always_inline]] inline void prefetch(const T* address) {
   _mm_prefetch(reinterpret_cast<const char*>(address), where);
 }
 
 /// c = a b, or c += a b where `add`, for a tile whose last register has `ragged` columns.
 template <typename P, Tile kind, int rows, int registers>
-inline __attribute__((always_inline)) void multiply_inline(Size depth, Operands<P> in, Sum<P>* c, Size stride,
-                                                           Size ragged, bool add) {
+[[gnu::always_inline]] inline void multiply_inline(Size depth, Operands<P> in, Sum<P>* c, Size stride, Size ragged,
+                                                   bool add) {
   using V = Simd<P>;
   using C = Simd<Sum<P>>;
   constexpr Size steps_ahead = ahead / (rows * registers);
@@ -109,24 +116,29 @@ inline __attribute__((always_inline)) void multiply_inline(Size depth, Operands<
   }
 }
 
-template <typename P, Tile kind, int rows, int registers>
-void multiply_tile(Size depth, Operands<P> in, Sum<P>* c, Size stride, Size ragged, bool add) {
-  multiply_inline<P, kind, rows, registers>(depth, in, c, stride, ragged, add);
-}
-
-#if defined(__AVX512F__)
-/// The same with instructions that not every CPU with AVX-512 has.
-template <typename P, Tile kind, int rows, int registers>
-VNNI void multiply_tile_vnni(Size depth, Operands<P> in, Sum<P>* c, Size stride, Size ragged, bool add) {
-  multiply_inline<P, kind, rows, registers>(depth, in, c, stride, ragged, add);
-}
-#endif
-
 template <typename P>
 using MultiplyTile = void (*)(Size depth, Operands<P> in, Sum<P>* c, Size stride, Size ragged, bool add);
 
+template <typename P, Tile kind, int rows, int registers>
+void multiply_steps(Size depth, Operands<P> in, Sum<P>* c, Size stride, Size ragged, bool add) {
+  multiply_inline<P, kind, rows, registers>(depth, in, c, stride, ragged, add);
+}
+template <typename P, Tile kind, int rows, int registers>
+constexpr MultiplyTile<P> multiply_tile = multiply_steps<P, kind, rows, registers>;
+
+#if defined(__AVX512F__)
+// The same with instructions that not every CPU with AVX-512 has.
+template <Tile kind, int rows, int registers>
+[[gnu::target("avx512vnni")]] void multiply_fours(Size depth, Operands<Quad> in, std::int32_t* c, Size stride,
+                                                  Size ragged, bool add) {
+  multiply_inline<Quad, kind, rows, registers>(depth, in, c, stride, ragged, add);
+}
+template <Tile kind, int rows, int registers>
+constexpr MultiplyTile<Quad> multiply_tile<Quad, kind, rows, registers> = multiply_fours<kind, rows, registers>;
+#endif
+
 /// The tile of a size that is known only now.
-template <typename P, Tile kind, int most_rows = rows_of_tile, int most_registers = registers_of_tile>
+template <typename P, Tile kind, int most_rows = rows_of_tile<P>, int most_registers = registers_of_tile>
 MultiplyTile<P> tile_of(Size rows, Size registers) {
   if constexpr (most_registers > 1) {
     if (registers < most_registers) return tile_of<P, kind, most_rows, most_registers - 1>(rows, registers);
@@ -134,12 +146,7 @@ MultiplyTile<P> tile_of(Size rows, Size registers) {
   if constexpr (most_rows > 1) {
     if (rows < most_rows) return tile_of<P, kind, most_rows - 1, most_registers>(rows, registers);
   }
-#if defined(__AVX512F__)
-  if constexpr (std::is_same_v<P, Quad>)
-    return multiply_tile_vnni<P, kind, most_rows, most_registers>;
-  else
-#endif
-    return multiply_tile<P, kind, most_rows, most_registers>;
+  return multiply_tile<P, kind, most_rows, most_registers>;
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ constexpr Size bytes_of_line = 64, lines_of_band = 28 * 1024 / height_of_tile / 
 template <typename T>
 struct Band {
   static constexpr Size stride = lines_of_band * bytes_of_line / Size(sizeof(Packed<T>));
-  static constexpr Size depth = least(stride, most_exact_products<T>);
+  static constexpr Size depth = stride < most_exact_products<T> ? stride : most_exact_products<T>;
 
   alignas(bytes_of_line) Packed<T> rows[height_of_tile * stride];
 };

@@ -5,8 +5,8 @@
 //   OpenMP library.
 // Memory: b is packed into panels that the tile reads in order, a block at a time; a band of a is copied into the
 //   first-level cache. (Goto and van de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008, with
-//   the parts of a and b exchanged.) Small or thin matrices are not packed; of the thinnest, rows
-//   of a are multiplied with columns of b.
+//   the parts of a and b exchanged.) Small or thin matrices are not packed, but for the formats that packing widens to
+//   floats; of the thinnest, rows of a are multiplied with columns of b.
 // Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c; where one
 //   register holds them, the tile is as narrow. The last band has tiles of its own height.
 #include <cstdint>

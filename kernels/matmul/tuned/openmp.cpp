@@ -4,8 +4,8 @@
 //   of b and then the bands among threads, which take the next one whenever they are done.
 // Memory: b is packed into panels that the tile reads in order, in blocks that stay in the second-level cache; a thread
 //   copies its band of a into the first-level cache. (Goto and van de Geijn, Anatomy of high-performance matrix
-//   multiplication, ACM TOMS 34, 2008, with the parts of a and b exchanged.) Small or thin matrices are not packed;
-//   of the thinnest, rows of a are multiplied with columns of b.
+//   multiplication, ACM TOMS 34, 2008, with the parts of a and b exchanged.) Small or thin matrices are not packed,
+//   but for the formats that packing widens to floats; of the thinnest, rows of a are multiplied with columns of b.
 // Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c; where one
 //   register holds them, the tile is as narrow. The last band has tiles of its own height.
 #include <omp.h>

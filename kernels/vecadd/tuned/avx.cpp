@@ -1,7 +1,7 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: full registers, of floats for the 16-bit formats, which are widened as they are loaded and narrowed as they are
-//   stored. Stores go past the cache: an ordinary one reads the line that it is about to overwrite, a quarter of all
-//   traffic here. Threads take stretches, since one core alone cannot fill the memory's bandwidth.
+// Model: full registers, which hold the 16-bit formats as floats: loads widen them, and stores narrow them. Stores go
+//   past the cache: an ordinary one reads the line that it is about to overwrite, a quarter of all traffic here. Threads
+//   take stretches, since one core alone cannot fill the memory's bandwidth.
 // Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
 //   its reader will want it.
 // Edges: each thread adds one element at a time until its part of c is aligned, and after its last full turn.
