@@ -165,7 +165,8 @@ PYBIND11_MODULE(MODULE_NAME, module) {
       .def_property_readonly("result_dtype", &Kernel::result_dtype)
       .def_property_readonly("sha256", &Kernel::sha256)
       .def("__call__", &Kernel::operator(), py::arg("buffers"), py::arg("sizes"), py::arg("threads"))
-      .def("shortcut", &Kernel::shortcut, py::arg("shapes"), py::arg("in_place"), py::arg("threads"), py::arg("dtypes"));
+      .def("shortcut", &Kernel::shortcut, py::arg("shapes"), py::arg("in_place"), py::arg("threads"),
+           py::arg("dtypes"));
   module.def("kernels", &kernels);
   module.def("instruction_sets", &instruction_sets);
 }

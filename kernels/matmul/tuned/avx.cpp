@@ -218,7 +218,7 @@ auto multiply_of(bool in_place) {
     if (__builtin_cpu_supports("avx512vnni")) return multiply<T, Quad, true>;
 #endif
     return multiply<T, Pair, true>;
-  } else if constexpr (as_packed<T, Sum<T>>) {
+  } else if constexpr (as_packed<T, Sum<T> >) {
     return in_place ? multiply<T, T, false> : multiply<T, T, true>;
   } else {
     return multiply<T, Sum<T>, true>;
