@@ -27,7 +27,7 @@ from py_backends.report.show import print_texts
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
 SHOWN = "py-backends show vecadd --backend openmp,cuda --variant lecture"
-COLUMNS, LINES = 145, 40
+COLUMNS, LINES = 170, 40
 """Of the terminal: no line of code of these two is wrapped."""
 VIEWS = ("ladder", "roofline", "scaling", "sweep", "timeline")
 OF_THE_PAGE = ("ladder", "roofline")
