@@ -151,7 +151,7 @@ def test_a_sample_stays_and_has_something_of_every_backend() -> None:
 
 
 FILE = "kernels/vecadd/lecture/cpp.cpp"
-LINE = "for (std::int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];"
+LINE = "for (std::int64_t i = 0; i < n; ++i) c[i] = narrow<T>(widen(a[i]) + widen(b[i]));"
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,16 @@
 //   8 chains keep the units busy; some more hide the loop. SSE multiplies and adds in two instructions. Each format has
 //   the widest instruction that this CPU has for it.
 // Memory: a holds the factor and the addend, c one element a thread, which keeps the compiler from leaving out the work.
-// Edges: what is left of `count` after whole steps of all chains is not done: give a multiple of 768.
+// Edges: what is left of `count` after whole steps of all chains is not done: give a multiple of 98,304.
 // Formats: float32, float64, float16, bfloat16, int8
+// Formats on amx: float16, bfloat16, int8
 #include <cstdint>
 
+#if defined(__AMX_TILE__)
+#include "tiles.hpp"
+#else
 #include "units.hpp"
+#endif
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -23,6 +28,12 @@ int this_thread() {
 #endif
 }
 
+#if defined(__AMX_TILE__)
+template <typename T>
+void multiply_add_chains(const T*, Sum<T>* c, std::int64_t count) {
+  multiply_add_tiles<T>(c, count);
+}
+#else
 constexpr int chains = 12;  // with the factor and the addend 14 of the 16 registers that every x86-64 has
 
 template <typename Unit, typename T>
@@ -41,20 +52,22 @@ inline __attribute__((always_inline)) void run_chains(const T* a, Sum<T>* c, std
 
 template <typename T>
 DOTS void run_dots(const T* a, Sum<T>* c, std::int64_t count) {
-  run_chains<Dots<T>>(a, c, count);
+  run_chains<Dots<T> >(a, c, count);
 }
+
+template <typename T>
+void multiply_add_chains(const T* a, Sum<T>* c, std::int64_t count) {
+  if (Dots<T>::there())
+    run_dots(a, c, count);
+  else
+    run_chains<Unit<T> >(a, c, count);
+}
+#endif
 
 }  // namespace
 
 template <typename T>
 static void multiply_add(const T* a, Sum<T>* c, std::int64_t count) {
-  const bool dots = Dots<T>::there();
 #pragma omp parallel
-  {
-    Sum<T>* const mine = c + this_thread();
-    if (dots)
-      run_dots(a, mine, count);
-    else
-      run_chains<Unit<T>>(a, mine, count);
-  }
+  multiply_add_chains(a, c + this_thread(), count);
 }

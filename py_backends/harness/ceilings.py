@@ -29,8 +29,9 @@ STREAMED, STORED, READS = "streamed_additions", "stored_additions", "reads"
 """The kinds of bandwidth."""
 _KERNELS = {STREAMED: "vecadd_streamed", STORED: "vecadd_stored", READS: "read"}
 
-_STEP = 768
-"""Multiply-adds of one step of all chains: 12 chains of 64 products of int8, or more steps where there are fewer."""
+_STEP = 98_304
+"""Multiply-adds of one step of all chains, or of several where an instruction does fewer: six tiles of 16 x 16 sums, of
+64 products of int8 each, are the most."""
 _FACTOR, _ADDEND = 0.5, 1.0
 """Every chain tends to 2, so that no number grows, and none becomes subnormal. Sums of products grow, and stay normal;
 of int8, in which the factor is 0, they stay as they are."""
@@ -55,9 +56,10 @@ _STAGGER = 1408
 their last 12 bits, x86 takes them for the same, and the load waits."""
 
 
-def instruction_sets() -> list[str]:
-    """Those of this CPU that ceilings are compiled for, best first; BackendUnavailable where none are."""
-    return [name for name, _, there in _compiled.load("ceilings").instruction_sets() if there]
+def instruction_sets(dtype: str = "float32") -> list[str]:
+    """Those of this CPU that have multiply-adds in a dtype, best first; BackendUnavailable without the compiled part."""
+    there = [name for name, _, there in _compiled.load("ceilings").instruction_sets() if there]
+    return [name for name in there if ("multiply_add", dtype, name) in _kernels()]
 
 
 def measured_dtypes() -> set[str]:
@@ -214,4 +216,4 @@ def _kernels() -> dict[tuple[str, str, str], Any]:
 
 
 def _kernel(name: str, dtype: np.dtype[Any], instruction_set: str | None) -> Any:
-    return _kernels()[name, dtype.name, instruction_set or instruction_sets()[0]]
+    return _kernels()[name, dtype.name, instruction_set or instruction_sets(dtype.name)[0]]

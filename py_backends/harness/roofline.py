@@ -157,12 +157,14 @@ class Ceilings:
         if not prepared.on_cpu:
             self._add_on_device(row, prepared)
             return
-        best, moved = _best_instruction_set(dtype), problem.bytes(sizes, dtype)
+        best, moved = _best_instruction_set(), problem.bytes(sizes, dtype)
+        if dtype.name not in measured_dtypes():
+            raise BackendUnavailable(f"nothing measures what this CPU can do in {dtype.name}")
         working_set = self._measured_at(moved)
         self._roofs[row] = Roof(
             flops=problem.flops(sizes),
             bytes=moved,
-            peak=self._ceiling(MULTIPLY_ADDS, dtype.name, best, None),
+            peak=self._ceiling(MULTIPLY_ADDS, dtype.name, instruction_sets(dtype.name)[0], None),
             bandwidths=tuple(
                 self._ceiling(kind, dtype.name, best, working_set) for kind in bandwidth_kinds(problem, sizes, dtype)
             ),
@@ -197,8 +199,8 @@ class Ceilings:
         end = monotonic() + seconds
         in_rounds = list(self)
         for dtype in dict.fromkeys(each.dtype for each in in_rounds if each.device == "cpu"):
-            best, *others = instruction_sets()
-            for name in others:
+            best = instruction_sets()[0]
+            for name in instruction_sets(dtype)[1:]:
                 self._ceiling(MULTIPLY_ADDS, dtype, name, None)
             for working_set in self._least, self._measured_at(max(_OUT_OF_CACHE, self._worker.largest)):
                 for kind in STREAMED, STORED:
@@ -233,10 +235,8 @@ class Ceilings:
         return self._all.setdefault(("cpu", kind, dtype, instruction_set, working_set), made)
 
 
-def _best_instruction_set(dtype: np.dtype[Any]) -> str:
-    """The widest that ceilings are compiled for in a dtype; BackendUnavailable where the CPU has a wider one."""
-    if dtype.name not in measured_dtypes():
-        raise BackendUnavailable(f"nothing measures what this CPU can do in {dtype.name}")
+def _best_instruction_set() -> str:
+    """The one with the widest vectors; BackendUnavailable where the CPU has wider ones than those that are measured."""
     best = instruction_sets()[0]
     if best == "sse" and "avx" in machine.describe()["isa"]:
         raise BackendUnavailable("this CPU has AVX without AVX2, and ceilings are measured in SSE, AVX2 or AVX-512")

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "amx_packing.hpp"
+#include "tile_configuration.hpp"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -43,20 +44,6 @@ struct Product {
   Sum<T>* c;
   Size m, n, k;
 };
-
-/// What the tiles are: 16 rows of 64 bytes each.
-struct alignas(64) TileConfiguration {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-inline void configure_tiles() {
-  const TileConfiguration wanted;
-  // GCC's intrinsic says that 8 bytes are read of 64: without this the others are not even written.
-  __asm__ volatile("" : : "r"(&wanted) : "memory");
-  _tile_loadconfig(&wanted);
-}
 
 /// Tiles 4 and 5 times 6 and 7, into 0 to 3. Tiles are named by digits: intrinsics paste them into their instructions.
 template <typename T>
