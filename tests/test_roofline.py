@@ -151,7 +151,7 @@ class TestNeeded:
 
     @pytest.fixture(autouse=True)
     def _one_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(roofline, "instruction_sets", lambda: ["avx2", "sse"])
+        monkeypatch.setattr(roofline, "instruction_sets", lambda *_: ["avx2", "sse"])
         monkeypatch.setattr(roofline, "measured_dtypes", lambda: {"float32", "float64"})
         monkeypatch.setattr(roofline.caches, "first_level_cache", lambda: 2**15)
         monkeypatch.setattr(roofline.machine, "cpus", lambda: 4)
@@ -241,6 +241,21 @@ class TestNeeded:
         assert (list(found), judge([row], found)) == ([], [])
         assert found.why_none == "its extension module has not been built; make"
         assert (row.planned.row.status, row.planned.row.percent_of_ceiling) == ("ok", None)
+
+    def test_a_format_has_the_peak_of_the_unit_that_is_best_for_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A row on a matrix unit would be above any other peak; memory is measured with vectors all the same."""
+
+        def sets(dtype: str = "float32") -> list[str]:
+            return ["amx", "avx512"] if dtype == "bfloat16" else ["avx512"]
+
+        monkeypatch.setattr(roofline, "instruction_sets", sets)
+        monkeypatch.setattr(roofline, "measured_dtypes", lambda: {"float32", "bfloat16"})
+        needed = roofline.ceilings([timed("matmul", (64, 64, 64), dtype="bfloat16")], 2)
+        assert {(each.kind, each.instruction_set) for each in needed} == {
+            (MULTIPLY_ADDS, "amx"),
+            (STREAMED, "avx512"),
+            (STORED, "avx512"),
+        }
 
     def test_in_a_format_that_nothing_measures_there_are_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(roofline, "measured_dtypes", lambda: {"float64"})

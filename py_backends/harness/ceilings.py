@@ -57,7 +57,7 @@ their last 12 bits, x86 takes them for the same, and the load waits."""
 
 
 def instruction_sets(dtype: str = "float32") -> list[str]:
-    """Those of this CPU that have multiply-adds in a dtype, best first; BackendUnavailable without the compiled part."""
+    """Those of this CPU that have multiply-adds in a dtype, best first; BackendUnavailable where none is compiled."""
     there = [name for name, _, there in _compiled.load("ceilings").instruction_sets() if there]
     return [name for name in there if ("multiply_add", dtype, name) in _kernels()]
 
