@@ -86,7 +86,8 @@ def _placed(device: Device, asked: Asked, name: str, array: Any) -> Placed:
         placed = foreign_arrays.on_host(array) if found is None else found
     except foreign_arrays.REFUSALS as error:
         _check_dtype(name, _dtype_name(array), asked)
-        raise TypeError(f"{name}: {error}") from error
+        how = "; bfloat16 is taken in arrays of NumPy, of the dtype ml_dtypes.bfloat16"
+        raise TypeError(f"{name}: {error}{how if _dtype_name(array) == 'bfloat16' else ''}") from error
     if placed is None:
         _refuse(name, array, asked)
     if isinstance(placed, Adopted) and placed.buffer is None:

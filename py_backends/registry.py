@@ -156,13 +156,10 @@ def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
 def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
     """The number formats in which a text runs on a target: those that both, its kernel and its backend have.
 
-    A target that was probed says what its backend declares, so that no plug-in is imported here. One that did not come
-    to be asked is taken to declare what most do.
+    A target that was probed says what its backend declares, so that no backend is imported for one.
     """
     if target is not None and target.dtypes is not None:
         taken = target.dtypes.get(f"{text.kernel}/{text.variant}", target.dtypes.get(text.kernel, ()))
-    elif target is not None and backend_plugin(text.backend):
-        taken = Backend.dtypes
     else:
         taken = backend(text.backend).dtypes
     return tuple(each for each in text.dtypes if each in taken)

@@ -129,8 +129,8 @@ def test_a_run_that_was_disturbed_does_not_shorten_those_that_follow(monkeypatch
     multiply_adds = ceilings.MultiplyAdds(np.dtype("float32"), 1)
     counts: list[int] = []
     seconds = iter([1.0, 1e9, 1.0])
-    monkeypatch.setattr(multiply_adds, "_per_second", 192e3)
+    monkeypatch.setattr(multiply_adds, "_per_second", 98_304e3)
     monkeypatch.setattr(multiply_adds, "_run", lambda count: counts.append(count) or next(seconds))
     rates = [multiply_adds.flops_per_second(seconds=1.0) for _ in range(3)]
-    assert counts == [192_000] * 3
+    assert counts == [98_304_000] * 3
     assert rates[1] < 1 < rates[0] == rates[2]

@@ -43,7 +43,7 @@ CHANGED_OPERATORS = {
     "vecadd/lecture/opencl.cl": ("if (i < n)", "if (i <= n)"),
     "vecadd/lecture/sycl.cpp": ("if (i < n)", "if (i > n)"),
     "vecadd/lecture/cuda.cu": ("if (i < n)", "if (i <= n)"),
-    "vecadd/lecture/numba_cpu.py": ("    c[i] = a[i] + b[i]", "    c[i] = a[i] + b[i - 1]"),
+    "vecadd/lecture/numba_cpu.py": ("widen(b[i])", "widen(b[i - 1])"),
     "vecadd/lecture/numba_cuda.py": ("if i < n", "if i < n - 1"),
     "matmul/lecture/opencl.cl": ("p < k", "p <= k"),
     "matmul/lecture/sycl.cpp": ("j < n", "j <= n"),

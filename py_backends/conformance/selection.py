@@ -70,7 +70,7 @@ class Selection:
         ):
             for name in names:
                 registry.known(name, there, what)
-        if self.backends and not any(self._texts(name) for name in self.backends):
+        if self.backends and not any(self.texts(name) for name in self.backends):
             raise WrongRequest(f"{', '.join(self.backends)}: there is no text of any chosen kernel and variant")
 
     def at_hand(self) -> list[BackendTarget]:
@@ -82,7 +82,7 @@ class Selection:
     def subjects(self) -> Iterator[Subject]:
         """Every chosen text on every chosen target that is there and takes it in some dtype."""
         for backend, target in self.at_hand():
-            for text in self._texts(backend) if target.available else ():
+            for text in self.texts(backend) if target.available else ():
                 if (subject := Subject(text, target)).dtypes:
                     yield subject
 
@@ -110,7 +110,8 @@ class Selection:
     def _backends(self) -> Sequence[str]:
         return self.backends or registry.backend_names()
 
-    def _texts(self, backend: str) -> list[KernelText]:
+    def texts(self, backend: str) -> list[KernelText]:
+        """The chosen texts of a backend."""
         return [
             text
             for kernel in registry.kernel_names()

@@ -36,9 +36,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_it_is_there(backend: str, target: Target, selection: Selection) -> None:
     """A backend that is not gives its reason here. What was named, and has texts, takes some dtype."""
     assert target.available, backend
-    texts = [each for each in selection.subjects() if (each.text.backend, each.target.name) == (backend, target.name)]
+    subjects = [Subject(text, target) for text in selection.texts(backend)]
     named = backend in selection.backends or target.name in selection.targets
-    if named and texts and not any(each.dtypes for each in texts):
+    if named and subjects and not any(each.dtypes for each in subjects):
         pytest.fail(f"{backend} {target.name} takes no dtype of what was chosen", pytrace=False)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from py_backends import registry
-from py_backends.contract import Target
+from py_backends.contract import Backend, Target
 from py_backends.harness.workers import Worker, WorkerFailed
 from py_backends.plugins import Plugin
 
@@ -91,7 +91,7 @@ def _targets(backend: str, workers: list[Worker]) -> list[Target]:
     """The targets of a backend; and of what a plug-in brings under a name that it cannot have, the reason."""
     found = _probed(backend, workers) if backend in registry.backend_names() else []
     refused = registry.refused_backends().get(backend)
-    return [*found, Target.missing(_NOWHERE, refused.reason, refused.fix)] if refused else found
+    return [*found, _nowhere(refused.reason, refused.fix)] if refused else found
 
 
 def _probed(backend: str, workers: list[Worker]) -> list[Target]:
@@ -123,7 +123,12 @@ def _started(backend: str, target: Target, workers: list[Worker]) -> Target:
 def _missing(backend: str, failed: WorkerFailed) -> Target:
     """What is said of a backend that could not be asked. A plug-in's is named by its package."""
     if failed.status == "unavailable":
-        return Target.missing(_NOWHERE, failed.reason, failed.fix)
+        return _nowhere(failed.reason, failed.fix)
     plugin = registry.backend_plugin(backend)
     whose = f" in {plugin.origin}" if plugin else ""
-    return Target.missing(_NOWHERE, f"looking for it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
+    return _nowhere(f"looking for it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
+
+
+def _nowhere(reason: str, fix: str | None) -> Target:
+    """What stands for the targets of a backend that cannot be asked, nor which formats it takes: as most, then."""
+    return Target.missing(_NOWHERE, reason, fix, dict.fromkeys(registry.promised_kernels(), Backend.dtypes))

@@ -227,7 +227,8 @@ def compiled_driver(sanitizer: Sanitizer, compiler: str, folder: Path) -> Path:
 
 def _compile(compiler: str, sanitizer: Sanitizer, arguments: list[str]) -> None:
     # Without optimisation an access that changes nothing would be seen too, but texts take ten times as long.
-    always = ["-std=c++17", "-O1", "-g1", "-ffp-contract=off", "-w", f"-I{_DRIVER}", *sanitizer.flags]
+    included = [f"-I{_DRIVER}", f"-iquote{_NUMBER_FORMATS.parent / 'vecadd' / 'lecture'}"]  # by texts with a fault too
+    always = ["-std=c++17", "-O1", "-g1", "-ffp-contract=off", "-w", *included, *sanitizer.flags]
     _call([compiler, *always, *arguments])
 
 

@@ -46,12 +46,12 @@ def of(faults: Iterable[Fault], *kinds: str) -> list[Fault]:
     return [fault for fault in faults if fault.kind in kinds]
 
 
-_SUM = "c[i] = a[i] + b[i]"
-"""What every lecture text of vecadd computes."""
+_SUM = "c[i] = narrow<T>(widen(a[i]) + widen(b[i]))"
+"""What the lecture texts of vecadd in C++, CUDA and SYCL compute."""
 
 CUDA = [
-    Fault("one element on", WRITE, "cuda", "vecadd", "lecture", _SUM, "c[i + 1] = a[i] + b[i]"),
-    Fault("one element before", WRITE, "cuda", "vecadd", "lecture", _SUM, "c[i - 1] = a[i] + b[i]"),
+    Fault("one element on", WRITE, "cuda", "vecadd", "lecture", _SUM, _SUM.replace("i", "i + 1", 1)),
+    Fault("one element before", WRITE, "cuda", "vecadd", "lecture", _SUM, _SUM.replace("i", "i - 1", 1)),
     Fault("too many threads", READ, "cuda", "vecadd", "lecture", "i < n", "i <= n"),
     Fault("the end of shared memory", WRITE, "cuda", "matmul", "tuned", "to_a = p_of_a", "to_a = 9999 + p_of_a"),
     Fault("two threads of a block", RACE, "cuda", "vecadd", "lecture", "c[i]", "c[i / 2]"),
@@ -64,7 +64,7 @@ CUDA = [
 ]  # fmt: skip
 
 SYCL = [
-    Fault("one element on", WRITE, "sycl", "vecadd", "lecture", _SUM, "c[i + 1] = a[i] + b[i]"),
+    Fault("one element on", WRITE, "sycl", "vecadd", "lecture", _SUM, _SUM.replace("i", "i + 1", 1)),
     Fault("a part of local memory", WRITE, "sycl", "matmul", "tuned", "part_of_b[at / group_columns]",
           "part_of_b[slice]",
           "GPU"),
@@ -78,7 +78,7 @@ SYCL = [
 ]  # fmt: skip
 
 MODULES = [
-    Fault("one element on", WRITE, "openmp", "vecadd", "lecture", _SUM, "c[i + 1] = a[i] + b[i]"),
+    Fault("one element on", WRITE, "openmp", "vecadd", "lecture", _SUM, _SUM.replace("i", "i + 1", 1)),
     Fault("a column less of workspace", WRITE, "openmp", "matmul", "tuned", "parts(n, width) * width)",
           "parts(n, width) * width - 1)"),
     Fault("an index of 32 bits", OVERFLOW, "openmp", "vecadd", "lecture", "c[i]", "c[(int(i) + 2147483647) % 2]"),
