@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import signal
 from dataclasses import dataclass
@@ -19,11 +20,20 @@ from py_backends.conformance.at_hand import at_hand, found, has_device, targets_
 from py_backends.conformance.plugin import skip_or_fail
 from py_backends.install import pip_install
 
-__all__ = ["at_hand", "chromium", "found", "has_device", "marked_backends", "skip_or_fail", "targets_of"]
+__all__ = ["at_hand", "chromium", "found", "has_device", "marked_backends", "nightly", "skip_or_fail", "targets_of"]
 
 # The same examples in every run, so that what fails was changed; and no test looks at the clock.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("repeatable")
+
+
+def nightly(*values: object) -> Any:
+    """Parameters of a test that takes too long for every change."""
+    skipped = pytest.mark.skipif(
+        os.environ.get("PY_BACKENDS_INSTRUMENTS") != "thorough",
+        reason="too long for every change: .ci/nightly has it (by PY_BACKENDS_INSTRUMENTS=thorough)",
+    )
+    return pytest.param(*values, marks=skipped)
 
 
 BROWSER = "browser"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_python
-from conftest import at_hand, targets_of
+from conftest import at_hand, nightly, targets_of
 
 from py_backends import registry
 from py_backends.conformance.running import Runners
@@ -32,6 +32,7 @@ TILES = {
         *[(1, 400, 40), (400, 1, 40), (130, 256, 0), (2200, 140, 9), (4300, 70, 10)],
     ],
 }
+DTYPES = ["float32", "float64", nightly("float16")]
 STRETCHES = {"numba_cuda": [2047, 2049, 4097], "cuda": [2047, 2048, 2049, 4095, 4096, 6145, 100_003]}
 """Elements of vecadd: a block adds 2048 at once."""
 
@@ -56,7 +57,7 @@ def run(runner: Runner, text: KernelText, case: Case) -> str | None:
     return verdict.reason
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("text", "target", "sizes"), list(cases("matmul", TILES)))
 def test_matmul_at_the_edges_of_tiles(
     runners: Runners, text: KernelText, target: Target, sizes: tuple[int, ...], dtype: str
@@ -65,7 +66,7 @@ def test_matmul_at_the_edges_of_tiles(
     assert run(runners.get(Subject(text, target)), text, case) is None
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("text", "target", "size"), list(cases("vecadd", STRETCHES)))
 def test_vecadd_at_the_ends_of_stretches(
     runners: Runners, text: KernelText, target: Target, size: int, dtype: str
@@ -75,7 +76,7 @@ def test_vecadd_at_the_ends_of_stretches(
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("kernel", "sizes"), [("vecadd", (5000,)), ("matmul", (70, 132, 20))])
 def test_any_array_may_be_unaligned(kernel: str, sizes: tuple[int, ...], dtype: str) -> None:
     """CuPy hands out no pointer that is aligned to its elements only, but CUDA allows it."""

@@ -19,6 +19,7 @@ from conftest import Comparison
 from py_backends import registry
 from py_backends.harness.files import write_whole
 from py_backends.harness.results import Check, Duration, Rate, Report, Row, Seconds
+from py_backends.number_formats import DTYPES
 from py_backends.report.files import csv_text, markdown_text
 
 NUMBER = (int, float)
@@ -29,7 +30,7 @@ ROW = {
     "reason": (str, type(None)), "note": (str, type(None)),
     "check": (dict, type(None)), "seconds": (dict, type(None)), "rate": (dict, type(None)),
 }  # fmt: skip
-CHECK = {"passed": bool, "rule": str, "error_over_bound": BOUND}
+CHECK = {"passed": bool, "rule": str, "error_over_bound": BOUND, "relative_error": BOUND}
 SECONDS = {
     "prepare": BOUND, "upload": BOUND, "download": BOUND,
     "kernel": (dict, type(None)), "end_to_end": (dict, type(None)),
@@ -82,7 +83,7 @@ class TestOfARealRun:
             assert_fields(row, ROW)
             assert list(row["shape"]) == {"vecadd": ["n"], "matmul": ["m", "n", "k"]}[row["kernel"]]
             assert row["status"] in STATUSES
-            assert row["dtype"] in {"float32", "float64"}
+            assert row["dtype"] in DTYPES
             if row["check"]:
                 assert_fields(row["check"], CHECK)
             if row["rate"]:
@@ -148,8 +149,10 @@ class TestOfARealRun:
                 flops = 2 * sizes[0] * sizes[1] * sizes[2] if row["kernel"] == "matmul" else sizes[0]
                 seconds = row["seconds"]["kernel"]["median"]
                 assert row["rate"]["gflops"] == pytest.approx(flops / seconds / 1e9)
-                width = int(row["dtype"].removeprefix("float")) // 8
-                moved = width * sum(map(math.prod, problem.shapes(sizes)))
+                *inputs, output = map(math.prod, problem.shapes(sizes))
+                wide = {"float16": 4, "bfloat16": 4, "int8": 4} if row["kernel"] == "matmul" else {}
+                width = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int8": 1}[row["dtype"]]
+                moved = width * sum(inputs) + wide.get(row["dtype"], width) * output
                 assert row["rate"]["gbytes_per_second"] == pytest.approx(moved / seconds / 1e9)
 
 

@@ -179,7 +179,7 @@ def begin(
     """
     if config.stash[_HANGS][subject.label] >= _MOST_HANGS:
         pytest.fail(f"not run, since {subject.label} has hung in {_MOST_HANGS} kinds of cases", pytrace=False)
-    (text, target), runner, selection = subject, runners.get(subject), config.stash[SELECTION]
+    text, target, runner, selection = subject.text, subject.target, runners.get(subject), config.stash[SELECTION]
     why = {dtype: _why_unable(runner, text, dtype) for dtype in wanted}
     if able := [dtype for dtype in wanted if why[dtype] is None]:
         return runner, [Tally(text.backend, target.name, text.kernel, text.variant, dtype, kind) for dtype in able]

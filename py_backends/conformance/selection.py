@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from py_backends import registry
 from py_backends.conformance import any_kernel, calls, of_matmul, of_vecadd
 from py_backends.conformance.at_hand import at_hand, found
+from py_backends.conformance.formats import IN_ALL_KINDS
 from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import AnyCase, Kind, Trial, chosen, named_as
 from py_backends.contract import Target
@@ -20,15 +21,19 @@ _OF_KERNELS = (*of_vecadd.KINDS, *of_matmul.KINDS)
 
 
 class Subject(NamedTuple):
-    """A kernel's text on one target."""
+    """A kernel's text on one target.
+
+    tried: the number formats in which it is tried; all that both have where None.
+    """
 
     text: KernelText
     target: Target
+    tried: tuple[str, ...] | None = None
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """Those that both have."""
-        return registry.dtypes(self.text, self.target)
+        """The number formats in which it is tried."""
+        return registry.dtypes(self.text, self.target) if self.tried is None else self.tried
 
     @property
     def label(self) -> str:
@@ -83,12 +88,12 @@ class Selection:
         """Every chosen text on every chosen target that is there and takes it in some dtype."""
         for backend, target in self.at_hand():
             for text in self.texts(backend) if target.available else ():
-                if (subject := Subject(text, target)).dtypes:
-                    yield subject
+                if tried := self._tried(text, target):
+                    yield Subject(text, target, tried)
 
     def cases(self, kind: Kind[AnyCase], dtype: str, subject: Subject) -> list[AnyCase]:
         """The cases of a kind that belong to this run, for a text on a target, in a dtype that it may not have."""
-        text, target = subject
+        text, target = subject.text, subject.target
         if (self.kinds and kind.name not in self.kinds) or dtype not in subject.dtypes:
             return []
         if (text.variant == "lecture" and not kind.lecture) or (target.emulated and not kind.emulated):
@@ -98,9 +103,19 @@ class Selection:
         every = chosen(kind, text.kernel, dtype, quick=self.quick, interpreted=target.interpreted)
         return named_as(self.case, every)
 
+    def _tried(self, text: KernelText, target: Target) -> tuple[str, ...]:
+        """The number formats in which a text is tried: in a quick run few of those that take seconds to compile."""
+        every = registry.dtypes(text, target)
+        narrow = [dtype for dtype in every if dtype not in IN_ALL_KINDS]
+        if not self.quick or len(narrow) == len(every) or not (target.just_in_time or target.emulated):
+            return every
+        preferred = text.variant == next(iter(registry.kernel_texts(text.kernel, text.backend)))
+        few = narrow[:1] if preferred and not target.emulated else []
+        return tuple(dtype for dtype in every if dtype in IN_ALL_KINDS or dtype in few)
+
     def _belongs_to_quick(self, kind: Kind[Any], dtype: str, subject: Subject) -> bool:
         """Whether a quick run tries a kind: what is costly once for a kernel and target, or in one dtype alone."""
-        text, target = subject
+        text, target = subject.text, subject.target
         once = kind.costly and not self.variants
         if once and text.variant != next(iter(registry.kernel_texts(text.kernel, text.backend))):
             return False
