@@ -20,20 +20,34 @@ from py_backends.conformance.at_hand import at_hand, found, has_device, targets_
 from py_backends.conformance.plugin import skip_or_fail
 from py_backends.install import pip_install
 
-__all__ = ["at_hand", "chromium", "found", "has_device", "marked_backends", "nightly", "skip_or_fail", "targets_of"]
+__all__ = [
+    "NIGHTLY",
+    "THOROUGH",
+    "at_hand",
+    "chromium",
+    "found",
+    "has_device",
+    "marked_backends",
+    "nightly",
+    "skip_or_fail",
+    "targets_of",
+]
 
 # The same examples in every run, so that what fails was changed; and no test looks at the clock.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("repeatable")
 
 
+THOROUGH = os.environ.get("PY_BACKENDS_INSTRUMENTS") == "thorough"
+NIGHTLY = pytest.mark.skipif(
+    not THOROUGH, reason="too long for every change: .ci/nightly has it (by PY_BACKENDS_INSTRUMENTS=thorough)"
+)
+"""The marker of tests that take long and rarely fail alone."""
+
+
 def nightly(*values: object) -> Any:
-    """Parameters of a test that takes too long for every change."""
-    skipped = pytest.mark.skipif(
-        os.environ.get("PY_BACKENDS_INSTRUMENTS") != "thorough",
-        reason="too long for every change: .ci/nightly has it (by PY_BACKENDS_INSTRUMENTS=thorough)",
-    )
-    return pytest.param(*values, marks=skipped)
+    """Parameters with which a test is one of those."""
+    return pytest.param(*values, marks=NIGHTLY)
 
 
 BROWSER = "browser"

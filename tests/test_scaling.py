@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import run_command
+from conftest import NIGHTLY
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -322,6 +323,7 @@ def test_wrong_usage() -> None:
         assert refused.stderr.count("\n") == 1
 
 
+@NIGHTLY
 @pytest.mark.numpy
 @pytest.mark.openmp
 @pytest.mark.skipif(machine.cpus() < 2, reason="scaling takes 2 CPUs")

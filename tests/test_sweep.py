@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import run_command
+from conftest import NIGHTLY
 from rich.console import Console
 
 from py_backends import registry
@@ -357,6 +358,7 @@ def test_wrong_usage(arguments: list[str], words: str) -> None:
     assert ran.stderr.count("\n") == 1
 
 
+@NIGHTLY
 @pytest.mark.numpy
 @pytest.mark.openmp
 def test_a_real_run(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import nightly
+from conftest import NIGHTLY, nightly
 from sanitizers import ADDRESS, HERE, gcc
 
 from py_backends import registry
@@ -141,6 +141,7 @@ def test_right_at_every_edge(program: Program, dtype: str, threads: int) -> None
     assert wrong(cases, program.results(*cases)) == {}
 
 
+@NIGHTLY
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", FORMATS)
 def test_right_in_blocks_that_threads_share(program: Program, dtype: str, threads: int) -> None:
@@ -149,6 +150,7 @@ def test_right_in_blocks_that_threads_share(program: Program, dtype: str, thread
     assert wrong(cases, program.results(*cases)) == {}
 
 
+@NIGHTLY
 def test_threads_change_no_bit(program: Program) -> None:
     cases = [product(97, 161, 1030, dtype, threads) for dtype in FORMATS for threads in (1, 2, 4)]
     results = program.results(*cases)
