@@ -29,7 +29,7 @@ RESULTS = DOCS / "results"
 SHOWN = "py-backends show vecadd --backend openmp,cuda --variant lecture"
 COLUMNS, LINES = 170, 40
 """Of the terminal: no line of code of these two is wrapped."""
-VIEWS = ("ladder", "roofline", "scaling", "sweep", "timeline")
+VIEWS = ("formats", "ladder", "roofline", "scaling", "sweep", "timeline")
 OF_THE_PAGE = ("ladder", "roofline")
 
 

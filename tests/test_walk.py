@@ -20,13 +20,14 @@ from rich.console import Console
 from py_backends import __main__ as command_line
 from py_backends import registry
 from py_backends.harness.results import Report
-from py_backends.report import ladder, roofline, scaling, sweep, timeline
+from py_backends.report import formats, ladder, roofline, scaling, sweep, timeline
 
 README = CLONE / "README.md"
 WALK = [CLONE / "docs" / "walk.md", CLONE / "docs" / "pictures.md"]
 PAGES = [*WALK, README]
 RESULTS = sorted((CLONE / "docs" / "results").glob("*.json"))
 PRINT: dict[str, Callable[[Report, Console], None]] = {
+    "formats": formats.print_formats,
     "ladder": ladder.print_ladders,
     "roofline": roofline.print_rooflines,
     "scaling": scaling.print_scaling,
