@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -313,9 +314,15 @@ def rounded_array(x: Numbers) -> Array:
     return np.array([[float(each) for each in row] for row in x], np.float32)
 
 
+class Compiled(NamedTuple):
+    """The module avx: its instances by name, and the instructions of one, compiled with its flags."""
+
+    instances: list[str]
+    instructions: Callable[[str], str]
+
+
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """The instructions of an instance of this text, compiled with the flags that the module has."""
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     folder = tmp_path_factory.mktemp("instances")
     cmake, objdump = shutil.which("cmake"), shutil.which("objdump")
     if cmake is None:
@@ -331,7 +338,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     commands = json.loads((folder / "compile_commands.json").read_text())
     by_instance = {Path(each["file"]).stem: each for each in commands}
     if "PY_BACKENDS_COMPILER_HAS_amx:INTERNAL=1" not in (folder / "CMakeCache.txt").read_text():
-        pytest.skip("the C++ compiler has no AMX")
+        pytest.skip("the C++ compiler has no AMX (to change that: g++ 11 or newer)")
 
     @cache
     def instructions(instance: str) -> str:
@@ -341,18 +348,17 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
         subprocess.run(command, shell=True, cwd=how["directory"], check=True)  # noqa: S602  # CMake's own words
         return subprocess.run([objdump, "-d", made], capture_output=True, text=True, check=True).stdout
 
-    instructions.instances = sorted(by_instance)  # type: ignore[attr-defined]
-    return instructions
+    return Compiled(sorted(by_instance), instructions)
 
 
-def test_tiles_are_multiplied_by_the_instance_for_amx_alone(compiled: Callable[[str], str]) -> None:
-    instructions = compiled("avx_matmul_tuned_amx")
+def test_tiles_are_multiplied_by_the_instance_for_amx_alone(compiled: Compiled) -> None:
+    instructions = compiled.instructions("avx_matmul_tuned_amx")
     assert {"tdpbf16ps", "tdpbssd", "ldtilecfg", "tilerelease"} <= set(instructions.split())
-    assert not {"tdpbf16ps", "tdpbssd", "tileloadd"} & set(compiled("avx_matmul_tuned_avx512").split())
+    assert not {"tdpbf16ps", "tdpbssd", "tileloadd"} & set(compiled.instructions("avx_matmul_tuned_avx512").split())
 
 
-def test_texts_that_do_not_name_amx_are_not_compiled_for_it(compiled: Callable[[str], str]) -> None:
-    every = compiled.instances  # type: ignore[attr-defined]
+def test_texts_that_do_not_name_amx_are_not_compiled_for_it(compiled: Compiled) -> None:
+    every = compiled.instances
     assert [name for name in every if name.endswith("_amx")] == ["avx_matmul_tuned_amx"]
     assert {"avx_matmul_lecture_avx512", "avx_vecadd_tuned_avx512"} <= set(every)
 
@@ -361,13 +367,13 @@ def test_a_system_that_refuses_tiles_is_a_reason(tmp_path: Path) -> None:
     """As a container may, whose filter of system calls knows no such request."""
     compiler = gcc()
     if compiler is None or platform.system() != "Linux":
-        pytest.skip("no C++ compiler, or no Linux")
+        pytest.skip("no C++ compiler (to change that: apt-get install g++), or no Linux, whose filters these are")
     source = HERE / "on_tiles" / "permission.cpp"
     flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([compiler, *flags, str(source), "-o", tmp_path / "permission"], check=True)
     ran = subprocess.run([tmp_path / "permission"], capture_output=True, text=True, check=False)
     if ran.returncode == 77:
-        pytest.skip("this system takes no filter of system calls")
+        pytest.skip("this system takes no filter of system calls (seccomp), as some containers do not")
     refused = "the system does not let this process use AMX tiles: Operation not permitted"
     lacking = "this CPU lacks AMX-TILE, AMX-BF16 and AMX-INT8"
     first, why = ran.stdout.splitlines()
