@@ -80,7 +80,9 @@ class Emulation(_sycl.Device):
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
-        (start,) = self.compiled(text, dtype, [text.kernel], prelude)
+        # Tensor cores compute in narrow formats, and nothing else here is shared by the threads of a warp.
+        macros = ["WARPS"] if dtype.itemsize < 4 else []
+        (start,) = self.compiled(text, dtype, [text.kernel], prelude, macros)
         work_items = text.work_items
         group = _three(work_items.group)
 
