@@ -1,10 +1,12 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: a block of threads computes a tile of c, whose sums stay in its threads' registers: what a thread reads once
-//   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA; its kernels without tensor cores.)
+//   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.) float16, bfloat16 and int8 are
+//   multiplied by tensor cores from compute capability 8.0 on: cuda_tensor_cores.hpp. What follows is for float32 and
+//   float64, and for all formats before that.
 // Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Memory: slices of a and b are copied to shared memory, a by columns, while the slice before is multiplied. Threads
 //   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that. 16-bit formats
-//   and int8 are widened on their way, for which the threads wait.
+//   and int8, without tensor cores, are widened on their way, for which the threads wait.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. The grid is that of small tiles; where it is too large to start, or the tiles are others, blocks take tiles
 //   in strides.
@@ -194,12 +196,13 @@ __device__ __forceinline__ void multiply_tile(int thread, Sum<T>* shared, const 
 
 /// Computes every tile of c whose turn it is.
 template <typename Tile, int width, typename T>
-__device__ __forceinline__ void multiply(Sum<T>* shared, const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k) {
+__device__ __forceinline__ void multiply(Worker worker, Sum<T>* shared, const T* a, const T* b, Sum<T>* c, Size m,
+                                         Size n, Size k) {
   const Size down = parts(m, Tile::rows), across = parts(n, Tile::columns);
-  for (Size tile = this_block(); tile < down * across; tile += all_blocks()) {
+  for (Size tile = worker.block; tile < down * across; tile += worker.blocks) {
     const PlaceOfTile place = place_of_tile(tile, down, across);
     const Size i = place.down * Tile::rows, j = place.across * Tile::columns;
-    multiply_tile<Tile, width>(this_thread(), shared, a, b, c, i, j, m, n, k);
+    multiply_tile<Tile, width>(worker.thread, shared, a, b, c, i, j, m, n, k);
   }
 }
 
@@ -208,9 +211,11 @@ __device__ __forceinline__ void multiply(Sum<T>* shared, const T* a, const T* b,
 template <typename T>
 __global__ void __launch_bounds__(threads, 2)
     matmul(const T* a, const T* b, Sum<T>* c, long long m, long long n, long long k) {
+  const int thread = threads_of_warp * threadIdx.y + threadIdx.x;
+  const Worker worker = {thread, (long long)blockIdx.y * gridDim.x + blockIdx.x, (long long)gridDim.x * gridDim.y};
   if constexpr (tensor_cores::serve<T>) {
     __shared__ Vector<T> memory[slices * tensor_cores::LargeTile<T>::slice];
-    tensor_cores::matmul(memory, a, b, c, m, n, k);
+    tensor_cores::matmul(worker, memory, a, b, c, m, n, k);
   } else {
     using S = Sum<T>;
     using Large = LargeTile<S>;
@@ -221,9 +226,9 @@ __global__ void __launch_bounds__(threads, 2)
     S* const shared = reinterpret_cast<S*>(memory);
     const bool large = parts(m, Large::rows) * parts(n, Large::columns) >= multiprocessors();
     const bool vectors = n % width == 0 && aligned(b, sizeof(Neighbours<T, width>)) && aligned(c, 16);
-    if (large && vectors) return multiply<Large, width>(shared, a, b, c, m, n, k);
-    if (large) return multiply<Large, 1>(shared, a, b, c, m, n, k);
-    if (vectors) return multiply<Small, width>(shared, a, b, c, m, n, k);
-    multiply<Small, 1>(shared, a, b, c, m, n, k);
+    if (large && vectors) return multiply<Large, width>(worker, shared, a, b, c, m, n, k);
+    if (large) return multiply<Large, 1>(worker, shared, a, b, c, m, n, k);
+    if (vectors) return multiply<Small, width>(worker, shared, a, b, c, m, n, k);
+    multiply<Small, 1>(worker, shared, a, b, c, m, n, k);
   }
 }

@@ -41,10 +41,11 @@ __device__ __forceinline__ Size multiprocessors() {
 #endif
 }
 
-/// In its block, counted along the warps.
-__device__ __forceinline__ int this_thread() { return threads_of_warp * threadIdx.y + threadIdx.x; }
-__device__ __forceinline__ Size this_block() { return (long long)blockIdx.y * gridDim.x + blockIdx.x; }
-__device__ __forceinline__ Size all_blocks() { return (long long)gridDim.x * gridDim.y; }
+/// Which thread of its block this is, counted along the warps, and which block of all.
+struct Worker {
+  int thread;
+  Size block, blocks;
+};
 
 struct PlaceOfTile {
   Size down, across;

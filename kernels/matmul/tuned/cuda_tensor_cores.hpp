@@ -257,27 +257,29 @@ __device__ __forceinline__ void multiply_tile(int thread, Chunk<T>* shared, cons
 
 /// Computes every tile of c whose turn it is.
 template <typename Tile, bool whole, typename T>
-__device__ __forceinline__ void multiply(Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k) {
+__device__ __forceinline__ void multiply(Worker worker, Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size m,
+                                         Size n, Size k) {
   const Size down = parts(m, Tile::rows), across = parts(n, Tile::columns);
-  for (Size tile = this_block(); tile < down * across; tile += all_blocks()) {
+  for (Size tile = worker.block; tile < down * across; tile += worker.blocks) {
     const PlaceOfTile place = place_of_tile(tile, down, across);
     const Size i = place.down * Tile::rows, j = place.across * Tile::columns;
-    multiply_tile<Tile, whole>(this_thread(), shared, a, b, c, i, j, m, n, k);
+    multiply_tile<Tile, whole>(worker.thread, shared, a, b, c, i, j, m, n, k);
   }
 }
 
 /// The whole of c. Shared memory is for `slices` slices of a large tile.
 template <typename T>
-__device__ __forceinline__ void matmul(Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k) {
+__device__ __forceinline__ void matmul(Worker worker, Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size m,
+                                       Size n, Size k) {
   using Large = LargeTile<T>;
   using Small = SmallTile<T>;
   const bool large = parts(m, Large::rows) * parts(n, Large::columns) >= multiprocessors();
   const bool sizes = k % Chunk<T>::size == 0 && n % Chunk<T>::size == 0;
   const bool whole = sizes && aligned(a, 16) && aligned(b, 16) && aligned(c, 16);
-  if (large && whole) return multiply<Large, true>(shared, a, b, c, m, n, k);
-  if (large) return multiply<Large, false>(shared, a, b, c, m, n, k);
-  if (whole) return multiply<Small, true>(shared, a, b, c, m, n, k);
-  multiply<Small, false>(shared, a, b, c, m, n, k);
+  if (large && whole) return multiply<Large, true>(worker, shared, a, b, c, m, n, k);
+  if (large) return multiply<Large, false>(worker, shared, a, b, c, m, n, k);
+  if (whole) return multiply<Small, true>(worker, shared, a, b, c, m, n, k);
+  multiply<Small, false>(worker, shared, a, b, c, m, n, k);
 }
 
 }  // namespace tensor_cores
