@@ -96,7 +96,7 @@ def measure(
         dtypes=tuple(dtypes),
         shapes={kernel: shapes.get(kernel) or [ladder.sizes] for kernel, ladder in chosen.items()},
     )
-    asked = Plan(request.chosen_backends(), specs, timed_only=True, runs=_RUNS)
+    asked = Plan(request.chosen_backends(), specs, timed_only=True, runs=_RUNS, targets=request.targets or ())
     return run(asked, checked_settings(threads, seed, budget, command=command), progress)
 
 

@@ -159,6 +159,7 @@ class Plan:
         larger shape, and the whole has fewer rounds.
     shorten: whether a row that takes too long for the budget runs at a smaller shape; else it is skipped.
     rounds: at most so many.
+    targets: those that were named, some of which backends may not list.
     choose: tells before each round which rows are in it, none when there are enough; else all are. What it never
         chooses is left out of the results.
     """
@@ -169,6 +170,7 @@ class Plan:
     runs: int = 48
     shorten: bool = True
     rounds: int = 500
+    targets: Sequence[str] = ()
     choose: Callable[[Sequence[Group]], Sequence[TimedRow]] | None = None
 
 

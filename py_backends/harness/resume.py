@@ -74,7 +74,9 @@ def resume(
             if spec not in finished or (spec.workload in workloads and registry.is_baseline(spec.backend))
         ]
 
-    return _together(old, run(Plan(request.chosen_backends(), missing), settings, progress))
+    return _together(
+        old, run(Plan(request.chosen_backends(), missing), settings, progress), targets=request.targets or ()
+    )
 
 
 def _check_origin(old: Report, path: Path) -> None:

@@ -25,14 +25,15 @@ import numpy as np
 
 import py_backends
 from py_backends import plugins, registry
+from py_backends.channel import Channel
 from py_backends.contract import Array, Device, HostDevice, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.harness.arena import Span
-from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
-from py_backends.harness.memory import SharedMemory, page_aligned_copy, same_bits
+from py_backends.harness.memory import page_aligned_copy, same_bits
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import number_format
+from py_backends.shared_memory import SharedMemory
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
@@ -53,10 +54,10 @@ class Session:
         self._copies: dict[int, dict[str, list[Array]]] = {}
         self._launches: dict[tuple[str, str, str], Launch] = {}
 
-    def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
-        """Every target of a backend, probed here, with the number formats that it takes."""
+    def targets(self, descriptors: list[int], backend: str, named: list[str]) -> dict[str, Any]:
+        """Every target of a backend, and those beyond that it has under a name, with the number formats they take."""
         names = [field.name for field in fields(Target)]  # a plug-in's own class may have more
-        found = [{name: getattr(target, name) for name in names} for target in registry.targets(backend)]
+        found = [{name: getattr(target, name) for name in names} for target in registry.targets(backend, named)]
         kernels, declared = registry.promised_kernels(), registry.backend(backend).dtypes
         for target in found:
             target["environment"] = dict(target["environment"])
@@ -132,6 +133,7 @@ class Session:
         in_place = isinstance(device, HostDevice)
         given = inputs if in_place else [(page_aligned_copy(memory), first) for memory, first in inputs]
         arrays = [memory[first:] for memory, first in (*given, output)]
+        device.arrange(case.launch, case.sizes)
         buffers = [device.upload(array) for array in arrays]
         try:
             _timed_launch(device, case, buffers)
@@ -167,6 +169,7 @@ class Session:
         if cold:
             flush(device)
         begin = perf_counter()
+        device.arrange(case.launch, case.sizes)
         buffers = [device.upload(array) for array in inputs]
         buffers.append(device.upload(output) if poisoned else device.allocate(output))
         uploaded = perf_counter()
@@ -236,6 +239,7 @@ class Session:
             return []
         device = self._device
         *inputs, output = case.arrays()
+        device.arrange(case.launch, case.sizes)
         buffers = [device.upload(array) for array in inputs] + [device.allocate(output)]
         launches = [_timed_launch(device, case, buffers) for _ in range(count)]
         for buffer in buffers:

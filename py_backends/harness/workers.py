@@ -7,16 +7,14 @@ import os
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import py_backends
-from py_backends.harness.channel import Channel
+from py_backends import interpreter
+from py_backends.channel import Channel
 
 MODULE = "py_backends.harness.worker"
 """What a worker runs, where nothing else is named."""
@@ -226,8 +224,8 @@ os.register_at_fork(after_in_child=_renew_starter)
 
 def _start(module: str, channel: int, log: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(channel)],
-        env=_environment(environment),
+        interpreter.command(module, str(channel)),
+        env=interpreter.environment(environment),
         pass_fds=[channel],
         stdin=subprocess.DEVNULL,
         stdout=log,
@@ -238,13 +236,3 @@ def _start(module: str, channel: int, log: int, environment: Mapping[str, str]) 
 
 def _unless_set(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if name not in os.environ}
-
-
-def _environment(additional: Mapping[str, str]) -> dict[str, str]:
-    """Ours, with what the target needs; from a clone the worker has to find the same package as we."""
-    environment = {**os.environ, **additional}
-    home = Path(py_backends.__file__).parent.parent
-    if (home / "CMakeLists.txt").is_file():
-        paths = [str(home), environment.get("PYTHONPATH", "")]
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    return environment
