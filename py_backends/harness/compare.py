@@ -92,7 +92,7 @@ def compare(
     """
     request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), shapes or {})
     settings = checked_settings(threads, seed, budget, cache, command) | {"request": request.settings()}
-    return run(Plan(request.chosen_backends(), request.specs), settings, progress, targets=request.targets or ())
+    return run(request.plan(request.specs), settings, progress)
 
 
 def checked_settings(

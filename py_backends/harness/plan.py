@@ -76,9 +76,9 @@ class Request:
         }
         return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
 
-    def chosen_backends(self) -> list[str]:
-        """The backends to look for."""
-        return list(self.backends or doctor.names())
+    def plan(self, specs: Callable[[Sequence[BackendTarget]], list[Spec]], **how: Any) -> Plan:
+        """What is to run on the backends and targets that are asked for; `how` as of the `Plan`."""
+        return Plan(list(self.backends or doctor.names()), specs, targets=self.targets or (), **how)
 
     def specs(self, found: Sequence[BackendTarget], *, every_target: bool = True) -> list[Spec]:
         """All that is asked for, on the targets that were found; WrongRequest where a named one is nowhere among them.

@@ -26,7 +26,7 @@ import numpy as np
 import py_backends
 from py_backends import plugins, registry
 from py_backends.channel import Channel
-from py_backends.contract import Array, Device, HostDevice, Launch, Target
+from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.harness.arena import Span
 from py_backends.harness.flush import flush
@@ -72,7 +72,7 @@ class Session:
         self._backend = backend
         self._device = plugins.checked_device(registry.backend(backend).open(target, threads))
         self._device.profiled = True
-        return {}
+        return {"processes": list(self._device.processes)}
 
     def load(self, descriptors: list[int], arena: int, capacities: list[int]) -> dict[str, Any]:
         """Attach an arena's memory; the inputs cannot be written here."""
@@ -279,6 +279,7 @@ class Launched(NamedTuple):
 
     clock: float
     events: float | None
+    communication: Communication | None
 
 
 def _timed_launch(device: Device, case: Placed, buffers: list[Any]) -> Launched:
@@ -286,14 +287,20 @@ def _timed_launch(device: Device, case: Placed, buffers: list[Any]) -> Launched:
     begin = perf_counter()
     launch(buffers, sizes)
     device.wait()
-    return Launched(perf_counter() - begin, device.event_seconds())
+    return Launched(perf_counter() - begin, device.event_seconds(), device.communication())
 
 
-def _medians(launches: Sequence[Launched]) -> dict[str, float | None]:
-    """Of one launch: `kernel`, by events where there are any, and then `clock`."""
+def _medians(launches: Sequence[Launched]) -> dict[str, Any]:
+    """Of one launch: `kernel`, by events where there are any, and then `clock`; what its ranks communicated."""
     clock = median(launched.clock for launched in launches)
     events = [launched.events for launched in launches if launched.events is not None]
-    return {"kernel": max(_SHORTEST, median(events)), "clock": clock} if events else {"kernel": clock, "clock": None}
+    told = [launched.communication for launched in launches if launched.communication is not None]
+    return {
+        "kernel": max(_SHORTEST, median(events)) if events else clock,
+        "clock": clock if events else None,
+        "communicating": median(each.seconds for each in told) if told else None,
+        "bytes_sent": told[-1].bytes_sent if told else (),
+    }
 
 
 def _answer(session: object, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
