@@ -33,6 +33,7 @@ __all__ = [
     "Backend",
     "BackendUnavailable",
     "Buffer",
+    "Communication",
     "Device",
     "HostDevice",
     "KernelFault",
@@ -93,6 +94,18 @@ class Reference:
     value: Array
     bound: Array | None = None
     overflow: Array | None = None
+
+
+@dataclass(frozen=True)
+class Communication:
+    """What the ranks that compute one launch told one another meanwhile.
+
+    seconds: of the rank that communicated the longest, waiting for the others included.
+    bytes_sent: by each rank to others.
+    """
+
+    seconds: float
+    bytes_sent: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -220,6 +233,13 @@ class Problem(ABC):
         """The dtype in which is computed for inputs of a dtype."""
         return np.dtype(self.sums.get(dtype.name, dtype))
 
+    def least_communication(self, sizes: Sequence[int], dtype: np.dtype[Any], ranks: int) -> float | None:
+        """Bytes that some rank has to send or receive where so many share the work and the arrays evenly.
+
+        Whatever the algorithm, and however much memory there is. None where nobody knows.
+        """
+        return None
+
     def work(self, sizes: Sequence[int]) -> int:
         """A number that run time is about proportional to, for estimates."""
         return max(1, self.flops(sizes))
@@ -275,12 +295,22 @@ class Device(ABC):
     """Whether the same call gives the same bits again, on as many threads: that holds it to it in the tests."""
     obeys_threads: bool = True
     """Whether it keeps to `threads`; a GPU has none to keep to."""
+    processes: Sequence[int] = ()
+    """Those of this machine that compute for it, beside the own, by their numbers: they are stopped, continued and
+    ended with it, and what they use is its own."""
     profiled: bool = False
     """Set before anything is prepared where `event_seconds` will be asked: queues that keep times may cost a little."""
 
     @abstractmethod
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         """Compile the kernel, or look it up."""
+
+    def arrange(self, launch: Launch, sizes: Sequence[int]) -> None:
+        """Said before the arrays of a launch are brought to the device: these come next, inputs first, by this thread.
+
+        A device that spreads arrays over several memories lays them out as the kernel needs them. Others ignore it.
+        """
+        return
 
     @abstractmethod
     def upload(self, array: Array) -> Buffer:
@@ -300,6 +330,10 @@ class Device(ABC):
         From the start of its first command to the end of its last. Asked after `wait`, of a `profiled` device. None
         where it has no events.
         """
+        return None
+
+    def communication(self) -> Communication | None:
+        """What the ranks that computed the calling thread's last launch told one another; None where there are none."""
         return None
 
     def peak(self, dtype: np.dtype[Any]) -> float | None:
@@ -372,6 +406,9 @@ class Backend(ABC):
     """Whether the others' speed is given relative to it; true of one backend."""
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
     """Of the arrays that its kernels take, by their names in NumPy."""
+    preference: ClassVar[int] = 0
+    """Of backends whose devices are `HostDevice`s: by the highest that is there others compute on the host, such as
+    ranks. 0 where none should."""
 
     @abstractmethod
     def targets(self) -> list[Target]:
@@ -379,6 +416,10 @@ class Backend(ABC):
 
         Never empty: where nothing is there, one target says why. Never raises.
         """
+
+    def target(self, name: str) -> Target | None:
+        """A target that runs where it is named, and is not one of `targets`; None where there is none. Never raises."""
+        return None
 
     @abstractmethod
     def open(self, target: str, threads: int) -> Device:

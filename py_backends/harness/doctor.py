@@ -71,15 +71,15 @@ def _brought(plugin: Plugin) -> BroughtKernel:
     return BroughtKernel(plugin.name, plugin.origin, found)
 
 
-def probe(names: Sequence[str]) -> list[BackendTarget]:
-    """Every target of the named backends, in their order.
+def probe(names: Sequence[str], targets: Sequence[str] = ()) -> list[BackendTarget]:
+    """Every target of the named backends, in their order, and those beyond that some have under the named `targets`.
 
     A driver that crashes or hangs while it is looked for is a target that is missing, with that reason.
     """
     workers: list[Worker] = []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         try:
-            found = list(pool.map(lambda name: _targets(name, workers), names))
+            found = list(pool.map(lambda name: _targets(name, targets, workers), names))
         except KeyboardInterrupt:
             for worker in workers:
                 worker.kill()  # nobody is to wait for a driver that hangs
@@ -87,18 +87,18 @@ def probe(names: Sequence[str]) -> list[BackendTarget]:
     return [BackendTarget(name, target) for name, targets in zip(names, found, strict=True) for target in targets]
 
 
-def _targets(backend: str, workers: list[Worker]) -> list[Target]:
+def _targets(backend: str, named: Sequence[str], workers: list[Worker]) -> list[Target]:
     """The targets of a backend; and of what a plug-in brings under a name that it cannot have, the reason."""
-    found = _probed(backend, workers) if backend in registry.backend_names() else []
+    found = _probed(backend, named, workers) if backend in registry.backend_names() else []
     refused = registry.refused_backends().get(backend)
     return [*found, _nowhere(refused.reason, refused.fix)] if refused else found
 
 
-def _probed(backend: str, workers: list[Worker]) -> list[Target]:
+def _probed(backend: str, named: Sequence[str], workers: list[Worker]) -> list[Target]:
     worker = Worker()
     workers.append(worker)
     try:
-        answer = worker.ask("targets", backend=backend)
+        answer = worker.ask("targets", backend=backend, named=list(named))
     except WorkerFailed as failed:
         return [_missing(backend, failed)]
     finally:

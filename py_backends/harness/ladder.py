@@ -16,7 +16,7 @@ from py_backends.contract import Ladder, Rung
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.plan import Plan, Request
+from py_backends.harness.plan import Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.harness.row_ratios import gflops, judged, row_ratio, speedup
@@ -96,7 +96,7 @@ def measure(
         dtypes=tuple(dtypes),
         shapes={kernel: shapes.get(kernel) or [ladder.sizes] for kernel, ladder in chosen.items()},
     )
-    asked = Plan(request.chosen_backends(), specs, timed_only=True, runs=_RUNS)
+    asked = request.plan(specs, timed_only=True, runs=_RUNS)
     return run(asked, checked_settings(threads, seed, budget, command=command), progress)
 
 

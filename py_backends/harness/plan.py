@@ -76,9 +76,9 @@ class Request:
         }
         return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
 
-    def chosen_backends(self) -> list[str]:
-        """The backends to look for."""
-        return list(self.backends or doctor.names())
+    def plan(self, specs: Callable[[Sequence[BackendTarget]], list[Spec]], **how: Any) -> Plan:
+        """What is to run on the backends and targets that are asked for; `how` as of the `Plan`."""
+        return Plan(list(self.backends or doctor.names()), specs, targets=self.targets or (), **how)
 
     def specs(self, found: Sequence[BackendTarget], *, every_target: bool = True) -> list[Spec]:
         """All that is asked for, on the targets that were found; WrongRequest where a named one is nowhere among them.
@@ -159,6 +159,7 @@ class Plan:
         larger shape, and the whole has fewer rounds.
     shorten: whether a row that takes too long for the budget runs at a smaller shape; else it is skipped.
     rounds: at most so many.
+    targets: those that were named, some of which backends may not list.
     choose: tells before each round which rows are in it, none when there are enough; else all are. What it never
         chooses is left out of the results.
     """
@@ -169,6 +170,7 @@ class Plan:
     runs: int = 48
     shorten: bool = True
     rounds: int = 500
+    targets: Sequence[str] = ()
     choose: Callable[[Sequence[Group]], Sequence[TimedRow]] | None = None
 
 

@@ -72,6 +72,20 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class Communication:
+    """What the ranks of a row told one another in one launch of its kernel.
+
+    seconds: the median of the samples, of the rank that communicated the longest; a part of the kernel's.
+    bytes_sent: by each rank.
+    least_bytes: what some rank has to send or receive whatever the algorithm; None where nobody knows.
+    """
+
+    seconds: float
+    bytes_sent: list[int]
+    least_bytes: float | None
+
+
+@dataclass(frozen=True)
 class Speedup:
     """How many times as fast as the baseline, from ratios taken inside rounds; above 1 is faster.
 
@@ -167,6 +181,7 @@ class Row:
     kernel_seconds: every sample of its kernel, by the number of its round; None for a round that was dropped. Rows
         of one run are paired by it.
     end_to_end_seconds: the same of whole calls, from upload to release.
+    communication: of a row that ranks compute.
     """
 
     kernel: str
@@ -191,6 +206,7 @@ class Row:
     statement: str | None = None
     kernel_seconds: list[float | None] = field(default_factory=list)
     end_to_end_seconds: list[float | None] = field(default_factory=list)
+    communication: Communication | None = None
 
     @property
     def asked(self) -> dict[str, int]:

@@ -173,7 +173,7 @@ def plan(
         every = request.specs(found, every_target=every_target)
         return [replace(spec, threads=n) for spec in every for n in sorted(counts[spec.kernel, spec.sizes])]
 
-    return Plan(request.chosen_backends(), specs, timed_only=True)
+    return request.plan(specs, timed_only=True)
 
 
 def curves(report: Report) -> list[Curve]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from py_backends.harness.pairing import Group
-from py_backends.harness.results import Control, Rate, Row, Seconds, Speedup, by_round
+from py_backends.harness.results import Communication, Control, Rate, Row, Seconds, Speedup, by_round
 from py_backends.harness.rounds import TimedRow
+from py_backends.harness.runner import Sample
 from py_backends.harness.statistics import duration, median
 from py_backends.harness.verdicts import SAME, Ratio, verdicts
 
@@ -39,12 +40,34 @@ def _figures(timed: TimedRow) -> None:
     )
     row.kernel_seconds = by_round({number: sample.kernel for number, sample in timed.samples.items()})
     row.end_to_end_seconds = by_round({number: sample.end_to_end for number, sample in timed.samples.items()})
+    row.communication = _communication(timed, samples)
+    if row.communication:
+        add_note(row, _told(row.communication, kernel.median))
     if kernel.low is None:
         add_note(row, f"{kernel.samples} {FEW_ROUNDS}")
     row.rate = Rate(
         gflops=problem.flops(sizes) / kernel.median / 1e9,
         gbytes_per_second=problem.bytes(sizes, timed.planned.dtype) / kernel.median / 1e9,
     )
+
+
+def _communication(timed: TimedRow, samples: Sequence[Sample]) -> Communication | None:
+    seconds = [sample.communicating for sample in samples if sample.communicating is not None]
+    if not seconds:
+        return None
+    sent, planned = list(samples[-1].bytes_sent), timed.planned
+    least = planned.problem.least_communication(timed.case.sizes, planned.dtype, len(sent))
+    return Communication(median(seconds).value, sent, least)
+
+
+def _told(communication: Communication, kernel: float) -> str:
+    """How much of a kernel is communication, in a few words."""
+    most, least = max(communication.bytes_sent), communication.least_bytes
+    told = f"communication takes {communication.seconds / kernel:.1%} of the kernel"
+    if not most:
+        return f"{told}: no rank has to tell another anything"
+    bound = f", {most / least:.2f} times what some rank has to" if least else ""
+    return f"{told}: a rank sends {most / 1e6:,.3g} MB{bound}"
 
 
 def _judge(groups: Sequence[Group]) -> list[Control]:
