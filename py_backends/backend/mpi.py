@@ -10,6 +10,7 @@ from py_backends.backend import _cpu_kernels
 from py_backends.contract import Target
 from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest
 from py_backends.number_formats import DTYPES
+from py_backends.ranks import served
 from py_backends.ranks.device import Device
 from py_backends.ranks.engine import engine
 
@@ -22,7 +23,12 @@ class Backend(contract.Backend):
     dtypes = DTYPES
 
     def targets(self) -> list[Target]:
-        return [_target(name) for name in _memory_models(len(os.sched_getaffinity(0)))]
+        there = served()
+        if there:
+            names = [f"{there.ranks}x{there.threads}", f"1x{there.threads}"]
+        else:
+            names = _memory_models(len(os.sched_getaffinity(0)))
+        return [_target(name) for name in dict.fromkeys(names)]
 
     def target(self, name: str) -> Target | None:
         """Any number of ranks of any number of threads."""
@@ -34,8 +40,12 @@ class Backend(contract.Backend):
 
 
 def _target(name: str) -> Target:
+    there = served()
+    if there and _ranks_and_threads(name)[0] > there.ranks:
+        reason = f"the launcher has started {there.ranks} ranks"
+        return Target.missing(name, reason, f"have it start {_ranks_and_threads(name)[0]}")
     try:
-        version = engine().name
+        version = "ranks of the launcher" if there else engine().name
     except BackendUnavailable as unavailable:
         return Target.missing(name, unavailable.reason, unavailable.fix)
     return Target(name, device=_cpu_kernels.cpu_name(), version=version)
