@@ -54,7 +54,7 @@ def _run(arguments: list[str]) -> int:
 def _parser() -> tuple[Parser, dict[str, Parser]]:
     parser = Parser(
         prog="py-backends",
-        description="The same kernels in Python, NumPy, C++, OpenMP, AVX, Numba, OpenCL, SYCL and CUDA: "
+        description="The same kernels in Python, NumPy, C++, OpenMP, AVX, Numba, OpenCL, SYCL, CUDA and MPI: "
         "checked and timed.",
         epilog="example: py-backends compare --kernel matmul --shape matmul=1024",
         allow_abbrev=False,
