@@ -63,11 +63,10 @@ def _communication(timed: TimedRow, samples: Sequence[Sample]) -> Communication 
 def _told(communication: Communication, kernel: float) -> str:
     """How much of a kernel is communication, in a few words."""
     most, least = max(communication.bytes_sent), communication.least_bytes
-    told = f"communication takes {communication.seconds / kernel:.1%} of the kernel"
     if not most:
-        return f"{told}: no rank has to tell another anything"
+        return "its ranks send nothing"
     bound = f", {most / least:.2f} times what some rank has to" if least else ""
-    return f"{told}: a rank sends {most / 1e6:,.3g} MB{bound}"
+    return f"communication takes {communication.seconds / kernel:.1%} of the kernel: a rank sends {most:,} bytes{bound}"
 
 
 def _judge(groups: Sequence[Group]) -> list[Control]:
