@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(arguments: list[str]) -> int:
     """As one of the ranks that mpirun, for instance, has started: together they run one command."""
     try:
-        from py_backends.ranks.rank import serve_command
+        from py_backends.ranks.served import serve_command
     except (ImportError, RuntimeError) as error:  # no mpi4py, or no library that it could load
         return _cannot_serve(f"MPI cannot be loaded: {' '.join(str(error).split())}; {pip_install('mpi')}")
     try:

@@ -20,7 +20,7 @@ from py_backends import interpreter
 from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.ranks import served
+from py_backends.ranks import launcher, served
 from py_backends.ranks.engine import engine
 from py_backends.shared_memory import SharedMemory, behind
 
@@ -103,7 +103,7 @@ class World:
         command = [*found.command(ranks), *rank]
         self._keeper = subprocess.Popen(
             interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(folder), *command),
-            env=interpreter.environment(found.environment),
+            env=launcher.without_launcher(interpreter.environment(found.environment)),
             stdin=subprocess.DEVNULL,
             stdout=self._log.descriptor,
             stderr=self._log.descriptor,
