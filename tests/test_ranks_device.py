@@ -184,7 +184,7 @@ def test_processes_of_ours_find_the_same_package() -> None:
     found = subprocess.run(
         [sys.executable, "-P", "-c", code],
         env=interpreter.environment({"ONE": "1"}),
-        cwd=os.path.dirname(os.__file__),
+        cwd=Path(os.__file__).parent,
         capture_output=True,
         text=True,
         check=True,
