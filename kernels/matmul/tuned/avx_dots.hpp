@@ -75,8 +75,8 @@ struct Simd<Pair> : Packed<Pair> {
 #if defined(__AVX512F__)
 
 /// Whether this CPU multiplies pairs of bfloat16 faster than floats. AMD's (Zen 4, Zen 5) begin as many VDPBF16PS as
-/// multiply-adds of floats, of twice the products. Intel's (Cooper Lake, Sapphire Rapids) begin a quarter as many; there
-/// tiles are what multiplies bfloat16. No flag of a CPU tells, so that the manufacturer has to.
+/// multiply-adds of floats, of twice the products; Intel's (Cooper Lake, Sapphire Rapids) a quarter as many, which is
+/// half of the products. No flag of a CPU tells, so that its maker has to.
 inline bool has_fast_pairs_of_bfloat16() { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd"); }
 
 template <>

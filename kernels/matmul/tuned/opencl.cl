@@ -14,27 +14,29 @@
 
 #if CPU
 
-/// What panels hold, and tiles compute with.
+#define JOINED_AS_THEY_ARE(x, y) x##y
+#define JOINED(x, y) JOINED_AS_THEY_ARE(x, y)
+#define FOUR(type) JOINED(type, 4)
+
+/// What panels hold, and tiles compute with: one, a vector, and four.
 #if FORMAT_int8
 #define Factor float
 #else
 #define Factor Sum
 #endif
-
-#define JOINED_AS_THEY_ARE(x, y) x##y
-#define JOINED(x, y) JOINED_AS_THEY_ARE(x, y)
-#define FOUR(type) JOINED(type, 4)
-#define VECTOR(type) JOINED(type, WIDTH)
-#define CONVERT(type) JOINED(convert_, type)
-typedef VECTOR(Factor) Factors;
+#define Factors JOINED(Factor, WIDTH)
+#define FourFactors FOUR(Factor)
+#define to_factors JOINED(convert_, Factors)
+#define to_four_factors JOINED(convert_, FourFactors)
+#define to_sums JOINED(convert_, Sums)
 
 /// Columns and rows of c of one work item at most: whole tiles of every width and height below. Tiles are shared out
 /// evenly, and to many work items, since a thread that gets one more lets the others wait.
 enum { block_columns = 128, block_rows = 48 };
 /// Rows of b, or columns of a, that one work item packs at most.
 enum { packed_depth = 256 };
-/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves. Up to 1024
-/// of int8 have a sum that is exact in a float.
+/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves. Up to
+/// 1024 of int8 have a sum that is exact in a float.
 enum { most_depth = 512 };
 /// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12.
 /// More would fit, but compilers load some elements of a ahead, and spill for it.
@@ -55,7 +57,7 @@ typedef struct __attribute__((packed)) {
   FOUR(T) v;
 } LooseFour;
 typedef struct __attribute__((packed)) {
-  FOUR(Factor) v;
+  FourFactors v;
 } LooseFourFactors;
 
 /// Where the panels of a begin, behind those of b.
@@ -70,7 +72,7 @@ void pack_b(global const T* b, global Factor* to, long j0, long j1, long p0, lon
     for (long j = j0; j < j1; j += columns, panel += columns * k) {
       if (j + columns <= n) {
         global const Loose* const from = (global const Loose*)(b + p * n + j);
-        for (int s = 0; s < registers; ++s) ((global Factors*)panel)[s] = CONVERT(VECTOR(Factor))(widen(from[s].v));
+        for (int s = 0; s < registers; ++s) ((global Factors*)panel)[s] = to_factors(widen(from[s].v));
       } else {
         for (long q = 0; q < columns; ++q) panel[q] = j + q < n ? widen(b[p * n + j + q]) : 0;
       }
@@ -80,14 +82,14 @@ void pack_b(global const T* b, global Factor* to, long j0, long j1, long p0, lon
 
 /// Four rows of four elements, turned to columns of a panel. Vectors, since compilers make slow scatters of a loop.
 void turn(global const T* a, global Factor* to, long k) {
-  const FOUR(Factor) x = CONVERT(FOUR(Factor))(widen(((global const LooseFour*)a)->v));
-  const FOUR(Factor) y = CONVERT(FOUR(Factor))(widen(((global const LooseFour*)(a + k))->v));
-  const FOUR(Factor) z = CONVERT(FOUR(Factor))(widen(((global const LooseFour*)(a + 2 * k))->v));
-  const FOUR(Factor) w = CONVERT(FOUR(Factor))(widen(((global const LooseFour*)(a + 3 * k))->v));
-  ((global LooseFourFactors*)to)->v = (FOUR(Factor))(x.s0, y.s0, z.s0, w.s0);
-  ((global LooseFourFactors*)(to + rows))->v = (FOUR(Factor))(x.s1, y.s1, z.s1, w.s1);
-  ((global LooseFourFactors*)(to + 2 * rows))->v = (FOUR(Factor))(x.s2, y.s2, z.s2, w.s2);
-  ((global LooseFourFactors*)(to + 3 * rows))->v = (FOUR(Factor))(x.s3, y.s3, z.s3, w.s3);
+  const FourFactors x = to_four_factors(widen(((global const LooseFour*)a)->v));
+  const FourFactors y = to_four_factors(widen(((global const LooseFour*)(a + k))->v));
+  const FourFactors z = to_four_factors(widen(((global const LooseFour*)(a + 2 * k))->v));
+  const FourFactors w = to_four_factors(widen(((global const LooseFour*)(a + 3 * k))->v));
+  ((global LooseFourFactors*)to)->v = (FourFactors)(x.s0, y.s0, z.s0, w.s0);
+  ((global LooseFourFactors*)(to + rows))->v = (FourFactors)(x.s1, y.s1, z.s1, w.s1);
+  ((global LooseFourFactors*)(to + 2 * rows))->v = (FourFactors)(x.s2, y.s2, z.s2, w.s2);
+  ((global LooseFourFactors*)(to + 3 * rows))->v = (FourFactors)(x.s3, y.s3, z.s3, w.s3);
 }
 
 /// Columns p0 to p1 of rows i0 to i1 of a, as panels stored by columns; rows that a has not are zeros.
@@ -162,7 +164,7 @@ void write_tile(const Factors* part, global Sum* c, long n, long height, long wi
     if (width >= columns) {
       for (int s = 0; s < registers; ++s) {
         global LooseSums* const to = (global LooseSums*)c + s;
-        const Sums sum = CONVERT(VECTOR(Sum))(part[s]);
+        const Sums sum = to_sums(part[s]);
         to->v = add ? to->v + sum : sum;
       }
     } else {

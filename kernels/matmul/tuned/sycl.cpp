@@ -68,7 +68,7 @@ template <Size size, typename T>
 void store(T* to, Vector<T, size> value) {
   reinterpret_cast<Loose<T, size>*>(to)->v = value;
 }
-/// Loads and widens `size` elements: as widen() does it, of which compilers make no vectors where it is called for each.
+/// Loads and widens `size` elements, as widen() does: of calls of that for each the compiler makes no vectors.
 template <Size size, typename T>
 Vector<T, size> load_factors(const T* from) {
   return load<size>(from);
