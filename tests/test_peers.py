@@ -1,4 +1,4 @@
-"""The reference libraries in the narrow formats: what MKL and cuBLAS are asked for, and what they cannot do.
+"""The reference libraries: what they are asked for in the narrow formats, and how it is told what they cannot do.
 
 cuBLAS is a stand-in, since there may be no GPU at hand: it reads what it is given as the library's manual says.
 """
@@ -6,8 +6,11 @@ cuBLAS is a stand-in, since there may be no GPU at hand: it reads what it is giv
 from __future__ import annotations
 
 import ctypes
+import importlib.metadata
 import sys
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -15,9 +18,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import py_backends as pb
 from py_backends import registry
-from py_backends.backend import _mkl, mkl
+from py_backends.backend import _mkl, _onednn, mkl, onednn
 from py_backends.harness.case import Case
+from py_backends.install import pip_install
 
 NARROW = ("float16", "bfloat16", "int8")
 
@@ -139,3 +144,95 @@ class TestOfMkl:
         library = SimpleNamespace(cblas_gemm_s8u8s32_64=gemm, MKL_Set_Num_Threads_Local=lambda _: 0)
         monkeypatch.setattr(_mkl, "library", lambda: library)
         assert _mkl.integers_are_exact.__wrapped__() is (limit is None)
+
+
+class TestOfOneDnn:
+    def test_what_is_not_installed_says_what_installs_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def none(name: str) -> Any:
+            raise importlib.metadata.PackageNotFoundError(name)
+
+        monkeypatch.setattr(importlib.metadata, "files", none)
+        monkeypatch.setattr(_onednn, "library", _onednn.library.__wrapped__)
+        (target,) = onednn.Backend().targets()
+        assert (target.available, target.reason, target.fix) == (False, "oneDNN is not installed", pip_install("peers"))
+
+    def test_libraries_that_it_needs_are_loaded_from_beside_it(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        needs = {"libdnnl.so": ["libtbb.so", "libsycl.so"], "libsycl.so": ["libtbb.so"], "libtbb.so": []}
+        loaded: list[str] = []
+
+        def load(path: str) -> str:
+            name = Path(path).name
+            for missing in needs[name]:
+                if missing not in loaded:
+                    raise OSError(f"{missing}: cannot open shared object file: No such file or directory")
+            loaded.append(name)
+            return name
+
+        monkeypatch.setattr(ctypes, "CDLL", load)
+        for name in needs:
+            (tmp_path / name).touch()
+        assert str(_onednn._loaded(tmp_path / "libdnnl.so")) == "libdnnl.so"
+        assert loaded == ["libtbb.so", "libsycl.so", "libdnnl.so"]
+        loaded.clear()
+        (tmp_path / "libtbb.so").unlink()
+        with pytest.raises(OSError, match=r"^libtbb.so: cannot open"):
+            _onednn._loaded(tmp_path / "libdnnl.so")
+
+    def test_a_library_that_cannot_be_loaded_is_no_backend(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(path: Path) -> Any:
+            raise OSError(f"{path.name}: invalid ELF header")
+
+        monkeypatch.setattr(_onednn, "library", _onednn.library.__wrapped__)
+        monkeypatch.setattr(_onednn, "_path", lambda: Path("/nowhere/libdnnl.so.3"))
+        monkeypatch.setattr(_onednn, "_loaded", broken)
+        (target,) = onednn.Backend().targets()
+        assert target.reason == "oneDNN cannot be loaded: libdnnl.so.3: invalid ELF header"
+
+    @pytest.mark.parametrize("wrong", [_onednn.Failed("oneDNN: unimplemented"), "saturated"])
+    def test_formats_that_it_has_not_are_left_out(self, monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:
+        def multiply(a: Any, _b: Any, c: Any, *_: Any) -> None:
+            if isinstance(wrong, Exception) and a.dtype == np.float16:
+                raise wrong
+            c[:] = 64 if a.dtype != np.int8 else 64 * 2**14 if wrong == "saturated" else 64 * 127 * 127
+
+        monkeypatch.setattr(_onednn, "multiply", multiply)
+        monkeypatch.setattr(_onednn, "multiply_integers", multiply)
+        monkeypatch.setattr(_onednn, "version", lambda: "3")
+        (target,) = onednn.Backend().targets()
+        missing = "int8" if wrong == "saturated" else "float16"
+        assert target.dtypes is not None
+        assert {*onednn.Backend.dtypes} - {*target.dtypes["matmul"]} == {missing}
+
+    @pytest.mark.onednn
+    def test_int8_has_no_sum_that_float32_rounded(self) -> None:
+        """As those of its primitive are, above 2^24."""
+        a, b = np.full((5, 4099), 127, np.int8), np.full((4099, 3), 127, np.int8)
+        a[:, 0] = 1
+        assert (pb.matmul(a, b, backend="onednn") == 127 + 4098 * 127 * 127).all()
+
+    @pytest.mark.onednn
+    def test_threads_have_primitives_of_their_own(self) -> None:
+        """More shapes than a thread keeps, by several threads at once."""
+        wrong: list[int] = []
+
+        def calls() -> None:
+            for n in (*range(1, _onednn._PRIMITIVES + 8), 1, 2):
+                a = np.ones((n, n), np.float32)
+                if not (pb.matmul(a, a, backend="onednn") == n).all():
+                    wrong.append(n)
+
+        threads = [threading.Thread(target=calls) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+
+    @pytest.mark.onednn
+    def test_what_it_refuses_is_an_error(self) -> None:
+        eights = np.ones(64)
+        matrix = _onednn.Matrix(8, 8, eights.dtype)
+        with pytest.raises(_onednn.Failed, match="oneDNN: unimplemented"):
+            _onednn.multiply(eights, eights, eights, (matrix, matrix, matrix))
