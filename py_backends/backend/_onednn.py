@@ -124,7 +124,10 @@ def limited_to(threads: int) -> Iterator[None]:
 
 
 def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) -> None:
-    """Write a b to c, arrays of these matrices, none of them empty; returns when that is done. Raises `Failed`."""
+    """Write a b to c, arrays of these matrices, with sums of one product at least; returns when it is done.
+
+    Raises `Failed`.
+    """
     mine = _of_thread
     if not hasattr(mine, "primitives"):
         mine.primitives, mine.stream = OrderedDict(), _made("stream", _engine(), _IN_ORDER)
@@ -136,15 +139,16 @@ def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) ->
 
 
 def multiply_integers(a: Array, b: Array, c: Array, m: int, n: int, k: int) -> None:
-    """Write a b to c, of int8 and int32, none of them empty. Raises `Failed`.
+    """Write a b to c, of int8 and int32, with sums of one product at least. Raises `Failed`.
 
     By a function of the library's, whose sums are exact: those of its primitive pass through float32.
     """
     plain, one, offset = (b"N", b"N", b"F"), 1.0, 0
     to_a, to_b, to_c = (array.ctypes.data for array in (a, b, c))
     none = np.zeros(1, np.int32)
-    sizes, output = (m, n, k), (0.0, to_c, n, none.ctypes.data)
-    _check(library().dnnl_gemm_s8s8s32(*plain, *sizes, one, to_a, k, offset, to_b, n, offset, *output))
+    sizes, row = (m, n, k), max(1, n)  # of nothing, a row counts as one element long
+    output = 0.0, to_c, row, none.ctypes.data
+    _check(library().dnnl_gemm_s8s8s32(*plain, *sizes, one, to_a, k, offset, to_b, row, offset, *output))
 
 
 _of_thread = threading.local()
