@@ -116,6 +116,8 @@ class Rung:
     idea: what it adds, in a few words.
     published: how many times as fast as the first rung it is in the ladder's source; None where that has no such rung.
     published_percent: of the peak of the machine of that source.
+    dtype: the number format of its inputs; None for that of the whole ladder.
+    target: where it runs; None for the first that is there, and is not that of another rung.
     """
 
     backend: str
@@ -123,6 +125,8 @@ class Rung:
     idea: str
     published: float | None = None
     published_percent: float | None = None
+    dtype: str | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True)
@@ -132,11 +136,14 @@ class Ladder:
     rungs: the slowest first.
     sizes: at which the ideas show, and the slow rungs do not take too long.
     source: where the published figures come from, and what they were measured on.
+    formats: rungs in a narrower number format, which are run where they are asked for: on top of those that share their
+        backend.
     """
 
     rungs: tuple[Rung, ...]
     sizes: tuple[int, ...]
     source: str
+    formats: tuple[Rung, ...] = ()
 
 
 RULES = ("bitwise", "componentwise")

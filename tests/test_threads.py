@@ -150,6 +150,24 @@ def test_mkl_is_told(threads: int) -> None:
     assert library().MKL_Get_Max_Threads() == usual, "the caller's number is given back"
 
 
+@pytest.mark.onednn
+def test_onednn_is_told() -> None:
+    from py_backends.backend._onednn import most_threads
+
+    def most(_a: Any, _b: Any, c: Any, _n: int) -> None:
+        c[:] = most_threads()
+
+    usual = most_threads()
+    for threads in {1, usual}:
+        array = np.zeros(1, FLOAT32)
+        device = registry.backend("onednn").open("cpu", threads)
+        device.prepare(text_of("onednn", most), FLOAT32)([array, array, array], [1])
+        assert (array[0], device.note) == (threads, None)
+    assert most_threads() == usual, "the others of this process have all again"
+    too_many = registry.backend("onednn").open("cpu", usual + 1)
+    assert too_many.note == f"oneDNN takes {usual} threads where {usual + 1} are asked for"
+
+
 @pytest.mark.parametrize(("backend", "target"), marked_targets("opencl", "sycl"))
 def test_devices_on_the_cpu_are_cut_to_size_or_say_why_not(backend: str, target: Target) -> None:
     if target.name not in {"intel-cpu", "pocl"}:
