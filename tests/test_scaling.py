@@ -267,7 +267,7 @@ class TestShown:
         dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
         assert [max(line.get_ydata()) for line in dashed] == [pytest.approx(1 / (0.1 + 0.9 / 8))], "that of p = 0.9"
         text = style.svg(figure)
-        assert "superlinear cpu: 2.02x on 2, p = 1.009 (1.009 to 1.009), p above 1: not extrapolated" in text
+        assert "superlinear cpu: 2.02x on 2 (101%), p = 1.009 (1.009 to 1.009), p above 1: not extrapolated" in text
         assert "limit 10.0x" in text
         assert "p above 1: not extrapolated" in describe(self.whole())
 

@@ -35,6 +35,13 @@ class Backend(contract.Backend):
         """Any number of ranks of any number of threads."""
         return _target(name) if _TARGET.fullmatch(name) else None
 
+    def on_threads(self, target: str, threads: int) -> str | None:
+        """One rank of all threads, or as many ranks as there can be of the target's threads, at most."""
+        ranks, of_each = map(int, target.split("x"))
+        if ranks == 1 < of_each or threads < of_each:
+            return f"1x{threads}"
+        return f"{threads // of_each}x{of_each}" if threads % of_each == 0 else None
+
     def open(self, target: str, threads: int) -> contract.Device:
         ranks, of_each = _ranks_and_threads(target)
         return Device(ranks, of_each, threads)
@@ -99,8 +106,9 @@ class Device(contract.Device):
     def run(self, kernel: _Kernel, buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
         """Launch a kernel, and wait for it."""
         answer = self._world.ask("launch", buffers=list(buffers), sizes=list(sizes), **kernel.names)
-        self._thread.seconds = answer["seconds"]
-        self._thread.communication = Communication(answer["communicating"], tuple(answer["sent"]))
+        sent, communicating, seconds = (tuple(answer[name]) for name in ("sent", "communicating", "kernel"))
+        self._thread.seconds = max(seconds)
+        self._thread.communication = Communication(max(communicating), sent, communicating, seconds)
 
     def wait(self) -> None:
         pass  # a launch returns when the slowest rank has ended
