@@ -325,8 +325,8 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
         return
     buffers: list[Any] = []
     try:
-        if not any(isinstance(array, Adopted) for array in (*inputs, output)):
-            device.arrange(launch, sizes)
+        arrays = [*inputs, output]
+        device.arrange(launch, sizes, [at for at, each in enumerate(arrays) if not isinstance(each, Adopted)])
         buffers.extend(array.buffer if isinstance(array, Adopted) else device.upload(array) for array in inputs)
         buffers.append(output.buffer if isinstance(output, Adopted) else device.allocate(output))
         launch(buffers, sizes)

@@ -312,9 +312,10 @@ class Device(ABC):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         """Compile the kernel, or look it up."""
 
-    def arrange(self, launch: Launch, sizes: Sequence[int]) -> None:
-        """Said before the arrays of a launch are brought to the device: these come next, inputs first, by this thread.
+    def arrange(self, launch: Launch, sizes: Sequence[int], coming: Sequence[int]) -> None:
+        """Said before arrays of a launch are uploaded or allocated, by the thread that does it.
 
+        coming: which of the kernel's arrays, by their places, in the order in which they come; others lie there.
         A device that spreads arrays over several memories lays them out as the kernel needs them. Others ignore it.
         """
         return

@@ -32,14 +32,15 @@ def scaling(options: argparse.Namespace) -> int:
     from py_backends import registry
     from py_backends.harness import machine
     from py_backends.harness.scaling import plan, thread_counts
+    from py_backends.ranks import served
     from py_backends.report.pictures.scaling import draw
     from py_backends.report.scaling import print_scaling
 
-    most = options.threads or machine.cpus()
-    if most > machine.cpus():
-        raise _common.UsageError(
-            f"{most} threads scale on as many CPUs, and there are {machine.cpus()}: give --threads {machine.cpus()}"
-        )
+    there, cpus = served(), machine.cpus()
+    known = max(cpus, there.ranks * there.threads) if there else cpus
+    most = options.threads or known
+    if most > known and not options.launcher:  # which may start ranks on other machines
+        raise _common.UsageError(f"{most} threads scale on as many CPUs, and there are {known}: give --threads {known}")
     kernels = _common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
     with _common.usage_errors():
         planned = plan(
@@ -47,6 +48,7 @@ def scaling(options: argparse.Namespace) -> int:
             kernels,
             _common.shapes(options.shape),
             every_target=options.target is not None,
+            cpus=cpus,
             **_common.chosen(options),
         )
     return _outputs.show_view(_common.run_planned(planned, options), draw, print_scaling, options)

@@ -164,12 +164,15 @@ def plan(
     shapes: Mapping[str, Sequence[Sizes]],
     *,
     every_target: bool = False,
+    cpus: int | None = None,
     **names: Any,
 ) -> Plan:
     """What is to run: every shape on each number of threads, and grown ones on as many as they have grown by.
 
     every_target: else of several targets that a backend has for one device the first, and of each kind that is another
         target on another number of threads.
+    cpus: of this machine, on which there are no more threads than that; but those of targets that are others on each
+        number of threads may be elsewhere. None for no limit.
     names: backends, targets, variants and dtypes of the `Request`.
     """
     counts: dict[tuple[str, Sizes], set[int]] = {}
@@ -188,7 +191,9 @@ def plan(
         kinds: dict[Spec, list[str]] = {}
         for spec in request.specs(found, every_target=every_target):
             for n in sorted(counts[spec.kernel, spec.sizes]):
-                if target := others[spec.backend, spec.target].get(n, spec.target):
+                on_threads = others[spec.backend, spec.target]
+                here = cpus is None or n <= cpus or on_threads
+                if here and (target := on_threads.get(n, spec.target)):
                     kinds.setdefault(replace(spec, target=target, threads=n), []).append(spec.target)
         return [replace(spec, stands_for=tuple(of) if of != [spec.target] else ()) for spec, of in kinds.items()]
 

@@ -140,7 +140,7 @@ class Session:
         in_place = isinstance(device, HostDevice)
         given = inputs if in_place else [(page_aligned_copy(memory), first) for memory, first in inputs]
         arrays = [memory[first:] for memory, first in (*given, output)]
-        device.arrange(case.launch, case.sizes)
+        device.arrange(case.launch, case.sizes, range(len(case.memory)))
         buffers = [device.upload(array) for array in arrays]
         try:
             _timed_launch(device, case, buffers)
@@ -176,7 +176,7 @@ class Session:
         if cold:
             flush(device)
         begin = perf_counter()
-        device.arrange(case.launch, case.sizes)
+        device.arrange(case.launch, case.sizes, range(len(case.memory)))
         buffers = [device.upload(array) for array in inputs]
         buffers.append(device.upload(output) if poisoned else device.allocate(output))
         uploaded = perf_counter()
@@ -246,7 +246,7 @@ class Session:
             return []
         device = self._device
         *inputs, output = case.arrays()
-        device.arrange(case.launch, case.sizes)
+        device.arrange(case.launch, case.sizes, range(len(case.memory)))
         buffers = [device.upload(array) for array in inputs] + [device.allocate(output)]
         launches = [_timed_launch(device, case, buffers) for _ in range(count)]
         for buffer in buffers:

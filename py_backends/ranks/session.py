@@ -143,7 +143,7 @@ class Session:
             count = math.prod(shape)
             if filled:
                 self._scatter(held.behind if self._ranks.rank == FIRST else None, new)
-            held.behind = held.behind[count:]
+            held.behind = held.behind[count:].copy()
         elif filled:
             move(self._ranks, old.block, old.boxes, new.block, boxes)
         held.blocks = new

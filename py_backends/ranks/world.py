@@ -20,11 +20,10 @@ from py_backends import interpreter
 from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
+from py_backends.ranks import launcher, served
 from py_backends.ranks.engine import engine
 from py_backends.shared_memory import SharedMemory, behind
 
-SERVED = "PY_BACKENDS_RANKS"
-"""The variable that names the folder of ranks that were there before us, started by a launcher with this command."""
 _SOCKET = "ranks"
 _STARTS_WITHIN, _LOOKS_EVERY = 60.0, 0.002
 _MOST_LINES, _LONGEST_LINE, _END_OF_LOG = 3, 500, 4096
@@ -45,8 +44,8 @@ class World:
         self._lock = RLock()
         self._log = _Log()
         self._keeper: subprocess.Popen[bytes] | None = None
-        served = os.environ.get(SERVED)
-        folder = Path(served) if served else self._start(ranks, threads)
+        there = served()
+        folder = there.folder if there else self._start(ranks, threads)
         self._channel = self._connected(folder)
         self._numbers = count()
         self._known: set[tuple[int, bool]] = set()
@@ -54,7 +53,7 @@ class World:
         self._released: list[int] = []
         self._staged: SharedMemory | None = None
         opened = self.ask("open", ranks=ranks, threads=threads)
-        self.processes: tuple[int, ...] = tuple(opened["processes"])
+        self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
         self.library: str = opened["library"]
         if opened["ranks"] < ranks or (self._keeper and opened["ranks"] != ranks):
             self.close()
@@ -104,7 +103,7 @@ class World:
         command = [*found.command(ranks), *rank]
         self._keeper = subprocess.Popen(
             interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(folder), *command),
-            env=interpreter.environment(found.environment),
+            env=launcher.without_launcher(interpreter.environment(found.environment)),
             stdin=subprocess.DEVNULL,
             stdout=self._log.descriptor,
             stderr=self._log.descriptor,

@@ -129,11 +129,10 @@ def _told(row: Row) -> str:
     if row.communication is None or row.communicating is None:
         return ""
     most, over_bound = max(row.communication.bytes_sent, default=0), row.communication.over_bound
-    told = f"communication takes {row.communicating:.1%} of the kernel"
     if not most:
-        return f"{told}: no rank has to tell another anything"
+        return "its ranks send nothing"
     bound = f", {over_bound:.2f} times what some rank has to" if over_bound else ""
-    return f"{told}: a rank sends {most / 1e6:,.3g} MB{bound}"
+    return f"communication takes {row.communicating:.1%} of the kernel: a rank sends {most:,} bytes{bound}"
 
 
 def verdict(report: Report) -> tuple[str, bool]:
