@@ -32,15 +32,11 @@ def scaling(options: argparse.Namespace) -> int:
     from py_backends import registry
     from py_backends.harness import machine
     from py_backends.harness.scaling import plan, thread_counts
-    from py_backends.ranks import served
     from py_backends.report.pictures.scaling import draw
     from py_backends.report.scaling import print_scaling
 
-    there, cpus = served(), machine.cpus()
-    known = max(cpus, there.ranks * there.threads) if there else cpus
-    most = options.threads or known
-    if most > known and not options.launcher:  # which may start ranks on other machines
-        raise _common.UsageError(f"{most} threads scale on as many CPUs, and there are {known}: give --threads {known}")
+    cpus = machine.cpus()
+    most = _most_threads(options, cpus)
     kernels = _common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
     with _common.usage_errors():
         planned = plan(
@@ -52,3 +48,18 @@ def scaling(options: argparse.Namespace) -> int:
             **_common.chosen(options),
         )
     return _outputs.show_view(_common.run_planned(planned, options), draw, print_scaling, options)
+
+
+def _most_threads(options: argparse.Namespace, cpus: int) -> int:
+    """How many are asked for, else as many as there are CPUs: of this machine, or of the ranks of a launcher.
+
+    UsageError where more are asked for, and no other launcher is named, which may start ranks on other machines.
+    """
+    from py_backends.ranks import served
+
+    there = served()
+    known = max(cpus, there.ranks * there.threads) if there else cpus
+    most: int = options.threads or known
+    if most > known and not options.launcher:
+        raise _common.UsageError(f"{most} threads scale on as many CPUs, and there are {known}: give --threads {known}")
+    return most
