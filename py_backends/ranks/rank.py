@@ -141,19 +141,15 @@ class Ranks:
         return {}
 
     def _launch(self, client: int, memory: None, **what: Any) -> dict[str, Any]:
-        """The seconds of the slowest rank, those that one communicated at most, and the bytes that each has sent."""
+        """Of each rank the seconds of the kernel, those in which it communicated, and the bytes that it has sent."""
         communicator = self._communicators[client]
         if communicator is None:
             return {}
         figures = np.array(self._sessions[client].launch(**what), np.float64)
         of_all = np.empty((communicator.size, len(figures)))
         communicator.mpi.Gather(figures, of_all, FIRST)
-        seconds, communicating, sent = of_all.T
-        return {
-            "seconds": float(seconds.max()),
-            "communicating": float(communicating.max()),
-            "sent": [int(each) for each in sent],
-        }
+        kernel, communicating, sent = of_all.T.tolist()
+        return {"kernel": kernel, "communicating": communicating, "sent": list(map(int, sent))}
 
 
 class Clients:
