@@ -457,7 +457,7 @@ def test_cold_and_by_events_through_the_command_line(tmp_path: Path) -> None:
     results = tmp_path / "results.json"
     run = run_command(
         *("compare", "--cache", "cold", "--kernel", "vecadd", "--backend", "numpy,opencl", "--shape", "vecadd=1009"),
-        *("--budget", "3", "--json", results),
+        *("--budget", "2", "--json", results),
     )
     assert run.returncode == 0, run.stdout + run.stderr
     report = Report.read(results)

@@ -432,7 +432,7 @@ class TestPicture:
 def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
     files = {kind: tmp_path / f"ladder.{kind}" for kind in ("json", "png", "svg")}
     run = run_command(
-        *("ladder", "--shape", "matmul=48", "--threads", "2", "--budget", "12"),
+        *("ladder", "--shape", "matmul=48", "--threads", "2", "--budget", "4"),
         *(word for kind, path in files.items() for word in (f"--{kind}", path)),
     )
     assert run.returncode == 0, run.stdout + run.stderr

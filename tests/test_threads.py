@@ -215,7 +215,7 @@ def test_sycl_says_that_its_driver_refuses() -> None:
 @pytest.mark.numba_cpu
 def test_rows_say_what_could_not_be_obeyed(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    options = ("--kernel", "vecadd", "--shape", "vecadd=509", "--backend", "numba_cpu", "--budget", "3")
+    options = ("--kernel", "vecadd", "--shape", "vecadd=509", "--backend", "numba_cpu", "--budget", "1")
     run = run_command("compare", *options, "--threads", "1000", "--json", path)
     assert run.returncode == 0, run.stdout
     (row,) = json.loads(path.read_text())["rows"]
