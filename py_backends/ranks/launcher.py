@@ -65,6 +65,12 @@ def _number(name: str) -> int:
     return int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0
 
 
+def is_first() -> bool:
+    """Whether this process is the first rank of those, by the variables: before MPI has told, or where it cannot."""
+    names = "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"
+    return next((_number(name) for name in names if name in os.environ), 0) == 0
+
+
 def without_launcher(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables without those by which a child would take itself for a rank, or its launcher for a nested one."""
     kept = {name: value for name, value in environment.items() if not _OF_A_RANK.match(name)}
@@ -159,9 +165,10 @@ def words(template: str) -> list[str]:
 def check_world(size: int, expected: int | None = None) -> None:
     """Raise BackendUnavailable where MPI sees a world of another size than the launcher has started.
 
-    expected: how many ranks were asked for; those that the launcher's variables tell, where None.
+    expected: how many ranks were asked for; where None, those of which the launcher's variables tell, if they do.
     """
-    started = world_size() if expected is None else expected
+    told = world_size()
+    started = expected or (told if told > 1 else size)
     if size == started:
         return
     by = next(_launchers(), None)

@@ -23,18 +23,15 @@ from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.ranks import launcher
-
-launcher.use_its_library()
-
-from mpi4py import MPI  # noqa: E402  # the library is chosen when this is imported
-
-from py_backends.ranks.communicator import Communicator  # noqa: E402
-from py_backends.ranks.session import FIRST, Session  # noqa: E402
-from py_backends.shared_memory import SharedMemory  # noqa: E402
+from py_backends.ranks.communicator import Communicator
+from py_backends.ranks.interface import MPI
+from py_backends.ranks.session import FIRST, Session
+from py_backends.shared_memory import SharedMemory
 
 SOCKET = "ranks"
 """The name of the socket in the folder that a client and the ranks share."""
-_LARGEST_COMMAND = 8192
+_LARGEST_COMMAND = 1024
+"""Bytes; all commands are sent as so many, since who waits for one cannot know its length."""
 _SPINS, _NAPS = 0.005, 0.002
 """Seconds for which an idle rank looks for a command all the time, since another may follow at once; and those that it
 sleeps between two looks after that. MPI itself would use a whole core to wait."""

@@ -20,12 +20,14 @@ from py_backends import interpreter
 from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.ranks import served
+from py_backends.ranks import launcher, served
 from py_backends.ranks.engine import engine
 from py_backends.shared_memory import SharedMemory, behind
 
 _SOCKET = "ranks"
 _STARTS_WITHIN, _LOOKS_EVERY = 60.0, 0.002
+_RELEASED_AT_ONCE = 50
+"""Buffers whose numbers one command has room for."""
 _MOST_LINES, _LONGEST_LINE, _END_OF_LOG = 3, 500, 4096
 
 
@@ -70,8 +72,8 @@ class World:
         """Have all ranks do something, and the first one with an array; RanksEnded where that was their end."""
         with self._lock:
             memory, descriptors, written_back = self._shared(array, writable)
-            if self._released:
-                released, self._released = self._released, []
+            while self._released:
+                released, self._released = self._released[:_RELEASED_AT_ONCE], self._released[_RELEASED_AT_ONCE:]
                 self._exchange({"do": "release", "buffers": released}, [])
             answer = self._exchange({"do": do, **arguments, **memory}, descriptors)
             if written_back is not None and array is not None:
@@ -103,7 +105,7 @@ class World:
         command = [*found.command(ranks), *rank]
         self._keeper = subprocess.Popen(
             interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(folder), *command),
-            env=interpreter.environment(found.environment),
+            env=launcher.without_launcher(interpreter.environment(found.environment)),
             stdin=subprocess.DEVNULL,
             stdout=self._log.descriptor,
             stderr=self._log.descriptor,
