@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(arguments: list[str]) -> int:
     """As one of the ranks that mpirun, for instance, has started: together they run one command."""
+    launcher.use_its_library()
     try:
         from py_backends.ranks.served import serve_command
     except (ImportError, RuntimeError) as error:  # no mpi4py, or no library that it could load

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from commands import CLONE, environment, run_python
+from commands import CLONE, copy_clone, environment, run_command, run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +105,39 @@ def test_the_bound_is_that_of_the_paper(ranks: int, sizes: tuple[int, ...]) -> N
     problem = MATMUL.problem
     for order in (sizes, sizes[::-1], (sizes[1], sizes[0], sizes[2])):
         assert problem.least_communication(order, np.dtype(np.float32), ranks) == pytest.approx(expected, abs=1e-6)
+
+
+WRONG = (
+    "takes_another_rank_for_the_owner",
+    "leaves_a_row_to_nobody",
+    "swaps_the_axes_of_its_grid",
+    "does_not_wait_for_a_message",
+    "loses_a_rank_in_its_reduction",
+    "answers_with_an_earlier_result",
+)
+
+
+@pytest.fixture(scope="module")
+def statuses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Those of rows of matmul on ranks, by variant: of texts that are wrong (tests/wrong_ranks.py), and a right one."""
+    clone = copy_clone(tmp_path_factory.mktemp("clone"), ["avx", "cpp", "mpi", "numpy", "openmp"])
+    for fault in ("wrong_in_nothing", *WRONG):
+        (clone / "kernels" / "matmul" / fault).mkdir()
+        shutil.copy(CLONE / "tests" / "wrong_ranks.py", clone / "kernels" / "matmul" / fault / "mpi.py")
+    variants = ",".join(("wrong_in_nothing", *WRONG))
+    options = "--backend", "mpi", "--target", "4x1", "--kernel", "matmul", "--shape", "matmul=65x63x61"
+    run = run_command("compare", *options, "--variant", variants, "--budget", "5", "--json", "r.json", cwd=clone)
+    assert (run.returncode, run.stderr) == (1, "")
+    return {row["variant"]: row["status"] for row in json.loads((clone / "r.json").read_text())["rows"]}
+
+
+def test_without_a_fault_it_is_right(statuses: dict[str, str]) -> None:
+    assert statuses["wrong_in_nothing"] == "ok"
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_what_is_wrong_among_ranks_is_a_mismatch(statuses: dict[str, str], fault: str) -> None:
+    assert statuses[fault] == "mismatch"
 
 
 def in_a_process(code: str) -> list[str]:
@@ -237,8 +272,8 @@ KEPT = """
         pb.matmul(kept, fresh, backend="mpi", target="2x1")
     except RuntimeError as error:
         print(error)
-    print((pb.matmul(fresh, fresh, backend="mpi", target="2x1") == 64).all())
-    many = [pb.matmul(a, a, backend="mpi", target="2x1", to="device") for _ in range(1200)]
+    print((pb.matmul(fresh, fresh, backend="mpi", target="2x1") == 512).all())
+    many = [pb.matmul(a, a, backend="mpi", target="2x1", to="device") for _ in range(600)]
     del many
     print((fresh.get() == 8).all())
 """

@@ -394,9 +394,10 @@ class TestSeveralAtOnce:
         rank = ModuleType("py_backends.ranks.served")
         rank.__dict__["serve_command"] = lambda arguments: served.append(arguments) or 7
         monkeypatch.setitem(sys.modules, rank.__name__, rank)
+        monkeypatch.setattr(launcher, "use_its_library", lambda: served.append(["its library, before MPI is imported"]))
         monkeypatch.setenv("PMI_SIZE", "2")
         assert command_line.main(["not", "--even", "parsed"]) == 7
-        assert served == [["not", "--even", "parsed"]]
+        assert served == [["its library, before MPI is imported"], ["not", "--even", "parsed"]]
         monkeypatch.setenv("PMI_SIZE", "1")
         with pytest.raises(SystemExit):
             command_line.main(["not", "--even", "parsed"])
@@ -459,10 +460,19 @@ class TestRealRanks:
         assert summed(nested, 3, found.name.split()[0])
 
     def test_a_sites_library_wins_over_a_wheels(self) -> None:
-        mpirun = shutil.which("mpirun.openmpi") or pytest.skip(
-            "no Open MPI of the system (apt-get install openmpi-bin)"
-        )
-        assert summed(run(mpirun, "-n", "2", sys.executable, "-c", SUM), 2, "Open")
+        assert summed(run(of_the_system(), "-n", "2", sys.executable, "-c", SUM), 2, "Open")
+
+    @pytest.mark.parametrize("whose", ["ours", "the system's"])
+    def test_a_command_among_them_gives_one_report(self, whose: str) -> None:
+        mpirun = engine.engine().words[0] if whose == "ours" else of_the_system()
+        finished = run(mpirun, "-n", "2", sys.executable, "-m", "py_backends", "show", "vecadd", "--backend", "mpi")
+        assert finished.returncode == 0, finished.stdout + finished.stderr
+        assert finished.stdout.count("kernels/vecadd/lecture/mpi.py") == 1, finished.stdout
+
+
+def of_the_system() -> str:
+    """Its mpirun, where it has Open MPI."""
+    return shutil.which("mpirun.openmpi") or pytest.skip("no Open MPI of the system (apt-get install openmpi-bin)")
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from mpi4py import MPI
-
 from py_backends.contract import Array
 from py_backends.ranks.communicator import Communicator
+from py_backends.ranks.interface import MPI
 
 Box = tuple[slice, ...]
 Boxes = tuple[Box, ...]

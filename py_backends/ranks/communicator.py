@@ -10,9 +10,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from mpi4py import MPI
 
 from py_backends.contract import Array
+from py_backends.ranks.interface import MPI
 from py_backends.ranks.progress import Progress
 
 

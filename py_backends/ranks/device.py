@@ -106,8 +106,9 @@ class Device(contract.Device):
     def run(self, kernel: _Kernel, buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
         """Launch a kernel, and wait for it."""
         answer = self._with(*buffers).ask("launch", buffers=list(buffers), sizes=list(sizes), **kernel.names)
-        self._thread.seconds = answer["seconds"]
-        self._thread.communication = Communication(answer["communicating"], tuple(answer["sent"]))
+        sent, communicating, seconds = (tuple(answer[name]) for name in ("sent", "communicating", "kernel"))
+        self._thread.seconds = max(seconds)
+        self._thread.communication = Communication(max(communicating), sent, communicating, seconds)
 
     def wait(self) -> None:
         pass  # a launch returns when the slowest rank has ended

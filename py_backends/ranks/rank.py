@@ -24,17 +24,14 @@ from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.ranks import SOCKET, launcher
+from py_backends.ranks.communicator import Communicator, Tally
+from py_backends.ranks.interface import MPI
+from py_backends.ranks.progress import Progress
+from py_backends.ranks.session import FIRST, Session
+from py_backends.shared_memory import SharedMemory
 
-launcher.use_its_library()
-
-from mpi4py import MPI  # noqa: E402  # the library is chosen when this is imported
-
-from py_backends.ranks.communicator import Communicator, Tally  # noqa: E402
-from py_backends.ranks.progress import Progress  # noqa: E402
-from py_backends.ranks.session import FIRST, Session  # noqa: E402
-from py_backends.shared_memory import SharedMemory  # noqa: E402
-
-_LARGEST_COMMAND = 8192
+_LARGEST_COMMAND = 1024
+"""Bytes; all commands are sent as so many, since who waits for one cannot know its length."""
 _SPINS, _NAPS = 0.005, 0.002
 """Seconds for which an idle rank looks for a command all the time, since another may follow at once; and those that it
 sleeps between two looks after that. MPI itself would use a whole core to wait."""
@@ -156,7 +153,7 @@ class Ranks:
         return {}
 
     def _launch(self, client: int, memory: None, **what: Any) -> dict[str, Any]:
-        """The seconds of the slowest rank, those that one communicated at most, and the bytes that each has sent."""
+        """Of each rank the seconds of the kernel, those in which it communicated, and the bytes that it has sent."""
         communicator = self._communicators[client]
         if communicator is None:
             return {}
@@ -165,12 +162,8 @@ class Ranks:
         communicator.mpi.Gather(figures, of_all, FIRST)
         if communicator.rank != FIRST:
             return {}
-        seconds, communicating, sent = of_all.T
-        return {
-            "seconds": float(seconds.max()),
-            "communicating": float(communicating.max()),
-            "sent": [int(each) for each in sent],
-        }
+        kernel, communicating, sent = of_all.T.tolist()
+        return {"kernel": kernel, "communicating": communicating, "sent": list(map(int, sent))}
 
 
 class Clients:

@@ -13,10 +13,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from mpi4py import MPI
-
 from py_backends import interpreter
 from py_backends.ranks import SERVED, launcher
+from py_backends.ranks.interface import MPI
 from py_backends.ranks.rank import Clients, Ranks
 from py_backends.ranks.session import FIRST
 

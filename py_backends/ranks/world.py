@@ -273,7 +273,7 @@ class World:
         return self._staged
 
 
-_MOST_RELEASED = 500
+_MOST_RELEASED = 80
 """Of buffers or memory, with one message, which has its largest size."""
 
 
