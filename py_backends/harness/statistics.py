@@ -37,14 +37,14 @@ def median(samples: Sequence[float]) -> Median:
 
 def at_most_heads(heads: int, coins: int) -> float:
     """The probability that so many fair coins show at most so many heads: exact, however many they are."""
-    return sum(math.comb(coins, each) for each in range(heads + 1)) / 2**coins
+    return sum(math.comb(coins, each) for each in range(heads + 1)) / (1 << coins)
 
 
 @cache
 def _rank_of_bound(count: int) -> int:
     """Rank of the lower bound among `count` samples, and from above that of the upper one; 0 where there is none."""
     rank, ways, ways_below = 0, 1, 0  # ways: for `rank` heads of `count` coins; below: for fewer
-    while (ways_below + ways) * _ONE_OF < 2**count:
+    while (ways_below + ways) * _ONE_OF < 1 << count:
         ways_below += ways
         ways = ways * (count - rank) // (rank + 1)
         rank += 1
