@@ -102,10 +102,14 @@ class Communication:
 
     seconds: of the rank that communicated the longest, waiting for the others included.
     bytes_sent: by each rank to others.
+    seconds_by_rank: as `seconds`, of each; none where that is not known.
+    kernel_by_rank: seconds from the start of the launch until each had ended; none as above.
     """
 
     seconds: float
     bytes_sent: tuple[int, ...]
+    seconds_by_rank: tuple[float, ...] = ()
+    kernel_by_rank: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,8 @@ class Rung:
     idea: what it adds, in a few words.
     published: how many times as fast as the first rung it is in the ladder's source; None where that has no such rung.
     published_percent: of the peak of the machine of that source.
+    dtype: the number format of its inputs; None for that of the whole ladder.
+    target: where it runs; None for the first that is there, and is not that of another rung.
     """
 
     backend: str
@@ -123,6 +129,8 @@ class Rung:
     idea: str
     published: float | None = None
     published_percent: float | None = None
+    dtype: str | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True)
@@ -132,11 +140,14 @@ class Ladder:
     rungs: the slowest first.
     sizes: at which the ideas show, and the slow rungs do not take too long.
     source: where the published figures come from, and what they were measured on.
+    formats: rungs in a narrower number format, which are run where they are asked for: on top of those that share their
+        backend.
     """
 
     rungs: tuple[Rung, ...]
     sizes: tuple[int, ...]
     source: str
+    formats: tuple[Rung, ...] = ()
 
 
 RULES = ("bitwise", "componentwise")
@@ -270,6 +281,9 @@ class Target:
     those of its backend."""
     just_in_time: bool = False
     """Compiles kernels when they are first needed, which takes seconds: tests let it do so while others run."""
+    on_threads: Mapping[int, str | None] = field(default_factory=lambda: MappingProxyType({}))
+    """By the numbers of threads that it was probed for, what `Backend.on_threads` says; nothing where it says no other
+    name. The probe fills it in."""
 
     @classmethod
     def missing(
@@ -421,6 +435,14 @@ class Backend(ABC):
     def target(self, name: str) -> Target | None:
         """A target that runs where it is named, and is not one of `targets`; None where there is none. Never raises."""
         return None
+
+    def on_threads(self, target: str, threads: int) -> str | None:
+        """The target of the same kind that takes so many threads in all; None where there is none. Never raises.
+
+        It is the target itself where `open` is told how many. What says so by its name, as ranks x threads do, is
+        another one on each number of threads.
+        """
+        return target
 
     @abstractmethod
     def open(self, target: str, threads: int) -> Device:

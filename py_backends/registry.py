@@ -52,6 +52,16 @@ def targets(name: str, named: Iterable[str] = ()) -> list[Target]:
     return [*found, *filter(None, (asked.target(each) for each in dict.fromkeys(named) if each not in names))]
 
 
+def on_threads(name: str, target: str, threads: Iterable[int]) -> dict[int, str | None]:
+    """By numbers of threads the target of the same kind, None where there is none; nothing where it is always itself.
+
+    Raises as `backend`, and where a plug-in's answers are none.
+    """
+    asked = backend(name)
+    answers = {each: plugins.checked_name(asked.on_threads(target, each)) for each in threads}
+    return {} if set(answers.values()) == {target} else answers
+
+
 @cache
 def preferred_on_host() -> list[str]:
     """The backends by which others compute on the host, the most preferred first; never one of a plug-in."""

@@ -311,7 +311,7 @@ class TestOptions:
         assert {(row["backend"], row["target"]) for row in rows} == {("numpy", "cpu"), (backend, target)}
 
     def test_the_seed_decides_on_the_inputs(self, tmp_path: Path) -> None:
-        options = ("--backend", "numpy", "--kernel", "matmul", "--shape", "matmul=9x10x11", "--budget", "5")
+        options = ("--backend", "numpy", "--kernel", "matmul", "--shape", "matmul=9x10x11", "--budget", "1")
         (row,) = rows_of(tmp_path, *options, "--seed", "3")
         problem = registry.problem("matmul")
         errors = []

@@ -5,29 +5,40 @@ The emulation shows that they are right; this, that what it reads is CUDA C++.
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import nightly
 from cuda.bindings import nvrtc
 from cuda.core import ObjectCode, Program, ProgramOptions
 
 from py_backends import registry
 from py_backends.backend import _cupy, cuda
+from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
 
 pytestmark = pytest.mark.cuda
 
-ARCHITECTURES = ["sm_75", "sm_80", "sm_90", "sm_100"]
-"""Turing, Ampere, Hopper, Blackwell."""
+ARCHITECTURES = ["sm_75", nightly("sm_80"), "sm_90", nightly("sm_100"), nightly("sm_120")]
+"""Turing, Ampere, Hopper, Blackwell of data centres, and that of others."""
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
+MATMUL = registry.kernel_texts("matmul", "cuda")["tuned"]
+OF_TENSOR_CORES = {"float16": "HMMA.16816.F32", "bfloat16": "HMMA.16816.F32.BF16", "int8": "IMMA.16832.S8.S8"}
+"""What multiplies matrices of each format: the last one wraps around, and would be called .SAT if it did not."""
 
 
 def compiled(source: str, architecture: str, *names: str, log: io.StringIO | None = None) -> ObjectCode:
@@ -38,9 +49,17 @@ def compiled(source: str, architecture: str, *names: str, log: io.StringIO | Non
     return Program(source, "c++", options).compile("cubin", name_expressions=names, logs=log)
 
 
-def instances(text: KernelText) -> list[str]:
-    """Of a text's template, one for each number format."""
-    return [f"{text.kernel}<{FORMATS[dtype].c}>" for dtype in text.dtypes]
+def instance(text: KernelText, dtype: str) -> str:
+    """Of a text's template for a number format."""
+    return f"{text.kernel}<{FORMATS[dtype].c}>"
+
+
+@cache
+def compiled_text(text: KernelText, architecture: str) -> tuple[ObjectCode, str]:
+    """A text in all of its number formats, and what the compiler says of each."""
+    log = io.StringIO()
+    names = [instance(text, dtype) for dtype in text.dtypes]
+    return compiled(cuda.with_includes(text), architecture, *names, log=log), log.getvalue()
 
 
 def test_every_kernel_has_a_text() -> None:
@@ -54,15 +73,66 @@ def test_compiles_to_machine_code_with_its_sums_in_registers(text: KernelText, a
 
     NVRTC 12.9 keeps there what a tile's inner loop does not need, in float64; NVRTC 13 nothing.
     """
-    names, log = instances(text), io.StringIO()
-    cubin = compiled(cuda.with_includes(text), architecture, *names, log=log)
+    cubin, log = compiled_text(text, architecture)
     assert cubin.code.startswith(b"\x7fELF")
-    for name in names:
-        mangled = cubin.symbol_mapping[name]
+    for dtype in text.dtypes:
+        mangled = cubin.symbol_mapping[instance(text, dtype)]
         assert b".text." + mangled in cubin.code, "the kernel itself is in it, and not only its name"
-    frames = [int(frame) for frame in re.findall(r"(\d+) bytes stack frame", log.getvalue())]
-    assert len(frames) == len(names)
-    assert max(frames) <= 128, log.getvalue()  # a quarter of a thread's sums
+    frames = [int(frame) for frame in re.findall(r"(\d+) bytes stack frame", log)]
+    assert len(frames) == len(text.dtypes)
+    assert max(frames) <= 128, log  # a quarter of a thread's sums
+
+
+def instructions(text: KernelText, dtype: str, architecture: str) -> Counter[str]:
+    """How often each instruction stands in the machine code of a text in a number format."""
+    cubin, _ = compiled_text(text, architecture)
+    mangled = cubin.symbol_mapping[instance(text, dtype)].decode()
+    sections = disassembled(cubin).split("//-----")[1:]
+    (section,) = (each for each in sections if f".text.{mangled} " in each.partition("\n")[0])
+    return Counter(re.findall(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?\w+ )?([A-Z][\w.]*)", section, re.MULTILINE))
+
+
+@cache
+def disassembled(cubin: ObjectCode) -> str:
+    program = disassembler()
+    if program is None:
+        pytest.skip(f"nvdisasm is not installed (to change that: {pip_install('test')})")
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        Path(file.name).write_bytes(cubin.code)
+        return subprocess.run([program, "-c", file.name], capture_output=True, text=True, check=True).stdout
+
+
+def disassembler() -> str | None:
+    """NVIDIA's, from its wheel or the system."""
+    found = importlib.util.find_spec("nvidia")
+    folders = [Path(each) for each in found.submodule_search_locations or ()] if found else []
+    programs = [str(program) for folder in folders for program in folder.glob("*/bin/nvdisasm")]
+    return programs[0] if programs else shutil.which("nvdisasm")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("dtype", OF_TENSOR_CORES)
+def test_narrow_formats_are_multiplied_by_tensor_cores(dtype: str, architecture: str) -> None:
+    """From compute capability 8.0 on, with fragments that are loaded by warps, and copies that are waited for later."""
+    found = instructions(MATMUL, dtype, architecture)
+    matrices = {name for name in found if "MMA" in name}
+    loads = {name for name in found if name.startswith("LDSM")}
+    if architecture == "sm_75":
+        assert not matrices
+        assert not loads
+        return
+    assert matrices == {OF_TENSOR_CORES[dtype]}
+    assert loads == {"LDSM.16.M88.4", "LDSM.16.MT88.4"}
+    assert found["LDGSTS.E.BYPASS.128"] > 0
+    assert not [name for name in found if name.startswith(("LDL", "STL", "FFMA", "FMUL"))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_wide_formats_are_not(dtype: str) -> None:
+    """They would be rounded to TF32, or summed in another order."""
+    found = instructions(MATMUL, dtype, "sm_90")
+    assert found["FFMA" if dtype == "float32" else "DFMA"] >= 64
+    assert not [name for name in found if "MMA" in name]
 
 
 def assembly(source: str, name: str) -> str:

@@ -22,7 +22,7 @@ from py_backends.harness.results import Report, Row
 
 DOCS = CLONE / "docs"
 PACKAGE = CLONE / "py_backends"
-LIBRARIES = {"mkl", "cublas"}
+LIBRARIES = {"mkl", "cublas", "onednn"}
 """Backends that are no programming models: they are there to be compared with."""
 EVERY = re.compile(r"(?:every|all)\s+(?:parallel\s+)?programming\s+models?\s+that", re.IGNORECASE)
 

@@ -39,6 +39,10 @@ LADDER = Ladder(
     # A matrix of 5 MB is more than the caches of a core hold, and the plain loops still take less than a second.
     sizes=(800, 800, 800),
     source="Leiserson et al., Science 368 (2020), eaam9744, table 1: n = 4096 in float64 on 18 cores",
+    formats=(
+        Rung("avx", "tuned", "fewer bits", dtype="bfloat16"),
+        Rung("avx", "tuned", "matrix unit", dtype="bfloat16", target="amx"),
+    ),
 )
 
 

@@ -1,6 +1,7 @@
 // What CUDA C++ has and C++ has not, said in SYCL: put before the unchanged text of a CUDA kernel, it makes a
 // SYCL kernel of it, with work items for threads and work groups for blocks. For checking kernels on a CPU.
-// Not here: extern __shared__, warp intrinsics, atomics, tensor cores.
+// A warp is a sub-group, of 32 work items where a block is a multiple of 32 wide; tensor cores are functions that
+// exchange what such work items have. Not here: extern __shared__, warp intrinsics, atomics, asynchronous copies.
 #include <sycl/sycl.hpp>
 
 namespace cuda_on_sycl {
@@ -24,7 +25,16 @@ inline Index index(const Range& range) {
 #define blockDim (cuda_on_sycl::index(cuda_on_sycl::item().get_local_range()))
 #define gridDim (cuda_on_sycl::index(cuda_on_sycl::item().get_group_range()))
 
-#define __global__ SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<3>))
+// To compile for warps takes twice as long, so only where they are asked for.
+#if defined(WARPS)
+#define CUDA_ON_SYCL_WARP [[sycl::reqd_sub_group_size(32)]]
+#else
+#define CUDA_ON_SYCL_WARP
+#endif
+
+#define __global__                                                                         \
+  SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<3>)) \
+  CUDA_ON_SYCL_WARP
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
@@ -74,3 +84,96 @@ inline void __stcs(T* address, T value) {
 }
 inline float fmaf(float x, float y, float z) { return sycl::fma(x, y, z); }
 inline double fma(double x, double y, double z) { return sycl::fma(x, y, z); }
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
+  unsigned chosen = 0;
+  for (int at = 0; at < 4; ++at) chosen |= (bytes >> (selector >> 4 * at & 7) * 8 & 0xff) << 8 * at;
+  return chosen;
+}
+
+// Tensor cores, as cuda_warp_matrices.hpp says what they do and PTX ISA where a warp's threads have the elements.
+namespace cuda_on_sycl {
+
+/// The work item's place in its warp.
+inline unsigned lane() { return item().get_sub_group().get_local_linear_id(); }
+
+/// What the work item of that place in the warp has for `x`.
+template <typename X>
+inline X of_lane(X x, unsigned lane) {
+  return sycl::select_from_group(item().get_sub_group(), x, lane);
+}
+
+/// Elements that lie in memory one after the other.
+template <typename To, typename From>
+inline To bits_of(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+/// Of formats that C++ lacks the text says how they are widened.
+template <typename T>
+inline auto widened(T x) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return x;
+  else
+    return widen(x);
+}
+
+template <typename T>
+struct Word {
+  T element[4 / sizeof(T)];
+};
+
+/// Adds the products of the elements in a register of a and in one of b.
+template <typename T, typename S>
+inline S plus_products(S sum, unsigned a, unsigned b) {
+  const auto x = bits_of<Word<T>>(a), y = bits_of<Word<T>>(b);
+  for (unsigned e = 0; e < 4 / sizeof(T); ++e) sum += widened(x.element[e]) * widened(y.element[e]);
+  return sum;
+}
+
+}  // namespace cuda_on_sycl
+
+inline void load_matrices(unsigned (&to)[4], const void* row) {
+  using namespace cuda_on_sycl;
+  const unsigned g = lane() / 4, t = lane() % 4;
+#pragma unroll 1
+  for (unsigned j = 0; j < 4; ++j) {
+    const auto of_row = of_lane(reinterpret_cast<std::uintptr_t>(row), 8 * j + g);
+    __builtin_memcpy(&to[j], reinterpret_cast<const char*>(of_row) + 4 * t, 4);
+  }
+}
+
+inline void load_transposed_matrices(unsigned (&to)[4], const void* row) {
+  using namespace cuda_on_sycl;
+  const unsigned g = lane() / 4, t = lane() % 4;
+#pragma unroll 1
+  for (unsigned j = 0; j < 4; ++j) {
+    std::uint16_t pair[2];
+    for (unsigned e = 0; e < 2; ++e) {
+      const auto of_row = of_lane(reinterpret_cast<std::uintptr_t>(row), 8 * j + 2 * t + e);
+      __builtin_memcpy(&pair[e], reinterpret_cast<const char*>(of_row) + 2 * g, 2);
+    }
+    to[j] = pair[0] | static_cast<unsigned>(pair[1]) << 16;
+  }
+}
+
+template <typename T, typename S>
+inline void multiply_add(T, S (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  using namespace cuda_on_sycl;
+  const unsigned g = lane() / 4, t = lane() % 4;
+#pragma unroll 1
+  for (unsigned half = 0; half < 2; ++half) {
+#pragma unroll 1
+    for (unsigned q = 0; q < 4; ++q) {
+#pragma unroll 1
+      for (unsigned e = 0; e < 2; ++e) {
+        const unsigned column = of_lane(b[half], 4 * (2 * t + e) + q);
+        sum[e] = plus_products<T>(sum[e], of_lane(a[2 * half], 4 * g + q), column);
+        sum[2 + e] = plus_products<T>(sum[2 + e], of_lane(a[2 * half + 1], 4 * g + q), column);
+      }
+    }
+  }
+}

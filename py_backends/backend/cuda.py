@@ -65,12 +65,15 @@ class Gpu(_cupy.Gpu):
 
 
 def with_includes(text: KernelText) -> str:
-    """A text and the files that it includes in one, for a compiler that is given no folder to look in."""
+    """A text and the files that it includes in one, for a compiler that is given no folder to look in.
+
+    Those files include none in their turn.
+    """
 
     def included(line: re.Match[str]) -> str:
-        content = (text.path.parent / line[1]).read_text(encoding="utf-8")
+        file = text.path.parent / line[1]
         number = line.string[: line.end()].count("\n") + 1
-        return f'{content}\n#line {number + 1} "{text.path.name}"'
+        return f'#line 1 "{file.name}"\n{file.read_text(encoding="utf-8")}\n#line {number + 1} "{text.path.name}"'
 
     return _INCLUDE.sub(included, text.text)
 
@@ -80,7 +83,9 @@ class Emulation(_sycl.Device):
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
-        (start,) = self.compiled(text, dtype, [text.kernel], prelude)
+        # Tensor cores compute in narrow formats, and no other code needs a warp.
+        macros = ["WARPS"] if dtype.itemsize < 4 else []
+        (start,) = self.compiled(text, dtype, [text.kernel], prelude, macros)
         work_items = text.work_items
         group = _three(work_items.group)
 

@@ -34,6 +34,19 @@ class Backend(contract.Backend):
         """Any number of ranks of any number of threads."""
         return _target(name) if _TARGET.fullmatch(name) else None
 
+    def on_threads(self, target: str, threads: int) -> str | None:
+        """One rank of all threads, or as many ranks as there can be of the target's threads, at most."""
+        ranks, of_each = map(int, target.split("x"))
+        if ranks == 1 < of_each or threads < of_each:
+            ranks, of_each = 1, threads
+        elif threads % of_each == 0:
+            ranks = threads // of_each
+        else:
+            return None
+        there = served()
+        enough = there is None or (ranks <= there.ranks and of_each <= there.threads)
+        return f"{ranks}x{of_each}" if enough else None
+
     def open(self, target: str, threads: int) -> contract.Device:
         ranks, of_each = _ranks_and_threads(target)
         return Device(ranks, of_each, threads)

@@ -24,6 +24,7 @@ class Sample:
     drain: by how much the last download took longer than that after a single launch: 0 where waiting waits.
     communicating: what of `kernel` ranks spent on telling one another, None without ranks.
     bytes_sent: in that time, by each of them.
+    communicating_by_rank, kernel_by_rank: of each rank, as `Communication` of the contract has them.
     """
 
     upload: float
@@ -35,6 +36,8 @@ class Sample:
     release: float = 0.0
     communicating: float | None = None
     bytes_sent: Sequence[int] = ()
+    communicating_by_rank: Sequence[float] = ()
+    kernel_by_rank: Sequence[float] = ()
 
     @property
     def on_the_host(self) -> float:

@@ -41,8 +41,6 @@ def _figures(timed: TimedRow) -> None:
     row.kernel_seconds = by_round({number: sample.kernel for number, sample in timed.samples.items()})
     row.end_to_end_seconds = by_round({number: sample.end_to_end for number, sample in timed.samples.items()})
     row.communication = _communication(timed, samples)
-    if row.communication:
-        add_note(row, _told(row.communication, kernel.median))
     if kernel.low is None:
         add_note(row, f"{kernel.samples} {FEW_ROUNDS}")
     row.rate = Rate(
@@ -57,16 +55,13 @@ def _communication(timed: TimedRow, samples: Sequence[Sample]) -> Communication 
         return None
     sent, planned = list(samples[-1].bytes_sent), timed.planned
     least = planned.problem.least_communication(timed.case.sizes, planned.dtype, len(sent))
-    return Communication(median(seconds).value, sent, least)
+    by_rank = ([sample.communicating_by_rank for sample in samples], [sample.kernel_by_rank for sample in samples])
+    return Communication(median(seconds).value, sent, least, *map(_of_each_rank, by_rank))
 
 
-def _told(communication: Communication, kernel: float) -> str:
-    """How much of a kernel is communication, in a few words."""
-    most, least = max(communication.bytes_sent), communication.least_bytes
-    if not most:
-        return "its ranks send nothing"
-    bound = f", {most / least:.2f} times what some rank has to" if least else ""
-    return f"communication takes {communication.seconds / kernel:.1%} of the kernel: a rank sends {most:,} bytes{bound}"
+def _of_each_rank(samples: Sequence[Sequence[float]]) -> list[float]:
+    """The median of each rank's samples."""
+    return [median(seconds).value for seconds in zip(*samples, strict=True)]
 
 
 def _judge(groups: Sequence[Group]) -> list[Control]:

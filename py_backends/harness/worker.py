@@ -54,13 +54,20 @@ class Session:
         self._copies: dict[int, dict[str, list[Array]]] = {}
         self._launches: dict[tuple[str, str, str], Launch] = {}
 
-    def targets(self, descriptors: list[int], backend: str, named: list[str]) -> dict[str, Any]:
-        """Every target of a backend, and those beyond that it has under a name, with the number formats they take."""
+    def targets(
+        self, descriptors: list[int], backend: str, named: list[str], threads: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        """Every target of a backend, and those beyond that it has under a name, with the number formats they take.
+
+        threads: for each of which it is said what target takes so many; as pairs, since JSON's keys are texts.
+        """
         names = [field.name for field in fields(Target)]  # a plug-in's own class may have more
         found = [{name: getattr(target, name) for name in names} for target in registry.targets(backend, named)]
         kernels, declared = registry.promised_kernels(), registry.backend(backend).dtypes
         for target in found:
             target["environment"] = dict(target["environment"])
+            others = registry.on_threads(backend, target["name"], threads) if target["available"] else {}
+            target["on_threads"] = list(others.items())
             own = dict.fromkeys(kernels, declared) if target["dtypes"] is None else target["dtypes"]
             target["dtypes"] = {
                 of: [each for each in own.get(of, ()) if each in declared] for of in dict.fromkeys((*kernels, *own))
@@ -298,8 +305,19 @@ def _medians(launches: Sequence[Launched]) -> dict[str, Any]:
     return {
         "kernel": max(_SHORTEST, median(events)) if events else clock,
         "clock": clock if events else None,
-        "communicating": median(each.seconds for each in told) if told else None,
-        "bytes_sent": told[-1].bytes_sent if told else (),
+        **(_communicated(told) if told else {}),
+    }
+
+
+def _communicated(launches: Sequence[Communication]) -> dict[str, Any]:
+    """What ranks communicated in one launch; the figures of each rank are medians of their own."""
+    return {
+        "communicating": median(each.seconds for each in launches),
+        "bytes_sent": launches[-1].bytes_sent,
+        "communicating_by_rank": [
+            median(rank) for rank in zip(*(each.seconds_by_rank for each in launches), strict=False)
+        ],
+        "kernel_by_rank": [median(rank) for rank in zip(*(each.kernel_by_rank for each in launches), strict=False)],
     }
 
 

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+SOCKET = "ranks"
+"""The name of the socket at which the first rank listens, in a folder that it and its clients know."""
 SERVED = "PY_BACKENDS_RANKS"
 """The variable by which a command finds ranks that were there before it: `2x1:FOLDER`."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -12,14 +13,19 @@ import numpy as np
 
 from py_backends.contract import Array
 from py_backends.ranks.interface import MPI
+from py_backends.ranks.progress import Progress
 
 
 @dataclass
 class Tally:
-    """What one rank has communicated: seconds, waiting for the others included, and bytes that it sent."""
+    """What one rank has communicated: seconds, waiting for the others included, and bytes that it sent.
+
+    progress: where it is told that it waits for others.
+    """
 
     seconds: float = 0.0
     sent: int = 0
+    progress: Progress = field(default_factory=Progress)
 
 
 class Communicator:
@@ -61,24 +67,25 @@ class Communicator:
         # Around a ring: each rank passes on what it has got, all but what the next one had at the beginning.
         sent = (sum(counts) - counts[(self.rank + 1) % self.size]) * block.itemsize
         bytes_of = [count * block.itemsize for count in counts]
-        begin = perf_counter()
-        self.mpi.Allgatherv([_as_bytes(block), MPI.BYTE], [_as_bytes(whole), bytes_of, MPI.BYTE])
-        self._count(begin, sent)
+        with self._counted(sent):
+            self.mpi.Allgatherv([_as_bytes(block), MPI.BYTE], [_as_bytes(whole), bytes_of, MPI.BYTE])
 
     def Reduce_scatter(self, parts: Array, own: Array, counts: Sequence[int]) -> None:  # noqa: N802
         """Add the parts of all ranks, and leave each rank its own share of the sum, so many elements."""
         sent = (sum(counts) - counts[self.rank]) * parts.itemsize
-        begin = perf_counter()
-        self.mpi.Reduce_scatter(parts, own, counts)
-        self._count(begin, sent)
+        with self._counted(sent):
+            self.mpi.Reduce_scatter(parts, own, counts)
 
     def Alltoallw(self, sent: Any, received: Any, count: int) -> None:  # noqa: N802
         """Exchange parts of blocks, of so many bytes to other ranks."""
-        begin = perf_counter()
-        self.mpi.Alltoallw(sent, received)
-        self._count(begin, count)
+        with self._counted(count):
+            self.mpi.Alltoallw(sent, received)
 
-    def _count(self, begin: float, sent: int) -> None:
+    @contextmanager
+    def _counted(self, sent: int) -> Iterator[None]:
+        begin = perf_counter()
+        with self.tally.progress.waiting():
+            yield
         self.tally.seconds += perf_counter() - begin
         self.tally.sent += sent
 

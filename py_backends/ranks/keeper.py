@@ -2,7 +2,7 @@
 
 `python -m py_backends.ranks.keeper CLIENT FOLDER COMMAND...` runs the command and waits until it has ended, or until
 the process CLIENT has: then the ranks, which may be stopped, are continued, have a moment to end in good order, and are
-killed. What they had in the folder, and in shared memory, is removed. It is never stopped itself.
+killed. What they had in the folder, which it makes, and in shared memory is removed. It is never stopped itself.
 """
 
 from __future__ import annotations
@@ -21,10 +21,17 @@ from time import monotonic
 
 import psutil
 
+from py_backends.ranks import SOCKET
+from py_backends.ranks.log import FIRST
+from py_backends.ranks.progress import processes
+
 _MOMENT = 1.0
 """Seconds in which ranks end by themselves, where they do nothing."""
-_LOOKS_EVERY = 0.5
+_LOOKS_EVERY = 0.05
+"""Seconds between looks whether ranks have started."""
 _SHARED = "/dev/shm/"  # noqa: S108  # where Linux keeps it (shm_overview(7))
+_OF_HYDRA = "/tmp/", "hydra_hwloc_xmlfile_*"  # noqa: S108  # MPICH's, wherever TMPDIR is
+"""A description of the machine for ranks that start, which a launcher that is killed leaves behind."""
 
 
 def _adopt_orphans() -> None:
@@ -53,28 +60,61 @@ def _shared_files(processes: Iterable[psutil.Process]) -> set[str]:
     return found
 
 
+def _descriptions() -> set[str]:
+    folder, names = _OF_HYDRA
+    return set(map(str, Path(folder).glob(names)))
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
 class Keeper:
     """One launcher, for one client."""
 
     def __init__(self, client: int, folder: Path, command: Sequence[str]) -> None:
+        """ProcessLookupError where the client has ended already."""
+        self._client = os.pidfd_open(client)
+        self._told, tells = os.pipe()
+        signal.signal(signal.SIGTERM, lambda *_: os.write(tells, b"."))
         self._folder = folder
-        self._client = os.pidfd_open(client)  # ProcessLookupError where it has ended already
+        self._of_others = _descriptions()
+        self._left_behind: set[str] = set()
+        folder.mkdir(0o700)
         self._launcher = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(folder)})
-        self._shared: set[str] = set()
 
     def wait(self) -> None:
-        """Return when the launcher has ended or the client has, noting meanwhile what ranks share."""
-        poll = select.poll()
-        for descriptor in (self._client, os.pidfd_open(self._launcher.pid)):
-            poll.register(descriptor, select.POLLIN)
-        while not poll.poll(1000 * _LOOKS_EVERY):
-            if not self._shared:
-                self._shared = _shared_files(_started())
+        """Return when the launcher, a rank or the client has ended, or this one says that it is done (SIGTERM).
+
+        Note what the ranks share, once they have started, and who was the first to end.
+        """
+        launcher, poll = os.pidfd_open(self._launcher.pid), select.epoll()
+        for descriptor in (self._client, self._told, launcher):
+            poll.register(descriptor, select.EPOLLIN)
+        while not (self._folder / SOCKET).exists():
+            if poll.poll(_LOOKS_EVERY):
+                return
+        ended = {}
+        for rank, process in processes(self._folder).items():
+            with contextlib.suppress(ProcessLookupError):
+                watched = os.pidfd_open(process)
+                poll.register(watched, select.EPOLLIN)
+                ended[watched] = f"rank {rank} was killed (out of memory?), or exited"
+        # Some may be of other ranks that started at this moment: they have read it, or find out by themselves.
+        self._left_behind |= _descriptions() - self._of_others
+        self._left_behind |= _shared_files(_started())
+        (first, _), *_ = poll.poll()  # Linux tells what happened in the order in which it did
+        if first in ended:
+            _say(f"{FIRST}{ended[first]}")
+        elif first == launcher:
+            code = self._launcher.wait()
+            _say(f"{FIRST}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
 
     def end(self) -> None:
         """End what is left of the ranks, and remove what they had."""
         left = _started()
-        self._shared |= _shared_files(left)
+        self._left_behind |= _shared_files(left)
         _send(left, signal.SIGCONT)
         until = monotonic() + _MOMENT
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -83,7 +123,7 @@ class Keeper:
         while left := _started():
             _send(left, signal.SIGKILL)
             psutil.wait_procs(left, 0.1)
-        for path in self._shared:
+        for path in self._left_behind:
             with contextlib.suppress(OSError):
                 os.unlink(path)
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -92,10 +132,13 @@ class Keeper:
 def main() -> None:
     """Keep the ranks of a client."""
     client, folder, *command = sys.argv[1:]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # it ends with its client, and with nothing else
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # a terminal's, which are the client's affair
     _adopt_orphans()
-    keeper = Keeper(int(client), Path(folder), command)
+    try:
+        keeper = Keeper(int(client), Path(folder), command)
+    except ProcessLookupError:
+        return
     try:
         keeper.wait()
     finally:

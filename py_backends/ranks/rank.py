@@ -6,6 +6,7 @@ ask on to all ranks. Started by `world` as `python -m py_backends.ranks.rank FOL
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import select
@@ -22,14 +23,13 @@ import numpy as np
 from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.ranks import launcher
-from py_backends.ranks.communicator import Communicator
+from py_backends.ranks import SOCKET, launcher
+from py_backends.ranks.communicator import Communicator, Tally
 from py_backends.ranks.interface import MPI
+from py_backends.ranks.progress import Progress
 from py_backends.ranks.session import FIRST, Session
 from py_backends.shared_memory import SharedMemory
 
-SOCKET = "ranks"
-"""The name of the socket in the folder that a client and the ranks share."""
 _LARGEST_COMMAND = 1024
 """Bytes; all commands are sent as so many, since who waits for one cannot know its length."""
 _SPINS, _NAPS = 0.005, 0.002
@@ -40,8 +40,11 @@ sleeps between two looks after that. MPI itself would use a whole core to wait."
 class Ranks:
     """All ranks of the world, with a session for each client; every rank has the same ones."""
 
-    def __init__(self, world: MPI.Intracomm) -> None:
+    def __init__(self, world: MPI.Intracomm, folder: Path | None = None) -> None:
+        """`folder` is where those that wait for the ranks can see which of them compute."""
         self._world = world
+        self._aborted = False
+        self._progress = Progress(folder, world.rank, world.size)
         self._sessions: dict[int, Session] = {}
         self._communicators: dict[int, Communicator | None] = {}
         self._command = np.zeros(_LARGEST_COMMAND, np.uint8)
@@ -78,19 +81,28 @@ class Ranks:
         arguments = dict(command)
         try:
             answer: dict[str, Any] = getattr(self, f"_{arguments.pop('do')}")(memory=memory, **arguments)
-        except Exception:
-            traceback.print_exc()
-            _say(f"rank {self._world.rank}: {_last_line()}")
-            self._world.Abort(1)
+        except BaseException:  # a kernel's sys.exit, too
+            self.abort()
             raise
         return answer
+
+    def abort(self) -> None:
+        """End all ranks for what is raised in this one, and say so, once: else they would wait for it for ever."""
+        if self._aborted:
+            return
+        self._aborted = True
+        traceback.print_exc()
+        _say(f"rank {self._world.rank}: {_last_line()}")
+        self._world.Abort(1)
 
     def _open(self, client: int, ranks: int, threads: int, memory: None) -> dict[str, Any]:
         """A session of the first so many ranks."""
         world = self._world
         some = world.Split(0 if world.rank < ranks else MPI.UNDEFINED, world.rank)
         processes = world.gather((os.uname().nodename, os.getpid()), FIRST)
-        communicator = Communicator(some) if isinstance(some, MPI.Intracomm) and some else None
+        communicator = None
+        if isinstance(some, MPI.Intracomm) and some:
+            communicator = Communicator(some, Tally(progress=self._progress))
         self._communicators[client] = communicator
         if communicator:
             self._sessions[client] = Session(communicator, threads)
@@ -141,19 +153,17 @@ class Ranks:
         return {}
 
     def _launch(self, client: int, memory: None, **what: Any) -> dict[str, Any]:
-        """The seconds of the slowest rank, those that one communicated at most, and the bytes that each has sent."""
+        """Of each rank the seconds of the kernel, those in which it communicated, and the bytes that it has sent."""
         communicator = self._communicators[client]
         if communicator is None:
             return {}
         figures = np.array(self._sessions[client].launch(**what), np.float64)
         of_all = np.empty((communicator.size, len(figures)))
         communicator.mpi.Gather(figures, of_all, FIRST)
-        seconds, communicating, sent = of_all.T
-        return {
-            "seconds": float(seconds.max()),
-            "communicating": float(communicating.max()),
-            "sent": [int(each) for each in sent],
-        }
+        if communicator.rank != FIRST:
+            return {}
+        kernel, communicating, sent = of_all.T.tolist()
+        return {"kernel": kernel, "communicating": communicating, "sent": list(map(int, sent))}
 
 
 class Clients:
@@ -211,6 +221,8 @@ class Clients:
             return None
         key = client, where["key"], where["writable"]
         for descriptor in descriptors:
+            if key in self._memory:
+                self._memory.pop(key).close()
             self._memory[key] = SharedMemory.attach(descriptor, where["capacity"], writable=where["writable"])
         first = where["first"]
         array: Array = self._memory[key].bytes[first : first + where["bytes"]].view(where["dtype"])
@@ -252,12 +264,18 @@ def main() -> None:
     world = MPI.COMM_WORLD
     launcher.check_world(world.size)
     _bind(cpus)
-    ranks = Ranks(world)
-    if world.rank == FIRST:
-        Clients(ranks, folder).serve()
-        ranks.pass_on({"do": "end"})
-    else:
-        ranks.follow()
+    faulthandler.enable()
+    ranks = Ranks(world, folder)
+    world.Barrier()  # whoever finds the first one finds all
+    try:
+        if world.rank == FIRST:
+            Clients(ranks, folder).serve()
+            ranks.pass_on({"do": "end"})
+        else:
+            ranks.follow()
+    except BaseException:
+        ranks.abort()
+        raise
 
 
 if __name__ == "__main__":

@@ -111,8 +111,8 @@ class Session:
             whole[: held.behind.size] = held.behind
 
     def release(self, buffer: int) -> None:
-        """Let a buffer's memory go."""
-        del self._held[buffer]
+        """Let a buffer's memory go, which it may not have come to get."""
+        self._held.pop(buffer, None)
 
     def launch(
         self, kernel: str, variant: str, dtype: str, buffers: Sequence[int], sizes: Sequence[int]
@@ -130,7 +130,8 @@ class Session:
         for at, (each, (shape, boxes)) in enumerate(zip(held, layouts, strict=True)):
             self._arrange(each, shape, boxes, filled=at < len(held) - 1)
         arrays = [each.blocks.block for each in held if each.blocks is not None]
-        getattr(prepared.text, kernel)(ranks, prepared.local, *arrays, *sizes)
+        with ranks.tally.progress.computing():
+            getattr(prepared.text, kernel)(ranks, prepared.local, *arrays, *sizes)
         return perf_counter() - begin, ranks.tally.seconds, ranks.tally.sent
 
     def _arrange(self, held: Held, shape: tuple[int, ...], boxes: Boxes, *, filled: bool) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
+import secrets
+import select
+import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -20,46 +26,73 @@ from py_backends import interpreter
 from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.ranks import launcher, served
+from py_backends.ranks import SOCKET, launcher, served
 from py_backends.ranks.engine import engine
+from py_backends.ranks.log import Log
+from py_backends.ranks.progress import who_computes
 from py_backends.shared_memory import SharedMemory, behind
 
-_SOCKET = "ranks"
 _STARTS_WITHIN, _LOOKS_EVERY = 60.0, 0.002
-_RELEASED_AT_ONCE = 50
-"""Buffers whose numbers one command has room for."""
-_MOST_LINES, _LONGEST_LINE, _END_OF_LOG = 3, 500, 4096
+_ENDS_WITHIN = 10.0
+"""Seconds that a keeper may take: it gives ranks a moment, and kills them."""
+_ANSWERS_WITHIN = 2.0
+"""Seconds in which a call that was interrupted may still end by itself."""
+_SOON, _QUIET = 1.0, 5.0
+"""Seconds after which it is told that some ranks wait for others, and those between two looks at who they are."""
+_numbers = count()
+"""Of buffers: no two have the same, on whatever ranks."""
 
 
 class RanksEnded(RuntimeError):
-    """The ranks are gone; says what they last wrote."""
+    """The ranks are gone; says which one was the first, and how, where that is known."""
 
 
 class World:
     """Some ranks, of some threads each, started for this process or there before it.
 
     Its methods may be called from several threads.
+
+    processes: those of the ranks on this machine, where this process has started them.
     """
 
     def __init__(self, ranks: int, threads: int) -> None:
         """BackendUnavailable where they do not start, or other ones do."""
         self._lock = RLock()
-        self._log = _Log()
+        self._process = os.getpid()
+        self._log = Log()
         self._keeper: subprocess.Popen[bytes] | None = None
-        there = served()
-        folder = there.folder if there else self._start(ranks, threads)
-        self._channel = self._connected(folder)
-        self._numbers = count()
+        self._channel: Channel | None = None
+        self._first_number = next(_numbers)
+        self._keys: weakref.WeakKeyDictionary[SharedMemory, int] = weakref.WeakKeyDictionary()
         self._known: set[tuple[int, bool]] = set()
-        self._forgotten: list[int] = []
-        self._released: list[int] = []
+        self._forgotten: deque[int] = deque()
+        self._released: deque[int] = deque()
         self._staged: SharedMemory | None = None
-        opened = self.ask("open", ranks=ranks, threads=threads)
-        self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
+        there = served()
+        self._folder = there.folder if there else Path(tempfile.gettempdir(), f"py-backends-{secrets.token_hex(6)}")
+        try:
+            if there is None:
+                self._start(ranks, threads)
+            self._channel = self._connected()
+            _worlds.add(self)
+            opened = self.ask("open", ranks=ranks, threads=threads)
+        except BaseException:
+            self.close()
+            raise
         self.library: str = opened["library"]
+        self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
         if opened["ranks"] < ranks or (self._keeper and opened["ranks"] != ranks):
             self.close()
             raise BackendUnavailable(f"{ranks} ranks were to start, and {opened['ranks']} did")
+
+    @property
+    def alive(self) -> bool:
+        """Whether they can be asked, by this process: one that was forked has none."""
+        return self._channel is not None and self._process == os.getpid()
+
+    def has(self, number: int) -> bool:
+        """Whether a buffer was made on these ranks, and not on others that have ended."""
+        return number > self._first_number
 
     def ask(
         self,
@@ -71,11 +104,14 @@ class World:
     ) -> dict[str, Any]:
         """Have all ranks do something, and the first one with an array; RanksEnded where that was their end."""
         with self._lock:
-            memory, descriptors, written_back = self._shared(array, writable)
-            while self._released:
-                released, self._released = self._released[:_RELEASED_AT_ONCE], self._released[_RELEASED_AT_ONCE:]
+            while released := _taken(self._released, _MOST_RELEASED):
                 self._exchange({"do": "release", "buffers": released}, [])
-            answer = self._exchange({"do": do, **arguments, **memory}, descriptors)
+            memory, descriptors, written_back = self._shared(array, writable)
+            try:
+                answer = self._exchange({"do": do, **arguments, **memory}, descriptors)
+            except BaseException:
+                self._known.clear()  # it may not have come there: what is sent again is mapped again
+                raise
             if written_back is not None and array is not None:
                 array[...] = written_back
         if answer.get("failed") == "unavailable":
@@ -84,42 +120,60 @@ class World:
 
     def new_number(self) -> int:
         """Of a buffer."""
-        return next(self._numbers)
+        return next(_numbers)
 
     def release(self, number: int) -> None:
         """Let go of a buffer, when something is asked the next time: what a message costs is not lost on it."""
         self._released.append(number)
 
     def close(self) -> None:
-        """Let the ranks end."""
-        self._channel.close()
+        """End the ranks: in good order where they do nothing, and else after a moment."""
+        self._hang_up()
+        if self._keeper and self._process == os.getpid():
+            self._keeper.terminate()
+            self._await_keeper()
+            shutil.rmtree(self._folder, ignore_errors=True)  # where somebody has killed the keeper
+
+    def abandon(self) -> None:
+        """In a forked process: let go of what leads to ranks that are its parent's."""
+        self._lock = RLock()  # a thread may have held it that is not here
+        self._hang_up()
+        if self._keeper:
+            self._keeper.returncode = 0  # whatever it is: its parent waits for it
+
+    def _hang_up(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel:
+            channel.close()
+
+    def _await_keeper(self) -> None:
+        """Until all that ranks and launcher wrote is there, and nothing of them is left."""
         if self._keeper:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._keeper.wait(_STARTS_WITHIN)
+                self._keeper.wait(_ENDS_WITHIN)
 
-    def _start(self, ranks: int, threads: int) -> Path:
-        """Start ranks, and what ends them with this process; the folder where they can be found."""
+    def _start(self, ranks: int, threads: int) -> None:
+        """Start ranks, and what ends them with this process."""
         found = engine()
-        folder = Path(tempfile.mkdtemp(prefix="py-backends-"))
-        rank = interpreter.command("py_backends.ranks.rank", str(folder), json.dumps(_shares(ranks, threads)))
+        folder = str(self._folder)
+        rank = interpreter.command("py_backends.ranks.rank", folder, json.dumps(_shares(ranks, threads)))
         command = [*found.command(ranks), *rank]
         self._keeper = subprocess.Popen(
-            interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(folder), *command),
+            interpreter.command("py_backends.ranks.keeper", str(os.getpid()), folder, *command),
             env=launcher.without_launcher(interpreter.environment(found.environment)),
             stdin=subprocess.DEVNULL,
             stdout=self._log.descriptor,
             stderr=self._log.descriptor,
             start_new_session=True,  # it outlives us by a moment, and Ctrl-C is not its affair
         )
-        return folder
 
-    def _connected(self, folder: Path) -> Channel:
+    def _connected(self) -> Channel:
         """The way to the first rank, once that listens; BackendUnavailable where it does not come to it."""
         until = monotonic() + _STARTS_WITHIN
         while monotonic() < until:
             end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
-                end.connect(str(folder / _SOCKET))
+                end.connect(str(self._folder / SOCKET))
             except (FileNotFoundError, ConnectionRefusedError):
                 end.close()
             else:
@@ -130,18 +184,54 @@ class World:
         raise BackendUnavailable(f"no rank answered on this machine within {_STARTS_WITHIN:g} s{self._log.told()}")
 
     def _exchange(self, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
+        """Send a request, and wait for its answer. Whoever is interrupted meanwhile leaves none to the next one."""
+        channel = self._channel
+        if channel is None:
+            raise RanksEnded(f"the ranks have ended{self._log.told()}")
+        forgotten = _taken(self._forgotten, _MOST_RELEASED)
         try:
-            self._channel.send({**request, "forgotten": self._forgotten}, descriptors)
-            self._forgotten = []
-            received = self._channel.receive()
+            channel.send({**request, "forgotten": forgotten}, descriptors)
+            self._wait_for_answer(channel)
+            received = channel.receive()
         except ConnectionError:
             received = None
+        except BaseException:
+            self._end_unless_it_answers(channel)
+            raise
         if received is None:
-            if self._keeper:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._keeper.wait(_STARTS_WITHIN)  # until all that they wrote is there
+            self._hang_up()
+            self._await_keeper()
             raise RanksEnded(f"the ranks ended during '{request['do']}'{self._log.told()}")
+        self._log.trim()
         return received[0]
+
+    def _wait_for_answer(self, channel: Channel) -> None:
+        """Until there is one. Where the same ranks compute for long, and the others wait for them, that is told."""
+        poll = select.poll()
+        poll.register(channel.fileno(), select.POLLIN)
+        began = monotonic()
+        before: Sequence[int] = ()
+        while not poll.poll(1000 * (_SOON if before else _QUIET)):
+            computing = who_computes(self._folder)
+            if computing and computing == before:
+                late = " and ".join(map(str, computing))
+                told = f"rank {late} has computed for {monotonic() - began:.0f} s, and others wait for it\n"
+                sys.stderr.write(told)
+                sys.stderr.flush()
+                return
+            before = computing
+
+    def _end_unless_it_answers(self, channel: Channel) -> None:
+        """An interrupted call is to end: if not by itself then with the ranks, of which new ones start when needed."""
+        poll = select.poll()
+        poll.register(channel.fileno(), select.POLLIN)
+        try:
+            answered = poll.poll(1000 * _ANSWERS_WITHIN) and channel.receive()
+        except BaseException:
+            self.close()
+            raise
+        if not answered:
+            self.close()
 
     def _shared(self, array: Array | None, writable: bool) -> tuple[dict[str, Any], list[int], Array | None]:
         """How the first rank is told of an array, the descriptors that go along, and memory to copy back from."""
@@ -156,12 +246,14 @@ class World:
         if place is None:  # no elements
             return {}, [], None
         memory, first = place
-        key = id(memory)
+        key = self._keys.get(memory)
+        if key is None:
+            key = self._keys[memory] = next(_numbers)
+            weakref.finalize(memory, self._forgotten.append, key)
         descriptors = []
         if (key, writable) not in self._known:
             descriptors = [memory.descriptor]
             self._known.add((key, writable))
-            weakref.finalize(memory, self._forget, key)
         about = {
             "key": key,
             "writable": writable,
@@ -180,27 +272,33 @@ class World:
             self._staged = SharedMemory.create(max(needed, 1))
         return self._staged
 
-    def _forget(self, key: int) -> None:
-        """Memory is gone here, and is to go there."""
-        if any(each in self._known for each in ((key, False), (key, True))):
-            self._known -= {(key, False), (key, True)}
-            self._forgotten.append(key)
+
+_MOST_RELEASED = 80
+"""Of buffers or memory, with one message, which has its largest size."""
 
 
-class _Log:
-    """What ranks and their launcher write, in memory without a name: they never wait for somebody to read it."""
+def _taken(numbers: deque[int], most: int) -> list[int]:
+    """The first of those that any thread may add to."""
+    return [numbers.popleft() for _ in range(min(most, len(numbers)))]
 
-    def __init__(self) -> None:
-        self.descriptor = os.memfd_create("py-backends-ranks")
-        os.set_inheritable(self.descriptor, False)
 
-    def told(self) -> str:
-        """The last lines that say something, to follow a sentence."""
-        size = os.fstat(self.descriptor).st_size
-        end = os.pread(self.descriptor, _END_OF_LOG, max(0, size - _END_OF_LOG)).decode(errors="replace")
-        lines = [line.strip()[-_LONGEST_LINE:] for line in end.splitlines() if line.strip()]
-        ours = [line for line in lines if line.startswith("rank ")] or lines[-_MOST_LINES:]
-        return f": {' / '.join(ours)}" if ours else ""
+_worlds: weakref.WeakSet[World] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for world in list(_worlds):
+        world.abandon()
+    _worlds.clear()
+
+
+@atexit.register
+def _close_all() -> None:
+    """So that nothing is left when this process has ended."""
+    for world in list(_worlds):
+        world.close()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _shares(ranks: int, threads: int) -> list[list[int]]:

@@ -93,7 +93,8 @@ class Program:
         language, source, self._path = LANGUAGES[text.backend], folder / "text.cpp", folder / "program"
         source.write_text(self._source(), encoding="utf-8")
         macros = [f"-D{macro}" for macro in language.macros]
-        files = [str(source), str(driver)]
+        own_folder = _NUMBER_FORMATS.parent / text.kernel / text.variant  # whose files texts with a fault include too
+        files = [str(source), str(driver), f"-iquote{own_folder}"]
         if language.separate:
             files.append(str(_DRIVER / "opencl.cpp"))
             files += _objects(text, self._stages, [*macros, f"-D{form}=1"], sanitizer, compiler, folder)
@@ -227,8 +228,7 @@ def compiled_driver(sanitizer: Sanitizer, compiler: str, folder: Path) -> Path:
 
 def _compile(compiler: str, sanitizer: Sanitizer, arguments: list[str]) -> None:
     # Without optimisation an access that changes nothing would be seen too, but texts take ten times as long.
-    included = [f"-I{_DRIVER}", f"-iquote{_NUMBER_FORMATS.parent / 'vecadd' / 'lecture'}"]  # by texts with a fault too
-    always = ["-std=c++17", "-O1", "-g1", "-ffp-contract=off", "-w", *included, *sanitizer.flags]
+    always = ["-std=c++17", "-O1", "-g1", "-ffp-contract=off", "-w", f"-I{_DRIVER}", *sanitizer.flags]
     _call([compiler, *always, *arguments])
 
 

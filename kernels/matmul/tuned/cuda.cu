@@ -1,39 +1,28 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: a block of threads computes a tile of c, whose sums stay in its threads' registers: what a thread reads once
-//   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA; its kernels without tensor cores.)
-// Work items: ceil(n / 8) x ceil(m / 4), in groups of 8 x 16
+//   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.) float16, bfloat16 and int8 are
+//   multiplied by tensor cores from compute capability 8.0 on: cuda_tensor_cores.hpp. What follows is for float32 and
+//   float64, and for all formats before that.
+// Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Memory: slices of a and b are copied to shared memory, a by columns, while the slice before is multiplied. Threads
 //   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that. 16-bit formats
-//   and int8 are widened on their way, for which the threads wait.
+//   and int8, without tensor cores, are widened on their way, for which the threads wait.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. The grid is that of small tiles; where it is too large to start, or the tiles are others, blocks take tiles
 //   in strides.
 #include "../../formats.hpp"
 
+#include "cuda_blocks.hpp"
+#include "cuda_warp_matrices.hpp"
+
+#include "cuda_tensor_cores.hpp"
+
 namespace {
 
-using Size = long long;
-
-/// A block: 2 x 2 warps of 8 x 4 threads.
-constexpr int threads = 128, threads_down = 16, threads_across = 8;
+/// Threads of a block, 2 x 2 warps of 8 x 4, as their sums lie in a tile.
+constexpr int threads_down = 16, threads_across = 8;
 /// Columns of a and rows of b in one slice: products between two barriers.
 constexpr int depth = 8;
-/// Slices in shared memory: one is multiplied while the others arrive, which takes hundreds of cycles.
-constexpr int slices = 3;
-/// Rows of tiles that are computed together: blocks that work at the same time read the same parts of a and b, which
-/// stay in the second-level cache.
-constexpr Size band = 16;
-
-/// What one instruction reads or writes: neighbours, aligned as a whole.
-template <typename T, int count>
-struct alignas(count * sizeof(T)) Neighbours {
-  static constexpr int size = count;
-  T element[count];
-};
-/// At most: 16 bytes.
-template <typename T>
-using Vector = Neighbours<T, 16 / sizeof(T)>;
-
 /// The part of c that a block computes at once: `down` x `across` sums of each thread.
 template <typename Element, int down_, int across_>
 struct Tile {
@@ -53,19 +42,6 @@ using LargeTile = Tile<T, 8, 64 / sizeof(T)>;
 template <typename T>
 using SmallTile = Tile<T, 4, 8>;
 
-__device__ __forceinline__ Size least(Size x, Size y) { return x < y ? x : y; }
-__device__ __forceinline__ Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
-
-__device__ __forceinline__ Size multiprocessors() {
-#if defined(__CUDA_ARCH__)
-  unsigned count;
-  asm("mov.u32 %0, %%nsmid;" : "=r"(count));
-  return count;
-#else
-  return 2;
-#endif
-}
-
 template <typename T, int count>
 __device__ __forceinline__ Neighbours<Sum<T>, count> widened(const Neighbours<T, count>& from) {
   Neighbours<Sum<T>, count> to;
@@ -74,38 +50,15 @@ __device__ __forceinline__ Neighbours<Sum<T>, count> widened(const Neighbours<T,
   return to;
 }
 
-/// Starts to copy neighbours to shared memory, or zeros where they are not `there`. Before compute capability 8.0, and
-/// where they are widened on their way, they have arrived when this returns; else when their group has.
+/// Starts to copy neighbours to shared memory, or zeros where they are not `there`. Where they are widened on their way
+/// they have arrived when this returns.
 template <typename T, int count>
-__device__ __forceinline__ void start_copy(Neighbours<Sum<T>, count>* to, const Neighbours<T, count>* from,
-                                           bool there) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  if constexpr (sizeof(*to) == sizeof(*from)) {
-    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    const int bytes = there ? sizeof(*from) : 0;
-    if constexpr (sizeof(*from) == 16)  // past the first-level cache, too
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes));
-    else
-      asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(sizeof(*from)),
-                   "r"(bytes));
-    return;
-  }
-#endif
-  *to = widened(there ? *from : Neighbours<T, count>{});
-}
-
-__device__ __forceinline__ void end_group_of_copies() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-/// Waits for all of this thread's groups but the `latest` ones.
-template <int latest>
-__device__ __forceinline__ void wait_for_copies() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_group %0;" ::"n"(latest) : "memory");
-#endif
+__device__ __forceinline__ void start_widened_copy(Neighbours<Sum<T>, count>* to, const Neighbours<T, count>* from,
+                                                   bool there) {
+  if constexpr (sizeof(*to) == sizeof(*from))
+    start_copy(to, from, there);
+  else
+    *to = widened(there ? *from : Neighbours<T, count>{});
 }
 
 /// A thread's part in copying slices of a and b, one after the other; b in chunks of `width` elements.
@@ -145,8 +98,8 @@ struct Copier {
 
   template <int count>
   static __device__ __forceinline__ void copy(const T* from, Sum<T>* to, bool there) {
-    start_copy(reinterpret_cast<Neighbours<Sum<T>, count>*>(to), reinterpret_cast<const Neighbours<T, count>*>(from),
-               there);
+    start_widened_copy(reinterpret_cast<Neighbours<Sum<T>, count>*>(to),
+                       reinterpret_cast<const Neighbours<T, count>*>(from), there);
   }
 };
 
@@ -243,20 +196,14 @@ __device__ __forceinline__ void multiply_tile(int thread, Sum<T>* shared, const 
 
 /// Computes every tile of c whose turn it is.
 template <typename Tile, int width, typename T>
-__device__ __forceinline__ void multiply(Sum<T>* shared, const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k) {
+__device__ __forceinline__ void multiply(Worker worker, Sum<T>* shared, const T* a, const T* b, Sum<T>* c, Size m,
+                                         Size n, Size k) {
   const Size down = parts(m, Tile::rows), across = parts(n, Tile::columns);
-  const Size block = (long long)blockIdx.y * gridDim.x + blockIdx.x, blocks = (long long)gridDim.x * gridDim.y;
-  const int thread = threads_across * threadIdx.y + threadIdx.x;
-  for (Size tile = block; tile < down * across; tile += blocks) {
-    const Size above = tile / (band * across) * band, height = least(band, down - above);
-    const Size of_band = tile - above * across;
-    const Size i = (above + of_band % height) * Tile::rows, j = of_band / height * Tile::columns;
-    multiply_tile<Tile, width>(thread, shared, a, b, c, i, j, m, n, k);
+  for (Size tile = worker.block; tile < down * across; tile += worker.blocks) {
+    const PlaceOfTile place = place_of_tile(tile, down, across);
+    const Size i = place.down * Tile::rows, j = place.across * Tile::columns;
+    multiply_tile<Tile, width>(worker.thread, shared, a, b, c, i, j, m, n, k);
   }
-}
-
-__device__ __forceinline__ bool aligned(const void* address, int bytes) {
-  return reinterpret_cast<unsigned long long>(address) % bytes == 0;
 }
 
 }  // namespace
@@ -264,17 +211,24 @@ __device__ __forceinline__ bool aligned(const void* address, int bytes) {
 template <typename T>
 __global__ void __launch_bounds__(threads, 2)
     matmul(const T* a, const T* b, Sum<T>* c, long long m, long long n, long long k) {
-  using S = Sum<T>;
-  using Large = LargeTile<S>;
-  using Small = SmallTile<S>;
-  constexpr int width = Vector<S>::size;
-  static_assert(Large::slice >= Small::slice, "");
-  __shared__ Vector<S> memory[slices * Large::slice / width];
-  S* const shared = reinterpret_cast<S*>(memory);
-  const bool large = parts(m, Large::rows) * parts(n, Large::columns) >= multiprocessors();
-  const bool vectors = n % width == 0 && aligned(b, sizeof(Neighbours<T, width>)) && aligned(c, 16);
-  if (large && vectors) return multiply<Large, width>(shared, a, b, c, m, n, k);
-  if (large) return multiply<Large, 1>(shared, a, b, c, m, n, k);
-  if (vectors) return multiply<Small, width>(shared, a, b, c, m, n, k);
-  multiply<Small, 1>(shared, a, b, c, m, n, k);
+  const int thread = threads_of_warp * threadIdx.y + threadIdx.x;
+  const Worker worker = {thread, (long long)blockIdx.y * gridDim.x + blockIdx.x, (long long)gridDim.x * gridDim.y};
+  if constexpr (tensor_cores::serve<T>) {
+    __shared__ Vector<T> memory[slices * tensor_cores::LargeTile<T>::slice];
+    tensor_cores::matmul(worker, memory, a, b, c, m, n, k);
+  } else {
+    using S = Sum<T>;
+    using Large = LargeTile<S>;
+    using Small = SmallTile<S>;
+    constexpr int width = Vector<S>::size;
+    static_assert(Large::slice >= Small::slice, "");
+    __shared__ Vector<S> memory[slices * Large::slice / width];
+    S* const shared = reinterpret_cast<S*>(memory);
+    const bool large = parts(m, Large::rows) * parts(n, Large::columns) >= multiprocessors();
+    const bool vectors = n % width == 0 && aligned(b, sizeof(Neighbours<T, width>)) && aligned(c, 16);
+    if (large && vectors) return multiply<Large, width>(worker, shared, a, b, c, m, n, k);
+    if (large) return multiply<Large, 1>(worker, shared, a, b, c, m, n, k);
+    if (vectors) return multiply<Small, width>(worker, shared, a, b, c, m, n, k);
+    multiply<Small, 1>(worker, shared, a, b, c, m, n, k);
+  }
 }

@@ -24,6 +24,14 @@ extern __thread Place place;
 /// Returns when all work items of the group have come here. Ends the program where some have gone elsewhere.
 void barrier();
 
+/// Of the calling thread in its warp, which is 32 work items that follow each other.
+inline std::size_t place_in_warp() {
+  return ((place.local[2] * place.group_size[1] + place.local[1]) * place.group_size[0] + place.local[0]) % 32;
+}
+
+/// What the work item of that place in the calling thread's warp brings. All of a warp come here; other warps go on.
+std::uint64_t exchanged(std::uint64_t mine, std::size_t from);
+
 /// A kernel behind one signature: its arrays and scratch memory, and its sizes.
 using Kernel = void (*)(void* const* arrays, const std::int64_t* sizes);
 

@@ -24,12 +24,18 @@ struct group {
   }
 };
 
+/// A warp: 32 work items that follow each other.
+struct sub_group {
+  std::size_t get_local_linear_id() const { return on_threads::place_in_warp(); }
+};
+
 template <int dimensions>
 struct nd_item {
   id<dimensions> get_local_id() const { return of(on_threads::place.local); }
   id<dimensions> get_local_range() const { return of(on_threads::place.group_size); }
   id<dimensions> get_group_range() const { return of(on_threads::place.groups); }
   group<dimensions> get_group() const { return {}; }
+  sub_group get_sub_group() const { return {}; }
   std::size_t get_local_id(int at) const { return get_local_id()[at]; }
   std::size_t get_group(int at) const { return get_group().get_group_id()[at]; }
   std::size_t get_global_id(int at) const { return get_group(at) * get_local_range()[at] + get_local_id(at); }
@@ -46,6 +52,11 @@ struct nd_item {
 template <int dimensions>
 void group_barrier(group<dimensions>) {
   on_threads::barrier();
+}
+
+template <typename T>
+T select_from_group(sub_group, T x, std::size_t from) {
+  return static_cast<T>(on_threads::exchanged(static_cast<std::uint64_t>(x), from));
 }
 
 template <typename T>

@@ -1,0 +1,92 @@
+// What the ways of cuda.cu to compute matmul share: how many threads a block has, how it starts to copy to shared memory
+// what it will need, and which tiles of c are its. Included there alone, and once: that file is compiled in several
+// namespaces of one program when it is run under instruments.
+
+namespace {
+
+using Size = long long;
+
+/// A block: 4 warps.
+constexpr int threads = 128, threads_of_warp = 32;
+/// Slices in shared memory: one is multiplied while the others arrive, which takes hundreds of cycles.
+constexpr int slices = 3;
+/// Rows of tiles that are computed together: blocks that work at the same time read the same parts of a and b, which
+/// stay in the second-level cache.
+constexpr Size band = 16;
+
+/// What one instruction reads or writes: neighbours, aligned as a whole.
+template <typename T, int count>
+struct alignas(count * sizeof(T)) Neighbours {
+  static constexpr int size = count;
+  T element[count];
+};
+/// At most: 16 bytes.
+template <typename T>
+using Vector = Neighbours<T, 16 / sizeof(T)>;
+
+__device__ __forceinline__ Size least(Size x, Size y) { return x < y ? x : y; }
+__device__ __forceinline__ Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
+
+__device__ __forceinline__ bool aligned(const void* address, int bytes) {
+  return reinterpret_cast<unsigned long long>(address) % bytes == 0;
+}
+
+__device__ __forceinline__ Size multiprocessors() {
+#if defined(__CUDA_ARCH__)
+  unsigned count;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(count));
+  return count;
+#else
+  return 2;
+#endif
+}
+
+/// Which thread of its block this is, counted along the warps, and which block of all.
+struct Worker {
+  int thread;
+  Size block, blocks;
+};
+
+struct PlaceOfTile {
+  Size down, across;
+};
+
+/// Of a tile, by its turn.
+__device__ __forceinline__ PlaceOfTile place_of_tile(Size tile, Size down, Size across) {
+  const Size above = tile / (band * across) * band, height = least(band, down - above);
+  const Size of_band = tile - above * across;
+  return {above + of_band % height, of_band / height};
+}
+
+/// Starts to copy 4, 8 or 16 bytes to shared memory, or zeros where they are not `there`. Before compute capability 8.0
+/// they have arrived when this returns; else when their group has.
+template <typename Piece>
+__device__ __forceinline__ void start_copy(Piece* to, const Piece* from, bool there) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const int bytes = there ? sizeof(Piece) : 0;
+  if constexpr (sizeof(Piece) == 16)  // past the first-level cache, too
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes));
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(sizeof(Piece)),
+                 "r"(bytes));
+#else
+  *to = there ? *from : Piece{};
+#endif
+}
+
+__device__ __forceinline__ void end_group_of_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/// Waits for all of this thread's groups but the `latest` ones.
+template <int latest>
+__device__ __forceinline__ void wait_for_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(latest) : "memory");
+#endif
+}
+
+}  // namespace

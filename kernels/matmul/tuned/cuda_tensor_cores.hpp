@@ -1,0 +1,286 @@
+// matmul in float16, bfloat16 and int8 by tensor cores, the part of cuda.cu for GPUs that have them for all three: from
+// compute capability 8.0 on. Included there alone, and once, after cuda_blocks.hpp and cuda_warp_matrices.hpp.
+//
+// Idea: a warp multiplies matrices of 16 x 16 and 16 x 8 elements (int8: 16 x 32 and 32 x 8) as one instruction, and has
+//   a quarter of its block's tile of c as fragments in registers. (CUTLASS, Efficient GEMM in CUDA.)
+// Memory: elements are copied to shared memory as they are. A chunk of 16 bytes is what is copied at once, and what a
+//   row of a small matrix is loaded from. Chunks are permuted within 128 bytes, so that the 8 rows of such a matrix, and
+//   8 neighbours of a row, lie in different banks.
+//   int8: the hardware transposes elements of 16 bits only, here pairs of columns of b. Their bytes are sorted in
+//   registers, into even columns and odd ones.
+// Edges: zeros stand for what is beyond any end of a and b: those of the depth on both sides, since zero times infinity
+//   would be no zero. Where rows or arrays are not aligned to 16 bytes, chunks are copied in 4 bytes or, not even
+//   aligned to these, element by element, for which the threads wait.
+
+namespace {
+namespace tensor_cores {
+
+/// Whether they are there for elements of T. The emulation has them, unless it is told to do without.
+template <typename T>
+#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(WITHOUT_TENSOR_CORES)
+constexpr bool serve = false;
+#else
+constexpr bool serve = sizeof(T) < 4;
+#endif
+
+// On a GPU loops are unrolled and functions inlined, since sums and fragments lie in registers, which have no addresses.
+// The emulation's lie in memory, and its compiler would take minutes.
+#if defined(__CUDA_ARCH__)
+constexpr int in_full = 64;
+#define INLINED_ON_GPU __forceinline__
+#else
+constexpr int in_full = 1;
+#define INLINED_ON_GPU __attribute__((noinline))
+#endif
+
+template <typename T>
+using Chunk = Vector<T>;
+
+/// A slice of a or b in shared memory: rows of so many chunks.
+template <typename Element, int rows_, int chunks_, bool transposed>
+struct Part {
+  using T = Element;
+  static constexpr int rows = rows_, chunks = chunks_, size = rows * chunks;
+
+  /// Where a chunk lies. The 8 rows that one matrix is loaded from have turns of their own, modulo 8.
+  static __device__ __forceinline__ int place(int row, int chunk) {
+    constexpr int of_line = chunks < 8 ? chunks : 8;  // a line is 128 bytes: all banks
+    const int turn = transposed && sizeof(T) == 1 ? row / 4 * 2 + row % 2 : row;
+    return row * chunks + (chunk ^ (turn / (8 / of_line) & (of_line - 1)));
+  }
+};
+
+/// The part of c that a block computes at once. A warp has `down` x `across` fragments of 16 x 16 sums.
+template <typename Element, int down_, int across_>
+struct Tile {
+  using T = Element;
+  static constexpr int down = down_, across = across_;
+  static constexpr int rows = 2 * 16 * down, columns = 2 * 16 * across;
+  /// Instructions between two barriers, and the elements that they are deep.
+  static constexpr int steps = 2, depth_of_step = 32 / sizeof(T), depth = steps * depth_of_step;
+  using PartOfA = Part<T, rows, depth / Chunk<T>::size, false>;
+  using PartOfB = Part<T, depth, columns / Chunk<T>::size, true>;
+  static constexpr int slice = PartOfA::size + PartOfB::size;
+
+  /// Of a thread: of 16 x 16 those of the first instruction, with the even columns of int8, and those of the second.
+  using Sums = Sum<T>[down][across][2][4];
+};
+
+/// Half of a thread's registers are sums, as without tensor cores.
+template <typename T>
+using LargeTile = Tile<T, 4, 4>;
+/// For matrices with too few large tiles to keep every multiprocessor busy.
+template <typename T>
+using SmallTile = Tile<T, 2, 2>;
+
+/// A thread's part in copying slices of a matrix, one after the other.
+///
+/// whole: whether all rows begin at multiples of 16 bytes, and so no chunk is in the matrix by a part only.
+template <typename Part, bool whole>
+struct Copier {
+  using T = typename Part::T;
+  static constexpr int rows_at_once = threads / Part::chunks, copies = Part::rows / rows_at_once;
+  static_assert(copies * rows_at_once == Part::rows, "");
+
+  const T* from;
+  Size stride, rows_left, columns_left;  // to the next row, and from here to the matrix's ends
+  int row, chunk;                        // in the slice
+  int piece;                             // bytes that are copied at once
+
+  /// From row i and column j of a matrix on.
+  __device__ __forceinline__ Copier(int thread, const T* matrix, Size i, Size j, Size height, Size width)
+      : stride(width), row(thread / Part::chunks), chunk(thread % Part::chunks) {
+    i += row, j += chunk * Chunk<T>::size;
+    from = matrix + i * width + j;
+    rows_left = height - i, columns_left = width - j;
+    piece = rows_aligned(matrix, width, 16) ? 16 : rows_aligned(matrix, width, 4) ? 4 : sizeof(T);
+  }
+
+  static __device__ __forceinline__ bool rows_aligned(const T* matrix, Size width, int bytes) {
+    return aligned(matrix, bytes) && width * sizeof(T) % bytes == 0;
+  }
+
+  /// Starts to copy a slice, and goes on by so many rows and columns.
+  __device__ __forceinline__ void start(Chunk<T>* slice, Size down, Size across) {
+#pragma unroll in_full
+    for (int s = 0; s < copies; ++s) {
+      const int below = s * rows_at_once;
+      copy(slice + Part::place(row + below, chunk), from + below * stride, below < rows_left ? columns_left : 0);
+    }
+    from += down * stride + across;
+    rows_left -= down, columns_left -= across;
+  }
+
+  /// Starts to copy a chunk, of which the first `there` elements are in the matrix, if any.
+  __device__ INLINED_ON_GPU void copy(Chunk<T>* to, const T* begin, Size there) const {
+    if (whole || piece == 16) return start_copy(to, reinterpret_cast<const Chunk<T>*>(begin), there > 0);
+    if (piece == 4) {
+      using Piece = Neighbours<T, 4 / sizeof(T)>;
+#pragma unroll in_full
+      for (int e = 0; e < Chunk<T>::size; e += Piece::size) {
+        start_copy(reinterpret_cast<Piece*>(to->element + e), reinterpret_cast<const Piece*>(begin + e), e < there);
+      }
+      return;
+    }
+    Chunk<T> elements{};
+#pragma unroll in_full
+    for (int e = 0; e < Chunk<T>::size; ++e) {
+      if (e < there) elements.element[e] = begin[e];
+    }
+    *to = elements;
+  }
+};
+
+/// Where a warp's part of the tile begins, and which of its threads this is.
+template <typename Tile>
+struct Place {
+  int row, column, lane;
+
+  __device__ __forceinline__ explicit Place(int thread) : lane(thread % threads_of_warp) {
+    const int warp = thread / threads_of_warp;
+    row = warp / 2 * (Tile::rows / 2), column = warp % 2 * (Tile::columns / 2);
+  }
+};
+
+/// The fragments of 16 columns of b, from `column` on, for the two instructions of a step.
+template <typename Tile, typename T>
+__device__ __forceinline__ void load_b(unsigned (&to)[2][2], const Chunk<T>* b, int step, int column, int lane) {
+  using Part = typename Tile::PartOfB;
+  const int chunk = column / Chunk<T>::size;
+  unsigned matrix[4];
+  if constexpr (sizeof(T) == 2) {
+    load_transposed_matrices(matrix, b + Part::place(step * Tile::depth_of_step + lane % 16, chunk + lane / 16));
+    to[0][0] = matrix[0], to[0][1] = matrix[1];
+    to[1][0] = matrix[2], to[1][1] = matrix[3];
+  } else {
+    // Thread 4 g + t needs rows 4 t to 4 t + 3 of each half: the first two come from one matrix, the others from the
+    // next. What it receives of a row are its columns 2 g and 2 g + 1.
+    const int half = lane / 16, others = lane / 8 % 2, r = lane % 8;
+    const int row = step * Tile::depth_of_step + 16 * half + r / 2 * 4 + others * 2 + r % 2;
+    load_transposed_matrices(matrix, b + Part::place(row, chunk));
+    to[0][0] = __byte_perm(matrix[0], matrix[1], 0x6420), to[0][1] = __byte_perm(matrix[2], matrix[3], 0x6420);
+    to[1][0] = __byte_perm(matrix[0], matrix[1], 0x7531), to[1][1] = __byte_perm(matrix[2], matrix[3], 0x7531);
+  }
+}
+
+/// Adds the product of a slice of a and a slice of b to a thread's sums.
+template <typename Tile, typename T>
+__device__ __forceinline__ void multiply_slice(const Chunk<T>* slice, Place<Tile> at, typename Tile::Sums& sum) {
+  using Part = typename Tile::PartOfA;
+#pragma unroll in_full
+  for (int step = 0; step < Tile::steps; ++step) {
+    unsigned a[Tile::down][4];
+#pragma unroll in_full
+    for (int r = 0; r < Tile::down; ++r) {
+      load_matrices(a[r], slice + Part::place(at.row + 16 * r + at.lane % 16, 2 * step + at.lane / 16));
+    }
+#pragma unroll in_full
+    for (int s = 0; s < Tile::across; ++s) {
+      unsigned b[2][2];
+      load_b<Tile>(b, slice + Part::size, step, at.column + 16 * s, at.lane);
+#pragma unroll in_full
+      for (int r = 0; r < Tile::down; ++r) {
+        multiply_add(T{}, sum[r][s][0], a[r], b[0]);
+        multiply_add(T{}, sum[r][s][1], a[r], b[1]);
+      }
+    }
+  }
+}
+
+/// Writes neighbours to row `row` of c from column `column` on, as far as there are columns.
+template <bool whole, typename S, int count>
+__device__ __forceinline__ void write_neighbours(const Neighbours<S, count>& sums, S* c, Size row, Size column,
+                                                 Size n) {
+  S* const to = c + row * n + column;
+  if constexpr (whole) {
+    if (column < n) *reinterpret_cast<Neighbours<S, count>*>(to) = sums;
+  } else {
+#pragma unroll in_full
+    for (int e = 0; e < count; ++e) {
+      if (column + e < n) to[e] = sums.element[e];
+    }
+  }
+}
+
+/// Writes a thread's sums to the tile of c that begins at row i and column j.
+template <typename Tile, bool whole, typename S>
+__device__ __forceinline__ void write(const typename Tile::Sums& sum, Place<Tile> at, S* c, Size i, Size j, Size m,
+                                      Size n) {
+  const int g = at.lane / 4, t = at.lane % 4;
+#pragma unroll in_full
+  for (int r = 0; r < 2 * Tile::down; ++r) {
+    const Size row = i + at.row + 8 * r + g;
+    if (row >= m) return;
+#pragma unroll in_full
+    for (int s = 0; s < Tile::across; ++s) {
+      const S(&first)[4] = sum[r / 2][s][0], (&second)[4] = sum[r / 2][s][1];
+      const int e = r % 2 * 2;
+      const Size column = j + at.column + 16 * s;
+      if constexpr (sizeof(typename Tile::T) == 2) {
+        write_neighbours<whole>(Neighbours<S, 2>{first[e], first[e + 1]}, c, row, column + 2 * t, n);
+        write_neighbours<whole>(Neighbours<S, 2>{second[e], second[e + 1]}, c, row, column + 8 + 2 * t, n);
+      } else {
+        write_neighbours<whole>(Neighbours<S, 4>{first[e], second[e], first[e + 1], second[e + 1]}, c, row,
+                                column + 4 * t, n);
+      }
+    }
+  }
+}
+
+/// Computes the tile of c that begins at row i and column j.
+template <typename Tile, bool whole, typename T>
+__device__ __forceinline__ void multiply_tile(int thread, Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size i,
+                                              Size j, Size m, Size n, Size k) {
+  Copier<typename Tile::PartOfA, whole> copier_of_a(thread, a, i, 0, m, k);
+  Copier<typename Tile::PartOfB, whole> copier_of_b(thread, b, 0, j, k, n);
+  const Place<Tile> place(thread);
+  typename Tile::Sums sum = {};
+  const auto start = [&](Chunk<T>* slice) {
+    copier_of_a.start(slice, 0, Tile::depth);
+    copier_of_b.start(slice + Tile::PartOfA::size, Tile::depth, 0);
+    end_group_of_copies();
+  };
+  for (int s = 0; s < slices - 1; ++s) start(shared + s * Tile::slice);
+  int arrived = 0, free = slices - 1;
+  for (Size p = 0; p < k; p += Tile::depth) {
+    wait_for_copies<slices - 2>();
+    __syncthreads();  // all have copied the slice that arrived, and none still reads the one before
+    start(shared + free * Tile::slice);
+    multiply_slice(shared + arrived * Tile::slice, place, sum);
+    free = arrived;
+    arrived = arrived + 1 < slices ? arrived + 1 : 0;
+  }
+  wait_for_copies<0>();
+  __syncthreads();  // the next tile begins where this one ends
+  write<Tile, whole>(sum, place, c, i, j, m, n);
+}
+
+/// Computes every tile of c whose turn it is.
+template <typename Tile, bool whole, typename T>
+__device__ __forceinline__ void multiply(Worker worker, Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size m,
+                                         Size n, Size k) {
+  const Size down = parts(m, Tile::rows), across = parts(n, Tile::columns);
+  for (Size tile = worker.block; tile < down * across; tile += worker.blocks) {
+    const PlaceOfTile place = place_of_tile(tile, down, across);
+    const Size i = place.down * Tile::rows, j = place.across * Tile::columns;
+    multiply_tile<Tile, whole>(worker.thread, shared, a, b, c, i, j, m, n, k);
+  }
+}
+
+/// The whole of c. Shared memory is for `slices` slices of a large tile.
+template <typename T>
+__device__ __forceinline__ void matmul(Worker worker, Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size m,
+                                       Size n, Size k) {
+  using Large = LargeTile<T>;
+  using Small = SmallTile<T>;
+  const bool large = parts(m, Large::rows) * parts(n, Large::columns) >= multiprocessors();
+  const bool sizes = k % Chunk<T>::size == 0 && n % Chunk<T>::size == 0;
+  const bool whole = sizes && aligned(a, 16) && aligned(b, 16) && aligned(c, 16);
+  if (large && whole) return multiply<Large, true>(worker, shared, a, b, c, m, n, k);
+  if (large) return multiply<Large, false>(worker, shared, a, b, c, m, n, k);
+  if (whole) return multiply<Small, true>(worker, shared, a, b, c, m, n, k);
+  multiply<Small, false>(worker, shared, a, b, c, m, n, k);
+}
+
+}  // namespace tensor_cores
+}  // namespace

@@ -1,0 +1,378 @@
+"""Every way in which ranks can end: it costs one row, or one call, which says which rank it was, and nothing is left.
+
+Kernels that end are those of tests/wrong_ranks.py; what is killed is killed from outside.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import started
+from commands import CLONE, LONGEST, copy_clone, environment
+from conftest import nightly
+
+from py_backends.ranks.progress import who_computes
+
+pytestmark = pytest.mark.mpi
+
+PATIENCE = "10"
+"""Seconds in which sound ranks answer, whoever else is at work; after five of them it is told which one hangs."""
+ENDS_WITHIN = 10.0
+"""Seconds after which nothing is left, on a machine that is busy; undisturbed it is less than two."""
+TARGET, RANKS = "2x1", 2
+
+
+class Processes:
+    """Those of a run, whoever is their parent by now, and the files that they have in shared memory and elsewhere."""
+
+    def __init__(self) -> None:
+        self.mark = uuid.uuid4().hex
+        self.folder = Path(tempfile.mkdtemp(prefix="ranks-"))  # short: the path of a socket has at most 107 bytes
+        self.environment = environment(**{started._MARK: self.mark, "TMPDIR": str(self.folder)})
+        self._shared: set[str] = set()
+        self._descriptions = _descriptions()
+
+    def all(self) -> list[psutil.Process]:
+        return list(started._of_run(self.mark))
+
+    def look(self) -> None:
+        """Note what they have mapped, in order to look for it in the end."""
+        for process in self.all():
+            try:
+                mapped = {each.path for each in process.memory_maps()}
+            except (psutil.Error, OSError):
+                continue
+            self._shared |= {path for path in mapped if path.startswith("/dev/shm/")}  # noqa: S108  # Linux keeps it there
+
+    def ranks(self) -> list[psutil.Process]:
+        """By their ranks."""
+        return sorted(self._of("py_backends.ranks.rank"), key=lambda each: int(each.environ()["PMI_RANK"]))
+
+    def launcher(self) -> psutil.Process:
+        (keeper,) = self._of("py_backends.ranks.keeper")
+        (child,) = keeper.children()
+        return child
+
+    def worker(self) -> psutil.Process:
+        """The one that has ranks."""
+        _, found, *_ = self.launcher().parents()
+        return found
+
+    def _of(self, module: str) -> list[psutil.Process]:
+        return [each for each in self.all() if _command(each).split()[3:4] == [module]]
+
+    def wait_until(self, state: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + LONGEST
+        while not state() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert state()
+
+    def hangs(self) -> bool:
+        """Whether the last rank is in its kernel, and those before it in none."""
+        return any(who_computes(folder) == [RANKS - 1] for folder in self.folder.glob("py-backends-*"))
+
+    def is_stopped(self) -> bool:
+        ranks = self.ranks()
+        return len(ranks) == RANKS and all(_status(rank) == psutil.STATUS_STOPPED for rank in ranks)
+
+    def assert_nothing_is_left(self) -> None:
+        deadline = time.monotonic() + ENDS_WITHIN
+        while (left := self._left()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert left == []
+        assert self._shared, "no rank was ever seen with shared memory, which shows nothing"
+        self.folder.rmdir()  # where nothing is
+
+    def _left(self) -> list[str]:
+        described = set() if _others_have_ranks(self.mark) else _descriptions() - self._descriptions
+        files = [path for path in (*self._shared, *described) if Path(path).exists()]
+        processes = [f"{each.pid} {each.status()} {_command(each)}" for each in self.all()]
+        return processes + files + [str(path) for path in self.folder.iterdir()]
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def _status(process: psutil.Process) -> str:
+    try:
+        return process.status()
+    except psutil.Error:
+        return ""
+
+
+def _descriptions() -> set[str]:
+    return set(map(str, Path("/tmp").glob("hydra_hwloc_xmlfile_*")))  # noqa: S108  # MPICH's place
+
+
+def _others_have_ranks(mark: str) -> bool:
+    """Whether descriptions of the machine may be theirs."""
+    ours = {each.pid for each in started._of_run(mark)}
+    every = psutil.process_iter(["name"])
+    return any(each.info["name"] == "hydra_pmi_proxy" and each.pid not in ours for each in every)
+
+
+CELLS = """
+import json, sys
+import numpy as np
+import py_backends as pb
+from py_backends import calls
+a, b = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+for cell in sys.stdin:
+    try:
+        said = eval(json.loads(cell))
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}"
+    print(json.dumps(said), flush=True)
+"""
+CALL = f"bool((pb.vecadd(a, b, backend='mpi', target='{TARGET}', variant='lecture') == a + b).all())"
+HANGING = CALL.replace("lecture", "last_rank_hangs")
+
+
+class Notebook(Processes):
+    """A process that holds a device, and evaluates what it is given."""
+
+    def __init__(self, clone: Path = CLONE) -> None:
+        super().__init__()
+        self.process = subprocess.Popen(
+            [sys.executable, "-X", "dev", "-c", CELLS],
+            cwd=clone,
+            env={**self.environment, "PYTHONPATH": str(clone)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def begin(self, cell: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(cell) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
+
+    def run(self, cell: str) -> Any:
+        self.begin(cell)
+        return self.answer()
+
+    def end(self) -> str:
+        """End in good order; what was written to standard error."""
+        _, errors = self.process.communicate(timeout=LONGEST)
+        return errors
+
+
+@pytest.fixture
+def notebook(request: pytest.FixtureRequest) -> Iterator[Notebook]:
+    made = Notebook(request.getfixturevalue(request.param) if hasattr(request, "param") else CLONE)
+    yield made
+    made.process.kill()
+    made.process.communicate()
+    for process in made.all():  # so that a test that fails leaves nothing to the next
+        process.kill()
+    shutil.rmtree(made.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the clone in which each ending is a variant of vecadd."""
+    copy = copy_clone(tmp_path_factory.mktemp("clone"), ["avx", "cpp", "mpi", "numpy", "openmp"])
+    for fault in (*COSTS_ONE_ROW, *HARMLESS, "last_rank_hangs"):
+        folder = copy / "kernels" / "vecadd" / fault
+        folder.mkdir()
+        shutil.copy(CLONE / "tests" / "wrong_ranks.py", folder / "mpi.py")
+    return copy
+
+
+COSTS_ONE_ROW = {
+    "first_rank_raises": ("error", "during 'launch': rank 0: ArithmeticError: as expected"),
+    "last_rank_raises": ("error", "during 'launch': rank 1: ArithmeticError: as expected"),
+    "last_rank_dies_of_sigkill": ("error", r"during 'launch': rank 1 was killed \(out of memory\?\), or exited"),
+    "last_rank_dies_of_sigsegv": ("error", "rank 1 was killed .*, or exited: Fatal Python error: Segmentation fault"),
+    "first_rank_exits": ("error", r"rank 0 was killed \(out of memory\?\), or exited"),
+    "last_rank_exits_as_scripts_do": ("error", "rank 1: SystemExit: 4"),
+    "first_rank_hangs": ("timeout", f"no answer to '.*' within {PATIENCE} s; it last wrote: rank 0 has computed for"),
+}
+HARMLESS = ["each_rank_talks", "last_rank_floods"]
+
+
+@pytest.fixture(scope="module")
+def rows(clone: Path) -> dict[str, Any]:
+    """One comparison with all of them on the same device."""
+    run, path = Processes(), clone / "results.json"
+    variants = ",".join(["lecture", *COSTS_ONE_ROW, *HARMLESS])
+    command = [sys.executable, "-c", started_with_patience(), PATIENCE, "compare", "--kernel", "vecadd"]
+    options = ["--shape", "vecadd=509", "--backend", "numpy,mpi", "--target", f"cpu,{TARGET}", "--variant", variants]
+    errors = run.folder / "errors"
+    with errors.open("wb") as standard_error:
+        process = subprocess.Popen(
+            [*command, *options, "--budget", "5", "--json", str(path)],
+            cwd=clone,
+            env=run.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=standard_error,
+        )
+    while process.poll() is None:
+        run.look()
+        time.sleep(0.1)
+    assert (errors.read_text(), process.returncode) == ("", 1)
+    errors.unlink()
+    run.assert_nothing_is_left()
+    found = json.loads(path.read_text())["rows"]
+    return {
+        "numpy" if row["backend"] == "numpy" else row["variant"]: row for row in found if row["status"] != "skipped"
+    }
+
+
+def started_with_patience() -> str:
+    return (
+        "import sys\n"
+        "import py_backends.harness.workers as workers\n"
+        "from py_backends.__main__ import main\n"
+        "workers.ANSWER_WITHIN = float(sys.argv.pop(1))\n"
+        "sys.exit(main())\n"
+    )
+
+
+@pytest.mark.parametrize("fault", COSTS_ONE_ROW)
+def test_the_row_says_which_rank_ended_and_how(rows: dict[str, Any], fault: str) -> None:
+    status, words = COSTS_ONE_ROW[fault]
+    assert rows[fault]["status"] == status, rows[fault]["reason"]
+    assert re.search(words, rows[fault]["reason"])
+    assert rows[fault]["rate"] is None
+
+
+@pytest.mark.parametrize("name", ["numpy", "lecture", *HARMLESS])
+def test_other_rows_stand(rows: dict[str, Any], name: str) -> None:
+    assert (rows[name]["status"], rows[name]["reason"]) == ("ok", None)
+    assert rows[name]["seconds"]["kernel"]["samples"] > 1
+    assert rows[name]["finished"]
+
+
+# In a notebook
+
+
+KILLED = {
+    "first": lambda notebook: notebook.ranks()[0],
+    "last": lambda notebook: notebook.ranks()[-1],
+    "launcher": Processes.launcher,
+}
+SAID = {
+    "first": r"rank 0 was killed \(out of memory\?\), or exited",
+    "last": r"rank 1 was killed \(out of memory\?\), or exited",
+    "launcher": "the launcher was ended by signal 9",
+}
+
+
+@pytest.mark.parametrize("killed", KILLED)
+@pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
+def test_a_killed_rank_costs_one_call_and_the_next_has_new_ones(notebook: Notebook, killed: str, _time: int) -> None:
+    assert notebook.run(CALL) is True
+    notebook.look()
+    before = [process.pid for process in notebook.ranks()]
+    assert len(before) == RANKS
+    KILLED[killed](notebook).kill()
+    assert re.fullmatch(f"RanksEnded: the ranks ended during '.*': {SAID[killed]}", notebook.run(CALL))
+    assert notebook.run(CALL) is True
+    notebook.look()
+    after = [process.pid for process in notebook.ranks()]
+    assert len(after) == RANKS
+    assert not set(before) & set(after)
+    assert notebook.end() == ""
+    notebook.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("notebook", ["clone"], indirect=True)
+def test_an_interrupted_call_leaves_no_answer_to_the_next(notebook: Notebook) -> None:
+    """Neither where it ends by itself nor where it has to be ended."""
+    assert notebook.run(CALL) is True
+    for _ in range(5):
+        notebook.begin(f"[{CALL} for _ in range(100000)]")
+        time.sleep(0.2)
+        notebook.process.send_signal(signal.SIGINT)
+        assert notebook.answer() == "KeyboardInterrupt: "
+        assert notebook.run(CALL) is True
+    notebook.look()
+    before = notebook.ranks()
+    notebook.begin(HANGING)
+    time.sleep(0.5)
+    notebook.process.send_signal(signal.SIGINT)
+    assert notebook.answer() == "KeyboardInterrupt: "
+    assert not any(process.is_running() for process in before)
+    assert notebook.run(CALL) is True
+    assert notebook.end() == ""
+    notebook.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("notebook", ["clone"], indirect=True)
+@pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
+@pytest.mark.parametrize("busy", [False, True])
+def test_ranks_end_with_a_notebook_that_is_killed(notebook: Notebook, busy: bool, _time: int) -> None:
+    assert notebook.run(CALL) is True
+    notebook.look()
+    if busy:
+        notebook.begin(HANGING)
+        time.sleep(0.3)
+    notebook.process.kill()
+    notebook.assert_nothing_is_left()
+
+
+# In a comparison
+
+
+@pytest.mark.parametrize("killed", ["harness", "worker", "launcher", "first", "last"])
+@pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
+@pytest.mark.parametrize("busy", [False, True])
+def test_what_is_killed_costs_no_more_than_a_row(clone: Path, killed: str, busy: bool, _time: int) -> None:
+    """Busy: in a kernel, which hangs. Idle: in the rounds, where ranks are stopped most of the time."""
+    run, path = Processes(), clone / "killed.json"
+    variants = "lecture,last_rank_hangs" if busy else "lecture,tuned"
+    options = [
+        "--kernel",
+        "vecadd",
+        "--shape",
+        "vecadd=509",
+        "--backend",
+        "numpy,mpi",
+        "--target",
+        f"cpu,{TARGET}",
+        "--budget",
+        "6",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "py_backends", "compare", *options, "--variant", variants, "--json", str(path)],
+        cwd=clone,
+        env=run.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    run.wait_until(run.hangs if busy else run.is_stopped)
+    run.look()
+    victims = {"harness": lambda: process, "worker": run.worker, "launcher": run.launcher}
+    victims |= {"first": lambda: run.ranks()[0], "last": lambda: run.ranks()[-1]}
+    victims[killed]().kill()
+    assert process.wait(LONGEST) == -signal.SIGKILL if killed == "harness" else process.wait(LONGEST) in {0, 1}
+    run.assert_nothing_is_left()
+    if killed != "harness":
+        rows = [row for row in json.loads(path.read_text())["rows"] if row["status"] != "skipped"]
+        path.unlink()
+        failed = [row["reason"] for row in rows if row["status"] != "ok"]
+        assert len(failed) <= 1, failed
+        assert len(rows) == (3 if busy else 2)
