@@ -15,16 +15,23 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 import started
 from commands import CLONE, LONGEST, copy_clone, environment
 from conftest import nightly
 
-from py_backends.ranks.progress import who_computes
+from py_backends import registry
+from py_backends.contract import Target
+from py_backends.harness.arena import Arena
+from py_backends.harness.runner import Runner
+from py_backends.harness.workers import WorkerFailed
+from py_backends.ranks import progress
 
 pytestmark = pytest.mark.mpi
 
@@ -32,6 +39,7 @@ PATIENCE = "10"
 """Seconds in which sound ranks answer, whoever else is at work; after five of them it is told which one hangs."""
 ENDS_WITHIN = 10.0
 """Seconds after which nothing is left, on a machine that is busy; undisturbed it is less than two."""
+FLOAT32 = np.dtype(np.float32)
 TARGET, RANKS = "2x1", 2
 
 
@@ -55,7 +63,7 @@ class Processes:
                 mapped = {each.path for each in process.memory_maps()}
             except (psutil.Error, OSError):
                 continue
-            self._shared |= {path for path in mapped if path.startswith("/dev/shm/")}  # noqa: S108  # Linux keeps it there
+            self._shared |= {path for path in mapped if path.startswith("/dev/shm/")}  # noqa: S108
 
     def ranks(self) -> list[psutil.Process]:
         """By their ranks."""
@@ -80,9 +88,9 @@ class Processes:
             time.sleep(0.02)
         assert state()
 
-    def hangs(self) -> bool:
-        """Whether the last rank is in its kernel, and those before it in none."""
-        return any(who_computes(folder) == [RANKS - 1] for folder in self.folder.glob("py-backends-*"))
+    def computes(self) -> bool:
+        """Whether some rank is in its kernel."""
+        return any(map(_some_compute, self.folder.glob("py-backends-*")))
 
     def is_stopped(self) -> bool:
         ranks = self.ranks()
@@ -110,6 +118,10 @@ def _command(process: psutil.Process) -> str:
         return ""
 
 
+def _some_compute(folder: Path) -> bool:
+    return bool(progress._read(folder)["computes"].any())
+
+
 def _status(process: psutil.Process) -> str:
     try:
         return process.status()
@@ -118,7 +130,7 @@ def _status(process: psutil.Process) -> str:
 
 
 def _descriptions() -> set[str]:
-    return set(map(str, Path("/tmp").glob("hydra_hwloc_xmlfile_*")))  # noqa: S108  # MPICH's place
+    return set(map(str, Path("/tmp").glob("hydra_hwloc_xmlfile_*")))  # noqa: S108  # where MPICH has them
 
 
 def _others_have_ranks(mark: str) -> bool:
@@ -262,14 +274,13 @@ def test_the_row_says_which_rank_ended_and_how(rows: dict[str, Any], fault: str)
 @pytest.mark.parametrize("name", ["numpy", "lecture", *HARMLESS])
 def test_other_rows_stand(rows: dict[str, Any], name: str) -> None:
     assert (rows[name]["status"], rows[name]["reason"]) == ("ok", None)
-    assert rows[name]["seconds"]["kernel"]["samples"] > 1
-    assert rows[name]["finished"]
+    assert rows[name]["seconds"]["kernel"]["samples"] >= 1
 
 
 # In a notebook
 
 
-KILLED = {
+KILLED: dict[str, Callable[[Processes], psutil.Process]] = {
     "first": lambda notebook: notebook.ranks()[0],
     "last": lambda notebook: notebook.ranks()[-1],
     "launcher": Processes.launcher,
@@ -278,6 +289,7 @@ SAID = {
     "first": r"rank 0 was killed \(out of memory\?\), or exited",
     "last": r"rank 1 was killed \(out of memory\?\), or exited",
     "launcher": "the launcher was ended by signal 9",
+    "worker": "the worker was ended by SIGKILL",
 }
 
 
@@ -337,42 +349,66 @@ def test_ranks_end_with_a_notebook_that_is_killed(notebook: Notebook, busy: bool
 # In a comparison
 
 
-@pytest.mark.parametrize("killed", ["harness", "worker", "launcher", "first", "last"])
+@pytest.mark.parametrize("busy", [True, nightly(False)])
 @pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
-@pytest.mark.parametrize("busy", [False, True])
-def test_what_is_killed_costs_no_more_than_a_row(clone: Path, killed: str, busy: bool, _time: int) -> None:
-    """Busy: in a kernel, which hangs. Idle: in the rounds, where ranks are stopped most of the time."""
-    run, path = Processes(), clone / "killed.json"
-    variants = "lecture,last_rank_hangs" if busy else "lecture,tuned"
-    options = [
-        "--kernel",
-        "vecadd",
-        "--shape",
-        "vecadd=509",
-        "--backend",
-        "numpy,mpi",
-        "--target",
-        f"cpu,{TARGET}",
-        "--budget",
-        "6",
-    ]
+def test_ranks_end_with_a_harness_that_is_killed(clone: Path, busy: bool, _time: int) -> None:
+    run = Processes()
+    variant = "last_rank_hangs" if busy else "lecture"
+    options = ["--kernel", "vecadd", "--shape", "vecadd=509", "--backend", "mpi", "--target", TARGET]
     process = subprocess.Popen(
-        [sys.executable, "-m", "py_backends", "compare", *options, "--variant", variants, "--json", str(path)],
+        [sys.executable, "-m", "py_backends", "compare", *options, "--variant", variant, "--budget", "60"],
         cwd=clone,
         env=run.environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    run.wait_until(run.hangs if busy else run.is_stopped)
+    run.wait_until(run.computes if busy else run.is_stopped)
     run.look()
-    victims = {"harness": lambda: process, "worker": run.worker, "launcher": run.launcher}
-    victims |= {"first": lambda: run.ranks()[0], "last": lambda: run.ranks()[-1]}
-    victims[killed]().kill()
-    assert process.wait(LONGEST) == -signal.SIGKILL if killed == "harness" else process.wait(LONGEST) in {0, 1}
+    process.kill()
+    process.wait()
     run.assert_nothing_is_left()
-    if killed != "harness":
-        rows = [row for row in json.loads(path.read_text())["rows"] if row["status"] != "skipped"]
-        path.unlink()
-        failed = [row["reason"] for row in rows if row["status"] != "ok"]
-        assert len(failed) <= 1, failed
-        assert len(rows) == (3 if busy else 2)
+
+
+@pytest.mark.parametrize(
+    ("killed", "busy"),
+    [
+        ("worker", True),
+        ("launcher", False),
+        ("first", False),
+        ("last", True),
+        nightly("worker", False),
+        nightly("launcher", True),
+        nightly("first", True),
+        nightly("last", False),
+    ],
+)
+@pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
+def test_what_is_killed_costs_one_row(monkeypatch: pytest.MonkeyPatch, killed: str, busy: bool, _time: int) -> None:
+    """Busy: in a kernel. Idle: between turns, when all of them are stopped."""
+    run = Processes()
+    for name in (started._MARK, "TMPDIR"):
+        monkeypatch.setenv(name, run.environment[name])
+    text = registry.kernel_texts("matmul", "mpi")["tuned"]
+    size = 6000 if busy else 33
+    small, large = (Arena([4 * n * n + 2**20] * 3) for n in (33, size))
+    for arena, n in ((small, 33), (large, size)):
+        arena.place((n, n, n), FLOAT32, [(n, n)] * 3, [0] * 3)
+    runner = Runner("mpi", Target(TARGET), RANKS)
+    with ThreadPoolExecutor(1) as pool:
+        runner.prepare(text, small)
+        run.wait_until(run.is_stopped)
+        run.look()
+        begun = pool.submit(runner.run, text, large) if busy else None
+        if busy:
+            run.wait_until(run.computes)
+        victims = {"worker": run.worker, "launcher": run.launcher}
+        victims |= {"first": lambda: run.ranks()[0], "last": lambda: run.ranks()[-1]}
+        victims[killed]().kill()
+        with pytest.raises(WorkerFailed, match=SAID[killed]):
+            begun.result() if begun else runner.run(text, small)
+    assert runner.run(text, small) is None
+    run.look()
+    runner.close()
+    for arena in (small, large):
+        arena.close()
+    run.assert_nothing_is_left()

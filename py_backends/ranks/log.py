@@ -7,13 +7,13 @@ import os
 import weakref
 
 _MOST_LINES, _LONGEST_LINE, _END = 3, 500, 1 << 16
+_FATAL = "Fatal Python error: "
+"""What `faulthandler` writes in a process that ends by a fault. What a launcher writes of it is not read: MPICH's tells
+by one number how all ranks ended, those too that it has killed."""
 FIRST = "the first to end: "
 """How the line of a keeper begins that says who was."""
 _FULL = 1 << 20
 """Bytes after which it begins anew: a kernel may print in every launch."""
-_FATAL = "Fatal Python error: "
-"""What `faulthandler` writes in a process that ends by a fault. What a launcher writes is not read: MPICH's takes
-together how all ranks ended, those too that it has killed."""
 
 
 class Log:

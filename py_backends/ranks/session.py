@@ -127,18 +127,23 @@ class Session:
         ranks.mpi.Barrier()
         begin = perf_counter()
         held = [self._held[buffer] for buffer in buffers]
-        for at, (each, (shape, boxes)) in enumerate(zip(held, layouts, strict=True)):
+        arranged = [
             self._arrange(each, shape, boxes, filled=at < len(held) - 1)
-        arrays = [each.blocks.block for each in held if each.blocks is not None]
+            for at, (each, (shape, boxes)) in enumerate(zip(held, layouts, strict=True))
+        ]
+        arrays = [each.block for each in arranged]
         with ranks.tally.progress.computing():
             getattr(prepared.text, kernel)(ranks, prepared.local, *arrays, *sizes)
         return perf_counter() - begin, ranks.tally.seconds, ranks.tally.sent
 
-    def _arrange(self, held: Held, shape: tuple[int, ...], boxes: Boxes, *, filled: bool) -> None:
-        """Bring a buffer into a kernel's blocks, where it does not lie in them; an output's contents stay behind."""
+    def _arrange(self, held: Held, shape: tuple[int, ...], boxes: Boxes, *, filled: bool) -> Blocks:
+        """Bring a buffer into a kernel's blocks, where it does not lie in them; an output's contents stay behind.
+
+        Those before stay as they are: one buffer may be two inputs, which lie in different blocks.
+        """
         old = held.blocks
         if old is not None and old.shape == shape and old.boxes == boxes:
-            return
+            return old
         new = self._new(shape, boxes, held.dtype)
         if old is None:
             count = math.prod(shape)
@@ -148,6 +153,7 @@ class Session:
         elif filled:
             move(self._ranks, old.block, old.boxes, new.block, boxes)
         held.blocks = new
+        return new
 
     def _scatter(self, memory: Array | None, blocks: Blocks) -> None:
         """Fill blocks from an array on the first rank, which may be longer."""
