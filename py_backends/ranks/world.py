@@ -52,6 +52,7 @@ class World:
 
     Its methods may be called from several threads.
 
+    machines: on how many they run.
     processes: those of the ranks on this machine, where this process has started them.
     """
 
@@ -81,6 +82,7 @@ class World:
             self.close()
             raise
         self.library: str = opened["library"]
+        self.machines: int = opened["machines"]
         self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
         if opened["ranks"] < ranks or (self._keeper and opened["ranks"] != ranks):
             self.close()
