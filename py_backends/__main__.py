@@ -20,7 +20,6 @@ from py_backends.errors import BackendUnavailable
 from py_backends.harness import streams
 from py_backends.harness.files import printable
 from py_backends.harness.interruption import interruptible
-from py_backends.install import pip_install
 from py_backends.ranks import launcher
 
 
@@ -39,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _serve(arguments: list[str]) -> int:
     """As one of the ranks that mpirun, for instance, has started: together they run one command."""
     launcher.use_its_library()
+    from py_backends.install import pip_install
+
     try:
         from py_backends.ranks.served import serve_command
     except (ImportError, RuntimeError) as error:  # no mpi4py, or no library that it could load

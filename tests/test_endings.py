@@ -84,7 +84,7 @@ def deadly(clone: Path) -> Ended:
 
 @pytest.fixture(scope="module")
 def harmless(clone: Path) -> Ended:
-    return compare(clone, *OPTIONS, "--budget", "3", "--backend", ",".join([*SOUND, *HARMLESS]))
+    return compare(clone, *OPTIONS, "--budget", "5", "--backend", ",".join([*SOUND, *HARMLESS]))
 
 
 @pytest.mark.parametrize("fault", DEATHS)

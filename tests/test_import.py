@@ -43,18 +43,6 @@ def test_help_loads_next_to_nothing(command: list[str]) -> None:
     assert not libraries(loaded_by("-m", "py_backends", *command, "--help")) & SLOW_TO_LOAD
 
 
-def test_what_sums_up_one_run_does_without_scipy() -> None:
-    """Which takes most of a second to load: half of what a small comparison takes."""
-    code = (
-        "from py_backends.harness import statistics, verdicts\n"
-        "ratios = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7]\n"
-        "statistics.duration(ratios)\n"
-        "verdicts.verdicts([verdicts.ratio(ratios)], [0.01])\n"
-        "verdicts.wins([ratios], [0.1])"
-    )
-    assert "scipy" not in libraries(loaded_by("-c", code))
-
-
 @pytest.mark.numpy
 def test_a_call_of_a_kernel_loads_no_harness() -> None:
     """A notebook that adds two arrays needs neither workers nor tables."""

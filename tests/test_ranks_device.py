@@ -17,8 +17,6 @@ import pytest
 import py_backends as pb
 from py_backends import interpreter, registry
 from py_backends.contract import Communication, Device, Launch
-from py_backends.harness import summary
-from py_backends.harness.results import Communication as Told
 from py_backends.ranks.engine import engine
 from py_backends.shared_memory import SharedMemory, behind
 
@@ -147,13 +145,6 @@ class TestCommunication:
         assert 0 < said.seconds <= (device.event_seconds() or 0)
         for buffer in buffers:
             device.release(buffer)
-
-    def test_a_row_says_so_in_one_line(self) -> None:
-        told = summary._told(Told(0.001, [2_000_000, 2_500_000], 2_000_000.0), 0.01)
-        assert told == (
-            "communication takes 10.0% of the kernel: a rank sends 2,500,000 bytes, 1.25 times what some rank has to"
-        )
-        assert summary._told(Told(0.0, [0, 0], 0.0), 0.01) == "its ranks send nothing"
 
 
 class TestOneCommand:

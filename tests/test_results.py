@@ -157,7 +157,7 @@ class TestOfARealRun:
     def test_every_kind_of_row_is_among_them(self, comparison: Comparison) -> None:
         """Else the tests below would show nothing of it."""
         statuses = Counter(row["status"] for row in comparison.rows)
-        assert statuses["ok"] >= 8, "numpy and python alone make 8 for two kernels and dtypes"
+        assert statuses["ok"] >= 6, "numpy and python alone make 6: matmul in two dtypes, vecadd in one"
         assert statuses["skipped"] >= 4
 
     def test_each_combination_is_one_row(self, comparison: Comparison) -> None:

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom, quantile_test
 
-from py_backends.harness.statistics import at_most_heads, duration, holm, median
+from py_backends.harness.statistics import duration, holm, median
 
 ORDER_STATISTICS = {6: (1, 6), 7: (1, 7), 8: (1, 8), 9: (2, 8), 10: (2, 9), 15: (4, 12), 20: (6, 15), 30: (10, 21)}
 """Samples, and which of them in ascending order bound the median at 95% by the sign test (tables of Conover)."""
@@ -27,21 +26,6 @@ def test_bounds_are_the_order_statistics_of_the_sign_test(count: int) -> None:
 def probability_below(most: int, count: int) -> float:
     """That at most `most` of `count` fair coins show heads."""
     return sum(math.comb(count, heads) for heads in range(most + 1)) / 2**count
-
-
-@pytest.mark.parametrize("count", [*range(1, 40), 41, 64, 100, 999, 5000])
-def test_it_is_the_interval_of_scipy(count: int) -> None:
-    """Which takes too long to load for a command that prints a few rows."""
-    samples = np.random.default_rng(count).lognormal(size=count).tolist()
-    found, theirs = median(samples), quantile_test(samples, p=0.5).confidence_interval(0.95)
-    assert [math.nan if bound is None else bound for bound in (found.low, found.high)] == pytest.approx(
-        [theirs.low, theirs.high], rel=0, abs=0, nan_ok=True
-    )
-
-
-@pytest.mark.parametrize(("heads", "coins"), [(0, 0), (0, 1), (3, 6), (6, 6), (0, 30), (14, 30), (400, 1000)])
-def test_heads_are_those_of_the_binomial_distribution(heads: int, coins: int) -> None:
-    assert at_most_heads(heads, coins) == pytest.approx(float(binom.cdf(heads, coins, 0.5)), rel=1e-9)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap
 
 from py_backends.harness.verdicts import (
     FASTER,
@@ -61,21 +60,6 @@ class TestRatio:
         found = [ratio(noisy(generator, 1.3), 999) for _ in range(300)]
         held = np.mean([(each.low or 0) <= 1.3 <= (each.high or 0) for each in found])
         assert 0.90 <= held <= 0.99
-
-    @pytest.mark.parametrize("before", [(), (1.0, 1.1, 0.95, 1.02, 1.2, 0.99, 1.01)])
-    def test_the_interval_is_that_of_scipys_bootstrap(self, before: Sequence[float]) -> None:
-        """Which takes too long to load for a command that prints a few rows."""
-        ratios = noisy(np.random.default_rng(12), 1.3)
-        found = ratio(ratios, 999, before)
-        runs = [np.log(each) for each in (ratios, before) if each]
-        theirs = bootstrap(
-            runs,
-            lambda *drawn, axis: np.median(drawn[0], axis) - sum(np.median(each, axis) for each in drawn[1:]),
-            n_resamples=999,
-            method="percentile",
-            rng=np.random.default_rng(0),
-        ).confidence_interval
-        assert (found.low, found.high) == pytest.approx((math.exp(theirs.low), math.exp(theirs.high)), rel=1e-12)
 
     def test_the_same_ratios_have_the_same_interval(self) -> None:
         ratios = noisy(np.random.default_rng(3), 1.0)

@@ -20,10 +20,12 @@ from py_backends.errors import BackendUnavailable
 from py_backends.harness import doctor, machine, programs
 from py_backends.harness.files import printable
 from py_backends.harness.programs import Program
+from py_backends.ranks import launcher
 from py_backends.ranks.engine import engine
 
 _EMULATED = programs.PLACE / "emulated"
 """Modules that stand in for libraries where their device is emulated."""
+_STANDS_IN = "a CPU runs the kernel, and py_backends/hello/emulated stands in for the GPU's libraries"
 _LONGEST = 120.0
 """Seconds after which a compiler or a program is taken for hung."""
 _ENDS_WITHIN = 5.0
@@ -113,7 +115,8 @@ def _interpreted(program: Program, folder: str) -> Outcome:
         starter = found.command(int(ranks))
         additional |= found.environment
     python = [sys.executable, "-P", program.path.name, *named]
-    finished = _finished([*starter, *python], folder, interpreter.environment(additional))
+    environment = launcher.without_launcher(interpreter.environment(additional))
+    finished = _finished([*starter, *python], folder, environment)
     shown = shlex.join([*(Path(word).name for word in starter[:1]), *starter[1:], "python", program.path.name, *named])
     return _told(finished, shown, target)
 
@@ -136,7 +139,7 @@ def _told(finished: subprocess.CompletedProcess[str], command: str, target: Targ
         reason = f"it ended with {ended}: {_complaint(finished.stderr)}"
         return Outcome(False, command, printed, reason)
     if target and target.emulated:
-        return Outcome(True, command, printed, f"{target.reason}: a CPU runs the kernel", target.fix)
+        return Outcome(True, command, printed, f"{target.reason}: {_STANDS_IN}", target.fix)
     return Outcome(True, command, printed)
 
 

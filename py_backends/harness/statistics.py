@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from py_backends.harness.results import Duration
-
-_ONE_OF = 40
-"""Of so many intervals one may lie above what it is to hold, and one below: 95% hold it."""
 
 
 @dataclass(frozen=True)
@@ -28,27 +24,15 @@ def median(samples: Sequence[float]) -> Median:
     The interval inverts the sign test (Conover, Practical Nonparametric Statistics, 3rd edition,
     section 3.2): it needs at least 6 samples, whatever their distribution.
     """
+    # Imported here: it takes most of a second, which `--help` need not pay.
+    from scipy.stats import quantile_test
+
+    result = quantile_test(list(samples), p=0.5)
+    interval = result.confidence_interval(0.95)
     ordered = sorted(samples)
     middle = len(ordered) // 2
     value = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    rank = _rank_of_bound(len(ordered))
-    return Median(value, ordered[rank - 1], ordered[-rank]) if rank else Median(value, None, None)
-
-
-def at_most_heads(heads: int, coins: int) -> float:
-    """The probability that so many fair coins show at most so many heads: exact, however many they are."""
-    return sum(math.comb(coins, each) for each in range(heads + 1)) / 2**coins
-
-
-@cache
-def _rank_of_bound(count: int) -> int:
-    """Rank of the lower bound among `count` samples, and from above that of the upper one; 0 where there is none."""
-    rank, ways, ways_below = 0, 1, 0  # ways: for `rank` heads of `count` coins; below: for fewer
-    while (ways_below + ways) * _ONE_OF < 2**count:
-        ways_below += ways
-        ways = ways * (count - rank) // (rank + 1)
-        rank += 1
-    return rank
+    return Median(value, _finite(interval.low), _finite(interval.high))
 
 
 def duration(samples: Sequence[float]) -> Duration:
@@ -70,3 +54,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[at]))
         adjusted[at] = largest
     return adjusted
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

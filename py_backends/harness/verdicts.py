@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from py_backends.harness.statistics import at_most_heads, holm
+from py_backends.harness.statistics import holm
 
 LEAST_ROUNDS = 6
 """Of fewer samples not even the least and the greatest bound a median at 95%."""
@@ -83,16 +83,12 @@ def ratio(ratios: Sequence[float], resamples: int = RESAMPLES, before: Sequence[
     median = math.exp(float(_distance(*runs)))
     if min(map(len, runs)) < LEAST_ROUNDS:
         return Ratio(median, None, None, *runs)
-    low, high = (math.exp(float(edge)) for edge in _bootstrap(runs, resamples))
+    # Imported here: it takes most of a second, which `--help` need not pay.
+    from scipy.stats import bootstrap
+
+    found = bootstrap(runs, _distance, n_resamples=resamples, method="percentile", rng=np.random.default_rng(0))
+    low, high = (math.exp(float(edge)) for edge in found.confidence_interval)
     return Ratio(median, low, high, *runs)
-
-
-def _bootstrap(runs: Sequence[NDArray[np.float64]], resamples: int) -> NDArray[np.float64]:
-    """Both ends of the interval of their distance."""
-    generator = np.random.default_rng(0)
-    drawn = [run[generator.integers(0, run.size, (resamples, run.size))] for run in runs]
-    found: NDArray[np.float64] = np.quantile(_distance(*drawn), [_LEVEL / 2, 1 - _LEVEL / 2])
-    return found
 
 
 def _distance(new: NDArray[np.float64], *old: NDArray[np.float64], axis: int = -1) -> Any:
@@ -150,11 +146,13 @@ def edge(controls: Sequence[tuple[float | None, float | None]]) -> float | None:
 
 def _win(logarithms: NDArray[np.float64], edge: float | None) -> tuple[str, float]:
     """On which side of its edge the median lies, and the p-value of that by the sign test, of either side."""
-    limits = {NOT_FASTER: int(np.sum(logarithms >= math.log1p(WIDEST_SAME)))}
+    from scipy.stats import binom
+
+    limits = {NOT_FASTER: np.sum(logarithms >= math.log1p(WIDEST_SAME))}
     if edge is not None:
-        limits[FASTER] = int(np.sum(logarithms <= math.log1p(edge)))
+        limits[FASTER] = np.sum(logarithms <= math.log1p(edge))
     claim = min(limits, key=lambda each: limits[each])
-    return claim, min(1.0, 2 * at_most_heads(limits[claim], len(logarithms)))
+    return claim, min(1.0, 2 * float(binom.cdf(limits[claim], len(logarithms), 0.5)))
 
 
 def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:
@@ -183,12 +181,11 @@ def _p_value(ratio: Ratio, sign: int, edge: float) -> float:
     of E. Brunner and U. Munzel (The nonparametric Behrens-Fisher problem, Biometrical Journal 42 (2000), 17-25) does
     not, but needs more than ten rounds, and some that overlap.
     """
+    from scipy.stats import binom, brunnermunzel, mannwhitneyu
+
     new, old = sign * ratio.logarithms - edge, sign * ratio.before
     if not len(old):
-        return at_most_heads(int(np.sum(new <= 0)), ratio.rounds)
-    # Imported here: it takes most of a second, which only what compares two runs need pay.
-    from scipy.stats import brunnermunzel, mannwhitneyu
-
+        return float(binom.cdf(np.sum(new <= 0), ratio.rounds, 0.5))
     by_ranks = float(mannwhitneyu(new, old, alternative="greater").pvalue)
     if min(new) > max(old):
         return by_ranks

@@ -69,6 +69,7 @@ class Device(contract.Device):
         self._thread = _Thread()
         self._by: set[str] = set()
         self.obeys_threads = ranks * of_each == threads
+        self.on_cpu = self._latest.machines == 1  # what one machine can do is no ceiling of several
 
     @property
     def processes(self) -> Sequence[int]:  # type: ignore[override]  # others come where these have ended

@@ -99,7 +99,7 @@ class Ranks:
         """A session of the first so many ranks."""
         world = self._world
         some = world.Split(0 if world.rank < ranks else MPI.UNDEFINED, world.rank)
-        processes = world.gather((os.uname().nodename, os.getpid()), FIRST)
+        processes = world.gather((os.uname().nodename, os.getpid()), FIRST) or []
         communicator = None
         if isinstance(some, MPI.Intracomm) and some:
             communicator = Communicator(some, Tally(progress=self._progress))
@@ -109,7 +109,8 @@ class Ranks:
         here = os.uname().nodename
         return {
             "ranks": world.size,
-            "processes": [pid for node, pid in processes or () if node == here],
+            "machines": len({node for node, _ in processes[:ranks]}),
+            "processes": [pid for node, pid in processes if node == here],
             "library": MPI.Get_library_version().partition("\n")[0].strip(" \t\0"),
         }
 

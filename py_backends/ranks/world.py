@@ -52,6 +52,7 @@ class World:
 
     Its methods may be called from several threads.
 
+    machines: on how many they run.
     processes: those of the ranks on this machine, where this process has started them.
     """
 
@@ -74,12 +75,14 @@ class World:
             if there is None:
                 self._start(ranks, threads)
             self._channel = self._connected()
+            weakref.finalize(self, _part, self._channel, self._keeper, self._process)
             _worlds.add(self)
             opened = self.ask("open", ranks=ranks, threads=threads)
         except BaseException:
             self.close()
             raise
         self.library: str = opened["library"]
+        self.machines: int = opened["machines"]
         self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
         if opened["ranks"] < ranks or (self._keeper and opened["ranks"] != ranks):
             self.close()
@@ -271,6 +274,16 @@ class World:
                 self._staged.close()
             self._staged = SharedMemory.create(max(needed, 1))
         return self._staged
+
+
+def _part(channel: Channel, keeper: subprocess.Popen[bytes] | None, process: int) -> None:
+    """Let ranks end that nobody asks any more, and whose keeper nobody else will wait for."""
+    if process != os.getpid():
+        return
+    channel.close()
+    if keeper:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            keeper.wait(_ENDS_WITHIN)
 
 
 _MOST_RELEASED = 80

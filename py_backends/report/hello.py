@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -50,20 +51,17 @@ def print_sources(programs: Sequence[Program], out: Console) -> None:
 
 def _print_step(step: Step, program: Program, printed: Sequence[str], width: int, out: Console) -> None:
     """The code, and what it printed: beside it where there is room, else below."""
-    code = _code("\n".join(step.code), program)
-    numbers = Text("\n".join(str(step.first + at) for at in range(len(step.code))), style="dim")
+    beside = _widest(step.code) <= width
+    lines = _code("\n".join(step.code), program).split("\n", allow_blank=True)
+    effects = printed if beside else ()
     table = Table.grid(padding=(0, _GAP, 0, 0))
-    table.add_column(width=_NUMBERS, justify="right")
-    table.add_column(width=width if printed else None, overflow="fold")
-    if printed and _widest(step.code) <= width:
-        table.add_column(overflow="fold")
-        table.add_row(numbers, code, Text("\n".join(printed), style=_PRINTED))
-        out.print(table)
-        return
-    table.columns[1].width = None
-    table.add_row(numbers, code)
+    table.add_column(width=_NUMBERS, justify="right", style="dim")
+    table.add_column(width=width if effects else None, overflow="fold")
+    table.add_column(overflow="fold", style=_PRINTED)
+    for at, (line, effect) in enumerate(zip_longest(lines, effects, fillvalue="")):
+        table.add_row(str(step.first + at) if at < len(step.code) else "", line, effect)
     out.print(table)
-    if printed:
+    if printed and not beside:
         below = Text("\n".join(printed), style=_PRINTED)
         out.print(Padding(below, (0, 0, 0, _NUMBERS + 2 * _GAP)))
 

@@ -144,6 +144,7 @@ def _section(group: Sequence[Curve]) -> Section:
     )
     columns = range(len(header))
     first, last = len(_NAMES) + 1, len(_NAMES) + len(counts)
+    of_ranks = range(last + 2, header.index(_P))
     return Section(
         title(group),
         _LAWS[group[0].kind],
@@ -151,8 +152,9 @@ def _section(group: Sequence[Curve]) -> Section:
         [_cells(curve, counts, strong=strong, ranks=ranks) for curve in sorted(group, key=_by_speed)],
         footnotes=list(notes(group)),
         right=columns[3:],
-        # A narrow terminal keeps the backend, the speed-up with most threads and p.
-        dropped=[2, 3, *range(first, last), *(columns[-1:] if strong else ()), 1, *range(last + 1, header.index(_P))],
+        # A narrow terminal keeps the backend, the speed-up with most threads and p; longer than others what tells the
+        # curves of one backend apart, and what cannot be reckoned from the others.
+        dropped=[2, 3, *range(first, last), *(columns[-1:] if strong else ()), last + 1, 1, *of_ranks],
     )
 
 
