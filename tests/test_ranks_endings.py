@@ -248,7 +248,7 @@ def rows(clone: Path) -> dict[str, Any]:
         )
     while process.poll() is None:
         run.look()
-        time.sleep(0.1)
+        time.sleep(0.5)
     assert (errors.read_text(), process.returncode) == ("", 1)
     errors.unlink()
     run.assert_nothing_is_left()
