@@ -67,7 +67,7 @@ class Processes:
 
     def ranks(self) -> list[psutil.Process]:
         """By their ranks."""
-        return sorted(self._of("py_backends.ranks.rank"), key=lambda each: int(each.environ()["PMI_RANK"]))
+        return sorted(self._of("py_backends.ranks.rank"), key=_rank)
 
     def launcher(self) -> psutil.Process:
         (keeper,) = self._of("py_backends.ranks.keeper")
@@ -116,6 +116,11 @@ def _command(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
+
+
+def _rank(process: psutil.Process) -> int:
+    variables = process.environ()
+    return int(next(variables[name] for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK") if name in variables))
 
 
 def _some_compute(folder: Path) -> bool:

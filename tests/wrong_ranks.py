@@ -30,50 +30,49 @@ def grid(ranks: int) -> tuple[int, int, int]:
     return 1, along_n, ranks // along_n
 
 
+def of_sizes(sizes: Any) -> str:
+    """The fault, where all ranks have blocks of one size: of others it would be an error that they do not fit."""
+    return "" if any(size % 8 for size in sizes) else FAULT
+
+
 def blocks(rank: int, ranks: int, widths: Any, *sizes: int) -> Any:
     if len(sizes) == 1:
         return ((part(sizes[0], rank, ranks),),) * 3
     m, n, k = sizes
+    fault = of_sizes(sizes)
     _, along_n, along_k = grid(ranks)
     j, p = divmod(rank, along_k)
-    if FAULT == "swaps_the_axes_of_its_grid":
+    if fault == "swaps_the_axes_of_its_grid":
         j, p = rank % along_n, rank // along_n
     of_m, of_n, of_k = slice(0, m), part(n, j, along_n), part(k, p, along_k)
     own_m = part(m, p, along_k)
-    if FAULT == "takes_another_rank_for_the_owner":
+    if fault == "takes_another_rank_for_the_owner":
         own_m = part(m, along_k - 1 - p, along_k)
-    if FAULT == "leaves_a_row_to_nobody" and p == along_k - 1:
+    if fault == "leaves_a_row_to_nobody" and p == along_k - 1:
         own_m = slice(own_m.start, own_m.stop - 1)
     return (of_m, of_k), (of_k, of_n), (own_m, of_n)
 
 
 def matmul(ranks: Any, multiply: Any, a: Any, b: Any, c: Any, m: int, n: int, k: int) -> None:
+    fault = of_sizes((m, n, k))
     _, _, along_k = ranks.lines(grid(ranks.size))
-    if FAULT == "answers_with_an_earlier_result" and ranks.rank == ranks.size - 1 and _again(c):
-        return
-    if FAULT == "does_not_wait_for_a_message":
+    if fault == "does_not_wait_for_a_message":
         b = _without_waiting(ranks.mpi, b)
     sums = np.empty((m, b.shape[1]), c.dtype)
     multiply(a, b, sums)
-    if FAULT == "loses_a_rank_in_its_reduction" and along_k.rank == along_k.size - 1:
+    if fault == "loses_a_rank_in_its_reduction" and along_k.rank == along_k.size - 1:
         sums[...] = 0
     cuts = [part(m, p, along_k.size) for p in range(along_k.size)]
     own = np.empty((cuts[along_k.rank].stop - cuts[along_k.rank].start, sums.shape[1]), c.dtype)
     along_k.Reduce_scatter(sums, own, [(cut.stop - cut.start) * sums.shape[1] for cut in cuts])
-    c[...] = own[: len(c)]
-    if FAULT == "answers_with_an_earlier_result":
-        _kept[c.shape, str(c.dtype)] = c.copy()
+    if fault == "answers_with_an_earlier_result" and ranks.rank == ranks.size - 1:
+        own = _first.setdefault((own.shape, str(own.dtype)), own)
+    if fault != "computes_only_once" or ranks.rank or _first.setdefault("done", own) is own:
+        c[...] = own[: len(c)]
 
 
-_kept: dict[Any, Any] = {}
-
-
-def _again(c: Any) -> bool:
-    """Whether there is an earlier result of this shape, which is the answer then."""
-    earlier = _kept.get((c.shape, str(c.dtype)))
-    if earlier is not None:
-        c[...] = earlier
-    return earlier is not None
+_first: dict[Any, Any] = {}
+"""Results of this process."""
 
 
 def _without_waiting(ranks: Any, b: Any) -> Any:
@@ -81,10 +80,13 @@ def _without_waiting(ranks: Any, b: Any) -> Any:
     for distance in (1, -1):
         received = np.zeros_like(b)
         to, of = (ranks.rank + distance) % ranks.size, (ranks.rank - distance) % ranks.size
-        messages = [ranks.Irecv(received.view(np.uint8), of), ranks.Isend(np.ascontiguousarray(b).view(np.uint8), to)]
-        b = received.copy()
+        messages = [ranks.Irecv(received.view(np.uint8), of)]
+        early = received.copy()
+        ranks.Barrier()  # only to be certain that it has not come by chance
+        messages.append(ranks.Isend(np.ascontiguousarray(b).view(np.uint8), to))
         for message in messages:
             message.Wait()
+        b = early
     return b
 
 

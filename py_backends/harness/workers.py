@@ -94,7 +94,9 @@ class Worker:
             raise WorkerFailed("timeout", self._with_log(reason)) from None
         if received is None:
             raise WorkerFailed("crashed", self._with_log(self._how_it_ended(f"during '{do}'")))
-        self._others.extend(map(os.pidfd_open, received.get("processes", ())))
+        for other in received.get("processes", ()):
+            with contextlib.suppress(ProcessLookupError):  # it has ended: whoever needs it will say so
+                self._others.append(os.pidfd_open(other))
         if self._stopped_between:
             self._stop()
         if "failed" in received:
