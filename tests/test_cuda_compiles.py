@@ -33,8 +33,9 @@ from py_backends.number_formats import FORMATS
 
 pytestmark = pytest.mark.cuda
 
-ARCHITECTURES = ["sm_75", nightly("sm_80"), "sm_90", nightly("sm_100"), nightly("sm_120")]
-"""Turing, Ampere, Hopper, Blackwell of data centres, and that of others."""
+ARCHITECTURES = ["sm_75", nightly("sm_80"), nightly("sm_90"), "sm_100", nightly("sm_120")]
+"""Turing, Ampere, Hopper, Blackwell of data centres, and that of others. From sm_100 on the compiler is another one:
+it may not end with what it compiles for the others."""
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
 MATMUL = registry.kernel_texts("matmul", "cuda")["tuned"]
 OF_TENSOR_CORES = {"float16": "HMMA.16816.F32", "bfloat16": "HMMA.16816.F32.BF16", "int8": "IMMA.16832.S8.S8"}
@@ -130,7 +131,7 @@ def test_narrow_formats_are_multiplied_by_tensor_cores(dtype: str, architecture:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_wide_formats_are_not(dtype: str) -> None:
     """They would be rounded to TF32, or summed in another order."""
-    found = instructions(MATMUL, dtype, "sm_90")
+    found = instructions(MATMUL, dtype, "sm_100")
     assert found["FFMA" if dtype == "float32" else "DFMA"] >= 64
     assert not [name for name in found if "MMA" in name]
 

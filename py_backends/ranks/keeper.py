@@ -23,7 +23,7 @@ import psutil
 
 from py_backends.ranks import SOCKET
 from py_backends.ranks.log import FIRST
-from py_backends.ranks.progress import processes
+from py_backends.ranks.progress import last_words, processes
 
 _MOMENT = 1.0
 """Seconds in which ranks end by themselves, where they do nothing."""
@@ -126,6 +126,7 @@ class Keeper:
         for path in self._left_behind:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+        _say(last_words(self._folder))
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -36,7 +36,7 @@ class Log:
         size = os.fstat(self.descriptor).st_size
         end = os.pread(self.descriptor, _END, max(0, size - _END)).decode(errors="replace")
         lines = [line.strip()[-_LONGEST_LINE:] for line in end.splitlines() if line.strip()]
-        said = [line for line in lines if line.startswith("rank ")]
+        said = list(dict.fromkeys(line for line in lines if line.startswith("rank ")))
         first = [line.removeprefix(FIRST) for line in lines if line.startswith(FIRST)]
         if first and not said:
             said = [first[-1] + next((f": {line}" for line in lines if line.startswith(_FATAL)), "")]

@@ -15,7 +15,7 @@ import numpy as np
 
 from py_backends.contract import Array
 
-_FILE = "progress"
+_FILE, _LAST_WORDS = "progress", "last words"
 _OF_A_RANK = np.dtype([("process", np.int32), ("computes", np.int32)])
 
 
@@ -24,6 +24,7 @@ class Progress:
 
     def __init__(self, folder: Path | None = None, rank: int = 0, ranks: int = 1) -> None:
         """Where there is no folder, or none of that name on this machine, nobody reads it."""
+        self._folder = folder
         self._own = _entries(folder, ranks)[rank : rank + 1]
         self._own["process"] = os.getpid()
 
@@ -37,6 +38,12 @@ class Progress:
         """For other ranks, in the middle of a kernel or of something else."""
         yield from self._while(0)
 
+    def say(self, line: str) -> None:
+        """Leave a line behind: a launcher that is ending may not pass on what a rank has just written."""
+        if self._folder is not None and self._folder.is_dir():
+            with open(self._folder / _LAST_WORDS, "a", encoding="utf-8") as words:
+                words.write(f"{line}\n")
+
     def _while(self, computes: int) -> Iterator[None]:
         before = self._own["computes"][0]
         self._own["computes"] = computes
@@ -49,6 +56,14 @@ class Progress:
 def processes(folder: Path) -> dict[int, int]:
     """Those of the ranks on this machine, by the ranks."""
     return {rank: int(process) for rank, process in enumerate(_read(folder)["process"]) if process}
+
+
+def last_words(folder: Path) -> str:
+    """What ranks have left behind; nothing where there is nothing."""
+    try:
+        return (folder / _LAST_WORDS).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def who_computes(folder: Path) -> list[int]:

@@ -92,7 +92,9 @@ class Ranks:
             return
         self._aborted = True
         traceback.print_exc()
-        _say(f"rank {self._world.rank}: {_last_line()}")
+        line = f"rank {self._world.rank}: {_last_line()}"
+        self._progress.say(line)
+        _say(line)
         self._world.Abort(1)
 
     def _open(self, client: int, ranks: int, threads: int, memory: None) -> dict[str, Any]:

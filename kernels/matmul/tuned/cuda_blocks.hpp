@@ -1,6 +1,6 @@
-// What the ways of cuda.cu to compute matmul share: how many threads a block has, how it starts to copy to shared memory
-// what it will need, and which tiles of c are its. Included there alone, and once: that file is compiled in several
-// namespaces of one program when it is run under instruments.
+// What the ways of cuda.cu to compute matmul share: how many threads a block has, how it starts to copy to shared
+// memory what it will need, and which tiles of c are its. Included there alone, and once: that file is compiled in
+// several namespaces of one program when it is run under instruments.
 
 namespace {
 

@@ -1,11 +1,11 @@
 // matmul in float16, bfloat16 and int8 by tensor cores, the part of cuda.cu for GPUs that have them for all three: from
 // compute capability 8.0 on. Included there alone, and once, after cuda_blocks.hpp and cuda_warp_matrices.hpp.
 //
-// Idea: a warp multiplies matrices of 16 x 16 and 16 x 8 elements (int8: 16 x 32 and 32 x 8) as one instruction, and has
-//   a quarter of its block's tile of c as fragments in registers. (CUTLASS, Efficient GEMM in CUDA.)
+// Idea: a warp multiplies matrices of 16 x 16 and 16 x 8 elements (int8: 16 x 32 and 32 x 8) as one instruction, and
+//   has a quarter of its block's tile of c as fragments in registers. (CUTLASS, Efficient GEMM in CUDA.)
 // Memory: elements are copied to shared memory as they are. A chunk of 16 bytes is what is copied at once, and what a
-//   row of a small matrix is loaded from. Chunks are permuted within 128 bytes, so that the 8 rows of such a matrix, and
-//   8 neighbours of a row, lie in different banks.
+//   row of a small matrix is loaded from. Chunks are permuted within 128 bytes, so that the 8 rows of such a matrix,
+//   and 8 neighbours of a row, lie in different banks.
 //   int8: the hardware transposes elements of 16 bits only, here pairs of columns of b. Their bytes are sorted in
 //   registers, into even columns and odd ones.
 // Edges: zeros stand for what is beyond any end of a and b: those of the depth on both sides, since zero times infinity
@@ -23,13 +23,14 @@ constexpr bool serve = false;
 constexpr bool serve = sizeof(T) < 4;
 #endif
 
-// On a GPU loops are unrolled and functions inlined, since sums and fragments lie in registers, which have no addresses.
-// The emulation's lie in memory, and its compiler would take minutes.
+// On a GPU loops are unrolled and functions inlined, since sums and fragments lie in registers, which have no
+// addresses. The emulation's lie in memory, and its compiler would take minutes. For GPUs no count is given: with one of
+// 64, more than any loop has passes, NVRTC 13.5 did not end for sm_100 and sm_120.
 #if defined(__CUDA_ARCH__)
-constexpr int in_full = 64;
+#define UNROLLED_ON_GPU _Pragma("unroll")
 #define INLINED_ON_GPU __forceinline__
 #else
-constexpr int in_full = 1;
+#define UNROLLED_ON_GPU _Pragma("unroll 1")
 #define INLINED_ON_GPU __attribute__((noinline))
 #endif
 
@@ -102,7 +103,7 @@ struct Copier {
 
   /// Starts to copy a slice, and goes on by so many rows and columns.
   __device__ __forceinline__ void start(Chunk<T>* slice, Size down, Size across) {
-#pragma unroll in_full
+    UNROLLED_ON_GPU
     for (int s = 0; s < copies; ++s) {
       const int below = s * rows_at_once;
       copy(slice + Part::place(row + below, chunk), from + below * stride, below < rows_left ? columns_left : 0);
@@ -116,14 +117,14 @@ struct Copier {
     if (whole || piece == 16) return start_copy(to, reinterpret_cast<const Chunk<T>*>(begin), there > 0);
     if (piece == 4) {
       using Piece = Neighbours<T, 4 / sizeof(T)>;
-#pragma unroll in_full
+      UNROLLED_ON_GPU
       for (int e = 0; e < Chunk<T>::size; e += Piece::size) {
         start_copy(reinterpret_cast<Piece*>(to->element + e), reinterpret_cast<const Piece*>(begin + e), e < there);
       }
       return;
     }
     Chunk<T> elements{};
-#pragma unroll in_full
+    UNROLLED_ON_GPU
     for (int e = 0; e < Chunk<T>::size; ++e) {
       if (e < there) elements.element[e] = begin[e];
     }
@@ -167,18 +168,18 @@ __device__ __forceinline__ void load_b(unsigned (&to)[2][2], const Chunk<T>* b, 
 template <typename Tile, typename T>
 __device__ __forceinline__ void multiply_slice(const Chunk<T>* slice, Place<Tile> at, typename Tile::Sums& sum) {
   using Part = typename Tile::PartOfA;
-#pragma unroll in_full
+  UNROLLED_ON_GPU
   for (int step = 0; step < Tile::steps; ++step) {
     unsigned a[Tile::down][4];
-#pragma unroll in_full
+    UNROLLED_ON_GPU
     for (int r = 0; r < Tile::down; ++r) {
       load_matrices(a[r], slice + Part::place(at.row + 16 * r + at.lane % 16, 2 * step + at.lane / 16));
     }
-#pragma unroll in_full
+    UNROLLED_ON_GPU
     for (int s = 0; s < Tile::across; ++s) {
       unsigned b[2][2];
       load_b<Tile>(b, slice + Part::size, step, at.column + 16 * s, at.lane);
-#pragma unroll in_full
+      UNROLLED_ON_GPU
       for (int r = 0; r < Tile::down; ++r) {
         multiply_add(T{}, sum[r][s][0], a[r], b[0]);
         multiply_add(T{}, sum[r][s][1], a[r], b[1]);
@@ -195,7 +196,7 @@ __device__ __forceinline__ void write_neighbours(const Neighbours<S, count>& sum
   if constexpr (whole) {
     if (column < n) *reinterpret_cast<Neighbours<S, count>*>(to) = sums;
   } else {
-#pragma unroll in_full
+    UNROLLED_ON_GPU
     for (int e = 0; e < count; ++e) {
       if (column + e < n) to[e] = sums.element[e];
     }
@@ -207,11 +208,11 @@ template <typename Tile, bool whole, typename S>
 __device__ __forceinline__ void write(const typename Tile::Sums& sum, Place<Tile> at, S* c, Size i, Size j, Size m,
                                       Size n) {
   const int g = at.lane / 4, t = at.lane % 4;
-#pragma unroll in_full
+  UNROLLED_ON_GPU
   for (int r = 0; r < 2 * Tile::down; ++r) {
     const Size row = i + at.row + 8 * r + g;
     if (row >= m) return;
-#pragma unroll in_full
+    UNROLLED_ON_GPU
     for (int s = 0; s < Tile::across; ++s) {
       const S(&first)[4] = sum[r / 2][s][0], (&second)[4] = sum[r / 2][s][1];
       const int e = r % 2 * 2;

@@ -22,8 +22,8 @@ __device__ __forceinline__ void load_matrices(unsigned (&to)[4], const void* row
                : "memory");
 }
 
-/// The same matrices, of 8 x 8 elements of 16 bits, transposed: thread `4 g + t` receives what rows 2 t and 2 t + 1 have
-/// in column g.
+/// The same matrices, of 8 x 8 elements of 16 bits, transposed: thread `4 g + t` receives what rows 2 t and 2 t + 1
+/// have in column g.
 __device__ __forceinline__ void load_transposed_matrices(unsigned (&to)[4], const void* row) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
