@@ -88,18 +88,19 @@ def instructions(text: KernelText, dtype: str, architecture: str) -> Counter[str
     """How often each instruction stands in the machine code of a text in a number format."""
     cubin, _ = compiled_text(text, architecture)
     mangled = cubin.symbol_mapping[instance(text, dtype)].decode()
-    sections = disassembled(cubin).split("//-----")[1:]
+    sections = disassembled(text, architecture).split("//-----")[1:]
     (section,) = (each for each in sections if f".text.{mangled} " in each.partition("\n")[0])
     return Counter(re.findall(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?\w+ )?([A-Z][\w.]*)", section, re.MULTILINE))
 
 
 @cache
-def disassembled(cubin: ObjectCode) -> str:
+def disassembled(text: KernelText, architecture: str) -> str:
+    """The machine code of a text in all of its formats. Not by its object, whose hash asks for a driver."""
     program = disassembler()
     if program is None:
         pytest.skip(f"nvdisasm is not installed (to change that: {pip_install('test')})")
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        Path(file.name).write_bytes(cubin.code)
+        Path(file.name).write_bytes(compiled_text(text, architecture)[0].code)
         return subprocess.run([program, "-c", file.name], capture_output=True, text=True, check=True).stdout
 
 

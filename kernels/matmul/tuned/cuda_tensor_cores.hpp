@@ -16,23 +16,31 @@ namespace {
 namespace tensor_cores {
 
 /// Whether they are there for elements of T. The emulation has them, unless it is told to do without.
-template <typename T>
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(WITHOUT_TENSOR_CORES)
+template <typename T>
 constexpr bool serve = false;
 #else
+template <typename T>
 constexpr bool serve = sizeof(T) < 4;
 #endif
 
 // On a GPU loops are unrolled and functions inlined, since sums and fragments lie in registers, which have no
-// addresses. The emulation's lie in memory, and its compiler would take minutes. For GPUs no count is given: with one of
-// 64, more than any loop has passes, NVRTC 13.5 did not end for sm_100 and sm_120.
+// addresses. The emulation's lie in memory, and its compiler would take minutes.
 #if defined(__CUDA_ARCH__)
-#define UNROLLED_ON_GPU _Pragma("unroll")
 #define INLINED_ON_GPU __forceinline__
 #else
-#define UNROLLED_ON_GPU _Pragma("unroll 1")
 #define INLINED_ON_GPU __attribute__((noinline))
 #endif
+
+/// How often the body of a loop is written out that has so many passes: not more often, with which NVRTC 13.5 did not
+/// end for sm_100 and sm_120.
+constexpr int unrolled(int passes) {
+#if defined(__CUDA_ARCH__)
+  return passes;
+#else
+  return passes > 0;
+#endif
+}
 
 template <typename T>
 using Chunk = Vector<T>;
@@ -103,7 +111,7 @@ struct Copier {
 
   /// Starts to copy a slice, and goes on by so many rows and columns.
   __device__ __forceinline__ void start(Chunk<T>* slice, Size down, Size across) {
-    UNROLLED_ON_GPU
+#pragma unroll unrolled(copies)
     for (int s = 0; s < copies; ++s) {
       const int below = s * rows_at_once;
       copy(slice + Part::place(row + below, chunk), from + below * stride, below < rows_left ? columns_left : 0);
@@ -117,14 +125,14 @@ struct Copier {
     if (whole || piece == 16) return start_copy(to, reinterpret_cast<const Chunk<T>*>(begin), there > 0);
     if (piece == 4) {
       using Piece = Neighbours<T, 4 / sizeof(T)>;
-      UNROLLED_ON_GPU
+#pragma unroll unrolled(Chunk<T>::size / Piece::size)
       for (int e = 0; e < Chunk<T>::size; e += Piece::size) {
         start_copy(reinterpret_cast<Piece*>(to->element + e), reinterpret_cast<const Piece*>(begin + e), e < there);
       }
       return;
     }
     Chunk<T> elements{};
-    UNROLLED_ON_GPU
+#pragma unroll unrolled(Chunk<T>::size)
     for (int e = 0; e < Chunk<T>::size; ++e) {
       if (e < there) elements.element[e] = begin[e];
     }
@@ -168,18 +176,18 @@ __device__ __forceinline__ void load_b(unsigned (&to)[2][2], const Chunk<T>* b, 
 template <typename Tile, typename T>
 __device__ __forceinline__ void multiply_slice(const Chunk<T>* slice, Place<Tile> at, typename Tile::Sums& sum) {
   using Part = typename Tile::PartOfA;
-  UNROLLED_ON_GPU
+#pragma unroll unrolled(Tile::steps)
   for (int step = 0; step < Tile::steps; ++step) {
     unsigned a[Tile::down][4];
-    UNROLLED_ON_GPU
+#pragma unroll unrolled(Tile::down)
     for (int r = 0; r < Tile::down; ++r) {
       load_matrices(a[r], slice + Part::place(at.row + 16 * r + at.lane % 16, 2 * step + at.lane / 16));
     }
-    UNROLLED_ON_GPU
+#pragma unroll unrolled(Tile::across)
     for (int s = 0; s < Tile::across; ++s) {
       unsigned b[2][2];
       load_b<Tile>(b, slice + Part::size, step, at.column + 16 * s, at.lane);
-      UNROLLED_ON_GPU
+#pragma unroll unrolled(Tile::down)
       for (int r = 0; r < Tile::down; ++r) {
         multiply_add(T{}, sum[r][s][0], a[r], b[0]);
         multiply_add(T{}, sum[r][s][1], a[r], b[1]);
@@ -196,7 +204,7 @@ __device__ __forceinline__ void write_neighbours(const Neighbours<S, count>& sum
   if constexpr (whole) {
     if (column < n) *reinterpret_cast<Neighbours<S, count>*>(to) = sums;
   } else {
-    UNROLLED_ON_GPU
+#pragma unroll unrolled(count)
     for (int e = 0; e < count; ++e) {
       if (column + e < n) to[e] = sums.element[e];
     }
@@ -208,11 +216,11 @@ template <typename Tile, bool whole, typename S>
 __device__ __forceinline__ void write(const typename Tile::Sums& sum, Place<Tile> at, S* c, Size i, Size j, Size m,
                                       Size n) {
   const int g = at.lane / 4, t = at.lane % 4;
-  UNROLLED_ON_GPU
+#pragma unroll unrolled(2 * Tile::down)
   for (int r = 0; r < 2 * Tile::down; ++r) {
     const Size row = i + at.row + 8 * r + g;
     if (row >= m) return;
-    UNROLLED_ON_GPU
+#pragma unroll unrolled(Tile::across)
     for (int s = 0; s < Tile::across; ++s) {
       const S(&first)[4] = sum[r / 2][s][0], (&second)[4] = sum[r / 2][s][1];
       const int e = r % 2 * 2;
