@@ -1,6 +1,6 @@
 # make compare     the comparison, with all that it needs: .venv, packages, the extension
 # make test        all the tests, in the same environment
-# make benchmarks  what the tuned kernels are held to, against NumPy, MKL, cuBLAS and the machine's ceilings
+# make benchmarks  what the tuned kernels are held to, against NumPy, MKL, oneDNN, cuBLAS and the machine's ceilings
 # make docs        the API reference, from the docstrings: build/docs/index.html
 # make wheel       what is published, in dist/: a wheel that needs no compiler, and the source distribution
 # make lint        what .ci/run asks of every change; `make format` does what it can by itself

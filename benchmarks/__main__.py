@@ -25,7 +25,7 @@ from py_backends.report import table
 
 KERNELS = ("matmul", "vecadd")
 BACKENDS = ("avx", "openmp", "cpp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
-_DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 900.0
+_DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 1800.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +86,13 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("--only", type=_names(BACKENDS), default=BACKENDS, metavar="NAMES", help=f"of {', '.join(BACKENDS)}")
     add("--kernel", type=_names(KERNELS), default=KERNELS, metavar="NAMES", help="of matmul, vecadd")
-    add("--dtype", type=_names(goals.DTYPES), default=goals.DTYPES, metavar="NAMES", help="of float32, float64")
+    add(
+        "--dtype",
+        type=_names(goals.DTYPES),
+        default=goals.DTYPES,
+        metavar="NAMES",
+        help=f"of {', '.join(goals.DTYPES)}",
+    )
     add("--sizes", type=_sizes, default=goals.SIZES, metavar="N,N", help="of square matrices, in place of the eight")
     add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
     add("--threads", type=_whole(MOST_THREADS), metavar="N", help="of everybody (default: all)")

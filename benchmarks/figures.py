@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.goals import Comparison, Conditions, Entry, Goal
+from benchmarks.goals import Comparison, Conditions, Contender, Entry, Goal
 from benchmarks.measure import Reports, sizes
 from py_backends import registry
 from py_backends.harness.results import Row
@@ -89,7 +89,7 @@ class Rates:
 
     def median(self, entry: Entry) -> float:
         """In 10^9 operations, or of vecadd bytes, a second."""
-        itemsize = np.dtype(self._conditions.dtype).itemsize
+        itemsize = np.dtype(entry.dtype(self._conditions)).itemsize
         return (
             median(list(self.of(entry).values())).value * (3 * itemsize if self._problem.name == "vecadd" else 1) / 1e9
         )
@@ -131,22 +131,25 @@ class Rates:
 
     def _row(self, entry: Entry) -> Row:
         who, statement = entry.contender, entry.statement(self._conditions)
-        wanted = who.backend, statement, sizes(self._conditions, entry)
-        rows = [row for row in self._report.rows if (row.backend, row.statement, row.spec.sizes) == wanted]
+        wanted = who.backend, entry.dtype(self._conditions), statement, sizes(self._conditions, entry)
+        rows = [row for row in self._report.rows if (row.backend, row.dtype, row.statement, row.spec.sizes) == wanted]
         row = next((row for row in rows if who.target in (None, row.target)), None)
         if row is None:
-            there = who.backend in registry.backend_names()
-            missing = (
-                f"{who.backend} has no target {who.target} here" if there else f"there is no backend {who.backend}"
-            )
-            raise NotMeasured(Reason(missing))
+            raise NotMeasured(Reason(self._why_no_row(who, entry.dtype(self._conditions))))
         if not row.kernel_seconds or row.status != "ok":
             raise NotMeasured(Reason(row.reason or "interrupted before its turn", row.fix))
         return row
 
+    def _why_no_row(self, who: Contender, dtype: str) -> str:
+        if who.backend not in registry.backend_names():
+            return f"there is no backend {who.backend}"
+        if who.target and not any((row.backend, row.target) == (who.backend, who.target) for row in self._report.rows):
+            return f"{who.backend} has no target {who.target} here"
+        return f"{who.backend} has no {self._problem.name} in {dtype} here"
+
     def _of_ceiling(self, entry: Entry) -> Series:
         """What the case's operations or bytes would take at a ceiling, of a working set as near as there is."""
-        shape, dtype = sizes(self._conditions, entry), np.dtype(self._conditions.dtype)
+        shape, dtype = sizes(self._conditions, entry), np.dtype(entry.dtype(self._conditions))
         moved = self._problem.bytes(shape, dtype)
         amount = self._problem.flops(shape) if entry.contender.timed == MULTIPLY_ADDS else moved
         found = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from py_backends.harness.ceilings import STREAMED as STREAMED_ADDITIONS
@@ -16,8 +17,13 @@ ELEMENTS = 2**26
 FEW_ELEMENTS = 1024
 """Of the vectors that show what a call costs."""
 GPU_SIZES, GPU_ELEMENTS = (4096, 8192), 2**28
-DTYPES = ("float32", "float64")
+NARROW_SIZES = (512, 1000, 1024, 2048, 4096)
+"""In place of `SIZES` in the narrow formats."""
+WIDE, NARROW = ("float32", "float64"), ("bfloat16", "float16", "int8")
+DTYPES = WIDE + NARROW
 _ONE_THREAD_AT = 2048
+_LARGE = (1024, 2048)
+"""Where a matrix unit is held to its peak."""
 _NEIGHBOURS_FROM, _NEIGHBOURS_TO, _ROUND = 256, 2048, 8
 """Sizes whose neighbours are measured too: multiples of 8 in this range. Above it three runs take too long."""
 
@@ -35,12 +41,14 @@ class Contender:
     timed: `LIBRARY`, `CALL`, `KERNEL`, or the kind of a ceiling (`harness.roofline`).
     backend: whose it is; of a ceiling, on whose device.
     target: the first available one where None.
+    dtype: that of the conditions where None.
     """
 
     label: str
     timed: str
     backend: str
     target: str | None = None
+    dtype: str | None = None
 
     @property
     def is_ceiling(self) -> bool:
@@ -66,6 +74,10 @@ class Entry(NamedTuple):
 
     contender: Contender
     size: int
+
+    def dtype(self, conditions: Conditions) -> str:
+        """Its number format."""
+        return self.contender.dtype or conditions.dtype
 
     def statement(self, conditions: Conditions) -> str | None:
         """The Python statement that is timed; None where the kernel is."""
@@ -120,7 +132,10 @@ class Goal:
 
 NUMPY = Contender("numpy", LIBRARY, "numpy")
 MKL = Contender("mkl", KERNEL, "mkl")  # its launch: the checks of the Python functions would count against it
+ONEDNN = Contender("onednn", KERNEL, "onednn")
 AVX = Contender("avx", CALL, "avx")
+AMX = Contender("avx amx", CALL, "avx", "amx")
+AVX_AVX512 = Contender("avx avx512", CALL, "avx", "avx512")
 AVX_AVX2 = Contender("avx avx2", CALL, "avx", "avx2")
 CPP = Contender("cpp", CALL, "cpp")
 OPENMP = Contender("openmp", CALL, "openmp")
@@ -132,6 +147,7 @@ CUDA = Contender("cuda", KERNEL, "cuda")
 NUMBA_CUDA = Contender("numba_cuda", KERNEL, "numba_cuda")
 CUBLAS = Contender("cublas", KERNEL, "cublas")
 PEAK = Contender("FMA peak", MULTIPLY_ADDS, "avx")
+PEAK_OF_FORMAT = Contender("peak of the format", MULTIPLY_ADDS, "avx")
 STREAMED = Contender("NT ceiling", STREAMED_ADDITIONS, "avx")
 DEVICE_COPY = Contender("device copy", COPIES, "cuda")
 _HELD_TO_AVX2 = (("OPENBLAS_CORETYPE", "Haswell"),)
@@ -142,6 +158,11 @@ def end_to_end(contender: Contender) -> Contender:
     return replace(contender, label=f"{contender.label} e2e", timed=CALL)
 
 
+def in_float32(contender: Contender) -> Contender:
+    """The same backend and target in float32, whatever the conditions say."""
+    return replace(contender, label=f"{contender.label} float32", dtype="float32")
+
+
 def goals(
     dtypes: Sequence[str] = DTYPES,
     sizes: Sequence[int] = SIZES,
@@ -149,39 +170,56 @@ def goals(
     kernels: Sequence[str] = ("matmul", "vecadd"),
     threads: int | None = None,
 ) -> list[Goal]:
-    """All goals, at these sizes of matmul and with vectors of so many elements for those that are to be large."""
+    """All goals, at these sizes of matmul and with vectors of so many elements for those that are to be large.
+
+    In the narrow formats `NARROW_SIZES` stand for `SIZES`.
+    """
+    wide, narrow = ([each for each in dtypes if each in group] for group in (WIDE, NARROW))
     found: list[Goal] = []
     if "matmul" in kernels:
-        for dtype in dtypes:
+        for dtype in wide:
             found += _matmul(Conditions("matmul", dtype, threads), sizes)
+        for dtype in narrow:
+            found += _narrow_matmul(Conditions("matmul", dtype, threads), sizes)
     if "vecadd" in kernels:
-        found += _vecadd(Conditions("vecadd", "float32" if "float32" in dtypes else dtypes[0], threads), elements)
+        for dtype in wide[:1]:  # float32 where it is among them
+            found += _vecadd(Conditions("vecadd", dtype, threads), elements)
+        for dtype in narrow:
+            found += _narrow_vecadd(Conditions("vecadd", dtype, threads), elements)
     gpu_sizes = [size for size in GPU_SIZES if tuple(sizes) == SIZES] or [max(sizes)]
-    for dtype in dtypes:
+    for dtype in wide:
         found += _gpu(dtype, kernels, gpu_sizes, GPU_ELEMENTS if elements == ELEMENTS else elements)
     return found
 
 
+def _speed(
+    conditions: Conditions,
+    sizes: Sequence[int],
+    subject: Contender,
+    against: tuple[Contender, ...],
+    what: str,
+    asked: float,
+    least: int = 0,
+    **more: Any,
+) -> Iterator[Goal]:
+    """One contender against the fastest of others at all sizes, from the least on; nothing where none is left."""
+    chosen = [size for size in sizes if size >= least]
+    where = f"n >= {least}" if least else f"{len(chosen)} sizes"
+    comparisons = tuple(
+        Comparison(Entry(subject, size), tuple(Entry(other, size) for other in against)) for size in chosen
+    )
+    if chosen:
+        yield Goal(conditions, subject.label, what, where, comparisons, asked, **more)
+
+
 def _matmul(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
     kernel, called = (0.95, 0.85) if conditions.dtype == "float32" else (0.90, 0.80)
-
-    def speed(
-        subject: Contender, against: tuple[Contender, ...], what: str, asked: float, least: int = 0, **more: Any
-    ) -> Iterator[Goal]:
-        chosen = [size for size in sizes if size >= least]
-        where = f"n >= {least}" if least else f"{len(chosen)} sizes"
-        comparisons = tuple(
-            Comparison(Entry(subject, size), tuple(Entry(other, size) for other in against)) for size in chosen
-        )
-        if chosen:
-            yield Goal(**{"conditions": conditions, **more}, subject=subject.label, what=what, where=where,
-                       comparisons=comparisons, asked=asked)  # fmt: skip
-
+    speed = partial(_speed, conditions, sizes)
     yield from speed(AVX, (NUMPY, MKL), "of the best library", 1.00)
     yield from speed(AVX, (NUMPY,), "of NumPy", 1.15)
     yield from _one_thread(conditions._replace(threads=1), sizes)
     held = conditions._replace(environment=_HELD_TO_AVX2)
-    yield from speed(AVX_AVX2, (NUMPY,), "of NumPy held to AVX2", 1.00, conditions=held)
+    yield from _speed(held, sizes, AVX_AVX2, (NUMPY,), "of NumPy held to AVX2", 1.00)
     yield from speed(OPENMP, (NUMPY,), "of NumPy", 0.90)
     for device in OPENCL, SYCL:
         yield from speed(device, (NUMPY,), "of NumPy, kernel", kernel, least=512)
@@ -194,6 +232,26 @@ def _matmul(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
         yield from _neighbours(contender, conditions, sizes)
 
 
+def _narrow_matmul(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
+    """The matrix unit against the libraries; who has none, or leaves it, widens, and is held to its own float32."""
+    sizes = NARROW_SIZES if tuple(sizes) == SIZES else sizes
+    speed = partial(_speed, conditions, sizes)
+    asked, least = {"bfloat16": (1.10, 0), "float16": (1.50, 1024), "int8": (1.00, 0)}[conditions.dtype]
+    yield from speed(AMX, (MKL, ONEDNN), "of the best library", asked, least)
+    if conditions.dtype == "int8":
+        return
+    if conditions.dtype == "bfloat16":
+        large = [size for size in _LARGE if size in sizes] or [max(sizes)]
+        peak = tuple(Comparison(Entry(AMX, size), (Entry(PEAK_OF_FORMAT, size),)) for size in large)
+        where = f"n = {', '.join(map(str, large))}"
+        yield Goal(conditions, AMX.label, "of the peak of the format", where, peak, 0.45, "worst")
+        yield from _neighbours(AMX, conditions, sizes, asked=0.85)
+        for contender, ratio in (SYCL, 0.50), (NUMBA_CPU, 0.60):
+            yield from speed(contender, (AMX,), "of avx amx", ratio)
+    for contender in AVX_AVX512, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU:
+        yield from speed(contender, (in_float32(contender),), "of its float32", 0.95)
+
+
 def _one_thread(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
     """What one thread makes of the multiply-adds that its registers could do; of others than avx it is only stated."""
     size = _ONE_THREAD_AT if _ONE_THREAD_AT in sizes else max(sizes)
@@ -203,8 +261,10 @@ def _one_thread(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
         yield Goal(conditions, label, "of the FMA peak", f"n = {size}", (comparison,), asked, owner=owner)
 
 
-def _neighbours(contender: Contender, conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
-    """A size one off from a round one is no slower per operation than by a tenth."""
+def _neighbours(
+    contender: Contender, conditions: Conditions, sizes: Sequence[int], asked: float = 0.90
+) -> Iterator[Goal]:
+    """A size one off from a round one is not much slower per operation."""
     comparisons = tuple(
         Comparison(Entry(contender, near), (Entry(contender, size),))
         for size in sizes
@@ -213,7 +273,7 @@ def _neighbours(contender: Contender, conditions: Conditions, sizes: Sequence[in
     )
     if comparisons:
         where = f"n from {_NEIGHBOURS_FROM}"
-        yield Goal(conditions, contender.label, "of the rate at n, at n ± 1", where, comparisons, 0.90, "worst")
+        yield Goal(conditions, contender.label, "of the rate at n, at n ± 1", where, comparisons, asked, "worst")
 
 
 def _against(
@@ -234,6 +294,15 @@ def _vecadd(conditions: Conditions, elements: int) -> Iterator[Goal]:
         yield _against(conditions, contender, STREAMED, elements, "of the non-temporal ceiling", asked)
     a_call = _against(conditions, AVX, NUMPY, FEW_ELEMENTS, "times numpy.add a call", 4.0)
     yield replace(a_call, where=f"n = {FEW_ELEMENTS}", at_most=True)
+
+
+def _narrow_vecadd(conditions: Conditions, elements: int) -> Iterator[Goal]:
+    """Half the bytes an element: nearly twice the elements a second."""
+    if conditions.dtype == "int8":
+        return
+    for contender in AVX, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU:
+        asked = 1.9 if contender is AVX else 1.7
+        yield _against(conditions, contender, in_float32(contender), elements, "times its float32", asked)
 
 
 def _gpu(dtype: str, kernels: Sequence[str], sizes: Sequence[int], elements: int) -> Iterator[Goal]:

@@ -60,14 +60,16 @@ def _plan(conditions: Conditions, entries: Sequence[Entry], rounds: int) -> Plan
 
 
 def _spec(conditions: Conditions, entry: Entry, found: Sequence[BackendTarget]) -> Spec | None:
-    """What an entry is on this machine; None where there is no such target."""
-    kernel, dtype, backend = conditions.kernel, conditions.dtype, entry.contender.backend
+    """What an entry is on this machine; None where there is no such target, or none that has the number format."""
+    kernel, dtype, backend = conditions.kernel, entry.dtype(conditions), entry.contender.backend
     targets = [target for name, target in found if name == backend and entry.contender.target in (None, target.name)]
     if not targets:
         return None
-    able = [each for each in targets if registry.texts_in(dtype, kernel, backend, each)] or targets
+    able = [each for each in targets if registry.texts_in(dtype, kernel, backend, each)]
+    if not able:
+        return None
     target = next((each for each in able if each.available and not each.emulated), able[0])
-    variant = next(iter(registry.kernel_texts(kernel, backend)), "tuned")
+    variant = next(iter(registry.texts_in(dtype, kernel, backend, target)))
     return Spec(kernel, backend, target.name, variant, dtype, sizes(conditions, entry),
                 statement=entry.statement(conditions))  # fmt: skip
 
@@ -79,12 +81,12 @@ def sizes(conditions: Conditions, entry: Entry) -> tuple[int, ...]:
 
 def _work(conditions: Conditions, entries: set[Entry]) -> float:
     """A number that the time of a round is about proportional to."""
-    problem, dtype = registry.problem(conditions.kernel), np.dtype(conditions.dtype)
-    shapes = [sizes(conditions, entry) for entry in entries]
-    return sum(
-        max(problem.flops(shape) * dtype.itemsize, _FLOPS_OF_A_BYTE * problem.bytes(shape, dtype)) + _FLOPS_OF_A_TURN
-        for shape in shapes
-    )
+    problem, found = registry.problem(conditions.kernel), 0.0
+    for entry in entries:
+        shape, dtype = sizes(conditions, entry), np.dtype(entry.dtype(conditions))
+        flops = problem.flops(shape) * problem.sum_dtype(dtype).itemsize
+        found += max(flops, _FLOPS_OF_A_BYTE * problem.bytes(shape, dtype)) + _FLOPS_OF_A_TURN
+    return found
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def _title(conditions: Conditions) -> str:
 
 
 def _libraries_first(contender: Contender) -> tuple[bool, str]:
-    return contender.backend not in {"numpy", "mkl", "cublas"}, contender.label
+    return contender.backend not in {"numpy", "mkl", "onednn", "cublas"}, contender.label
 
 
 def _ratios(goal: Goal, rates: Rates) -> dict[int, float]:

@@ -12,6 +12,7 @@ set(PY_BACKENDS_COMPILER "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}
 set(PY_BACKENDS_INSTRUCTION_SETS "")
 set(PY_BACKENDS_NAMED_SETS "")  # those of them for which only texts are compiled that name them
 set(PY_BACKENDS_MODULES "")
+set(PY_BACKENDS_KERNEL_MODULES "")  # those of them that are made of kernel texts
 set(PY_BACKENDS_LEFT_OUT "")
 set(PY_BACKENDS_REASONS "")
 
@@ -99,11 +100,11 @@ endfunction()
 function(add_module_of_instances module table sources)
   set(generated "${CMAKE_CURRENT_BINARY_DIR}/${module}")
   file(CONFIGURE OUTPUT "${generated}/instances.inc" CONTENT "${table}" @ONLY)
-  pybind11_add_module(${module} MODULE NO_EXTRAS cpp_ext/kernel_module.cpp ${sources})
-  target_compile_definitions(${module} PRIVATE MODULE_NAME=${module})
+  pybind11_add_module(${module} MODULE NO_EXTRAS cpp_ext/own_part.cpp ${sources})
   target_compile_options(${module} PRIVATE -Wall -Wextra)
   target_include_directories(${module} PRIVATE cpp_ext "${generated}")
-  target_link_libraries(${module} PRIVATE ${ARGN})
+  target_link_libraries(${module} PRIVATE kernel_module ${ARGN})
+  set(PY_BACKENDS_KERNEL_MODULES ${PY_BACKENDS_KERNEL_MODULES} ${module} PARENT_SCOPE)
   set(objects "$<FILTER:$<TARGET_OBJECTS:${module}>,INCLUDE,/${module}_[^/]*$>")
   add_custom_command(TARGET ${module} PRE_LINK VERBATIM COMMAND_EXPAND_LISTS
     COMMAND "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}" "-DOBJECTS=$<JOIN:${objects},\\;>"
@@ -122,6 +123,7 @@ function(add_kernel_module backend)
   endforeach()
   add_module_of_instances(${backend} "${table}" "${sources}" ${ARGN})
   set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} PARENT_SCOPE)
+  set(PY_BACKENDS_KERNEL_MODULES ${PY_BACKENDS_KERNEL_MODULES} PARENT_SCOPE)
 endfunction()
 
 # add_ceilings(LIBRARY...): the module ceilings, what the machine can do at most, from cpp_ext/ceilings/KERNEL.cpp.
@@ -135,6 +137,23 @@ function(add_ceilings)
   endforeach()
   add_module_of_instances(ceilings "${table}" "${sources}" ${ARGN})
   set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} PARENT_SCOPE)
+  set(PY_BACKENDS_KERNEL_MODULES ${PY_BACKENDS_KERNEL_MODULES} PARENT_SCOPE)
+endfunction()
+
+# add_what_kernel_modules_share(): compiled once, since it takes as long as most kernels do.
+function(add_what_kernel_modules_share)
+  if(NOT PY_BACKENDS_KERNEL_MODULES)
+    return()
+  endif()
+  list(TRANSFORM PY_BACKENDS_KERNEL_MODULES REPLACE "(.+)" "MODULE(\\1)\n" OUTPUT_VARIABLE modules)
+  string(JOIN "" modules ${modules})
+  set(generated "${CMAKE_CURRENT_BINARY_DIR}/kernel_module")
+  file(CONFIGURE OUTPUT "${generated}/modules.inc" CONTENT "${modules}" @ONLY)
+  add_library(kernel_module OBJECT cpp_ext/kernel_module.cpp)
+  set_target_properties(kernel_module PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(kernel_module PRIVATE -Wall -Wextra)
+  target_include_directories(kernel_module PRIVATE cpp_ext "${generated}")
+  target_link_libraries(kernel_module PRIVATE pybind11::module)
 endfunction()
 
 # leave_out(MODULE REASON FIX): note why a module is not built, for whoever asks for it at run time.

@@ -1,7 +1,7 @@
-// The Python module of one C++ backend: finds its compiled kernels and calls them on NumPy arrays in place.
+// The Python modules of the C++ backends: each finds its compiled kernels and calls them on NumPy arrays in place.
 //
-// CMake builds it once a backend, as MODULE_NAME, with instances.inc naming the backend's instances. Nothing
-// here knows a kernel or a variant by name.
+// CMake compiles this once for all modules, whose names are in modules.inc, and links it with each one's own part
+// (own_part.cpp). Nothing here knows a kernel or a variant by name.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -9,31 +9,20 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "instance.hpp"
 #include "launch.hpp"
+#include "own_part.hpp"
 #include "shortcut.hpp"
 #include "tiles.hpp"
-
-#define INSTANCE(symbol) extern const Instance symbol;
-#include "instances.inc"
-#undef INSTANCE
 
 namespace py = pybind11;
 
 namespace {
-
-const Instance* const instances[] = {
-#define INSTANCE(symbol) &symbol,
-#include "instances.inc"
-#undef INSTANCE
-};
 
 /// A Python sequence, as a list or tuple whose items are reached without calls.
 class Items {
@@ -115,8 +104,9 @@ class Kernel {
 
 std::vector<Kernel> kernels() {
   std::vector<Kernel> all;
-  for (const Instance* instance : instances) {
-    for (int at = 0; at < instance->count_of_formats; ++at) all.emplace_back(*instance, instance->formats[at]);
+  for (int module_at = 0; module_at < count_of_instances; ++module_at) {
+    const Instance& instance = *instances[module_at];
+    for (int at = 0; at < instance.count_of_formats; ++at) all.emplace_back(instance, instance.formats[at]);
   }
   return all;
 }
@@ -124,7 +114,7 @@ std::vector<Kernel> kernels() {
 /// Whether a text of this module is compiled for an instruction set; few are for some.
 [[maybe_unused]] bool has_instance_for(const std::string& set) {
   const auto is_for_it = [&](const Instance* each) { return each->instruction_set == set; };
-  return std::any_of(std::begin(instances), std::end(instances), is_for_it);
+  return std::any_of(instances, instances + count_of_instances, is_for_it);
 }
 
 /// Every instruction set that texts are compiled for, best first: its name, what is to be said where it is missing, and
@@ -151,9 +141,7 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
 #endif
 }
 
-}  // namespace
-
-PYBIND11_MODULE(MODULE_NAME, module) {
+void define(py::module_& module) {
   survive_forks();
   py::module_::import("ml_dtypes");  // makes bfloat16 known to NumPy by its name
   // A type of the module's own: the modules of other backends bind the same class under the same name.
@@ -170,3 +158,10 @@ PYBIND11_MODULE(MODULE_NAME, module) {
   module.def("kernels", &kernels);
   module.def("instruction_sets", &instruction_sets);
 }
+
+}  // namespace
+
+// Python looks only for the one of the module that it loads; the others are not called there.
+#define MODULE(name) \
+  PYBIND11_MODULE(name, module) { define(module); }
+#include "modules.inc"

@@ -1,4 +1,4 @@
-"""The same kernels in Python, NumPy, C++, OpenMP, AVX, Numba, OpenCL, SYCL and CUDA.
+"""The same kernels in Python, NumPy, C++, OpenMP, AVX, Numba, OpenCL, SYCL, CUDA and MPI.
 
     import py_backends as pb
     c = pb.matmul(a, b, backend="openmp")

@@ -6,6 +6,7 @@ What a command needs is imported when it runs: help and usage errors come at onc
 from __future__ import annotations
 
 import difflib
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -15,20 +16,44 @@ from pkgutil import iter_modules
 from py_backends import __version__, commands
 from py_backends.commands._arguments import Parser
 from py_backends.commands._common import UsageError
+from py_backends.errors import BackendUnavailable
 from py_backends.harness import streams
 from py_backends.harness.files import printable
 from py_backends.harness.interruption import interruptible
+from py_backends.ranks import launcher
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; SystemExit after help and wrong usage."""
     streams.prepare()
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        return _run(sys.argv[1:] if arguments is None else list(arguments))
+        return _run(arguments) if launcher.world_size() == 1 else _serve(arguments)
     except OSError as error:
         return streams.give_up(error)
     except KeyboardInterrupt:
         return 130
+
+
+def _serve(arguments: list[str]) -> int:
+    """As one of the ranks that mpirun, for instance, has started: together they run one command."""
+    launcher.use_its_library()
+    from py_backends.install import pip_install
+
+    try:
+        from py_backends.ranks.served import serve_command
+    except (ImportError, RuntimeError) as error:  # no mpi4py, or no library that it could load
+        return _cannot_serve(f"MPI cannot be loaded: {' '.join(str(error).split())}; {pip_install('mpi')}")
+    try:
+        return serve_command(arguments)
+    except BackendUnavailable as error:
+        return _cannot_serve(str(error))
+
+
+def _cannot_serve(reason: str) -> int:
+    if launcher.is_first():  # the others would say the same
+        streams.complain(f"error: {reason}")
+    return 1
 
 
 def _run(arguments: list[str]) -> int:
@@ -43,6 +68,8 @@ def _run(arguments: list[str]) -> int:
     if unknown:
         by_name[options.command].error(f"unknown arguments: {shlex.join(unknown)}")
     options.line = printable(shlex.join(["py-backends", *arguments]))
+    if template := getattr(options, "launcher", None):
+        os.environ[launcher.TEMPLATE] = template
     try:
         with interruptible():
             code: int = options.run(options)
@@ -54,7 +81,7 @@ def _run(arguments: list[str]) -> int:
 def _parser() -> tuple[Parser, dict[str, Parser]]:
     parser = Parser(
         prog="py-backends",
-        description="The same kernels in Python, NumPy, C++, OpenMP, AVX, Numba, OpenCL, SYCL and CUDA: "
+        description="The same kernels in Python, NumPy, C++, OpenMP, AVX, Numba, OpenCL, SYCL, CUDA and MPI: "
         "checked and timed.",
         epilog="example: py-backends compare --kernel matmul --shape matmul=1024",
         allow_abbrev=False,

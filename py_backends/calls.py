@@ -325,6 +325,8 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
         return
     buffers: list[Any] = []
     try:
+        arrays = [*inputs, output]
+        device.arrange(launch, sizes, [at for at, each in enumerate(arrays) if not isinstance(each, Adopted)])
         buffers.extend(array.buffer if isinstance(array, Adopted) else device.upload(array) for array in inputs)
         buffers.append(output.buffer if isinstance(output, Adopted) else device.allocate(output))
         launch(buffers, sizes)
@@ -350,6 +352,8 @@ def _candidates(backend: str, name: str | None) -> list[Target]:
         _targets[backend] = targets
     if name is None:
         return targets
+    if name not in [target.name for target in targets] and isinstance(name, str):
+        targets = registry.targets(backend, [name])
     registry.known(name, [target.name for target in targets], f"target of {backend}")
     return [target for target in targets if target.name == name]
 

@@ -33,6 +33,7 @@ __all__ = [
     "Backend",
     "BackendUnavailable",
     "Buffer",
+    "Communication",
     "Device",
     "HostDevice",
     "KernelFault",
@@ -96,6 +97,22 @@ class Reference:
 
 
 @dataclass(frozen=True)
+class Communication:
+    """What the ranks that compute one launch told one another meanwhile.
+
+    seconds: of the rank that communicated the longest, waiting for the others included.
+    bytes_sent: by each rank to others.
+    seconds_by_rank: as `seconds`, of each; none where that is not known.
+    kernel_by_rank: seconds from the start of the launch until each had ended; none as above.
+    """
+
+    seconds: float
+    bytes_sent: tuple[int, ...]
+    seconds_by_rank: tuple[float, ...] = ()
+    kernel_by_rank: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Rung:
     """One step of a ladder: a text that adds something to that of the rung below.
 
@@ -103,6 +120,8 @@ class Rung:
     idea: what it adds, in a few words.
     published: how many times as fast as the first rung it is in the ladder's source; None where that has no such rung.
     published_percent: of the peak of the machine of that source.
+    dtype: the number format of its inputs; None for that of the whole ladder.
+    target: where it runs; None for the first that is there, and is not that of another rung.
     """
 
     backend: str
@@ -110,6 +129,8 @@ class Rung:
     idea: str
     published: float | None = None
     published_percent: float | None = None
+    dtype: str | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True)
@@ -119,11 +140,14 @@ class Ladder:
     rungs: the slowest first.
     sizes: at which the ideas show, and the slow rungs do not take too long.
     source: where the published figures come from, and what they were measured on.
+    formats: rungs in a narrower number format, which are run where they are asked for: on top of those that share their
+        backend.
     """
 
     rungs: tuple[Rung, ...]
     sizes: tuple[int, ...]
     source: str
+    formats: tuple[Rung, ...] = ()
 
 
 RULES = ("bitwise", "componentwise")
@@ -220,6 +244,13 @@ class Problem(ABC):
         """The dtype in which is computed for inputs of a dtype."""
         return np.dtype(self.sums.get(dtype.name, dtype))
 
+    def least_communication(self, sizes: Sequence[int], dtype: np.dtype[Any], ranks: int) -> float | None:
+        """Bytes that some rank has to send or receive where so many share the work and the arrays evenly.
+
+        Whatever the algorithm, and however much memory there is. None where nobody knows.
+        """
+        return None
+
     def work(self, sizes: Sequence[int]) -> int:
         """A number that run time is about proportional to, for estimates."""
         return max(1, self.flops(sizes))
@@ -250,6 +281,9 @@ class Target:
     those of its backend."""
     just_in_time: bool = False
     """Compiles kernels when they are first needed, which takes seconds: tests let it do so while others run."""
+    on_threads: Mapping[int, str | None] = field(default_factory=lambda: MappingProxyType({}))
+    """By the numbers of threads that it was probed for, what `Backend.on_threads` says; nothing where it says no other
+    name. The probe fills it in."""
 
     @classmethod
     def missing(
@@ -275,12 +309,23 @@ class Device(ABC):
     """Whether the same call gives the same bits again, on as many threads: that holds it to it in the tests."""
     obeys_threads: bool = True
     """Whether it keeps to `threads`; a GPU has none to keep to."""
+    processes: Sequence[int] = ()
+    """Those of this machine that compute for it, beside the own, by their numbers: they are stopped, continued and
+    ended with it, and what they use is its own."""
     profiled: bool = False
     """Set before anything is prepared where `event_seconds` will be asked: queues that keep times may cost a little."""
 
     @abstractmethod
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         """Compile the kernel, or look it up."""
+
+    def arrange(self, launch: Launch, sizes: Sequence[int], coming: Sequence[int]) -> None:
+        """Said before arrays of a launch are uploaded or allocated, by the thread that does it.
+
+        coming: which of the kernel's arrays, by their places, in the order in which they come; others lie there.
+        A device that spreads arrays over several memories lays them out as the kernel needs them. Others ignore it.
+        """
+        return
 
     @abstractmethod
     def upload(self, array: Array) -> Buffer:
@@ -300,6 +345,10 @@ class Device(ABC):
         From the start of its first command to the end of its last. Asked after `wait`, of a `profiled` device. None
         where it has no events.
         """
+        return None
+
+    def communication(self) -> Communication | None:
+        """What the ranks that computed the calling thread's last launch told one another; None where there are none."""
         return None
 
     def peak(self, dtype: np.dtype[Any]) -> float | None:
@@ -372,6 +421,9 @@ class Backend(ABC):
     """Whether the others' speed is given relative to it; true of one backend."""
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
     """Of the arrays that its kernels take, by their names in NumPy."""
+    preference: ClassVar[int] = 0
+    """Of backends whose devices are `HostDevice`s: by the highest that is there others compute on the host, such as
+    ranks. 0 where none should."""
 
     @abstractmethod
     def targets(self) -> list[Target]:
@@ -379,6 +431,18 @@ class Backend(ABC):
 
         Never empty: where nothing is there, one target says why. Never raises.
         """
+
+    def target(self, name: str) -> Target | None:
+        """A target that runs where it is named, and is not one of `targets`; None where there is none. Never raises."""
+        return None
+
+    def on_threads(self, target: str, threads: int) -> str | None:
+        """The target of the same kind that takes so many threads in all; None where there is none. Never raises.
+
+        It is the target itself where `open` is told how many. What says so by its name, as ranks x threads do, is
+        another one on each number of threads.
+        """
+        return target
 
     @abstractmethod
     def open(self, target: str, threads: int) -> Device:

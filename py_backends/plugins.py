@@ -183,6 +183,13 @@ def _check_target(target: object) -> None:
         raise WrongRequest(f"the environment of the target {target.name} is {_short(target.environment)}")
 
 
+def checked_name(answer: object) -> str | None:
+    """What `on_threads` returns, if it is a target's name or None; TypeError otherwise."""
+    if not isinstance(answer, str | None):
+        raise TypeError(f"on_threads() returns {_short(answer)}, which is no name")
+    return answer
+
+
 def checked_device(opened: object) -> Device:
     """What `open` returns, if it is a device; TypeError otherwise."""
     if not isinstance(opened, Device):

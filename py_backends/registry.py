@@ -41,10 +41,32 @@ def backend(name: str) -> Backend:
     raise _unknown(name, backend_names(), "backend")
 
 
-def targets(name: str) -> list[Target]:
-    """Every target of a backend, probed; raises as `backend`, and where those of a plug-in are none."""
-    plugin = backend_plugin(name)
-    return plugins.targets(plugin, backend(name)) if plugin else backend(name).targets()
+def targets(name: str, named: Iterable[str] = ()) -> list[Target]:
+    """Every target of a backend, probed, and those beyond that it has under the given names.
+
+    Raises as `backend`, and where those of a plug-in are none.
+    """
+    plugin, asked = backend_plugin(name), backend(name)
+    found = plugins.targets(plugin, asked) if plugin else asked.targets()
+    names = {target.name for target in found}
+    return [*found, *filter(None, (asked.target(each) for each in dict.fromkeys(named) if each not in names))]
+
+
+def on_threads(name: str, target: str, threads: Iterable[int]) -> dict[int, str | None]:
+    """By numbers of threads the target of the same kind, None where there is none; nothing where it is always itself.
+
+    Raises as `backend`, and where a plug-in's answers are none.
+    """
+    asked = backend(name)
+    answers = {each: plugins.checked_name(asked.on_threads(target, each)) for each in threads}
+    return {} if set(answers.values()) == {target} else answers
+
+
+@cache
+def preferred_on_host() -> list[str]:
+    """The backends by which others compute on the host, the most preferred first; never one of a plug-in."""
+    ranked = {name: backend(name).preference for name in _own_backends()}
+    return sorted(filter(ranked.get, ranked), key=ranked.__getitem__, reverse=True)
 
 
 def is_baseline(name: str) -> bool:

@@ -33,7 +33,7 @@ sys.exit(command_line.main())
 """Runs the command line, and writes to standard error what it is doing."""
 OPTIONS = ("compare", "--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "60")
 LAST_STAGE = "checking again"
-SOON = ("--budget", "4")
+SOON = ("--budget", "2")
 """For those who wait for the last stage, which comes once figures are narrow or the time is up."""
 _MEMORY = "/memfd:py-backends"
 _MARK = "PY_BACKENDS_TEST_RUN"

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks import __main__ as command
 from benchmarks import goals, measure, table
-from benchmarks.figures import NotMeasured, Reason, figure, mean, worst
+from benchmarks.figures import NotMeasured, Rates, Reason, figure, mean, worst
 from benchmarks.goals import CALL, KERNEL, Comparison, Conditions, Contender, Entry, Goal
 from py_backends.contract import Target
 from py_backends.harness.ceilings import STREAMED
@@ -121,7 +121,7 @@ def test_what_is_missing_is_no_failure_and_says_why() -> None:
 def test_the_goals_are_those_of_the_issue() -> None:
     found = goals.goals()
     assert {each.backend for each in found} == set(command.BACKENDS)
-    for dtype in goals.DTYPES:
+    for dtype in goals.WIDE:
         asked = {(g.subject, g.what): g.asked for g in found if g.conditions[:2] == ("matmul", dtype)}
         assert asked["avx", "of the best library"] == 1.00
         assert asked["avx", "of NumPy"] == 1.15
@@ -130,6 +130,63 @@ def test_the_goals_are_those_of_the_issue() -> None:
         assert asked["sycl e2e", "of NumPy, end to end"] == (0.85 if dtype == "float32" else 0.80)
     means = next(each for each in found if each.what == "of the best library")
     assert [each.subject.size for each in means.comparisons] == list(goals.SIZES)
+
+
+def test_the_goals_of_narrow_formats_are_those_of_their_issue() -> None:
+    found = goals.goals()
+    asked = {(*g.conditions[:2], g.subject, g.what): g.asked for g in found}
+    libraries = {"bfloat16": 1.10, "float16": 1.50, "int8": 1.00}
+    for dtype, ratio in libraries.items():
+        assert asked["matmul", dtype, "avx amx", "of the best library"] == ratio
+    assert asked["matmul", "bfloat16", "avx amx", "of the peak of the format"] == 0.45
+    assert asked["matmul", "bfloat16", "avx amx", "of the rate at n, at n ± 1"] == 0.85
+    assert asked["matmul", "bfloat16", "sycl", "of avx amx"] == 0.50
+    assert asked["matmul", "bfloat16", "numba_cpu", "of avx amx"] == 0.60
+    backends = "avx", "openmp", "cpp", "opencl", "pocl", "sycl", "numba_cpu"
+    for dtype in ("bfloat16", "float16"):
+        for who in backends:
+            widening = "avx avx512" if who == "avx" else who
+            assert asked["matmul", dtype, widening, "of its float32"] == 0.95
+            assert asked["vecadd", dtype, who, "times its float32"] == (1.9 if who == "avx" else 1.7)
+    assert not any(kernel == "vecadd" and dtype == "int8" for kernel, dtype, *_ in asked)
+    (best, large) = (
+        next(g for g in found if g.conditions.dtype == "float16" and g.what == what)
+        for what in ("of its float32", "of the best library")
+    )
+    assert [each.subject.size for each in best.comparisons] == [512, 1000, 1024, 2048, 4096]
+    assert [each.subject.size for each in large.comparisons] == [1024, 2048, 4096]
+    assert {each.contender for each in large.comparisons[0].against} == {goals.MKL, goals.ONEDNN}
+
+
+def test_a_contender_may_have_a_number_format_of_its_own() -> None:
+    """Elements a second of one format over those of another, both of one run."""
+    conditions, narrow = Conditions("vecadd", "bfloat16"), Contender("one", KERNEL, "one")
+    wide = goals.in_float32(narrow)
+    assert wide.label == "one float32"
+    rows = [row(narrow, 1000, [1.0] * 8, conditions), row(wide, 1000, [2.0] * 8, conditions._replace(dtype="float32"))]
+    comparison = Comparison(Entry(narrow, 1000), (Entry(wide, 1000),))
+    asked = Goal(conditions, "one", "times its float32", "n", (comparison,), 1.9)
+    reports = {conditions: Report("now", "1", {}, {}, rows)}
+    found = figure(asked, reports)
+    assert found.value is not None
+    assert (found.value.value, found.reached) == (2.0, True)
+    rates = Rates(conditions, reports)
+    assert [rates.median(Entry(who, 1000)) * 1e9 for who in (narrow, wide)] == pytest.approx([6 * 1000, 12 * 500])
+    plan = measure._plan(conditions, [Entry(goals.AVX, 8), Entry(goals.in_float32(goals.AVX), 8)], 3)
+    specs = plan.specs([BackendTarget("avx", Target("avx512"))])
+    assert [(spec.dtype, spec.statement) for spec in specs] == [
+        ("bfloat16", "pb.vecadd(a, b, out=c, backend='avx')"),
+        ("float32", "pb.vecadd(a, b, out=c, backend='avx')"),
+    ]
+
+
+def test_what_no_target_multiplies_is_told_from_a_target_that_is_missing() -> None:
+    float16 = Conditions("matmul", "float16")
+    targets = [BackendTarget("onednn", Target("cpu", dtypes={"matmul": ("float32", "bfloat16")}))]
+    assert measure._plan(float16, [Entry(goals.ONEDNN, 8)], 3).specs(targets) == []
+    rates = Rates(float16, {float16: Report("now", "1", {}, {}, [])})
+    assert rates.why_not(Entry(goals.ONEDNN, 8)) == Reason("onednn has no matmul in float16 here")
+    assert rates.why_not(Entry(goals.AMX, 8)) == Reason("avx has no target amx here")
 
 
 def test_conditions_are_shared_by_both_sides_of_a_ratio() -> None:
@@ -225,7 +282,7 @@ def test_json_is_strict_and_has_every_sample() -> None:
     [
         ["--only", "avy"],
         ["--kernel", "matmull"],
-        ["--dtype", "float16"],
+        ["--dtype", "float8"],
         ["--sizes", "64,,127"],
         ["--sizes", "0"],
         ["--threads", "0"],

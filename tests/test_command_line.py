@@ -27,6 +27,7 @@ COMMANDS = [
     "diff",
     "doctor",
     "formats",
+    "hello",
     "ladder",
     "report",
     "roofline",
@@ -108,6 +109,8 @@ class TestWrongUsage:
             ("show matmul --backend nunpy", "unknown backend 'nunpy': did you mean 'numpy'?"),
             ("show matmul --variant lectur", "unknown variant 'lectur': did you mean 'lecture'?"),
             ("show", "KERNEL"),
+            ("hello opnecl", "unknown model 'opnecl': did you mean 'opencl'?"),
+            ("hello", "MODEL"),
             ("doctor --json /proc/doctor.json", "/proc cannot be written to"),
             ("doctor opencl", "unknown arguments: opencl"),
         ],
@@ -308,7 +311,7 @@ class TestOptions:
         assert {(row["backend"], row["target"]) for row in rows} == {("numpy", "cpu"), (backend, target)}
 
     def test_the_seed_decides_on_the_inputs(self, tmp_path: Path) -> None:
-        options = ("--backend", "numpy", "--kernel", "matmul", "--shape", "matmul=9x10x11", "--budget", "5")
+        options = ("--backend", "numpy", "--kernel", "matmul", "--shape", "matmul=9x10x11", "--budget", "1")
         (row,) = rows_of(tmp_path, *options, "--seed", "3")
         problem = registry.problem("matmul")
         errors = []

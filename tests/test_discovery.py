@@ -64,7 +64,7 @@ def test_doctor_finds_the_backend_and_only_that(clone: Path) -> None:
 def rows(clone: Path) -> list[Any]:
     path = clone / "results.json"
     run = run_command(
-        "compare", "--shape", "vecadd=509", "--kernel", "vecadd,vecsub", "--budget", "3", "--json", path, cwd=clone
+        "compare", "--shape", "vecadd=509", "--kernel", "vecadd,vecsub", "--budget", "2", "--json", path, cwd=clone
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return list(json.loads(path.read_text())["rows"])

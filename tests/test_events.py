@@ -111,7 +111,7 @@ def test_devices_without_events_are_timed_by_the_clock() -> None:
     text = registry.kernel_texts("vecadd", "numpy")["lecture"]
     kernel = OnDevice.of("numpy", targets_of("numpy")[0], text, (1000,), profiled=True)
     assert kernel.run()[1] is None
-    assert worker._medians([worker.Launched(2.0, None)] * 3) == {"kernel": 2.0, "clock": None}
+    assert worker._medians([worker.Launched(2.0, None, None)] * 3) == {"kernel": 2.0, "clock": None}
 
 
 def test_a_sample_is_as_long_as_the_host_takes_for_it() -> None:
@@ -128,14 +128,35 @@ def test_a_sample_is_as_long_as_the_host_takes_for_it() -> None:
 
 
 def test_both_medians_are_over_the_same_launches() -> None:
-    launches = [worker.Launched(clock, events) for clock, events in ((3.0, 1.0), (5.0, 4.0), (9.0, 2.0))]
+    launches = [worker.Launched(clock, events, None) for clock, events in ((3.0, 1.0), (5.0, 4.0), (9.0, 2.0))]
     assert worker._medians(launches) == {"kernel": 2.0, "clock": 5.0}
 
 
 @pytest.mark.parametrize("events", [0.0, -1e-6])
 def test_a_time_that_events_cannot_tell_is_a_nanosecond(events: float) -> None:
     """Nothing can be divided by 0: a whole comparison would end over a row of an empty vector."""
-    assert worker._medians([worker.Launched(1e-5, events)] * 3) == {"kernel": 1e-9, "clock": 1e-5}
+    assert worker._medians([worker.Launched(1e-5, events, None)] * 3) == {"kernel": 1e-9, "clock": 1e-5}
+
+
+def test_each_rank_has_medians_of_its_own() -> None:
+    launches = [
+        worker.Launched(0.01, max(kernel), contract.Communication(max(communicating), (8, 9), communicating, kernel))
+        for communicating, kernel in [((1e-3, 2e-3), (5e-3, 6e-3)), ((3e-3, 1e-3), (4e-3, 7e-3)), ((2e-3, 9e-3),) * 2]
+    ]
+    assert worker._medians(launches) == {
+        "kernel": 7e-3,
+        "clock": 0.01,
+        "communicating": 3e-3,
+        "bytes_sent": (8, 9),
+        "communicating_by_rank": [2e-3, 2e-3],
+        "kernel_by_rank": [4e-3, 7e-3],
+    }
+
+
+def test_a_device_may_tell_nothing_of_each_rank() -> None:
+    """As plug-ins of the first version that knew ranks."""
+    found = worker._medians([worker.Launched(0.01, None, contract.Communication(1e-3, (8, 9)))])
+    assert (found["communicating_by_rank"], found["kernel_by_rank"]) == ([], [])
 
 
 @dataclass
@@ -436,7 +457,7 @@ def test_cold_and_by_events_through_the_command_line(tmp_path: Path) -> None:
     results = tmp_path / "results.json"
     run = run_command(
         *("compare", "--cache", "cold", "--kernel", "vecadd", "--backend", "numpy,opencl", "--shape", "vecadd=1009"),
-        *("--budget", "3", "--json", results),
+        *("--budget", "2", "--json", results),
     )
     assert run.returncode == 0, run.stdout + run.stderr
     report = Report.read(results)

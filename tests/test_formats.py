@@ -150,7 +150,7 @@ def test_a_real_run(tmp_path: Path) -> None:
         "--shape",
         "matmul=96",
         "--budget",
-        "12",
+        "2",
         "--json",
         file,
         "--svg",

@@ -82,8 +82,12 @@ def printed(report: Report, width: int = 120) -> str:
 @pytest.mark.parametrize("kernel", ladders())
 class TestData:
     def test_every_rung_is_a_text(self, kernel: str) -> None:
-        for rung in ladders()[kernel].rungs:
+        for rung in (*ladders()[kernel].rungs, *ladders()[kernel].formats):
             assert rung.variant in registry.kernel_texts(kernel, rung.backend)
+
+    def test_rungs_of_formats_are_of_texts_that_have_them(self, kernel: str) -> None:
+        for rung in ladders()[kernel].formats:
+            assert rung.dtype in registry.dtypes(registry.kernel_texts(kernel, rung.backend)[rung.variant])
 
     def test_published_figures_rise_from_1(self, kernel: str) -> None:
         published = [rung.published for rung in ladders()[kernel].rungs if rung.published is not None]
@@ -221,6 +225,60 @@ class TestRungs:
         ]
 
 
+def narrow_rows() -> list[Row]:
+    """Fewer bits on the target of the rung below, and on a matrix unit."""
+    return [
+        row_of("avx", "tuned", 200.0, dtype="bfloat16", target="avx512"),
+        row_of("avx", "tuned", 2000.0, dtype="bfloat16", target="amx"),
+    ]
+
+
+class TestFormats:
+    """Rungs in narrower formats."""
+
+    def test_are_on_top_of_those_of_their_backend(self) -> None:
+        gpu = row_of("cuda", "tuned", 9000.0)
+        (climb,) = climbs(report_of(*rows_of(), gpu, *narrow_rows()))
+        assert [step.row.target for step in climb.steps[-4:]] == ["cpu", "avx512", "amx", "cpu"]
+        assert [step.rung.idea for step in climb.steps[-4:] if step.rung] == [
+            *("intrinsics", "fewer bits", "matrix unit", "GPU")
+        ]
+        matrix_unit = climb.steps[-2]
+        assert matrix_unit.over_below is not None
+        assert matrix_unit.over_below.speedup == pytest.approx(10, rel=0.01)
+        assert matrix_unit.over_first is not None
+        assert matrix_unit.over_first.speedup == pytest.approx(2000 / 0.02, rel=0.01)
+
+    def test_stand_with_the_reason_where_there_is_no_unit(self) -> None:
+        bits, unit = narrow_rows()
+        unit = replace(unit, status="unavailable", reason="this CPU lacks AMX-BF16", seconds=None, rate=None)
+        climb = climb_of(*rows_of(), bits, unit)
+        assert [(rung.idea, why) for rung, why in climb.missing if rung.dtype] == [
+            ("matrix unit", "this CPU lacks AMX-BF16")
+        ]
+        text = printed(report_of(*rows_of(), bits, unit), width=150)
+        assert re.search(r"fewer bits, bfloat16 +avx avx512 +tuned +800 +200 ", text)
+        assert "no rung avx tuned (matrix unit, bfloat16): this CPU lacks AMX-BF16" in text
+
+    def test_are_not_missed_where_nobody_asked_for_them(self) -> None:
+        assert not [rung for rung, _ in climb_of(*rows_of()).missing if rung.dtype]
+
+    def test_are_on_wider_ladders_alone(self) -> None:
+        single, half = ([replace(row, dtype=dtype) for row in rows_of()] for dtype in ("float32", "float16"))
+        found = climbs(report_of(*rows_of(), *single, *half, *narrow_rows()))
+        assert [(climb.dtype, len(climb.steps)) for climb in found] == [("float64", 7), ("float32", 7), ("float16", 5)]
+
+    def test_a_ladder_in_their_format_is_one(self) -> None:
+        own = [replace(row, dtype="bfloat16") for row in rows_of()[:4]]
+        found = climbs(report_of(*rows_of(), *own, *narrow_rows()))
+        assert [(climb.dtype, len(climb.steps)) for climb in found] == [("float64", 7), ("bfloat16", 5)]
+        assert found[1].steps[-1].row.target == "amx", "the fastest that has it"
+
+    def test_are_named_in_the_picture(self) -> None:
+        words = picture.describe(report_of(*rows_of(), *narrow_rows()))
+        assert "matrix unit, bfloat16 avx tuned: " in words
+
+
 def found_on(backend: str, *targets: Target) -> list[BackendTarget]:
     return [BackendTarget(backend, target) for target in targets]
 
@@ -266,6 +324,25 @@ class TestPlan:
         assert set(targets["avx"]) == {"avx512", "avx2"}, "of what is missing it says so"
         assert set(targets["cpp"]) == {"cpu"}
         assert asked_for["plan"].timed_only
+
+    @pytest.mark.parametrize("dtypes", [["float64"], ["float64", "bfloat16"]])
+    def test_takes_narrower_formats_where_they_are_asked_for(
+        self, asked_for: dict[str, Any], dtypes: list[str]
+    ) -> None:
+        unit = found_on("avx", Target("amx", dtypes={"matmul/tuned": ("bfloat16",)}))
+        ladder.measure({"matmul": [(9, 9, 9)]}, dtypes, formats=True)
+        specs = asked_for["plan"].specs([*unit, *FOUND])
+        narrow = {spec.target for spec in specs if (spec.backend, spec.dtype) == ("avx", "bfloat16")}
+        assert narrow == {"amx", "avx512", "avx2"}, "of what is missing it says so"
+        assert len(specs) == len(set(specs))
+        others = {spec.backend for spec in specs if spec.dtype == "bfloat16"} - {"avx"}
+        assert bool(others) is ("bfloat16" in dtypes)
+        assert {spec.sizes for spec in specs} == {(9, 9, 9)}
+
+    @pytest.mark.parametrize(("dtype", "formats"), [("float64", False), ("float16", True)])
+    def test_takes_no_format_that_is_not_narrower(self, asked_for: dict[str, Any], dtype: str, formats: bool) -> None:
+        ladder.measure({}, [dtype], formats=formats)
+        assert {spec.dtype for spec in asked_for["plan"].specs(FOUND)} == {dtype}
 
     def test_needs_fewer_runs_so_that_slow_rows_keep_larger_shapes(self, asked_for: dict[str, Any]) -> None:
         ladder.measure({}, ["float64"])
@@ -355,7 +432,7 @@ class TestPicture:
 def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
     files = {kind: tmp_path / f"ladder.{kind}" for kind in ("json", "png", "svg")}
     run = run_command(
-        *("ladder", "--shape", "matmul=48", "--threads", "2", "--budget", "12"),
+        *("ladder", "--shape", "matmul=48", "--threads", "2", "--budget", "4"),
         *(word for kind, path in files.items() for word in (f"--{kind}", path)),
     )
     assert run.returncode == 0, run.stdout + run.stderr

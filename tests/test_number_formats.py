@@ -161,7 +161,7 @@ def test_a_kernel_with_another_format_for_its_result_is_compared_and_called(tmp_
     }
     plugin_packages.install(tmp_path, plugin_packages.KERNELS, {"widened": "widening"}, package, "widening")
     results = tmp_path / "results.json"
-    options = "--kernel", "widened", "--backend", "numpy,python", "--shape", "widened=1000", "--budget", "20"
+    options = "--kernel", "widened", "--backend", "numpy,python", "--shape", "widened=1000", "--budget", "2"
     run = run_python("-m", "py_backends", "compare", *options, "--json", results, path=[CLONE, tmp_path])
     assert run.returncode == 0, run.stdout + run.stderr
     assert [row["status"] for row in json.loads(results.read_text())["rows"]] == ["ok", "ok"]

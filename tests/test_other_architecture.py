@@ -10,19 +10,19 @@ import importlib.metadata
 import platform
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
-from py_backends.backend import _mkl, _nvidia_driver, cuda, mkl, opencl, sycl
+from py_backends.backend import _mkl, _nvidia_driver, _onednn, cuda, mkl, onednn, opencl, sycl
 from py_backends.contract import Target
 from py_backends.install import pip_install
 
 ROOT = Path(__file__).parent.parent
-FOR_X86_64_ALONE = {"dpctl", "intel-cmplr-lib-rt", "intel-opencl-rt", "mkl", "pocl-binary-distribution"}
+FOR_X86_64_ALONE = {"dpctl", "intel-cmplr-lib-rt", "intel-opencl-rt", "mkl", "onednn", "pocl-binary-distribution"}
 
 
 class WithoutDpctl:
@@ -33,7 +33,7 @@ class WithoutDpctl:
 
 
 @pytest.fixture(autouse=True)
-def _aarch64(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _aarch64(monkeypatch: pytest.MonkeyPatch) -> None:
     default_environment()  # it keeps what it sees first, which other tests are to see too
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     for name in [name for name in sys.modules if name.partition(".")[0] == "dpctl"]:
@@ -41,9 +41,8 @@ def _aarch64(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys, "meta_path", [WithoutDpctl, *sys.meta_path])
     driver = _nvidia_driver.Driver(reason="no NVIDIA driver", fix="needs an NVIDIA GPU")
     monkeypatch.setattr(_nvidia_driver, "driver", lambda: driver)
-    _mkl.library.cache_clear()
-    yield
-    _mkl.library.cache_clear()
+    for loaded in (_mkl, _onednn):
+        monkeypatch.setattr(loaded, "library", loaded.library.__wrapped__)
 
 
 def only(targets: list[Target]) -> Target:
@@ -52,13 +51,14 @@ def only(targets: list[Target]) -> Target:
     return target
 
 
-def test_mkl_is_for_x86_64(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("backend", "who"), [(mkl, "MKL is"), (onednn, "oneDNN's wheel is")])
+def test_intels_libraries_are_for_x86_64(backend: Any, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(name: str) -> list[importlib.metadata.PackagePath]:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "files", none)
-    target = only(mkl.Backend().targets())
-    assert (target.reason, target.fix) == ("MKL is made for x86-64, and this CPU is aarch64", None)
+    target = only(backend.Backend().targets())
+    assert (target.reason, target.fix) == (f"{who} made for x86-64, and this CPU is aarch64", None)
 
 
 def test_sycl_has_no_wheels() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from py_backends.harness import watch as watching
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group, groups
 from py_backends.harness.plan import PlannedRow
-from py_backends.harness.results import Row
+from py_backends.harness.results import Communication, Row
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.summary import summarise
@@ -70,6 +70,18 @@ class TestPairs:
         assert summarise(groups([alone])) == []
         assert alone.planned.row.versus is None
         assert alone.planned.row.seconds is not None
+
+    def test_a_row_of_ranks_says_what_they_tell_one_another(self) -> None:
+        row = sampled(timed("mpi"), 0.5)
+        for number, sample in row.samples.items():
+            late = 1e-4 * (number % 3)
+            told = {"communicating": 0.02 + late, "bytes_sent": (8, 16), "kernel_by_rank": (0.4, 0.5 + late)}
+            row.samples[number] = replace(sample, **told, communicating_by_rank=(0.01, 0.02 + late))
+        summarise(groups([row]))
+        assert row.planned.row.communication == Communication(
+            pytest.approx(0.0201), [8, 16], 0.0, [0.01, pytest.approx(0.0201)], [0.4, pytest.approx(0.5001)]
+        )
+        assert row.planned.row.communicating == pytest.approx(0.04, rel=0.1)
 
     def test_rows_and_the_second_control_are_judged_by_the_first(self) -> None:
         quick, alike = sampled(timed("avx"), 0.5), sampled(timed("openmp"), 1.0005)

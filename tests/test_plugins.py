@@ -233,7 +233,7 @@ def sound_doctor(sound: Place) -> Any:
 
 @pytest.fixture(scope="module")
 def sound_rows(sound: Place) -> Rows:
-    code, report = sound.results("compare", "--variant", "all", *SMALL, "--shape", "vecsub=521", "--budget", "3")
+    code, report = sound.results("compare", "--variant", "all", *SMALL, "--shape", "vecsub=521", "--budget", "2")
     assert code == 0, report
     return {(row["kernel"], row["backend"], row["variant"]): row for row in report["rows"]}
 
@@ -323,7 +323,7 @@ def wrong_backends(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Pla
 
 @pytest.fixture(scope="module")
 def backend_rows(wrong_backends: Place) -> Rows:
-    code, report = wrong_backends.results("compare", "--kernel", "vecadd", *SMALL[:2], "--budget", "3")
+    code, report = wrong_backends.results("compare", "--kernel", "vecadd", *SMALL[:2], "--budget", "2")
     assert code == 0, "what is unavailable is no failure"
     return {(row["backend"], row["target"]): row for row in report["rows"]}
 
@@ -443,7 +443,7 @@ def wrong_kernels(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Plac
 
 @pytest.fixture(scope="module")
 def kernel_rows(wrong_kernels: Place) -> Rows:
-    code, report = wrong_kernels.results("compare", *SMALL, "--budget", "5")
+    code, report = wrong_kernels.results("compare", *SMALL, "--budget", "3")
     assert code == 1
     by_kernel: Rows = {}
     for row in report["rows"]:

@@ -222,12 +222,25 @@ class TestNeeded:
         assert {each.rate for each in in_rounds} == {2.0}
         assert {(each.rate, each.low, each.high) for each in record if each not in in_rounds} == {(1.0, 1.0, 1.0)}
 
-    def test_without_time_the_results_have_one_sample_of_each(self) -> None:
-        in_time, late = (roofline.ceilings([timed("vecadd", (10**6,))], 2, seconds) for seconds in (60.0, 0.0))
+    def test_with_little_time_the_results_have_one_sample_of_each(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        in_time = roofline.ceilings([timed("vecadd", (10**6,))], 2, 60.0)
+        clock = iter(range(10**6))
+        monkeypatch.setattr(roofline, "monotonic", lambda: next(clock))
+        late = roofline.ceilings([timed("vecadd", (10**6,))], 2, roofline.LEAST_FOR_RECORD)
         assert {(each.rate, each.low) for each in judge([], late)} == {(1.0, None)}
         assert [each.working_set_bytes for each in judge([], late)] == [
             each.working_set_bytes for each in judge([], in_time)
         ]
+
+    def test_without_time_the_results_have_the_ceilings_of_rows_alone(self) -> None:
+        """Memory beyond the caches takes longer to write than a small budget has for all rows together."""
+        row = timed("vecadd", (10**6,))
+        found = roofline.ceilings([row], 2, roofline.LEAST_FOR_RECORD / 2)
+        assert {(each.kind, each.working_set_bytes) for each in judge([row], found)} == {
+            (MULTIPLY_ADDS, None),
+            (STREAMED, 12 * 10**6),
+            (STORED, 12 * 10**6),
+        }
 
     def test_without_what_is_compiled_there_are_none_and_a_sentence_says_why(
         self, monkeypatch: pytest.MonkeyPatch

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import io
+import json
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,17 +21,23 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from py_backends import registry
+from py_backends.backend import mpi
+from py_backends.commands._common import UsageError
+from py_backends.commands.scaling import _most_threads
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
-from py_backends.harness import machine
+from py_backends.harness import doctor, machine, worker
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.results import Duration, Report, Row, Seconds
+from py_backends.harness.plan import plan as rows_of
+from py_backends.harness.results import Communication, Duration, Report, Row, Seconds
 from py_backends.harness.runner import Prepared, Runner
 from py_backends.harness.scaling import KINDS, STRONG, WEAK, Curve, curves, grown, plan, thread_counts
+from py_backends.harness.spec import Spec
+from py_backends.ranks import SERVED
 from py_backends.report.pictures import style
 from py_backends.report.pictures.scaling import _apart, describe, draw
-from py_backends.report.scaling import notes, print_scaling
+from py_backends.report.scaling import name, notes, print_scaling
 
 ROUNDS = 40
 BASE = (100_000,)
@@ -172,6 +181,152 @@ class TestRows:
             draw(report(four))
 
 
+def ranks(seconds: Seconds_, of: str, kinds: Sequence[str], *, weak: bool = False) -> list[Row]:
+    """Rows of ranks on 1, 2 and 4 threads, whose targets are named as `of` says; the first is of all kinds.
+
+    Each rank sends 1000 bytes to every other, which takes a hundredth of the kernel; the least is 800.
+    """
+    made = rows("mpi", seconds, (1, 2, 4), weak=weak)
+    for row in made:
+        count = row.threads or 1
+        row.target = of.format(count)
+        row.stands_for = list(kinds) if count == 1 else [of.format(4)]
+        if row.target == of.format(4):
+            row.stands_for = []
+        others = int(row.target.split("x")[0]) - 1
+        kernel = 0.0 if row.seconds is None or row.seconds.kernel is None else row.seconds.kernel.median
+        row.communication = Communication(others * kernel / 100, [1000 * others] * (others + 1), 800.0 * others)
+    return made
+
+
+KINDS_OF_RANKS = "4x1", "1x4"
+
+
+def of_ranks() -> Report:
+    """Ranks of one thread and one rank of many, which begin with the same row; and one that is no rank."""
+    many, one = ranks(amdahl(0.99), "{}x1", KINDS_OF_RANKS), ranks(amdahl(0.9), "1x{}", KINDS_OF_RANKS)
+    return report(*many, *one[1:], *rows("openmp", amdahl(0.9), (1, 2, 4)))
+
+
+class TestTargetsOnOtherNumbersOfThreads:
+    def test_are_one_curve_of_each_kind(self) -> None:
+        found = {name(curve): curve for curve in curves(of_ranks())}
+        assert set(found) == {"mpi 1x1 to 4x1", "mpi 1x1 to 1x4", "openmp cpu"}
+        assert [point.row.target for point in found["mpi 1x1 to 4x1"].points] == ["2x1", "4x1"]
+        assert found["mpi 1x1 to 4x1"].fit.p == pytest.approx(0.99)
+        assert found["mpi 1x1 to 1x4"].fit.p == pytest.approx(0.9)
+
+    def test_are_of_no_kind_in_other_files(self) -> None:
+        """Targets of several numbers of threads, as a comparison has them: what belongs together is not guessed."""
+        assert curves(report(*(replace(row, stands_for=[]) for row in of_ranks().rows if row.backend == "mpi"))) == []
+
+    def test_are_read_again(self, tmp_path: Path) -> None:
+        (tmp_path / "a.json").write_text(of_ranks().to_json(), encoding="utf-8")
+        assert list(map(name, curves(Report.read(tmp_path / "a.json")))) == list(map(name, curves(of_ranks())))
+
+    def test_are_asked_for_on_each_number(self) -> None:
+        specs = self.planned([1, 2, 3, 4], self.found("4x1", "2x2", "1x4"))
+        assert [(spec.target, spec.threads, spec.stands_for) for spec in specs if spec.sizes == (100,)] == [
+            ("1x1", 1, ("4x1", "2x2", "1x4")),
+            *(("2x1", 2, ("4x1",)), ("3x1", 3, ("4x1",)), ("4x1", 4, ())),
+            *(("1x2", 2, ("2x2", "1x4")), ("2x2", 4, ()), ("1x3", 3, ("1x4",)), ("1x4", 4, ())),
+        ]
+
+    def test_run_as_what_they_are_on_so_many(self) -> None:
+        found = self.found("4x1")
+        made = rows_of(self.planned([1, 2], found), found, 4)
+        assert [(each.target.name, each.row.target, each.row.device, each.row.threads) for each in made] == [
+            ("1x1", "1x1", "the CPU", 1), ("2x1", "2x1", "the CPU", 2), ("2x1", "2x1", "the CPU", 2),
+        ]  # fmt: skip
+        assert [each.row.stands_for for each in made] == [["4x1"], ["4x1"], ["4x1"]]
+        assert all(each.row.spec == each.spec for each in made)
+
+    def test_may_be_on_other_machines(self) -> None:
+        found = [*self.found("4x1"), BackendTarget("openmp", Target("cpu", device="the CPU"))]
+        specs = self.planned([1, 2, 4], found, cpus=2)
+        assert {(spec.backend, spec.threads) for spec in specs if spec.sizes == (100,)} == {
+            ("mpi", 1), ("mpi", 2), ("mpi", 4), ("openmp", 1), ("openmp", 2),
+        }  # fmt: skip
+
+    def test_that_are_missing_say_so_once(self) -> None:
+        missing = [BackendTarget("mpi", Target.missing(name, "no engine")) for name in ("4x1", "1x4")]
+        specs = self.planned([1, 2], missing)
+        assert {spec.target for spec in specs} == {"4x1", "1x4"}
+
+    @staticmethod
+    def planned(counts: Sequence[int], found: Sequence[BackendTarget], **how: Any) -> list[Spec]:
+        how |= {"variants": ["lecture"], "backends": sorted({each.backend for each in found})}
+        return plan(counts, ["vecadd"], {"vecadd": [(100,)]}, **how).specs(found)
+
+    @staticmethod
+    def found(*names: str) -> list[BackendTarget]:
+        """Targets of ranks of one device, as a probe tells them for 1 to 4 threads."""
+        return [
+            BackendTarget(
+                "mpi",
+                Target(each, device="the CPU", on_threads={n: mpi.Backend().on_threads(each, n) for n in range(1, 5)}),
+            )
+            for each in names
+        ]
+
+
+class TestProbedForNumbersOfThreads:
+    """The way from a backend's answers, by its worker, to a target."""
+
+    def answered(self, monkeypatch: pytest.MonkeyPatch, answer: Callable[..., Any], **of: Any) -> Target:
+        kind = type(registry.backend("numpy"))
+        monkeypatch.setattr(kind, "targets", lambda _: [Target("four", **of)])
+        monkeypatch.setattr(kind, "on_threads", lambda _, target, threads: answer(target, threads))
+        said = worker.Session().targets([], "numpy", [], [1, 4])
+        monkeypatch.setattr(doctor.Worker, "__init__", lambda *_, **__: None)
+        monkeypatch.setattr(doctor.Worker, "close", lambda _: None)
+        monkeypatch.setattr(doctor.Worker, "ask", lambda *_, **__: json.loads(json.dumps(said)))
+        ((_, target),) = doctor.probe(["numpy"], (), [1, 4])
+        return target
+
+    def test_a_target_says_what_it_is_on_so_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        target = self.answered(monkeypatch, lambda target, threads: {"four": {1: "one", 4: None}}[target][threads])
+        assert target.on_threads == {1: "one", 4: None}
+
+    def test_one_that_is_always_itself_says_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.answered(monkeypatch, lambda target, _: target).on_threads == {}
+
+    def test_one_that_is_missing_is_not_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        target = self.answered(monkeypatch, lambda *_: 1 / 0, available=False, reason="gone")
+        assert (target.reason, target.on_threads) == ("gone", {})
+
+    def test_an_answer_that_is_no_name_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with pytest.raises(TypeError, match=r"on_threads\(\) returns 7, which is no name"):
+            self.answered(monkeypatch, lambda *_: 7)
+
+
+@pytest.mark.parametrize(
+    ("target", "on_each"),
+    [
+        ("4x1", ["1x1", "2x1", "3x1", "4x1", "5x1", "6x1", "7x1", "8x1"]),
+        ("1x4", ["1x1", "1x2", "1x3", "1x4", "1x5", "1x6", "1x7", "1x8"]),
+        ("2x2", ["1x1", "1x2", None, "2x2", None, "3x2", None, "4x2"]),
+        ("2x3", ["1x1", "1x2", "1x3", None, None, "2x3", None, None]),
+    ],
+)
+def test_ranks_on_each_number_of_threads(target: str, on_each: list[str | None]) -> None:
+    assert [mpi.Backend().on_threads(target, count) for count in range(1, 9)] == on_each
+
+
+def test_ranks_of_a_launcher_are_as_many_as_it_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SERVED, "2x4:/nowhere")
+    on_each = [mpi.Backend().on_threads(target, 8) for target in ("4x1", "2x4", "1x4")]
+    assert on_each == [None, "2x4", None]
+    assert _most_threads(argparse.Namespace(threads=None, launcher=None), 1) == 8
+
+
+def test_more_threads_than_cpus_take_a_launcher() -> None:
+    assert _most_threads(argparse.Namespace(threads=64, launcher="srun -n {ranks}"), 2) == 64
+    assert _most_threads(argparse.Namespace(threads=None, launcher="srun -n {ranks}"), 2) == 2
+    with pytest.raises(UsageError, match="64 threads scale on as many CPUs, and there are 2"):
+        _most_threads(argparse.Namespace(threads=64, launcher=None), 2)
+
+
 FOUND = [
     BackendTarget("openmp", Target(name, device=device, available=name != "missing", reason="gone"))
     for name, device in (("best", "the CPU"), ("other", "the CPU"), ("third", "another"), ("missing", "the CPU"))
@@ -218,6 +373,14 @@ def printed(report: Report, width: int = 120) -> str:
     return " ".join(text.getvalue().split())
 
 
+def line(report: Report, who: str) -> str:
+    """The first line of a table that begins with these names, two blanks between its figures."""
+    text = io.StringIO()
+    print_scaling(report, Console(file=text, width=200))
+    lines = (re.sub(r"\s{2,}", "  ", each.strip()) for each in text.getvalue().splitlines())
+    return next(each for each in lines if each.replace("  ", " ").startswith(who))
+
+
 class TestShown:
     def whole(self, threads: Sequence[int] = (1, 2, 3, 4)) -> Report:
         return report(
@@ -237,6 +400,26 @@ class TestShown:
         assert "the law does not describe superlinear cpu" in text
         assert "no part of it is parallel, as far as can be seen: alone cpu" in text
         assert "cannot test" not in text
+
+    def test_the_table_says_how_well_threads_are_spent(self) -> None:
+        text = printed(report(*rows("good", amdahl(0.9), (1, 2, 4))), width=200)
+        assert "n = 4 efficiency p (95% interval)" in text
+        assert " 77%  0.900" in line(report(*rows("good", amdahl(0.9), (1, 2, 4))), "good cpu")
+        assert "communication" not in text
+
+    def test_the_table_says_what_ranks_tell_one_another(self) -> None:
+        text = printed(of_ranks(), width=200)
+        assert "efficiency communication sent / bound p (95% interval)" in text
+        assert " 97%  3.0%  1.25x  0.990 (" in line(of_ranks(), "mpi 1x1 to 4x1")
+        assert " 77%  0.0%  -  0.900 (" in line(of_ranks(), "mpi 1x1 to 1x4")
+        assert " 77%  0.900 (" in line(of_ranks(), "openmp cpu"), "which has no ranks"
+        assert "a rank sends" not in text, "in a note of each row"
+
+    def test_a_narrow_terminal_tells_targets_apart(self) -> None:
+        text = printed(of_ranks(), 100)
+        assert "mpi 1x1 to 4x1" in text
+        assert "1.25x" in text
+        assert "predicted limit" not in text
 
     def test_two_points_cannot_test_the_law(self) -> None:
         text = printed(self.whole((1, 2)))
@@ -267,7 +450,7 @@ class TestShown:
         dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
         assert [max(line.get_ydata()) for line in dashed] == [pytest.approx(1 / (0.1 + 0.9 / 8))], "that of p = 0.9"
         text = style.svg(figure)
-        assert "superlinear cpu: 2.02x on 2, p = 1.009 (1.009 to 1.009), p above 1: not extrapolated" in text
+        assert "superlinear cpu: 2.02x on 2 (101%), p = 1.009 (1.009 to 1.009), p above 1: not extrapolated" in text
         assert "limit 10.0x" in text
         assert "p above 1: not extrapolated" in describe(self.whole())
 
@@ -284,6 +467,34 @@ class TestShown:
         for kind in KINDS:
             half = 2 ** (_apart(counts, curves, kind) * (curves - 1) / 2)
             assert all(fewer * half < more / half for fewer, more in pairwise([1, *counts]))
+
+    def test_the_picture_has_a_panel_of_what_ranks_tell_one_another(self) -> None:
+        figure = draw(of_ranks())
+        strong, _, panel, _ = figure.axes
+        (line,) = panel.lines
+        assert list(line.get_xdata()) == [1, 2, 4]
+        assert list(line.get_ydata()) == pytest.approx([0, 1, 3]), "one rank of several threads tells nobody anything"
+        assert panel.get_ylim()[1] >= 5
+        (label,) = panel.get_legend_handles_labels()[1]
+        assert label == "mpi 1x1 to 4x1: 3.0% on 4, a rank sends 1.25x the bound"
+        assert f"communication of {label.replace(':', ' takes')}" in describe(of_ranks())
+        colour = {text: mark[0].get_color() for mark, text in zip(*strong.get_legend_handles_labels(), strict=True)
+                  if text.startswith("mpi 1x1 to 4x1")}  # fmt: skip
+        assert list(colour.values()) == [line.get_color()]
+
+    def test_the_picture_has_no_such_panel_without_ranks(self) -> None:
+        assert len(draw(self.whole()).axes) == 2
+        silent = replace(of_ranks(), rows=[replace(row, communication=None) for row in of_ranks().rows])
+        assert len(draw(silent).axes) == 2
+
+    def test_what_has_no_bound_is_not_compared_with_one(self) -> None:
+        added = of_ranks()
+        for row in added.rows:
+            if row.communication:
+                row.communication = replace(row.communication, bytes_sent=[0, 0], least_bytes=0.0)
+        (label,) = {text for axes in draw(added).axes[2:] for text in axes.get_legend_handles_labels()[1]
+                    if "4x1" in text}  # fmt: skip
+        assert label == "mpi 1x1 to 4x1: 3.0% on 4"
 
     def test_a_picture_of_weak_scaling_alone(self) -> None:
         figure: Figure = draw(report(*rows("good", gustafson(0.9), weak=True)))
@@ -343,3 +554,19 @@ def test_a_real_run(tmp_path: Path) -> None:
     assert "speed-up over one thread" in files[2].read_text(encoding="utf-8")
     resumed = run_command("compare", "--resume", files[0])
     assert resumed.returncode == 2
+
+
+@NIGHTLY
+@pytest.mark.mpi
+@pytest.mark.skipif(machine.cpus() < 2, reason="scaling takes 2 CPUs")
+def test_a_real_run_of_ranks(tmp_path: Path) -> None:
+    asked = ("--backend", "mpi", "--threads", "2", "--shape", "matmul=128", "--budget", "60", "--json", "a.json")
+    ended = run_command("scaling", *asked[:-1], tmp_path / asked[-1])
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    found = {(name(curve), curve.kind): curve for curve in curves(Report.read(tmp_path / asked[-1]))}
+    assert set(found) == {(f"mpi 1x1 to {last}", kind) for last in ("2x1", "1x2") for kind in KINDS}
+    (point,) = found["mpi 1x1 to 2x1", STRONG].points
+    assert point.row.communication is not None
+    assert point.row.communication.over_bound == pytest.approx(1.28, abs=0.03)
+    assert len(point.row.communication.kernel_by_rank) == 2
+    assert [f"{each}x1" for each in (1, 2)] == [found["mpi 1x1 to 2x1", STRONG].row.target, point.row.target]

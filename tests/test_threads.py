@@ -150,6 +150,24 @@ def test_mkl_is_told(threads: int) -> None:
     assert library().MKL_Get_Max_Threads() == usual, "the caller's number is given back"
 
 
+@pytest.mark.onednn
+def test_onednn_is_told() -> None:
+    from py_backends.backend._onednn import most_threads
+
+    def most(_a: Any, _b: Any, c: Any, _n: int) -> None:
+        c[:] = most_threads()
+
+    usual = most_threads()
+    for threads in {1, usual}:
+        array = np.zeros(1, FLOAT32)
+        device = registry.backend("onednn").open("cpu", threads)
+        device.prepare(text_of("onednn", most), FLOAT32)([array, array, array], [1])
+        assert (array[0], device.note) == (threads, None)
+    assert most_threads() == usual, "the others of this process have all again"
+    too_many = registry.backend("onednn").open("cpu", usual + 1)
+    assert too_many.note == f"oneDNN takes {usual} threads where {usual + 1} are asked for"
+
+
 @pytest.mark.parametrize(("backend", "target"), marked_targets("opencl", "sycl"))
 def test_devices_on_the_cpu_are_cut_to_size_or_say_why_not(backend: str, target: Target) -> None:
     if target.name not in {"intel-cpu", "pocl"}:
@@ -197,7 +215,7 @@ def test_sycl_says_that_its_driver_refuses() -> None:
 @pytest.mark.numba_cpu
 def test_rows_say_what_could_not_be_obeyed(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    options = ("--kernel", "vecadd", "--shape", "vecadd=509", "--backend", "numba_cpu", "--budget", "3")
+    options = ("--kernel", "vecadd", "--shape", "vecadd=509", "--backend", "numba_cpu", "--budget", "1")
     run = run_command("compare", *options, "--threads", "1000", "--json", path)
     assert run.returncode == 0, run.stdout
     (row,) = json.loads(path.read_text())["rows"]

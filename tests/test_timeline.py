@@ -12,8 +12,8 @@ import pytest
 from commands import run_command
 from rich.console import Console
 
-from py_backends.harness.results import Duration, Report, Row, Seconds
-from py_backends.harness.timeline import LAUNCH, PHASES, timelines
+from py_backends.harness.results import Communication, Duration, Report, Row, Seconds
+from py_backends.harness.timeline import LAUNCH, MOST_LANES, PHASES, Call, Lane, timelines
 from py_backends.report.pictures import style
 from py_backends.report.pictures import timeline as picture
 from py_backends.report.timeline import HEADER, cells, print_timeline
@@ -94,6 +94,57 @@ class TestPhases:
         assert (call.total, call.outside) == (0, 0)
 
 
+TWO_RANKS = Communication(6e-4, [8, 8], 8.0, seconds_by_rank=[4e-4, 6e-4], kernel_by_rank=[3.6e-3, 4e-3])
+
+
+def of_ranks(told: Communication = TWO_RANKS, seconds: Seconds = OFFLOADED) -> Row:
+    return row("mpi", seconds, target="2x1", communication=told)
+
+
+def call_of(row: Row) -> Call:
+    ((call,),) = [each.calls for each in timelines(report(row))]
+    return call
+
+
+class TestLanes:
+    def test_are_of_ranks(self) -> None:
+        call = call_of(of_ranks())
+        assert call.lanes == call.some_lanes == [Lane(0, 3.6e-3, 4e-4), Lane(1, 4e-3, 6e-4)]
+        assert [lane.computing for lane in call.lanes] == pytest.approx([3.2e-3, 3.4e-3])
+
+    @pytest.mark.parametrize(
+        "told",
+        [
+            None,
+            Communication(0.0, [0], 0.0, [0.0], [4e-3]),
+            Communication(6e-4, [8, 8], 8.0),
+            Communication(6e-4, [8, 8], 8.0, [4e-4, 6e-4], []),
+        ],
+    )
+    def test_are_none_of_one_rank_and_in_files_that_do_not_tell(self, told: Communication | None) -> None:
+        assert call_of(row("mpi", communication=told)).lanes == []
+
+    def test_of_many_ranks_are_some_from_the_slowest_to_the_quickest(self) -> None:
+        kernels = [3e-3 + 1e-5 * ((7 * rank) % 64) for rank in range(64)]
+        call = call_of(of_ranks(Communication(1e-4, [8] * 64, 8.0, [1e-4] * 64, kernels)))
+        assert len(call.lanes) == 64
+        shown = [lane.kernel for lane in call.some_lanes]
+        assert (len(shown), shown[0], shown[-1]) == (MOST_LANES, max(kernels), min(kernels))
+        assert shown == sorted(shown, reverse=True)
+        assert all(kernels[lane.rank] == lane.kernel for lane in call.some_lanes)
+        assert "8 of 64 ranks, the slowest first: rank" in " ".join(printed(report(call.row)).split())
+
+    def test_communication_that_took_longer_than_the_kernel_leaves_nothing(self) -> None:
+        """Medians of different launches."""
+        (lane, _) = call_of(of_ranks(replace(TWO_RANKS, seconds_by_rank=[5e-3, 0.0]))).lanes
+        assert lane.computing == 0
+        assert "rank 0 3.60 ms (100%)" in printed(report(of_ranks(replace(TWO_RANKS, seconds_by_rank=[5e-3, 0.0]))))
+
+    def test_of_a_kernel_in_no_time_have_no_share(self) -> None:
+        told = Communication(0.0, [0, 0], 0.0, [0.0, 0.0], [0.0, 0.0])
+        assert "rank 0 0 ns (0%)" in printed(report(of_ranks(told)))
+
+
 class TestTimelines:
     def test_have_the_quickest_first_and_smaller_shapes_last(self) -> None:
         small = row("python", IN_PLACE, shape={"n": 10}, requested=N)
@@ -146,6 +197,11 @@ class TestTable:
         assert "no driver" in text
         assert "buy one" in text
         assert "1 row ran, and is right." in text
+
+    def test_says_what_each_rank_does(self) -> None:
+        text = printed(report(of_ranks(), row("openmp", IN_PLACE)))
+        assert "mpi 2x1, kernel (communication in it): rank 0 3.60 ms (11%), rank 1 4.00 ms (15%)" in text
+        assert "rank" not in printed(report(row("openmp", IN_PLACE)))
 
 
 class TestPicture:
@@ -208,10 +264,35 @@ class TestPicture:
         assert around.x1 <= width
         assert around.y1 <= height
 
+    def test_lanes_stand_below_their_call_and_begin_with_the_kernel(self) -> None:
+        figure = picture.draw(report(of_ranks(), row("openmp", IN_PLACE)))
+        axes, once = figure.axes[0], figure.axes[1]
+        names = {label.get_text(): at for label, at in zip(axes.get_yticklabels(), axes.get_yticks(), strict=True)}
+        assert list(names) == ["openmp cpu", "mpi 2x1", "rank 0", "rank 1"]
+        assert list(names.values()) == sorted(names.values()), "downwards, as the axis goes"
+        lanes = [bar for bar in axes.patches if bar.get_y() > names["mpi 2x1"]]
+        assert [(round(bar.get_x(), 6), round(bar.get_width(), 6)) for bar in lanes] == [
+            *((4, 3.2), (7.2, 0.4)),
+            *((4, 3.4), (7.4, 0.6)),
+        ]
+        assert {text.get_text() for text in axes.texts} == {"2.10 ms", "12.0 ms", "11%", "15%"}
+        marks = [list(line.get_ydata()) for line in once.lines if line.get_label() == "first launch (once)"]
+        assert marks == [[names["mpi 2x1"]]], "beside its call, not a lane"
+        assert "communication of a rank" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+    def test_lanes_of_a_call_that_is_drawn_shorter_are_as_short(self) -> None:
+        slow = replace(OFFLOADED, kernel=duration(4.0), end_to_end=duration(6.0), clock=None, upload=1.0)
+        told = Communication(1.0, [8, 8], 8.0, [1.0, 1.0], [4.0, 4.0])
+        axes = picture.draw(report(row("opencl"), row("openmp", IN_PLACE), of_ranks(told, slow))).axes[0]
+        assert "mpi 2x1\nnot to scale" in [label.get_text() for label in axes.get_yticklabels()]
+        assert bars(axes)[-4:] == [(2, 6), (8, 2)] * 2, "6 s are drawn as long as 12 ms"
+
     def test_is_said_in_words(self) -> None:
         words = picture.describe(report(row("opencl"), row("openmp", IN_PLACE)))
         assert "vecadd  float32  1000  2 threads" in words
         assert "opencl cpu tuned takes 12.0 ms, 67% of it outside the kernel" in words
+        words = picture.describe(report(of_ranks()))
+        assert "of the kernel of each rank communication is 11% of rank 0, 15% of rank 1" in words
 
     def test_can_be_of_kernels_in_no_time(self) -> None:
         nothing = Seconds(upload=0.0, download=0.0, kernel=duration(0.0), end_to_end=duration(0.0))

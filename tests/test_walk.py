@@ -24,7 +24,7 @@ from py_backends.report import formats, ladder, roofline, scaling, sweep, timeli
 
 README = CLONE / "README.md"
 WALK = [CLONE / "docs" / "walk.md", CLONE / "docs" / "pictures.md"]
-PAGES = [*WALK, README]
+PAGES = [*WALK, README, CLONE / "docs" / "lecture.md", CLONE / "docs" / "glossary.md"]
 RESULTS = sorted((CLONE / "docs" / "results").glob("*.json"))
 PRINT: dict[str, Callable[[Report, Console], None]] = {
     "formats": formats.print_formats,

@@ -141,7 +141,7 @@ def test_swapped_operands_of_matmul_are_a_mismatch(scratch_clone: Path) -> None:
 
 def test_sums_in_a_narrow_format_are_a_mismatch(scratch_clone: Path) -> None:
     options = "--kernel", "matmul", "--shape", "matmul=65x63x61", "--dtype", "all", "--backend", f"numpy,{NARROW}"
-    code, rows = run_compare(scratch_clone, *options, "--budget", "8")
+    code, rows = run_compare(scratch_clone, *options, "--budget", "4")
     found = {(row["backend"], row["dtype"]): row["status"] for row in rows}
     assert code == 1
     assert found == {("numpy", dtype): "ok" for dtype in DTYPES} | {
@@ -193,7 +193,7 @@ def test_one_changed_operator_is_seen_and_changes_no_other_row(tmp_path: Path) -
         assert old in text
         (tmp_path / "kernels" / name).write_text(text.replace(old, new, 1))
     code, rows = run_compare(
-        tmp_path, "--variant", "lecture", "--shape", "matmul=37x41x43", "--shape", "vecadd=521", "--budget", "30"
+        tmp_path, "--variant", "lecture", "--shape", "matmul=37x41x43", "--shape", "vecadd=521", "--budget", "20"
     )
     changed = {(Path(name).parts[0], Path(name).stem) for name in CHANGED_OPERATORS}
     ran = [row for row in rows if row["status"] != "unavailable"]

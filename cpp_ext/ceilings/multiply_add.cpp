@@ -1,7 +1,7 @@
 // multiply_add: `count` multiply-adds of single elements in each thread, in registers alone.
 // Model: chains of fused multiply-adds that do not wait for one another: with a latency of 4 cycles and two units,
 //   8 chains keep the units busy; some more hide the loop. SSE multiplies and adds in two instructions. Each format has
-//   the widest instruction that this CPU has for it.
+//   the fastest instruction that this CPU has for it.
 // Memory: a holds the factor and the addend, c one element a thread, which keeps the compiler from leaving out the work.
 // Edges: what is left of `count` after whole steps of all chains is not done: give a multiple of 98,304.
 // Formats: float32, float64, float16, bfloat16, int8

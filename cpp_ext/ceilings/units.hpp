@@ -1,11 +1,11 @@
-// The widest instruction that multiplies and adds in each number format: Unit<T>, and where only some CPUs have a wider
+// The fastest instruction that multiplies and adds in each number format: Unit<T>, and where only some CPUs have a faster
 // one Dots<T>, to be called where `Dots<T>::there()`. A step adds `products` products to the sums of a register.
 #pragma once
 
 #include <cstdint>
 
 #include "../../kernels/formats.hpp"
-#include "../../kernels/simd.hpp"
+#include "../../kernels/matmul/tuned/avx_dots.hpp"
 
 namespace {
 
@@ -22,24 +22,9 @@ struct Unit {
 
 /// Pairs of 16-bit integers: two products of a lane are added to one another, then to the sum.
 template <>
-struct Unit<std::int8_t> {
-#if defined(__AVX512BW__)
-  using Register = __m512i;
-  static Register broadcast(std::int32_t x) { return _mm512_set1_epi32(x); }
-  static Register step(Register sum, Register x, Register y) { return add(sum, _mm512_madd_epi16(x, y)); }
-  static Register add(Register x, Register y) { return _mm512_add_epi32(x, y); }
-#elif defined(__AVX2__)
-  using Register = __m256i;
-  static Register broadcast(std::int32_t x) { return _mm256_set1_epi32(x); }
-  static Register step(Register sum, Register x, Register y) { return add(sum, _mm256_madd_epi16(x, y)); }
-  static Register add(Register x, Register y) { return _mm256_add_epi32(x, y); }
-#else
-  using Register = __m128i;
-  static Register broadcast(std::int32_t x) { return _mm_set1_epi32(x); }
-  static Register step(Register sum, Register x, Register y) { return add(sum, _mm_madd_epi16(x, y)); }
-  static Register add(Register x, Register y) { return _mm_add_epi32(x, y); }
-#endif
-  static constexpr int products = sizeof(Register) / 2;
+struct Unit<std::int8_t> : Simd<std::int32_t> {
+  static constexpr int products = 2 * lanes;
+  static Register step(Register sum, Register x, Register y) { return Simd<Pair>::multiply_add(x, y, sum); }
 };
 
 /// Products of neighbours that one instruction multiplies and adds to one lane of the sum.
@@ -54,9 +39,10 @@ struct Dots : Unit<T> {
 template <>
 struct Dots<BFloat16> : Unit<BFloat16> {
   static constexpr int products = 32;
-  static bool there() { return __builtin_cpu_supports("avx512bf16"); }
+  static bool there() { return has_fast_pairs_of_bfloat16(); }
   DOTS static Register step(Register sum, Register x, Register y) {
-    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh&>(x), reinterpret_cast<__m512bh&>(y));
+    using Pairs = Simd<BFloat16Pair>;
+    return Pairs::multiply_add(reinterpret_cast<Pairs::Register>(x), reinterpret_cast<Pairs::Register>(y), sum);
   }
 };
 
@@ -64,7 +50,7 @@ template <>
 struct Dots<std::int8_t> : Unit<std::int8_t> {
   static constexpr int products = 64;
   static bool there() { return __builtin_cpu_supports("avx512vnni"); }
-  DOTS static Register step(Register sum, Register x, Register y) { return _mm512_dpbusd_epi32(sum, x, y); }
+  DOTS static Register step(Register sum, Register x, Register y) { return Simd<Quad>::multiply_add(x, y, sum); }
 };
 #else
 #define DOTS

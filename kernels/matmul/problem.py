@@ -18,7 +18,9 @@ stands for s. Sums of int8 are exact, modulo 2^32.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +39,10 @@ LADDER = Ladder(
     # A matrix of 5 MB is more than the caches of a core hold, and the plain loops still take less than a second.
     sizes=(800, 800, 800),
     source="Leiserson et al., Science 368 (2020), eaam9744, table 1: n = 4096 in float64 on 18 cores",
+    formats=(
+        Rung("avx", "tuned", "fewer bits", dtype="bfloat16"),
+        Rung("avx", "tuned", "matrix unit", dtype="bfloat16", target="amx"),
+    ),
 )
 
 
@@ -79,6 +85,29 @@ class MatrixMultiplication(Problem):
     def flops(self, sizes: Sequence[int]) -> int:
         m, n, k = sizes
         return 2 * m * n * k
+
+    def least_communication(self, sizes: Sequence[int], dtype: np.dtype[Any], ranks: int) -> float:
+        """Of a, b and c a rank needs parts of so many bytes that their product is large enough, and has some already.
+
+        Al Daas, Ballard, Grigori, Kumar and Rouse, Tight memory-independent parallel matrix multiplication
+        communication lower bounds, SPAA 2022, theorem 3, for elements of one size; here each array has its own.
+        """
+        m, n, k = sizes
+        of_result = self.result_dtype(dtype).itemsize
+        whole = [m * k * dtype.itemsize, k * n * dtype.itemsize, m * n * of_result]
+        owned = [size / ranks for size in whole]
+        return sum(_smallest_parts(owned, math.prod(owned) * ranks)) - sum(owned)
+
+
+def _smallest_parts(least: Sequence[float], product: float) -> list[float]:
+    """Numbers with the smallest sum, none below its `least`, whose product is so large."""
+    kept: list[float] = []
+    for largest, others in zip(sorted(least, reverse=True), (3, 2, 1), strict=True):
+        equal = (product / math.prod(kept)) ** (1 / others) if product else 0.0
+        if equal >= largest:  # of those that are left, which are raised to be as large as one another
+            return kept + [equal] * others
+        kept.append(largest)
+    return kept
 
 
 def _of_integers(a: Array, b: Array) -> Reference:

@@ -8,12 +8,14 @@ import os
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.install import other_architecture, pip_install
 
-ROW_MAJOR, NOT_TRANSPOSED = 101, 111
-"""CblasRowMajor and CblasNoTrans of the C interface to BLAS."""
+ROW_MAJOR, NOT_TRANSPOSED, FIXED_OFFSET = 101, 111, 173
+"""CblasRowMajor and CblasNoTrans of the C interface to BLAS; CblasFixOffset of MKL's products of integers."""
 
 _INTEL_LAYER, _GNU_LAYER = 0, 3
 """MKL_THREADING_INTEL and MKL_THREADING_GNU in mkl_service.h."""
@@ -42,6 +44,18 @@ def library() -> ctypes.CDLL:
     _choose_threading_layer(mkl)
     _declare(mkl)
     return mkl
+
+
+@cache
+def integers_are_exact() -> bool:
+    """Whether products of int8 are right, asked of a small one: sums of two saturate at 16 bits without VNNI."""
+    mkl, n = library(), 64
+    a, b, c = np.full(n * n, 255, np.uint8), np.full(n * n, 127, np.int8), np.empty(n * n, np.int32)
+    none, plain = np.zeros(1, np.int32), (NOT_TRANSPOSED, NOT_TRANSPOSED)
+    before = mkl.MKL_Set_Num_Threads_Local(1)
+    mkl.cblas_gemm_s8u8s32_64(ROW_MAJOR, *plain, FIXED_OFFSET, n, n, n, 1, a, n, -128, b, n, 0, 0, c, n, none)
+    mkl.MKL_Set_Num_Threads_Local(before)
+    return bool((c == 127 * 127 * n).all())
 
 
 def version() -> str:
@@ -94,6 +108,12 @@ def _declare(mkl: ctypes.CDLL) -> None:
             *(number, _Elements, size, _Elements, size, number, _Elements, size),
         )
         gemm.restype = None
+    mkl.cblas_gemm_s8u8s32_64.argtypes = (
+        *(layout, layout, layout, layout, size, size, size),
+        *(ctypes.c_float, _Elements, size, ctypes.c_int8, _Elements, size, ctypes.c_int8),
+        *(ctypes.c_float, _Elements, size, _Elements),
+    )
+    mkl.cblas_gemm_s8u8s32_64.restype = None
     for add in (mkl.vsAdd_64, mkl.vdAdd_64):
         add.argtypes = (size, _Elements, _Elements, _Elements)
         add.restype = None

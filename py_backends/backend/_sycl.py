@@ -129,7 +129,7 @@ class Device(contract.Device):
         if dtype == np.float64 and not self._device.has_aspect_fp64:
             raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
         instances = [f"{name}<{number_format(dtype).c}>" for name in names]
-        headers = _standard_headers(Path(str(self._compiler.__file__)).parent)
+        headers = standard_headers(Path(str(self._compiler.__file__)).parent)
         included = f"-I{text.path.parent}"  # what texts include has a name relative to theirs
         options = [*_OPTIONS, *headers, included, *(f"-D{macro}" for macro in macros)]
         kernels = self._compiler.compile(self._queue, prelude, text.path.name, text.text, instances, options)
@@ -284,7 +284,7 @@ def devices(extra: str) -> dict[str, dpctl.SyclDevice]:
     return _device_names.named(found, _facts)
 
 
-def _standard_headers(folder: Path) -> list[str]:
+def standard_headers(folder: Path) -> list[str]:
     """The options that name the headers of C++ and C beside the extension module, which a wheel brings.
 
     The SYCL runtime has none, and takes the system's otherwise: a machine without a compiler has none either.

@@ -19,6 +19,7 @@ class Backend(contract.Backend):
     """One target an instruction set, the best first; all are compiled with the extension."""
 
     dtypes = DTYPES
+    preference = 4
 
     def targets(self) -> list[Target]:
         names = "amx", "avx512", "avx2", "sse"

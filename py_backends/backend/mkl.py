@@ -12,18 +12,22 @@ from py_backends.backend import _mkl
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import DTYPES
+
+_WITHOUT_INTEGERS = {kernel: tuple(each for each in DTYPES if each != "int8") for kernel in ("matmul", "vecadd")}
+"""What is taken on a CPU where MKL's sums of int8 are not exact."""
 
 
 class Backend(contract.Backend):
-    # MKL multiplies int8 too, but its sums saturate: those of two products at 16 bits on a CPU without VNNI, all at 32.
-    dtypes = ("float32", "float64", "float16", "bfloat16")
+    dtypes = DTYPES
 
     def targets(self) -> list[Target]:
         try:
             _mkl.library()
         except BackendUnavailable as unavailable:
             return [Target.missing("cpu", unavailable.reason, unavailable.fix)]
-        return [Target("cpu", version=f"MKL {_mkl.version()}")]
+        taken = None if _mkl.integers_are_exact() else _WITHOUT_INTEGERS
+        return [Target("cpu", version=f"MKL {_mkl.version()}", dtypes=taken)]
 
     def open(self, target: str, threads: int) -> contract.Device:
         return Device(threads)

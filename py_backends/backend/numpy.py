@@ -21,6 +21,7 @@ from py_backends.number_formats import DTYPES
 class Backend(contract.Backend):
     baseline = True
     dtypes = DTYPES
+    preference = 1
 
     def targets(self) -> list[Target]:
         return [Target("cpu", version=f"NumPy {np.__version__}, {_blas_name()}")]

@@ -302,11 +302,12 @@ class _Writable:
 def types(problem: contract.Problem, dtype: np.dtype[Any], lanes: int) -> dict[str, str]:
     """What texts know of a number format, as macros: the types T of elements and Sum of what is computed.
 
-    lanes: of a vector of either, V and Sums.
+    lanes: of a vector of either, V and Sums; WIDTH is what the names of such vectors end with.
     """
     kind, sums = _TYPES.get(dtype.name, number_format(dtype).c), number_format(problem.sum_dtype(dtype)).c
     width = str(lanes) if lanes > 1 else ""
-    return {"T": kind, "V": kind + width, "Sum": sums, "Sums": sums + width, f"FORMAT_{dtype.name}": "1"}
+    vectors = {"V": kind + width, "Sums": sums + width, "WIDTH": width}
+    return {"T": kind, "Sum": sums, **vectors, f"FORMAT_{dtype.name}": "1"}
 
 
 def _built(context: cl.Context, source: str, options: Sequence[str] = ()) -> cl.Program:

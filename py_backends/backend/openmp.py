@@ -12,6 +12,7 @@ class Backend(contract.Backend):
     """Compiled with the extension, for the best instruction set that this CPU has."""
 
     dtypes = DTYPES
+    preference = 3
 
     def targets(self) -> list[Target]:
         return [_cpu_kernels.cpu_target("openmp")]

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
+from py_backends.errors import WrongRequest
 from py_backends.harness.files import printable
 from py_backends.number_formats import DTYPES
+from py_backends.ranks import launcher
 
 ALL = "all"
 _LARGEST_SIZE = 2**40
@@ -63,6 +65,7 @@ def add_comparison(
     add_dtype(parser, dtype)
     (add_sizes or add_shape)(parser)
     add_threads(parser)
+    add_launcher(parser)
     add_seed(parser)
     add_budget(parser, budget)
     add_cache(parser)
@@ -106,6 +109,12 @@ def add_sizes(parser: Parser) -> None:
 def add_threads(parser: Parser) -> None:
     """Add --threads."""
     parser.add_argument("--threads", type=_threads, metavar="N", help="of every CPU backend (default: all)")
+
+
+def add_launcher(parser: Parser) -> None:
+    """Add --launcher."""
+    text = 'what starts the ranks of mpi, such as "srun -n {ranks}" (default: the mpiexec that is found)'
+    parser.add_argument("--launcher", type=_launcher, metavar="TEMPLATE", help=text)
 
 
 def add_seed(parser: Parser) -> None:
@@ -182,6 +191,14 @@ def _size(text: str) -> int:
 
 def _threads(text: str) -> int:
     return whole_number(text, 1, math.inf)
+
+
+def _launcher(text: str) -> str:
+    try:
+        launcher.words(text)
+    except WrongRequest as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def _seed(text: str) -> int:

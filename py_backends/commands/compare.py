@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _BUDGET = 45.0
 _FILES = ("json", "csv", "markdown")
-_WITH_RESUME = {"--resume", "--budget", *(f"--{kind}" for kind in _FILES)}
+_WITH_RESUME = {"--resume", "--budget", "--launcher", *(f"--{kind}" for kind in _FILES)}
 
 
 def add(commands: _arguments.Commands) -> _arguments.Parser:

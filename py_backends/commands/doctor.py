@@ -19,6 +19,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         "kernels, too.",
         example="doctor --json doctor.json",
     )
+    _arguments.add_launcher(parser)
     _arguments.add_files(parser, "json")
     return parser
 

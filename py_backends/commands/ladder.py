@@ -21,6 +21,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
     )
     _arguments.add_dtype(parser, default="float64")
+    parser.add_argument(
+        "--formats", action="store_true", help="rungs of fewer bits on top: bfloat16, and the matrix unit made for it"
+    )
     _arguments.add_shape(parser, "matmul=1000x777x513 (M x N x K)")  # vecadd has no ladder
     _arguments.add_threads(parser)
     _arguments.add_seed(parser)
@@ -45,5 +48,6 @@ def ladder(options: argparse.Namespace) -> int:
             budget=options.budget,
             progress=progress,
             command=options.line,
+            formats=options.formats,
         )
     return _outputs.show_view(report, draw, print_ladders, options)

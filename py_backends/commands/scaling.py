@@ -35,11 +35,8 @@ def scaling(options: argparse.Namespace) -> int:
     from py_backends.report.pictures.scaling import draw
     from py_backends.report.scaling import print_scaling
 
-    most = options.threads or machine.cpus()
-    if most > machine.cpus():
-        raise _common.UsageError(
-            f"{most} threads scale on as many CPUs, and there are {machine.cpus()}: give --threads {machine.cpus()}"
-        )
+    cpus = machine.cpus()
+    most = _most_threads(options, cpus)
     kernels = _common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
     with _common.usage_errors():
         planned = plan(
@@ -47,6 +44,22 @@ def scaling(options: argparse.Namespace) -> int:
             kernels,
             _common.shapes(options.shape),
             every_target=options.target is not None,
+            cpus=cpus,
             **_common.chosen(options),
         )
     return _outputs.show_view(_common.run_planned(planned, options), draw, print_scaling, options)
+
+
+def _most_threads(options: argparse.Namespace, cpus: int) -> int:
+    """How many are asked for, else as many as there are CPUs: of this machine, or of the ranks of a launcher.
+
+    UsageError where more are asked for, and no other launcher is named, which may start ranks on other machines.
+    """
+    from py_backends.ranks import served
+
+    there = served()
+    known = max(cpus, there.ranks * there.threads) if there else cpus
+    most: int = options.threads or known
+    if most > known and not options.launcher:
+        raise _common.UsageError(f"{most} threads scale on as many CPUs, and there are {known}: give --threads {known}")
+    return most

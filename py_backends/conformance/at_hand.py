@@ -10,17 +10,20 @@ from py_backends import registry
 from py_backends.contract import Target
 from py_backends.harness.doctor import BackendTarget, probe
 
-_probed: dict[str, list[Target]] = {}
+_probed: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
 
 
-def found(names: Sequence[str] | None = None) -> list[BackendTarget]:
-    """Every target of these backends, or of all where None, those that are missing too."""
-    names = registry.backend_names() if names is None else names
-    new = [name for name in names if name not in _probed]
-    _probed.update({name: [] for name in new})
-    for name, target in probe(new) if new else ():
-        _probed[name].append(target)
-    return [BackendTarget(name, target) for name in names for target in _probed[name]]
+def found(names: Sequence[str] | None = None, targets: Sequence[str] = ()) -> list[BackendTarget]:
+    """Every target of these backends, or of all where None, those that are missing too.
+
+    And of `targets` those that some have beyond, under these names.
+    """
+    names, named = registry.backend_names() if names is None else names, tuple(targets)
+    new = [name for name in names if (name, named) not in _probed]
+    _probed.update({(name, named): [] for name in new})
+    for name, target in probe(new, named) if new else ():
+        _probed[name, named].append(target)
+    return [BackendTarget(name, target) for name in names for target in _probed[name, named]]
 
 
 def targets_of(backend: str) -> list[Target]:

@@ -97,6 +97,8 @@ def _saturating(problem: Problem) -> Iterator[Trial]:
     }
     yield from of_sizes([*_SIZES, (3, 5, 2), (1, 1, 4), (2, 3, 1700)], draws, exact=True, thorough=_SIZES[-1:])
     yield from of_sizes(_SIZES, {"{}, the ends": _only_ends}, exact=True)
+    long: dict[str, Draw] = {"{}, which wraps around": draws["{}, -128 everywhere"], "{}, the ends": _only_ends}
+    yield from of_sizes([(1, 2, 2**17 + 9)], long, exact=True)
     for k in (2**17 - 1, 2**17, 2**18 + 5):
         name = f"{named((1, 1, k))}, which wraps around" if k >= 2**17 else named((1, 1, k))
         yield Trial(name, (1, 1, k), partial(_largest, (-1, -1)), exact=True, thorough=True)

@@ -67,7 +67,7 @@ class Selection:
             registry.known_backend(name)
         for name in self.kernels:
             registry.problem(name)
-        targets = [target.name for _, target in found(self._backends())] if self.targets else []
+        targets = [target.name for _, target in self._found()] if self.targets else []
         for what, names, there in (
             ("variant", self.variants, registry.variant_names()),
             ("kind", self.kinds, kind_names()),
@@ -82,7 +82,7 @@ class Selection:
         """The chosen targets: those that are there, those that were named, and one of each backend that has none."""
         if not self.targets:
             return at_hand(self._backends())
-        return [each for each in found(self._backends()) if each.target.name in self.targets]
+        return [each for each in self._found() if each.target.name in self.targets]
 
     def subjects(self) -> Iterator[Subject]:
         """Every chosen text on every chosen target that is there and takes it in some dtype."""
@@ -121,6 +121,9 @@ class Selection:
             return False
         in_one_dtype = once or (kind.in_one_dtype and target.interpreted)
         return not in_one_dtype or dtype == first_dtype(kind, subject)
+
+    def _found(self) -> list[BackendTarget]:
+        return found(self._backends(), self.targets)
 
     def _backends(self) -> Sequence[str]:
         return self.backends or registry.backend_names()

@@ -92,7 +92,7 @@ def compare(
     """
     request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), shapes or {})
     settings = checked_settings(threads, seed, budget, cache, command) | {"request": request.settings()}
-    return run(Plan(request.chosen_backends(), request.specs), settings, progress)
+    return run(request.plan(request.specs), settings, progress)
 
 
 def checked_settings(
@@ -155,7 +155,7 @@ class Comparison:
     def run(self, asked: Plan) -> None:
         """All of it. What is finished when an exception interrupts it stays."""
         self._progress.update(0, 1, "looking for backends")
-        self._found = doctor.probe(asked.backends)
+        self._found = doctor.probe(asked.backends, asked.targets, asked.threads)
         self._rows = plan(asked.specs(self._found), self._found, self._threads, timed_only=asked.timed_only)
         estimates = self._estimate([row for row in self._rows if row.text is not None])
         self._check_and_settle((self._shorten if asked.shorten else self._skip)(estimates, asked.runs))

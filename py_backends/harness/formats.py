@@ -65,7 +65,7 @@ def plan(
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
         return request.specs(found, every_target=every_target)
 
-    return Plan(request.chosen_backends(), specs, runs=_RUNS)
+    return request.plan(specs, runs=_RUNS)
 
 
 def choices(report: Report) -> dict[str, list[Choice]]:

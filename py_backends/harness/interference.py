@@ -25,6 +25,8 @@ from time import CLOCK_MONOTONIC, clock_gettime
 
 import psutil
 
+from py_backends.ranks import served
+
 MOST_STEAL = 0.02
 """Of the round's CPU time: of its seconds times the CPUs that we may use."""
 MOST_OTHERS = 0.10
@@ -94,8 +96,13 @@ def _used(begin: Mapping[int, float], end: Mapping[int, float]) -> float | None:
 
 
 def our_processes() -> list[int]:
-    """The calling process and all that it started, and they in turn: workers, and what a backend's library runs."""
+    """The calling process and all that it started, and they in turn: workers, and what a backend's library runs.
+
+    Where a launcher has started ranks and we are the child of one, all that the launcher has started.
+    """
     this = psutil.Process()
+    if served():
+        _, this, *_ = this.parents()
     return [this.pid, *(process.pid for process in this.children(recursive=True))]
 
 

@@ -2,7 +2,8 @@
 
 The rungs are data of the kernel (`Problem.ladder`). All of them, and the baseline as a yardstick, are sampled in the
 same rounds, so that the ratio of any two comes from samples that were taken close to each other. A rung that is too
-slow for the shape runs at a smaller one, and is compared by its rate.
+slow for the shape runs at a smaller one, and is compared by its rate. Rungs in a narrower number format come on top
+where they are asked for: every ladder of a run has the same ones.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
+
 from py_backends import registry
 from py_backends.contract import Ladder, Rung
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.plan import Plan, Request
+from py_backends.harness.plan import Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.harness.row_ratios import gflops, judged, row_ratio, speedup
@@ -71,10 +74,13 @@ def measure(
     budget: float = DEFAULT_BUDGET,
     progress: Progress | None = None,
     command: str | None = None,
+    *,
+    formats: bool = False,
 ) -> Report:
     """Run the rungs of every ladder, each on the first target of its backend, and the baseline.
 
-    The parameters are those of `compare`; the ladder's own sizes where `shapes` names none for a kernel. Raises
+    formats: whether the rungs in narrower number formats run, too.
+    The others are those of `compare`; the ladder's own sizes where `shapes` names none for a kernel. Raises
     WrongRequest for unknown names, impossible sizes, and a kernel without a ladder.
     """
     found = ladders()
@@ -87,16 +93,18 @@ def measure(
 
     def specs(targets: Sequence[BackendTarget]) -> list[Spec]:
         every = [each for each in request.specs(targets) if (each.kernel, each.backend, each.variant) in wanted]
-        return _first_there(every, targets)
+        narrow = _narrow_specs(chosen, dtypes, sizes, targets) if formats else []
+        return list(dict.fromkeys([*_first_there(every, targets), *narrow]))
 
+    sizes = {kernel: shapes.get(kernel) or [ladder.sizes] for kernel, ladder in chosen.items()}
     request = Request(
         kernels=list(chosen),
         backends=sorted({backend for _, backend, _ in wanted}),
         variants=sorted({variant for _, _, variant in wanted}),
         dtypes=tuple(dtypes),
-        shapes={kernel: shapes.get(kernel) or [ladder.sizes] for kernel, ladder in chosen.items()},
+        shapes=sizes,
     )
-    asked = Plan(request.chosen_backends(), specs, timed_only=True, runs=_RUNS)
+    asked = request.plan(specs, timed_only=True, runs=_RUNS)
     return run(asked, checked_settings(threads, seed, budget, command=command), progress)
 
 
@@ -107,30 +115,57 @@ def ladders() -> dict[str, Ladder]:
 
 
 def climbs(report: Report) -> list[Climb]:
-    """The ladders of which a report holds timed rungs, one for each dtype and shape that was asked for."""
+    """The ladders of which a report holds timed rungs, one for each dtype and shape that was asked for.
+
+    Rungs in a narrower format are on all wider ladders of their shape, where the report holds them, and are none alone.
+    """
     groups: dict[Workload, list[Row]] = {}
     for row in report.rows:
         groups.setdefault(row.spec.on_any_threads.workload, []).append(row)
     found = ladders()
-    made = [_climb(found[each.kernel], rows, report) for each, rows in groups.items() if each.kernel in found]
+    made = []
+    for workload, rows in groups.items():
+        if workload.kernel not in found:
+            continue
+        ladder = found[workload.kernel]
+        beside = {each.dtype: its for each, its in groups.items() if each == workload._replace(dtype=each.dtype)}
+        if not (_on_top(ladder, rows) and any(_is_narrower(workload.dtype, dtype) for dtype in beside)):
+            narrower = [row for dtype, its in beside.items() if _is_narrower(dtype, workload.dtype) for row in its]
+            made.append(_climb(ladder, rows, narrower, report))
     return [climb for climb in made if climb.steps]
 
 
-def _climb(ladder: Ladder, rows: Sequence[Row], report: Report) -> Climb:
-    best = [(rung, _best(rows, rung.backend, rung.variant)) for rung in ladder.rungs]
+def _is_narrower(dtype: str, other: str) -> bool:
+    return np.dtype(dtype).itemsize < np.dtype(other).itemsize
+
+
+def _on_top(ladder: Ladder, rows: Sequence[Row]) -> bool:
+    """Whether rows are those of rungs in a narrower format, and no others."""
+    texts = {(rung.backend, rung.variant, rung.dtype) for rung in ladder.formats}
+    return all((row.backend, row.variant, row.dtype) in texts for row in rows)
+
+
+def _climb(ladder: Ladder, rows: Sequence[Row], narrower: Sequence[Row], report: Report) -> Climb:
+    """A ladder in one format, of its rows and of those in narrower formats."""
+    rungs = [(rung, _rows_of(rung, ladder, rows)) for rung in ladder.rungs]
+    for narrow in reversed(ladder.formats):
+        if its := _rows_of(narrow, ladder, narrower):
+            same = [at for at, rung in enumerate(ladder.rungs) if rung.backend == narrow.backend]
+            rungs.insert(same[-1] + 1 if same else len(ladder.rungs), (narrow, its))
+    best = [(rung, _best(its)) for rung, its in rungs]
     timed = [(rung, row) for rung, row in best if row is not None]
     first = timed[0][1] if timed and timed[0][0] is ladder.rungs[0] else None
     pairs = [(above, below) for (_, below), (_, above) in pairwise(timed)]
     over_below = [None, *judged(pairs)]
     steps = [_step(rung, row, first, below, report) for (rung, row), below in zip(timed, over_below, strict=False)]
-    beside = [row for name in _baselines() for variant in _variants(rows, name) if (row := _best(rows, name, variant))]
+    beside = [row for name in _baselines() for its in _by_variant(rows, name) if (row := _best(its))]
     return Climb(
         rows[0].kernel,
         rows[0].dtype,
         rows[0].asked,
         ladder,
         steps,
-        missing=[(rung, _why_not(rows, rung)) for rung, row in best if row is None],
+        missing=[(rung, _why_not(its)) for rung, its in rungs if _best(its) is None],
         yardsticks=[_step(None, row, first, None, report) for row in beside],
     )
 
@@ -156,24 +191,52 @@ def _first_there(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[
     return [each for each in specs if (each.backend, each.target) not in there or each in first.values()]
 
 
-def _best(rows: Sequence[Row], backend: str, variant: str) -> Row | None:
-    """The fastest timed row of a text, of those with the most threads; None where none was timed."""
-    timed = [
-        row for row in rows if (row.backend, row.variant, row.status) == (backend, variant, "ok") and gflops(row) > 0
-    ]
+def _narrow_specs(
+    chosen: Mapping[str, Ladder],
+    dtypes: Sequence[str],
+    shapes: Mapping[str, Sequence[Sizes]],
+    found: Sequence[BackendTarget],
+) -> list[Spec]:
+    """The rungs in formats that are narrower than those of all ladders, each on one target that is there."""
+    specs: list[Spec] = []
+    for kernel, ladder in chosen.items():
+        for rung in ladder.formats:
+            if rung.dtype is None or not any(_is_narrower(rung.dtype, dtype) for dtype in dtypes):
+                continue
+            sizes = {kernel: shapes[kernel]}
+            request = Request([kernel], [rung.backend], variants=[rung.variant], dtypes=[rung.dtype], shapes=sizes)
+            mine = [each for each in request.specs(found) if _is_of(rung, ladder, each)]
+            specs += _first_there(mine, found)
+    return specs
+
+
+def _is_of(rung: Rung, ladder: Ladder, spec: Spec) -> bool:
+    """Whether it is a rung's text, where the rung would run, in its number format if it has one of its own."""
+    if (spec.backend, spec.variant) != (rung.backend, rung.variant) or rung.dtype not in (None, spec.dtype):
+        return False
+    if rung.target is None:
+        return rung.dtype is None or spec.target not in {each.target for each in ladder.formats}
+    return spec.target == rung.target
+
+
+def _rows_of(rung: Rung, ladder: Ladder, rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if _is_of(rung, ladder, row.spec)]
+
+
+def _best(rows: Sequence[Row]) -> Row | None:
+    """The fastest timed row, of those with the most threads; None where none was timed."""
+    timed = [row for row in rows if row.status == "ok" and gflops(row) > 0]
     return max(timed, key=lambda row: (row.threads or 0, gflops(row)), default=None)
 
 
-def _variants(rows: Sequence[Row], backend: str) -> list[str]:
-    return list(dict.fromkeys(row.variant for row in rows if row.backend == backend))
+def _by_variant(rows: Sequence[Row], backend: str) -> list[list[Row]]:
+    its = [row for row in rows if row.backend == backend]
+    return [[row for row in its if row.variant == variant] for variant in dict.fromkeys(row.variant for row in its)]
 
 
-def _why_not(rows: Sequence[Row], rung: Rung) -> str:
-    """Why a rung was not timed."""
-    for row in rows:
-        if (row.backend, row.variant) == (rung.backend, rung.variant):
-            return row.reason or row.status
-    return "it was not asked for"
+def _why_not(rows: Sequence[Row]) -> str:
+    """Why the rung of these rows was not timed."""
+    return next((row.reason or row.status for row in rows), "it was not asked for")
 
 
 def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | None, report: Report) -> Step:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,9 +76,9 @@ class Request:
         }
         return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
 
-    def chosen_backends(self) -> list[str]:
-        """The backends to look for."""
-        return list(self.backends or doctor.names())
+    def plan(self, specs: Callable[[Sequence[BackendTarget]], list[Spec]], **how: Any) -> Plan:
+        """What is to run on the backends and targets that are asked for; `how` as of the `Plan`."""
+        return Plan(list(self.backends or doctor.names()), specs, targets=self.targets or (), **how)
 
     def specs(self, found: Sequence[BackendTarget], *, every_target: bool = True) -> list[Spec]:
         """All that is asked for, on the targets that were found; WrongRequest where a named one is nowhere among them.
@@ -159,6 +159,8 @@ class Plan:
         larger shape, and the whole has fewer rounds.
     shorten: whether a row that takes too long for the budget runs at a smaller shape; else it is skipped.
     rounds: at most so many.
+    targets: those that were named, some of which backends may not list.
+    threads: numbers of threads for which targets say what they are on so many.
     choose: tells before each round which rows are in it, none when there are enough; else all are. What it never
         chooses is left out of the results.
     """
@@ -169,6 +171,8 @@ class Plan:
     runs: int = 48
     shorten: bool = True
     rounds: int = 500
+    targets: Sequence[str] = ()
+    threads: Sequence[int] = ()
     choose: Callable[[Sequence[Group]], Sequence[TimedRow]] | None = None
 
 
@@ -206,7 +210,11 @@ def plan(
     timed_only: whether a row is of no use that an emulation would check and not time.
     """
     targets = {(backend, target.name): target for backend, target in found}
-    return [_planned(spec, targets[spec.backend, spec.target], threads, timed_only) for spec in specs]
+    asked = [targets[spec.backend, next(iter(spec.stands_for), spec.target)] for spec in specs]
+    return [
+        _planned(spec, replace(target, name=spec.target), threads, timed_only)
+        for spec, target in zip(specs, asked, strict=True)
+    ]
 
 
 def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> PlannedRow:
@@ -214,7 +222,7 @@ def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> Plan
     texts = {} if broken else registry.kernel_texts(spec.kernel, spec.backend)
     shape = {} if broken else named(registry.problem(spec.kernel), spec.sizes)
     row = Row(spec.kernel, *spec.implementation, spec.dtype, shape, "skipped", device=target.device)
-    row.threads, row.statement = spec.threads or threads, spec.statement
+    row.threads, row.statement, row.stands_for = spec.threads or threads, spec.statement, list(spec.stands_for)
     text = texts.get(spec.variant)
     if not target.available or (target.emulated and timed_only):
         row.status, row.reason, row.fix, text = "unavailable", target.reason, target.fix, None
@@ -248,13 +256,15 @@ def _all_kernels() -> list[str]:
 def _first_of_each_device(places: list[Place]) -> list[Place]:
     """Of the targets that a backend has for one device the first with each variant, and all that are not there.
 
-    More instruction sets of one CPU are more rows than pictures and budgets have room for.
+    More instruction sets of one CPU are more rows than pictures and budgets have room for. Targets that are others on
+    other numbers of threads are of several kinds, each of which has a first.
     """
-    first: dict[tuple[str, str | None, str], str] = {}
+    first: dict[tuple[Any, ...], str] = {}
     return [
         (backend, target, variant)
         for backend, target, variant in places
-        if not target.available or first.setdefault((backend, target.device, variant), target.name) == target.name
+        if not target.available
+        or first.setdefault((backend, target.device, variant, *target.on_threads.values()), target.name) == target.name
     ]
 
 

@@ -72,6 +72,30 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class Communication:
+    """What the ranks of a row told one another in one launch of its kernel.
+
+    seconds: the median of the samples, of the rank that communicated the longest; a part of the kernel's.
+    bytes_sent: by each rank.
+    least_bytes: what some rank has to send or receive whatever the algorithm; None where nobody knows.
+    seconds_by_rank: the median of the samples of each rank, waiting for the others included; empty where not known.
+    kernel_by_rank: the same of its kernel, of which that is a part.
+    """
+
+    seconds: float
+    bytes_sent: list[int]
+    least_bytes: float | None
+    seconds_by_rank: list[float] = field(default_factory=list)
+    kernel_by_rank: list[float] = field(default_factory=list)
+
+    @property
+    def over_bound(self) -> float | None:
+        """The most that a rank sends over the least; None where nothing is sent, or nobody knows of a bound above 0."""
+        most = max(self.bytes_sent, default=0)
+        return most / self.least_bytes if most and self.least_bytes else None
+
+
+@dataclass(frozen=True)
 class Speedup:
     """How many times as fast as the baseline, from ratios taken inside rounds; above 1 is faster.
 
@@ -167,6 +191,8 @@ class Row:
     kernel_seconds: every sample of its kernel, by the number of its round; None for a round that was dropped. Rows
         of one run are paired by it.
     end_to_end_seconds: the same of whole calls, from upload to release.
+    communication: of a row that ranks compute.
+    stands_for: targets that are this one on its number of threads, where others are so on other numbers.
     """
 
     kernel: str
@@ -191,6 +217,16 @@ class Row:
     statement: str | None = None
     kernel_seconds: list[float | None] = field(default_factory=list)
     end_to_end_seconds: list[float | None] = field(default_factory=list)
+    communication: Communication | None = None
+    stands_for: list[str] = field(default_factory=list)
+
+    @property
+    def communicating(self) -> float | None:
+        """The part of its kernel, from 0 to 1, in which ranks tell one another; None where it has none."""
+        kernel = self.seconds.kernel if self.seconds else None
+        if self.communication is None or kernel is None:
+            return None
+        return min(1.0, self.communication.seconds / kernel.median) if kernel.median else 0.0
 
     @property
     def asked(self) -> dict[str, int]:
@@ -202,7 +238,7 @@ class Row:
         """Which row it is."""
         sizes = tuple(self.asked.values())
         who = self.backend, self.target, self.variant
-        return Spec(self.kernel, *who, self.dtype, sizes, self.threads, self.statement)
+        return Spec(self.kernel, *who, self.dtype, sizes, self.threads, self.statement, tuple(self.stands_for))
 
 
 @dataclass

@@ -14,7 +14,7 @@ from py_backends.harness import machine
 from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.files import printable
-from py_backends.harness.plan import Plan, Request
+from py_backends.harness.plan import Request
 from py_backends.harness.results import Report, Rounds, Row
 from py_backends.harness.spec import Spec
 
@@ -74,7 +74,7 @@ def resume(
             if spec not in finished or (spec.workload in workloads and registry.is_baseline(spec.backend))
         ]
 
-    return _together(old, run(Plan(request.chosen_backends(), missing), settings, progress))
+    return _together(old, run(request.plan(missing), settings, progress))
 
 
 def _check_origin(old: Report, path: Path) -> None:

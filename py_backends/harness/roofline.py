@@ -50,6 +50,8 @@ _CACHES_FORGET = 2
 """A working set of more than so many times a cache does not find in it what it left there."""
 _RECORD = 6
 """Samples of what is measured for the record only; fewer have no interval."""
+LEAST_FOR_RECORD = 0.25
+"""Seconds without which the record is not begun: vectors far beyond the caches take about as long to make."""
 _ADDITIONS_WRITE = 1 / 3
 """Of the bytes of an addition; a row that writes a smaller part may come nearer to the rate of reading alone."""
 
@@ -194,11 +196,13 @@ class Ceilings:
         """Sample, outside of the rounds, what no row needs but a reader of the results.
 
         That is every instruction set, and memory in and out of the caches, in each dtype that is there. What rounds
-        will sample is warmed up. Once there is one sample of each, none is begun after so many seconds.
+        will sample is warmed up. Once there is one sample of each, none is begun after so many seconds; with less than
+        `LEAST_FOR_RECORD` there is nothing of what no row needs.
         """
         end = monotonic() + seconds
         in_rounds = list(self)
-        for dtype in dict.fromkeys(each.dtype for each in in_rounds if each.device == "cpu"):
+        for_readers = in_rounds if seconds >= LEAST_FOR_RECORD else []
+        for dtype in dict.fromkeys(each.dtype for each in for_readers if each.device == "cpu"):
             best = instruction_sets()[0]
             for name in instruction_sets(dtype)[1:]:
                 self._ceiling(MULTIPLY_ADDS, dtype, name, None)
@@ -254,7 +258,8 @@ def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]
 def ceilings(timed: Sequence[TimedRow], threads: int, seconds: float = math.inf) -> Ceilings:
     """The ceilings of rows that are to be timed with so many threads, first samples taken; iterate to sample them.
 
-    seconds: for what is measured for the record only, which has one sample of each all the same.
+    seconds: for what is measured for the record only: one sample of each at least, or nothing with less than
+        `LEAST_FOR_RECORD`.
 
     Without the compiled part that measures them there are none, and `reason` says why.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,9 @@ class Sample:
     kernel: one launch until it has ended: by the device's events where it has them, else by the clock.
     clock: the same by the clock around launch and wait, where `kernel` is by events.
     drain: by how much the last download took longer than that after a single launch: 0 where waiting waits.
+    communicating: what of `kernel` ranks spent on telling one another, None without ranks.
+    bytes_sent: in that time, by each of them.
+    communicating_by_rank, kernel_by_rank: of each rank, as `Communication` of the contract has them.
     """
 
     upload: float
@@ -30,6 +34,10 @@ class Sample:
     drain: float
     clock: float | None = None
     release: float = 0.0
+    communicating: float | None = None
+    bytes_sent: Sequence[int] = ()
+    communicating_by_rank: Sequence[float] = ()
+    kernel_by_rank: Sequence[float] = ()
 
     @property
     def on_the_host(self) -> float:

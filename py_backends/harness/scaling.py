@@ -62,16 +62,23 @@ class Fit(NamedTuple):
 class Point:
     """A speed-up over one thread.
 
+    row: of so many threads.
     speedup, low, high: the median of the ratios of all rounds, of rates where the work is another, and its 95%
         interval, None with fewer than `LEAST_ROUNDS` rounds.
     predicted: by the law that was fitted to all the points.
     """
 
+    row: Row
     threads: int
     speedup: float
     low: float | None
     high: float | None
     predicted: float
+
+    @property
+    def efficiency(self) -> float:
+        """The part of each thread's time, 1 for all of it, that is as well spent as that of one thread alone."""
+        return self.speedup / self.threads
 
     @property
     def hit(self) -> bool:
@@ -94,6 +101,12 @@ class Curve:
     kind: str
     points: tuple[Point, ...]
     fit: Fit
+
+    @property
+    def target(self) -> str:
+        """That of all rows; where each has its own, the first and the last: "1x1 to 4x1"."""
+        first, last = self.row.target, self.points[-1].row.target
+        return first if first == last else f"{first} to {last}"
 
     def predicted(self, threads: float) -> float | None:
         """The speed-up by the law; None where it knows none (p above 1)."""
@@ -151,11 +164,15 @@ def plan(
     shapes: Mapping[str, Sequence[Sizes]],
     *,
     every_target: bool = False,
+    cpus: int | None = None,
     **names: Any,
 ) -> Plan:
     """What is to run: every shape on each number of threads, and grown ones on as many as they have grown by.
 
-    every_target: else of several targets that a backend has for one device the first.
+    every_target: else of several targets that a backend has for one device the first, and of each kind that is another
+        target on another number of threads.
+    cpus: of this machine, on which there are no more threads than that; but those of targets that are others on each
+        number of threads may be elsewhere. None for no limit.
     names: backends, targets, variants and dtypes of the `Request`.
     """
     counts: dict[tuple[str, Sizes], set[int]] = {}
@@ -170,10 +187,17 @@ def plan(
     request = Request(kernels, shapes=dict(shapes) | grown_shapes, **names)
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
-        every = request.specs(found, every_target=every_target)
-        return [replace(spec, threads=n) for spec in every for n in sorted(counts[spec.kernel, spec.sizes])]
+        others = {(backend, target.name): target.on_threads for backend, target in found}
+        kinds: dict[Spec, list[str]] = {}
+        for spec in request.specs(found, every_target=every_target):
+            for n in sorted(counts[spec.kernel, spec.sizes]):
+                on_threads = others[spec.backend, spec.target]
+                here = cpus is None or n <= cpus or on_threads
+                if here and (target := on_threads.get(n, spec.target)):
+                    kinds.setdefault(replace(spec, target=target, threads=n), []).append(spec.target)
+        return [replace(spec, stands_for=tuple(of) if of != [spec.target] else ()) for spec, of in kinds.items()]
 
-    return Plan(request.chosen_backends(), specs, timed_only=True)
+    return request.plan(specs, timed_only=True, threads=threads)
 
 
 def curves(report: Report) -> list[Curve]:
@@ -182,11 +206,11 @@ def curves(report: Report) -> list[Curve]:
 
 
 def _curves(report: Report, kind: str) -> Iterator[Curve]:
-    found: dict[Spec, Row] = {}
+    found: dict[Spec, Row] = {}  # each row under the targets that it stands for, so that a curve is of one target
     for row in report.rows:
         whole = tuple(row.shape) == registry.problem(row.kernel).dimensions
         if row.status == "ok" and row.threads and row.kernel_seconds and whole:
-            found[row.spec] = row
+            found |= {replace(row.spec, target=target): row for target in row.stands_for or [row.target]}
     counts = sorted({spec.threads for spec in found if spec.threads} - {1})
     for spec, one in found.items():
         if spec.threads != 1:
@@ -226,14 +250,14 @@ def _curve(kind: str, one: Row, several: Sequence[Row]) -> Curve | None:
     speedups = rates[1:] / rates[0]
     threads = [row.threads or 1 for row in several]
     found = fit(kind, threads, speedups)
-    return Curve(one, kind, tuple(_points(kind, threads, speedups, found.p)), found)
+    return Curve(one, kind, tuple(_points(kind, several, speedups, found.p)), found)
 
 
-def _points(kind: str, threads: Sequence[int], speedups: NDArray[np.float64], p: float) -> Iterator[Point]:
-    for count, ratios in zip(threads, speedups, strict=True):
-        middle = ratio(list(ratios), RESAMPLES_TO_STOP)
+def _points(kind: str, several: Sequence[Row], speedups: NDArray[np.float64], p: float) -> Iterator[Point]:
+    for row, ratios in zip(several, speedups, strict=True):
+        count, middle = row.threads or 1, ratio(list(ratios), RESAMPLES_TO_STOP)
         predicted = _law(kind, p, count)
-        yield Point(count, middle.median, middle.low, middle.high, math.inf if predicted is None else predicted)
+        yield Point(row, count, middle.median, middle.low, middle.high, math.inf if predicted is None else predicted)
 
 
 def _law(kind: str, p: float, threads: float) -> float | None:

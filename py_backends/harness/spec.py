@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 Sizes = tuple[int, ...]
@@ -44,6 +44,8 @@ class Spec:
     threads: in a plan, the number that it has to run on, where None stands for that of the run, which it need not obey.
     statement: what is timed: a statement of Python over `a`, `b` and `c`, as users write it for arrays of their own;
         the kernel, in the steps of its device, where None.
+    stands_for: targets that are this one on so many threads, whose curve it belongs to; none where that is its own.
+        Two that differ in it alone are one row.
     """
 
     kernel: str
@@ -54,6 +56,7 @@ class Spec:
     sizes: Sizes
     threads: int | None = None
     statement: str | None = None
+    stands_for: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def workload(self) -> Workload:

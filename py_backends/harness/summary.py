@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from py_backends.harness.pairing import Group
-from py_backends.harness.results import Control, Rate, Row, Seconds, Speedup, by_round
+from py_backends.harness.results import Communication, Control, Rate, Row, Seconds, Speedup, by_round
 from py_backends.harness.rounds import TimedRow
+from py_backends.harness.runner import Sample
 from py_backends.harness.statistics import duration, median
 from py_backends.harness.verdicts import SAME, Ratio, verdicts
 
@@ -39,12 +40,28 @@ def _figures(timed: TimedRow) -> None:
     )
     row.kernel_seconds = by_round({number: sample.kernel for number, sample in timed.samples.items()})
     row.end_to_end_seconds = by_round({number: sample.end_to_end for number, sample in timed.samples.items()})
+    row.communication = _communication(timed, samples)
     if kernel.low is None:
         add_note(row, f"{kernel.samples} {FEW_ROUNDS}")
     row.rate = Rate(
         gflops=problem.flops(sizes) / kernel.median / 1e9,
         gbytes_per_second=problem.bytes(sizes, timed.planned.dtype) / kernel.median / 1e9,
     )
+
+
+def _communication(timed: TimedRow, samples: Sequence[Sample]) -> Communication | None:
+    seconds = [sample.communicating for sample in samples if sample.communicating is not None]
+    if not seconds:
+        return None
+    sent, planned = list(samples[-1].bytes_sent), timed.planned
+    least = planned.problem.least_communication(timed.case.sizes, planned.dtype, len(sent))
+    by_rank = ([sample.communicating_by_rank for sample in samples], [sample.kernel_by_rank for sample in samples])
+    return Communication(median(seconds).value, sent, least, *map(_of_each_rank, by_rank))
+
+
+def _of_each_rank(samples: Sequence[Sequence[float]]) -> list[float]:
+    """The median of each rank's samples."""
+    return [median(seconds).value for seconds in zip(*samples, strict=True)]
 
 
 def _judge(groups: Sequence[Group]) -> list[Control]:

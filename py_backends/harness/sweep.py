@@ -180,8 +180,7 @@ def plan(
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
         return request.specs(found, every_target=every_target)
 
-    return Plan(
-        request.chosen_backends(),
+    return request.plan(
         specs,
         timed_only=True,
         runs=_RUNS,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
 
 from py_backends.harness.results import Report, Row, Seconds
 from py_backends.harness.spec import Workload
@@ -16,6 +18,24 @@ ONCE = PREPARE, FIRST_LAUNCH
 """What happens once, before all calls; `first launch` has the compilation in it."""
 REST = "rest"
 """What a measured call takes beyond its phases."""
+MOST_LANES = 8
+"""Of one call that are shown."""
+
+
+class Lane(NamedTuple):
+    """What one rank does during the kernel of a call, in seconds.
+
+    communicating: what of `kernel` it spends on telling others something, waiting for them included.
+    """
+
+    rank: int
+    kernel: float
+    communicating: float
+
+    @property
+    def computing(self) -> float:
+        """The rest of its kernel."""
+        return max(0.0, self.kernel - self.communicating)
 
 
 @dataclass(frozen=True)
@@ -46,6 +66,22 @@ class Call:
     def outside(self) -> float:
         """The part of a call, from 0 to 1, that is not the kernel."""
         return max(0.0, 1 - self.phases[KERNEL] / self.total) if self.total > 0 else 0.0
+
+    @property
+    def lanes(self) -> list[Lane]:
+        """One for each rank, where there are several."""
+        told = self.row.communication
+        if told is None or not len(told.kernel_by_rank) == len(told.seconds_by_rank) > 1:
+            return []
+        return [Lane(*each) for each in zip(count(), told.kernel_by_rank, told.seconds_by_rank, strict=False)]
+
+    @property
+    def some_lanes(self) -> list[Lane]:
+        """As many as there is room for: all of few, and of more than `MOST_LANES` from the slowest to the quickest."""
+        if len(self.lanes) <= MOST_LANES:
+            return self.lanes
+        in_order = sorted(self.lanes, key=lambda lane: -lane.kernel)
+        return [in_order[round(at * (len(in_order) - 1) / (MOST_LANES - 1))] for at in range(MOST_LANES)]
 
     @property
     def shortened(self) -> bool:

@@ -25,14 +25,15 @@ import numpy as np
 
 import py_backends
 from py_backends import plugins, registry
-from py_backends.contract import Array, Device, HostDevice, Launch, Target
+from py_backends.channel import Channel
+from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.harness.arena import Span
-from py_backends.harness.channel import Channel
 from py_backends.harness.flush import flush
-from py_backends.harness.memory import SharedMemory, page_aligned_copy, same_bits
+from py_backends.harness.memory import page_aligned_copy, same_bits
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import number_format
+from py_backends.shared_memory import SharedMemory
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
@@ -53,13 +54,20 @@ class Session:
         self._copies: dict[int, dict[str, list[Array]]] = {}
         self._launches: dict[tuple[str, str, str], Launch] = {}
 
-    def targets(self, descriptors: list[int], backend: str) -> dict[str, Any]:
-        """Every target of a backend, probed here, with the number formats that it takes."""
+    def targets(
+        self, descriptors: list[int], backend: str, named: list[str], threads: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        """Every target of a backend, and those beyond that it has under a name, with the number formats they take.
+
+        threads: for each of which it is said what target takes so many; as pairs, since JSON's keys are texts.
+        """
         names = [field.name for field in fields(Target)]  # a plug-in's own class may have more
-        found = [{name: getattr(target, name) for name in names} for target in registry.targets(backend)]
+        found = [{name: getattr(target, name) for name in names} for target in registry.targets(backend, named)]
         kernels, declared = registry.promised_kernels(), registry.backend(backend).dtypes
         for target in found:
             target["environment"] = dict(target["environment"])
+            others = registry.on_threads(backend, target["name"], threads) if target["available"] else {}
+            target["on_threads"] = list(others.items())
             own = dict.fromkeys(kernels, declared) if target["dtypes"] is None else target["dtypes"]
             target["dtypes"] = {
                 of: [each for each in own.get(of, ()) if each in declared] for of in dict.fromkeys((*kernels, *own))
@@ -71,7 +79,7 @@ class Session:
         self._backend = backend
         self._device = plugins.checked_device(registry.backend(backend).open(target, threads))
         self._device.profiled = True
-        return {}
+        return {"processes": list(self._device.processes)}
 
     def load(self, descriptors: list[int], arena: int, capacities: list[int]) -> dict[str, Any]:
         """Attach an arena's memory; the inputs cannot be written here."""
@@ -132,6 +140,7 @@ class Session:
         in_place = isinstance(device, HostDevice)
         given = inputs if in_place else [(page_aligned_copy(memory), first) for memory, first in inputs]
         arrays = [memory[first:] for memory, first in (*given, output)]
+        device.arrange(case.launch, case.sizes, range(len(case.memory)))
         buffers = [device.upload(array) for array in arrays]
         try:
             _timed_launch(device, case, buffers)
@@ -167,6 +176,7 @@ class Session:
         if cold:
             flush(device)
         begin = perf_counter()
+        device.arrange(case.launch, case.sizes, range(len(case.memory)))
         buffers = [device.upload(array) for array in inputs]
         buffers.append(device.upload(output) if poisoned else device.allocate(output))
         uploaded = perf_counter()
@@ -236,6 +246,7 @@ class Session:
             return []
         device = self._device
         *inputs, output = case.arrays()
+        device.arrange(case.launch, case.sizes, range(len(case.memory)))
         buffers = [device.upload(array) for array in inputs] + [device.allocate(output)]
         launches = [_timed_launch(device, case, buffers) for _ in range(count)]
         for buffer in buffers:
@@ -275,6 +286,7 @@ class Launched(NamedTuple):
 
     clock: float
     events: float | None
+    communication: Communication | None
 
 
 def _timed_launch(device: Device, case: Placed, buffers: list[Any]) -> Launched:
@@ -282,14 +294,31 @@ def _timed_launch(device: Device, case: Placed, buffers: list[Any]) -> Launched:
     begin = perf_counter()
     launch(buffers, sizes)
     device.wait()
-    return Launched(perf_counter() - begin, device.event_seconds())
+    return Launched(perf_counter() - begin, device.event_seconds(), device.communication())
 
 
-def _medians(launches: Sequence[Launched]) -> dict[str, float | None]:
-    """Of one launch: `kernel`, by events where there are any, and then `clock`."""
+def _medians(launches: Sequence[Launched]) -> dict[str, Any]:
+    """Of one launch: `kernel`, by events where there are any, and then `clock`; what its ranks communicated."""
     clock = median(launched.clock for launched in launches)
     events = [launched.events for launched in launches if launched.events is not None]
-    return {"kernel": max(_SHORTEST, median(events)), "clock": clock} if events else {"kernel": clock, "clock": None}
+    told = [launched.communication for launched in launches if launched.communication is not None]
+    return {
+        "kernel": max(_SHORTEST, median(events)) if events else clock,
+        "clock": clock if events else None,
+        **(_communicated(told) if told else {}),
+    }
+
+
+def _communicated(launches: Sequence[Communication]) -> dict[str, Any]:
+    """What ranks communicated in one launch; the figures of each rank are medians of their own."""
+    return {
+        "communicating": median(each.seconds for each in launches),
+        "bytes_sent": launches[-1].bytes_sent,
+        "communicating_by_rank": [
+            median(rank) for rank in zip(*(each.seconds_by_rank for each in launches), strict=False)
+        ],
+        "kernel_by_rank": [median(rank) for rank in zip(*(each.kernel_by_rank for each in launches), strict=False)],
+    }
 
 
 def _answer(session: object, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:

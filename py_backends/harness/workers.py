@@ -7,16 +7,14 @@ import os
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import py_backends
-from py_backends.harness.channel import Channel
+from py_backends import interpreter
+from py_backends.channel import Channel
 
 MODULE = "py_backends.harness.worker"
 """What a worker runs, where nothing else is named."""
@@ -41,6 +39,7 @@ class WorkerFailed(Exception):
 class Worker:
     """A worker process. Between requests it is stopped, and what it forked too, so that no pool spins on a core.
 
+    So are the processes that compute for its device and are not of its group, which it names when it has opened it.
     Unless it is told otherwise, where nothing is timed.
     """
 
@@ -71,6 +70,7 @@ class Worker:
         ).result()
         theirs.close()
         self._log.theirs.close()
+        self._others: list[int] = []
         self._stopped = False
         self._closed = False
 
@@ -94,6 +94,9 @@ class Worker:
             raise WorkerFailed("timeout", self._with_log(reason)) from None
         if received is None:
             raise WorkerFailed("crashed", self._with_log(self._how_it_ended(f"during '{do}'")))
+        for other in received.get("processes", ()):
+            with contextlib.suppress(ProcessLookupError):  # it has ended: whoever needs it will say so
+                self._others.append(os.pidfd_open(other))
         if self._stopped_between:
             self._stop()
         if "failed" in received:
@@ -105,6 +108,7 @@ class Worker:
         """End the process and what it forked. Whoever waits for an answer meanwhile learns that it has crashed."""
         with contextlib.suppress(ProcessLookupError):  # it may have ended by itself, and its group with it
             os.killpg(self._process.pid, signal.SIGKILL)
+        self._signal_others(signal.SIGKILL)
 
     def close(self) -> None:
         """End the process and what it forked, and give back what led to it."""
@@ -116,6 +120,8 @@ class Worker:
             self._process.wait(_ENDS_WITHIN)
         self._channel.close()
         self._log.close()
+        for other in self._others:
+            os.close(other)
 
     @property
     def _answers_within(self) -> float:
@@ -151,9 +157,15 @@ class Worker:
             self._stopped = False
 
     def _signal_all(self, number: signal.Signals) -> None:
-        """Send a signal to the worker and what it forked."""
+        """Send a signal to the worker and what it forked, and to the processes that compute for it elsewhere."""
         if self._process.poll() is None:  # else its number may be another's by now
             os.killpg(self._process.pid, number)
+        self._signal_others(number)
+
+    def _signal_others(self, number: signal.Signals) -> None:
+        for other in self._others:
+            with contextlib.suppress(ProcessLookupError):  # it may have ended
+                signal.pidfd_send_signal(other, number)
 
     def _how_it_ended(self, when: str) -> str:
         try:
@@ -226,8 +238,8 @@ os.register_at_fork(after_in_child=_renew_starter)
 
 def _start(module: str, channel: int, log: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(channel)],
-        env=_environment(environment),
+        interpreter.command(module, str(channel)),
+        env=interpreter.environment(environment),
         pass_fds=[channel],
         stdin=subprocess.DEVNULL,
         stdout=log,
@@ -238,13 +250,3 @@ def _start(module: str, channel: int, log: int, environment: Mapping[str, str]) 
 
 def _unless_set(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if name not in os.environ}
-
-
-def _environment(additional: Mapping[str, str]) -> dict[str, str]:
-    """Ours, with what the target needs; from a clone the worker has to find the same package as we."""
-    environment = {**os.environ, **additional}
-    home = Path(py_backends.__file__).parent.parent
-    if (home / "CMakeLists.txt").is_file():
-        paths = [str(home), environment.get("PYTHONPATH", "")]
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    return environment

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
+from py_backends.contract import Rung
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import FAILURES, Report, Row, Speedup
 from py_backends.report import layout, table, units
@@ -54,7 +55,7 @@ def cells(step: Step) -> tuple[str, ...]:
     """A step's line under `header`."""
     row, rung = step.row, step.rung
     return (
-        rung.idea if rung else "to compare with",
+        idea(rung) if rung else "to compare with",
         f"{row.backend} {row.target}",
         row.variant,
         sizes(row.shape),
@@ -64,6 +65,11 @@ def cells(step: Step) -> tuple[str, ...]:
         _over_below(step.over_below) if step.over_below else "",
         published(step),
     )
+
+
+def idea(rung: Rung) -> str:
+    """What it adds, and its number format where that is its own."""
+    return f"{rung.idea}, {rung.dtype}" if rung.dtype else rung.idea
 
 
 def sizes(shape: dict[str, int]) -> str:
@@ -92,7 +98,7 @@ def footnotes(climb: Climb) -> Iterator[str]:
     for at, names in smaller.items():
         yield f"at {at}, since larger ones take too long; compared by rate: {', '.join(names)}"
     for rung, reason in climb.missing:
-        yield f"no rung {rung.backend} {rung.variant} ({rung.idea}): {reason}"
+        yield f"no rung {rung.backend} {rung.variant} ({idea(rung)}): {reason}"
 
 
 def _speedup(speedup: Speedup) -> str:

@@ -117,11 +117,22 @@ def disturbance(report: Report) -> str | None:
 
 def notes(report: Report) -> list[Remark]:
     """What the rows that ran have to say, once for each backend, target and note; and why there are no ceilings."""
-    rows = [row for row in report.rows if row.status not in _NOT_RUN and row.note]
-    remarks = _remarks(report, ((row, row.note or "", None) for row in rows))
+    said = [(row, "; ".join(filter(None, (row.note, _told(row))))) for row in report.rows if row.status not in _NOT_RUN]
+    remarks = _remarks(report, ((row, text, None) for row, text in said if text))
     if report.without_ceilings:
         remarks.append(Remark("ceilings", f"not all were measured: {report.without_ceilings}"))
     return remarks
+
+
+def _told(row: Row) -> str:
+    """How much of a kernel of ranks is communication, in a few words."""
+    if row.communication is None or row.communicating is None:
+        return ""
+    most, over_bound = max(row.communication.bytes_sent, default=0), row.communication.over_bound
+    if not most:
+        return "its ranks send nothing"
+    bound = f", {over_bound:.2f} times what some rank has to" if over_bound else ""
+    return f"communication takes {row.communicating:.1%} of the kernel: a rank sends {most:,} bytes{bound}"
 
 
 def verdict(report: Report) -> tuple[str, bool]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.console import Console
 
-from py_backends.harness.results import Report
+from py_backends.harness.results import Report, Row
 from py_backends.harness.scaling import STRONG, Curve, Point, curves
 from py_backends.harness.spec import Workload
 from py_backends.report import layout, table, units
 from py_backends.report.layout import Section
 
 _NAMES = ("backend", "target", "variant")
+_OF_RANKS = ("communication", "sent / bound")
+_P = "p (95% interval)"
 _TITLES = {STRONG: "strong: the same work on more threads", "weak": "weak: work that grows with the threads"}
 _LAWS = {
     STRONG: "Amdahl: speed-up = 1 / ((1 - p) + p / n), at most 1 / (1 - p)",
@@ -27,7 +30,9 @@ _TWO_POINTS = {
 
 def print_scaling(report: Report, out: Console) -> None:
     """A table for each kernel, dtype and shape, strong then weak; below them what was not run, and the verdict."""
-    remarks = {"Not run": layout.not_run(report), "Notes": layout.notes(report)}
+    # What ranks tell one another stands in the tables: a line for each number of them would be too many.
+    quiet = replace(report, rows=[replace(row, communication=None) for row in report.rows])
+    remarks = {"Not run": layout.not_run(report), "Notes": layout.notes(quiet)}
     table.print_view(report, map(_section, groups(curves(report))), remarks, out)
 
 
@@ -89,7 +94,24 @@ def notes(group: Sequence[Curve]) -> Iterator[str]:
 
 def name(curve: Curve) -> str:
     """Who it is, in a few words."""
-    return f"{curve.row.backend} {curve.row.target}"
+    return f"{curve.row.backend} {curve.target}"
+
+
+def efficiency(curve: Curve) -> str:
+    """With most threads, in per cent: "95%"."""
+    return f"{100 * curve.points[-1].efficiency:.0f}%"
+
+
+def communicating(row: Row) -> str:
+    """The part of a kernel in which ranks tell one another: "5.2%"; nothing where there are none."""
+    return "" if row.communicating is None else f"{100 * row.communicating:.1f}%"
+
+
+def over_bound(row: Row) -> str:
+    """The most that a rank sends over the least that some rank has to: "1.28x"; nothing where there are no ranks."""
+    if row.communication is None:
+        return ""
+    return "-" if row.communication.over_bound is None else f"{row.communication.over_bound:.2f}x"
 
 
 def _missed(point: Point) -> str:
@@ -110,19 +132,29 @@ def _shortened(group: Sequence[Curve]) -> dict[str, list[str]]:
 def _section(group: Sequence[Curve]) -> Section:
     counts = sorted({point.threads for curve in group for point in curve.points})
     strong = group[0].kind == STRONG
-    header = (*_NAMES, "1 thread", *(f"n = {count}" for count in counts), "p (95% interval)")
-    header = (*header, "predicted limit") if strong else header
+    ranks = any(curve.points[-1].row.communication for curve in group)
+    header = (
+        *_NAMES,
+        "1 thread",
+        *(f"n = {count}" for count in counts),
+        "efficiency",
+        *(_OF_RANKS if ranks else ()),
+        _P,
+        *(["predicted limit"] if strong else ()),
+    )
     columns = range(len(header))
     first, last = len(_NAMES) + 1, len(_NAMES) + len(counts)
+    of_ranks = range(last + 2, header.index(_P))
     return Section(
         title(group),
         _LAWS[group[0].kind],
         header,
-        [_cells(curve, counts, strong=strong) for curve in sorted(group, key=_by_speed)],
+        [_cells(curve, counts, strong=strong, ranks=ranks) for curve in sorted(group, key=_by_speed)],
         footnotes=list(notes(group)),
         right=columns[3:],
-        # A narrow terminal keeps the backend, the speed-up with most threads and p.
-        dropped=[2, 3, *range(first, last), 1, *(columns[-1:] if strong else ())],
+        # A narrow terminal keeps the backend, the speed-up with most threads and p; longer than others what tells the
+        # curves of one backend apart, and what cannot be reckoned from the others.
+        dropped=[2, 3, *range(first, last), *(columns[-1:] if strong else ()), last + 1, 1, *of_ranks],
     )
 
 
@@ -130,17 +162,20 @@ def _by_speed(curve: Curve) -> float:
     return -curve.points[-1].speedup
 
 
-def _cells(curve: Curve, counts: Sequence[int], *, strong: bool) -> tuple[str, ...]:
+def _cells(curve: Curve, counts: Sequence[int], *, strong: bool, ranks: bool) -> tuple[str, ...]:
     row = curve.row
     kernel = row.seconds.kernel if row.seconds else None
     by_count = {point.threads: point for point in curve.points}
     star = "*" if row.requested else ""
+    most = curve.points[-1].row
     return (
         row.backend,
-        row.target,
+        curve.target,
         row.variant,
         star + units.duration(kernel.median) if kernel else "",
         *(_speedup(by_count.get(count)) for count in counts),
+        efficiency(curve),
+        *([communicating(most), over_bound(most)] if ranks else []),
         part(curve),
         *([limit(curve)] if strong else []),
     )

@@ -25,7 +25,7 @@ _PLAIN_UP_TO = 9999
 def print_sweeps(report: Report, out: Console, figure: str = RATE) -> None:
     """For each kernel and dtype a table of the kernel alone, one of whole calls, and one of crossovers."""
     rows = [row for row in report.rows if not (row.status == "skipped" and row.fix == LONGER_BUDGET)]
-    quiet = [replace(row, note=_without_few_rounds(row.note)) for row in rows]
+    quiet = [replace(row, note=_without_few_rounds(row.note), communication=None) for row in rows]
     remarks = {
         "Not run": layout.not_run(replace(report, rows=rows)),
         "Too long for the budget: give a longer --budget": _too_long(report),

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from py_backends.harness.results import Report
-from py_backends.harness.timeline import FIRST_LAUNCH, KERNEL, ONCE, PHASES, PREPARE, REST, Call, Timeline, timelines
+from py_backends.harness.timeline import (
+    FIRST_LAUNCH,
+    KERNEL,
+    ONCE,
+    PHASES,
+    PREPARE,
+    REST,
+    Call,
+    Lane,
+    Timeline,
+    timelines,
+)
 from py_backends.report import layout, table, units
 from py_backends.report.layout import Section
 
@@ -53,9 +64,22 @@ def cells(call: Call) -> tuple[str, ...]:
 
 
 def footnotes(calls: Sequence[Call]) -> list[str]:
-    """Which calls were of a smaller shape than the one that was asked for."""
+    """Which calls were of a smaller shape than the one that was asked for; what each rank did, where there are some."""
     names: dict[str, list[str]] = {}
     for call in calls:
         if call.shortened:
             names.setdefault(units.shape(call.row.shape.values()), []).append(f"{call.row.backend} {call.row.target}")
-    return [f"* at {shape}: {', '.join(rows)}" for shape, rows in names.items()]
+    smaller = [f"* at {shape}: {', '.join(rows)}" for shape, rows in names.items()]
+    return [*smaller, *(_ranks(call) for call in calls if call.lanes)]
+
+
+def _ranks(call: Call) -> str:
+    """The kernel of each rank, and what of it is communication."""
+    ranks = [f"rank {lane.rank} {units.duration(lane.kernel)} ({communicating(lane)})" for lane in call.some_lanes]
+    of = "" if len(ranks) == len(call.lanes) else f", {len(ranks)} of {len(call.lanes)} ranks, the slowest first"
+    return f"{call.row.backend} {call.row.target}, kernel (communication in it){of}: {', '.join(ranks)}"
+
+
+def communicating(lane: Lane) -> str:
+    """The part of a rank's kernel that is communication: "5%"."""
+    return f"{100 * min(1.0, lane.communicating / lane.kernel):.0f}%" if lane.kernel else "0%"

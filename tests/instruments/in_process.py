@@ -98,7 +98,7 @@ def _of_lanes(text: KernelText, dtype: str, folder: Path, facts: Mapping[str, An
 
     path = folder / f"{dtype}_{facts['lanes']}.cl"
     vectors = types(text.problem, np.dtype(dtype), facts["lanes"])
-    redefined = "".join(f"#undef {name}\n#define {name} {vectors[name]}\n" for name in ("V", "Sums"))
+    redefined = "".join(f"#undef {name}\n#define {name} {vectors[name]}\n" for name in ("V", "Sums", "WIDTH"))
     path.write_text(redefined + text.text, encoding="utf-8")
     return replace(text, path=path)
 

@@ -357,6 +357,15 @@ def test_tiles_are_multiplied_by_the_instance_for_amx_alone(compiled: Compiled) 
     assert not {"tdpbf16ps", "tdpbssd", "tileloadd"} & set(compiled.instructions("avx_matmul_tuned_avx512").split())
 
 
+def test_pairs_of_bfloat16_are_multiplied_by_the_instance_for_avx512_alone(compiled: Compiled) -> None:
+    of_each = {name: compiled.instructions(f"avx_matmul_tuned_{name}").split() for name in ("amx", "avx512", "avx2")}
+    assert {name: "vdpbf16ps" in of_it for name, of_it in of_each.items()} == {
+        "amx": False,
+        "avx512": True,
+        "avx2": False,
+    }
+
+
 def test_texts_that_do_not_name_amx_are_not_compiled_for_it(compiled: Compiled) -> None:
     every = compiled.instances
     assert [name for name in every if name.endswith("_amx")] == ["avx_matmul_tuned_amx"]

@@ -15,7 +15,8 @@ from tree_sitter import Language, Node, Parser, Tree
 from . import places
 from .places import Change, replaced, written
 
-_WORDS_OF_CUDA = r"__global__|__device__|__forceinline__|(?<!#define )INLINED_ON_GPU|__shared__|__launch_bounds__\([^)]*\)"
+_ON_GPU = r"(?<!#define )INLINED_ON_GPU"
+_WORDS_OF_CUDA = rf"__global__|__device__|__forceinline__|{_ON_GPU}|__shared__|__launch_bounds__\([^)]*\)"
 _WORDS_OF_SYCL = r"SYCL_EXT_ONEAPI_FUNCTION_PROPERTY\(\(.*\)\)"
 _WORDS_OF_OPENCL = r"\b(?:kernel|global|local)\b(?=\s+\w)"
 _ATTRIBUTE = r"__attribute__\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)"

@@ -5,7 +5,8 @@
 // Memory: a and b are packed into panels that the tile reads in order: a in blocks that stay in the second-level cache,
 //   b into the last; the first tile to need a panel of b reads b in place and packs it on the way, which hides the cost
 //   behind its arithmetic. Small and thin matrices are read where they are. The narrower formats are always packed, and
-//   widened by that: those of 16 bits to floats, int8 to pairs of 16 bits; with AVX-512 VNNI to fours of 8 bits.
+//   widened by that: those of 16 bits to floats, int8 to pairs of 16 bits. Dot products take them as they are: AVX-512
+//   VNNI four of int8, AVX-512 BF16 two of bfloat16, of which subnormal ones then count as zeros.
 // Edges: rows and registers are shared out evenly among tiles, so that none is much smaller than another; only the
 //   last register of a row of c may be ragged, and is loaded and stored in part.
 // Formats on amx: float16, bfloat16, int8
@@ -218,6 +219,11 @@ auto multiply_of(bool in_place) {
     if (__builtin_cpu_supports("avx512vnni")) return multiply<T, Quad, true>;
 #endif
     return multiply<T, Pair, true>;
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+#if defined(__AVX512F__)
+    if (has_fast_pairs_of_bfloat16()) return multiply<T, BFloat16Pair, true>;
+#endif
+    return multiply<T, float, true>;
   } else if constexpr (as_packed<T, Sum<T> >) {
     return in_place ? multiply<T, T, false> : multiply<T, T, true>;
   } else {

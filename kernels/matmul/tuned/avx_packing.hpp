@@ -77,20 +77,20 @@ void pack_b(const T* b, Size stride, Size depth, Size columns, Sum<T>* to) {
 }
 
 /// A step along as many columns of b as a register has lanes, with zeros for rows and columns that are not there.
-template <typename P>
-typename Simd<P>::Register step_of_columns(const std::int8_t* b, Size stride, Size rows, Size columns) {
+template <typename P, typename T>
+typename Simd<P>::Register step_of_columns(const T* b, Size stride, Size rows, Size columns) {
   constexpr Size lanes = Simd<P>::lanes;
   if (rows >= products<P> && columns >= lanes) return Simd<P>::of_rows(b, stride);
-  std::int8_t part[products<P> * lanes] = {};
+  T part[products<P> * lanes] = {};
   for (Size p = 0; p < least(rows, products<P>); ++p) {
     for (Size j = 0; j < least(columns, lanes); ++j) part[p * lanes + j] = b[p * stride + j];
   }
   return Simd<P>::of_rows(part, lanes);
 }
 
-/// The same of int8, for no more columns than a tile has.
-template <typename P>
-void pack_b(const std::int8_t* b, Size stride, Size depth, Size columns, P* to) {
+/// The same in steps of several rows, for no more columns than a tile has.
+template <typename T, typename P, std::enable_if_t<(products<P> > 1), int> = 0>
+void pack_b(const T* b, Size stride, Size depth, Size columns, P* to) {
   using V = Simd<P>;
   const Size registers = parts(columns, V::lanes);
   P* const offsets = to;

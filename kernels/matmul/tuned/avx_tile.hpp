@@ -5,7 +5,7 @@
 
 #include "../../simd.hpp"
 #include "../../workspace.hpp"
-#include "avx_int8.hpp"
+#include "avx_dots.hpp"
 
 namespace {
 
@@ -30,6 +30,8 @@ template <typename P>
 constexpr Size products = 1;
 template <>
 constexpr Size products<Pair> = 2;
+template <>
+constexpr Size products<BFloat16Pair> = 2;
 template <>
 constexpr Size products<Quad> = 4;
 
@@ -72,12 +74,15 @@ template <typename P, Tile kind, int rows, int registers>
   constexpr Size steps_ahead = ahead / (rows * registers);
   constexpr bool packed = kind != Tile::in_place, packs_b = kind == Tile::packing_b;
   if (packed) in.a_row = 1, in.a_column = rows;  // constants, for the compiler
-  typename V::Register sum[rows][registers];
+  typename C::Register sum[rows][registers];
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
     for (int s = 0; s < registers; ++s) {
-      sum[r][s] = has_offsets<P> ? V::load(in.b + s * V::lanes) : C::broadcast(0);
+      if constexpr (has_offsets<P>)
+        sum[r][s] = V::load(in.b + s * V::lanes);
+      else
+        sum[r][s] = C::broadcast(0);
       prefetch(c + r * stride + s * V::lanes);
     }
   }
@@ -135,6 +140,15 @@ template <Tile kind, int rows, int registers>
 }
 template <Tile kind, int rows, int registers>
 constexpr MultiplyTile<Quad> multiply_tile<Quad, kind, rows, registers> = multiply_fours<kind, rows, registers>;
+
+template <Tile kind, int rows, int registers>
+[[gnu::target("avx512bf16")]] void multiply_twos(Size depth, Operands<BFloat16Pair> in, float* c, Size stride,
+                                                 Size ragged, bool add) {
+  multiply_inline<BFloat16Pair, kind, rows, registers>(depth, in, c, stride, ragged, add);
+}
+template <Tile kind, int rows, int registers>
+constexpr MultiplyTile<BFloat16Pair> multiply_tile<BFloat16Pair, kind, rows, registers> =
+    multiply_twos<kind, rows, registers>;
 #endif
 
 /// The tile of a size that is known only now.

@@ -7,25 +7,40 @@
 // Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 48) * 48 * k elements
 // Memory: on a CPU, panels of b are as wide as the tile and panels of a as high, so that both are read in order. On a
 //   GPU, every element of a block is read from global memory once a group. Panels and blocks hold what is computed
-//   with: elements are widened once, on their way there.
+//   with: elements are widened once, on their way there. On a CPU int8 becomes floats: the sums of a pass are exact in
+//   them, and their multiply-add is one instruction, that of integers two.
 // Edges: panels and blocks are filled up with zeros, so that a ragged tile is computed like any other; only the part of
 //   it that c has is written.
 
 #if CPU
 
-#define FOUR_OF(type) type##4
-#define FOUR(type) FOUR_OF(type)
+#define JOINED_AS_THEY_ARE(x, y) x##y
+#define JOINED(x, y) JOINED_AS_THEY_ARE(x, y)
+#define FOUR(type) JOINED(type, 4)
+
+/// What panels hold, and tiles compute with: one, a vector, and four.
+#if FORMAT_int8
+#define Factor float
+#else
+#define Factor Sum
+#endif
+#define Factors JOINED(Factor, WIDTH)
+#define FourFactors FOUR(Factor)
+#define to_factors JOINED(convert_, Factors)
+#define to_four_factors JOINED(convert_, FourFactors)
+#define to_sums JOINED(convert_, Sums)
 
 /// Columns and rows of c of one work item at most: whole tiles of every width and height below. Tiles are shared out
 /// evenly, and to many work items, since a thread that gets one more lets the others wait.
 enum { block_columns = 128, block_rows = 48 };
 /// Rows of b, or columns of a, that one work item packs at most.
 enum { packed_depth = 256 };
-/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves.
+/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves. Up to
+/// 1024 of int8 have a sum that is exact in a float.
 enum { most_depth = 512 };
 /// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12.
 /// More would fit, but compilers load some elements of a ahead, and spill for it.
-enum { lanes = sizeof(Sums) / sizeof(Sum), registers = sizeof(Sums) >= 64 ? 2 : 1 };
+enum { lanes = sizeof(Factors) / sizeof(Factor), registers = sizeof(Factors) >= 64 ? 2 : 1 };
 enum { columns = registers * lanes, rows = 12 };
 
 /// Where one of several equal parts of `whole` begins, which is cut between units only.
@@ -42,22 +57,22 @@ typedef struct __attribute__((packed)) {
   FOUR(T) v;
 } LooseFour;
 typedef struct __attribute__((packed)) {
-  FOUR(Sum) v;
-} LooseFourSums;
+  FourFactors v;
+} LooseFourFactors;
 
 /// Where the panels of a begin, behind those of b.
-global Sum* panels_of_a(global Sum* scratch, long n, long k) {
+global Factor* panels_of_a(global Factor* scratch, long n, long k) {
   return scratch + (n + block_columns - 1) / block_columns * block_columns * k;
 }
 
 /// Rows p0 to p1 of columns j0 to j1 of b, as panels stored by rows; columns that b has not are zeros.
-void pack_b(global const T* b, global Sum* to, long j0, long j1, long p0, long p1, long n, long k) {
+void pack_b(global const T* b, global Factor* to, long j0, long j1, long p0, long p1, long n, long k) {
   for (long p = p0; p < p1; ++p) {
-    global Sum* panel = to + j0 * k + p * columns;
+    global Factor* panel = to + j0 * k + p * columns;
     for (long j = j0; j < j1; j += columns, panel += columns * k) {
       if (j + columns <= n) {
         global const Loose* const from = (global const Loose*)(b + p * n + j);
-        for (int s = 0; s < registers; ++s) ((global Sums*)panel)[s] = widen(from[s].v);
+        for (int s = 0; s < registers; ++s) ((global Factors*)panel)[s] = to_factors(widen(from[s].v));
       } else {
         for (long q = 0; q < columns; ++q) panel[q] = j + q < n ? widen(b[p * n + j + q]) : 0;
       }
@@ -66,18 +81,19 @@ void pack_b(global const T* b, global Sum* to, long j0, long j1, long p0, long p
 }
 
 /// Four rows of four elements, turned to columns of a panel. Vectors, since compilers make slow scatters of a loop.
-void turn(global const T* a, global Sum* to, long k) {
-  const FOUR(Sum) x = widen(((global const LooseFour*)a)->v), y = widen(((global const LooseFour*)(a + k))->v);
-  const FOUR(Sum) z = widen(((global const LooseFour*)(a + 2 * k))->v);
-  const FOUR(Sum) w = widen(((global const LooseFour*)(a + 3 * k))->v);
-  ((global LooseFourSums*)to)->v = (FOUR(Sum))(x.s0, y.s0, z.s0, w.s0);
-  ((global LooseFourSums*)(to + rows))->v = (FOUR(Sum))(x.s1, y.s1, z.s1, w.s1);
-  ((global LooseFourSums*)(to + 2 * rows))->v = (FOUR(Sum))(x.s2, y.s2, z.s2, w.s2);
-  ((global LooseFourSums*)(to + 3 * rows))->v = (FOUR(Sum))(x.s3, y.s3, z.s3, w.s3);
+void turn(global const T* a, global Factor* to, long k) {
+  const FourFactors x = to_four_factors(widen(((global const LooseFour*)a)->v));
+  const FourFactors y = to_four_factors(widen(((global const LooseFour*)(a + k))->v));
+  const FourFactors z = to_four_factors(widen(((global const LooseFour*)(a + 2 * k))->v));
+  const FourFactors w = to_four_factors(widen(((global const LooseFour*)(a + 3 * k))->v));
+  ((global LooseFourFactors*)to)->v = (FourFactors)(x.s0, y.s0, z.s0, w.s0);
+  ((global LooseFourFactors*)(to + rows))->v = (FourFactors)(x.s1, y.s1, z.s1, w.s1);
+  ((global LooseFourFactors*)(to + 2 * rows))->v = (FourFactors)(x.s2, y.s2, z.s2, w.s2);
+  ((global LooseFourFactors*)(to + 3 * rows))->v = (FourFactors)(x.s3, y.s3, z.s3, w.s3);
 }
 
 /// Columns p0 to p1 of rows i0 to i1 of a, as panels stored by columns; rows that a has not are zeros.
-void pack_a(global const T* a, global Sum* to, long i0, long i1, long p0, long p1, long m, long k) {
+void pack_a(global const T* a, global Factor* to, long i0, long i1, long p0, long p1, long m, long k) {
   to += i0 * k;
   for (long i = i0; i < i1; i += rows, to += rows * k) {
     long p = p0;
@@ -91,7 +107,7 @@ void pack_a(global const T* a, global Sum* to, long i0, long i1, long p0, long p
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* a, global const T* b, global Sum* c,
-                                                                global Sum* scratch, long m, long n, long k) {
+                                                                global Factor* scratch, long m, long n, long k) {
   const long blocks_of_b = (n + block_columns - 1) / block_columns, blocks_of_a = get_global_size(0) - blocks_of_b;
   const long x = get_global_id(0), y = get_global_id(1), depths = get_global_size(1);
   const long p0 = begin_of(y, depths, k, 1), p1 = begin_of(y + 1, depths, k, 1);
@@ -108,28 +124,29 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* 
 /// How far ahead of its use, in steps of p, a panel is fetched from the second-level cache into the first.
 enum { ahead_in_a = 24, ahead_in_b = 16 };
 /// Asks for what will be needed soon.
-__attribute__((always_inline)) void fetch(global const Sum* address) {
+__attribute__((always_inline)) void fetch(global const Factor* address) {
   __builtin_prefetch((const void*)(ulong)address);
 }
 
 /// part = a b for a tile. Inlined, and with nothing but stores after the loop: so all sums stay in registers.
-__attribute__((always_inline)) void multiply_tile(global const Sum* a, global const Sum* b, long depth, Sums* part) {
-  Sums sum[rows][registers];
+__attribute__((always_inline)) void multiply_tile(global const Factor* a, global const Factor* b, long depth,
+                                                  Factors* part) {
+  Factors sum[rows][registers];
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
 #pragma unroll
     for (int s = 0; s < registers; ++s) sum[r][s] = 0;
   }
   for (long p = 0; p < depth; ++p, a += rows, b += columns) {
-    Sums row[registers];
+    Factors row[registers];
     fetch(a + ahead_in_a * rows);
 #pragma unroll
     for (int s = 0; s < registers; ++s) fetch(b + ahead_in_b * columns + s * lanes);
 #pragma unroll
-    for (int s = 0; s < registers; ++s) row[s] = ((global const Sums*)b)[s];
+    for (int s = 0; s < registers; ++s) row[s] = ((global const Factors*)b)[s];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const Sums factor = a[r];
+      const Factors factor = a[r];
 #pragma unroll
       for (int s = 0; s < registers; ++s) sum[r][s] = factor * row[s] + sum[r][s];
     }
@@ -142,30 +159,34 @@ __attribute__((always_inline)) void multiply_tile(global const Sum* a, global co
 }
 
 /// c = part, or c += part where `add`, for as much of a tile as c has.
-void write_tile(const Sums* part, global Sum* c, long n, long height, long width, bool add) {
+void write_tile(const Factors* part, global Sum* c, long n, long height, long width, bool add) {
   for (long r = 0; r < rows && r < height; ++r, c += n, part += registers) {
     if (width >= columns) {
       for (int s = 0; s < registers; ++s) {
         global LooseSums* const to = (global LooseSums*)c + s;
-        to->v = add ? to->v + part[s] : part[s];
+        const Sums sum = to_sums(part[s]);
+        to->v = add ? to->v + sum : sum;
       }
     } else {
-      for (long q = 0; q < width; ++q) c[q] = add ? c[q] + ((const Sum*)part)[q] : ((const Sum*)part)[q];
+      for (long q = 0; q < width; ++q) {
+        const Sum sum = ((const Factor*)part)[q];
+        c[q] = add ? c[q] + sum : sum;
+      }
     }
   }
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void multiply(global const T* a, global const T* b, global Sum* c,
-                                                                    global Sum* scratch, long m, long n, long k) {
+                                                                    global Factor* scratch, long m, long n, long k) {
   const long x = get_global_id(0), y = get_global_id(1);
   const long j0 = begin_of(x, get_global_size(0), n, columns), j1 = begin_of(x + 1, get_global_size(0), n, columns);
   const long i0 = begin_of(y, get_global_size(1), m, rows), i1 = begin_of(y + 1, get_global_size(1), m, rows);
-  global const Sum* const packed_a = panels_of_a(scratch, n, k);
+  global const Factor* const packed_a = panels_of_a(scratch, n, k);
   for (long p = 0; p == 0 || p < k; p += most_depth) {
     const long depth = min(k - p, (long)most_depth);
     for (long i = i0; i < i1; i += rows) {
       for (long j = j0; j < j1; j += columns) {
-        Sums part[rows * registers];
+        Factors part[rows * registers];
         multiply_tile(packed_a + i * k + p * rows, scratch + j * k + p * columns, depth, part);
         write_tile(part, c + i * n + j, n, m - i, n - j, p > 0);
       }

@@ -8,7 +8,8 @@
 // Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 8) * 8 elements
 // Memory: b is packed into panels as wide as the tile, a into panels as high, so that both are read in order from the
 //   second-level cache. A panel of a holds runs of each row in turn, so that packing it moves vectors. Elements are
-//   widened as they are packed, or copied to local memory.
+//   widened as they are packed, or copied to local memory. On a CPU int8 becomes floats: the sums of a pass
+//   are exact in them, and their multiply-add is one instruction, that of integers two.
 // Edges: panels are filled up with zeros, so that a ragged tile is computed like any other, and only its part of c is
 //   written; where the last vector of columns suffices, the tile is as wide. Slices on a GPU are filled up alike.
 #include <sycl/sycl.hpp>
@@ -25,6 +26,19 @@ constexpr Size block_columns = 128, block_rows = 84;
 constexpr Size packed_depth = 256;
 /// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves.
 constexpr Size most_depth = 768;
+
+/// What panels hold, and tiles compute with.
+template <typename T>
+struct FactorOf {
+  using Type = Sum<T>;
+};
+template <>
+struct FactorOf<std::int8_t> {
+  static_assert(most_depth * 128 * 128 <= 1 << 24, "the largest sum that a float holds exactly");
+  using Type = float;
+};
+template <typename T>
+using Factor = typename FactorOf<T>::Type;
 
 /// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12.
 /// The compiler wants some of the others for elements of a, and 14 rows would make it spill.
@@ -54,22 +68,36 @@ template <Size size, typename T>
 void store(T* to, Vector<T, size> value) {
   reinterpret_cast<Loose<T, size>*>(to)->v = value;
 }
-/// Widens `size` elements.
+/// Loads and widens `size` elements, as widen() does: of calls of that for each the compiler makes no vectors.
 template <Size size, typename T>
-Vector<Sum<T>, size> load_wide(const T* from) {
-  if constexpr (std::is_same_v<T, Sum<T>>) {
-    return load<size>(from);
-  } else {
-    Vector<Sum<T>, size> wide;
-#pragma unroll
-    for (Size q = 0; q < size; ++q) wide[q] = widen(from[q]);
-    return wide;
-  }
+Vector<T, size> load_factors(const T* from) {
+  return load<size>(from);
+}
+template <Size size>
+Vector<float, size> load_factors(const std::int8_t* from) {
+  return __builtin_convertvector(load<size>(from), Vector<float, size>);
+}
+template <Size size>
+Vector<float, size> load_factors(const BFloat16* from) {
+  using Words = Vector<std::uint32_t, size>;
+  const Words bits = __builtin_convertvector(load<size>(&from->bits), Words);
+  return reinterpret_cast<Vector<float, size>>(bits << 16);
+}
+template <Size size>
+Vector<float, size> load_factors(const Float16* from) {
+  using Words = Vector<std::uint32_t, size>;
+  using Floats = Vector<float, size>;
+  const auto halves = reinterpret_cast<Vector<std::int16_t, size>>(load<size>(&from->bits));
+  const Words extended = reinterpret_cast<Words>(__builtin_convertvector(halves, Vector<std::int32_t, size>));
+  const Words bits = extended << 13 & 0x8fffe000u;
+  const Words infinite = reinterpret_cast<Words>((bits & 0xf800000u) == 0xf800000u) & 0x7f800000u;
+  const Words wide = reinterpret_cast<Words>(reinterpret_cast<Floats>(bits) * 0x1p112f);
+  return reinterpret_cast<Floats>(wide | infinite);
 }
 /// Copies and widens `size` elements, or `count` and then zeros where there are fewer.
 template <Size size, typename T>
-void copy(const T* from, Sum<T>* to, Size count) {
-  if (count >= size) return store<size>(to, load_wide<size>(from));
+void copy(const T* from, Factor<T>* to, Size count) {
+  if (count >= size) return store<size>(to, load_factors<size>(from));
   for (Size q = 0; q < size; ++q) to[q] = q < count ? widen(from[q]) : 0;
 }
 
@@ -86,11 +114,11 @@ struct Panels {
 
 /// Rows p0 to p1 of a block of b, in panels that are stored by rows.
 template <typename T>
-void pack_b(const T* b, const Panels<Sum<T>>& to, Size j0, Size p0, Size p1, Size n) {
-  constexpr Size lanes = Tile<Sum<T>>::lanes, width = Tile<Sum<T>>::columns;
+void pack_b(const T* b, const Panels<Factor<T>>& to, Size j0, Size p0, Size p1, Size n) {
+  constexpr Size lanes = Tile<Factor<T>>::lanes, width = Tile<Factor<T>>::columns;
   for (Size p = p0; p < p1; ++p) {
     for (Size j = j0; j < sycl::min(n, j0 + block_columns); j += width) {
-      Sum<T>* const row = to.b + j * to.b_column + p * width;
+      Factor<T>* const row = to.b + j * to.b_column + p * width;
       for (Size s = 0; s < width; s += lanes) copy<lanes>(b + p * n + j + s, row + s, n - j - s);
     }
   }
@@ -98,11 +126,11 @@ void pack_b(const T* b, const Panels<Sum<T>>& to, Size j0, Size p0, Size p1, Siz
 
 /// Columns p0 to p1 of a block of a, in panels that hold a run of each row in turn.
 template <typename T>
-void pack_a(const T* a, const Panels<Sum<T>>& to, Size i0, Size p0, Size p1, Size m, Size k) {
-  constexpr Size height = Tile<Sum<T>>::rows;
+void pack_a(const T* a, const Panels<Factor<T>>& to, Size i0, Size p0, Size p1, Size m, Size k) {
+  constexpr Size height = Tile<Factor<T>>::rows;
   for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += height) {
     for (Size p = p0; p < p1; p += run) {
-      Sum<T>* const runs = to.a + i * to.a_row + p * height;
+      Factor<T>* const runs = to.a + i * to.a_row + p * height;
       for (Size r = 0; r < height; ++r) copy<run>(a + (i + r) * k + p, runs + r * run, i + r < m ? p1 - p : 0);
     }
   }
@@ -112,11 +140,11 @@ void pack_a(const T* a, const Panels<Sum<T>>& to, Size i0, Size p0, Size p1, Siz
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
-void pack(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
+void pack(const T* a, const T* b, Sum<T>* c, Factor<T>* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = get_nd_item<2>();
   const Size block = item.get_global_id(1), blocks_of_b = round_up(n, block_columns) / block_columns;
   const Size p0 = item.get_global_id(0) * packed_depth, p1 = sycl::min(k, p0 + packed_depth);
-  const Panels<Sum<T>> panels(scratch, n, k);
+  const Panels<Factor<T>> panels(scratch, n, k);
   if (block < blocks_of_b) {
     pack_b(b, panels, block * block_columns, p0, p1, n);
   } else {
@@ -135,8 +163,8 @@ template <typename T, Size rows, Size registers>
 }
 
 /// c = a b, or c += a b where `add`, for a tile of which c has `height` rows and `width` columns.
-template <typename T, Size registers>
-void multiply_tile(const T* a, const T* b, T* c, Size depth, Size stride, Size height, Size width, bool add) {
+template <typename S, Size registers, typename T>
+void multiply_tile(const T* a, const T* b, S* c, Size depth, Size stride, Size height, Size width, bool add) {
   constexpr Size lanes = Tile<T>::lanes, rows = Tile<T>::rows;
   Vector<T, lanes> sum[rows][registers] = {};
   Size p = 0;
@@ -146,23 +174,24 @@ void multiply_tile(const T* a, const T* b, T* c, Size depth, Size stride, Size h
   }
   for (; p < depth; ++p, ++a, b += Tile<T>::columns) multiply_add(sum, a, b);
   const bool whole = height >= rows && width >= registers * lanes;
-  T part[rows][registers * lanes];
+  S part[rows][registers * lanes];
 #pragma unroll
   for (Size r = 0; r < rows; ++r) {
 #pragma unroll
     for (Size s = 0; s < registers; ++s) {
-      T* const to = c + r * stride + s * lanes;
+      S* const to = c + r * stride + s * lanes;
+      const auto total = __builtin_convertvector(sum[r][s], Vector<S, lanes>);
       if (whole) {
-        store<lanes>(to, add ? load<lanes>(to) + sum[r][s] : sum[r][s]);
+        store<lanes>(to, add ? load<lanes>(to) + total : total);
       } else {
-        store<lanes>(part[r] + s * lanes, sum[r][s]);
+        store<lanes>(part[r] + s * lanes, total);
       }
     }
   }
   if (whole) return;
   for (Size r = 0; r < sycl::min(height, rows); ++r) {
     for (Size q = 0; q < sycl::min(width, registers * lanes); ++q) {
-      T& element = c[r * stride + q];
+      S& element = c[r * stride + q];
       element = add ? element + part[r][q] : part[r][q];
     }
   }
@@ -178,20 +207,21 @@ Size block_width(Size n, Size blocks) {
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
-void multiply(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
+void multiply(const T* a, const T* b, Sum<T>* c, Factor<T>* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto item = get_nd_item<2>();
   const Size i0 = item.get_global_id(1) * block_rows;
   using S = Sum<T>;
-  const Size width = block_width<S>(n, item.get_global_range(0)), j0 = item.get_global_id(0) * width;
-  const Panels<S> panels(scratch, n, k);
+  using F = Factor<T>;
+  const Size width = block_width<F>(n, item.get_global_range(0)), j0 = item.get_global_id(0) * width;
+  const Panels<F> panels(scratch, n, k);
   for (Size p = 0; p == 0 || p < k; p += most_depth) {
     const Size depth = sycl::min(k - p, most_depth);
-    for (Size j = j0; j < sycl::min(n, j0 + width); j += Tile<S>::columns) {
-      const S* const panel_of_b = panels.b + j * panels.b_column + p * Tile<S>::columns;
-      for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += Tile<S>::rows) {
-        const S* const panel_of_a = panels.a + i * panels.a_row + p * Tile<S>::rows;
-        if (n - j > Tile<S>::lanes) {
-          multiply_tile<S, Tile<S>::registers>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
+    for (Size j = j0; j < sycl::min(n, j0 + width); j += Tile<F>::columns) {
+      const F* const panel_of_b = panels.b + j * panels.b_column + p * Tile<F>::columns;
+      for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += Tile<F>::rows) {
+        const F* const panel_of_a = panels.a + i * panels.a_row + p * Tile<F>::rows;
+        if (n - j > Tile<F>::lanes) {
+          multiply_tile<S, Tile<F>::registers>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
         } else {
           multiply_tile<S, 1>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
         }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import Report
 from py_backends.report import units
-from py_backends.report.ladder import published, sizes, title
+from py_backends.report.ladder import idea, published, sizes, title
 from py_backends.report.pictures import style
 from py_backends.report.roofline import percent
 
@@ -133,8 +133,8 @@ def _beside(step: Step) -> str:
 
 
 def _name(step: Step, between: str) -> str:
-    idea = step.rung.idea if step.rung else ""
-    return f"{idea}{between}{step.row.backend} {step.row.variant}"
+    added = idea(step.rung) if step.rung else ""
+    return f"{added}{between}{step.row.backend} {step.row.variant}"
 
 
 def _first(climb: Climb) -> str:

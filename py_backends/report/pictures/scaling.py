@@ -1,12 +1,13 @@
 """Speed-ups over threads: points with their intervals, the law that was fitted to them, and where it leads.
 
 Beyond the threads that were measured Amdahl's law is extrapolated, but not far, and not with a parallel part above 1.
+Where ranks compute, a smaller panel below says which part of their kernels is communication.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,13 @@ from py_backends.harness.spec import Workload
 from py_backends.report import units
 from py_backends.report.ladder import sizes
 from py_backends.report.pictures import style
-from py_backends.report.scaling import groups, limit, name, part, title
+from py_backends.report.scaling import communicating, efficiency, groups, limit, name, over_bound, part, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    Draw = Callable[[Axes, Sequence[Curve], dict[str, style.Mark]], None]
 
 _MOST = 4
 """Shapes in one picture; of more, the last of each kernel and dtype."""
@@ -31,22 +34,28 @@ _MOST_APART, _MOST_OF_A_GAP = {STRONG: 0.06, WEAK: 0.02}, 0.7
 """By which part of a doubling points of one number of threads stand beside each other, to be seen at all; and which
 part of the gap to the next number they may all take together."""
 _STEPS = 200
-_WIDTH, _HEIGHT, _HEIGHT_OF_A_LINE = 11.0, 4.2, 0.2
+_WIDTH, _HEIGHT, _HEIGHT_OF_A_LINE, _HEIGHT_OF_RANKS = 12.4, 4.2, 0.2, 1.9
+_LETTERS = 7.5
+"""Size of those of legends, whose lines are long."""
+_LEAST_PERCENT, _ROOM_FOR_NAMES = 5.0, 1.6
+"""To which the scale of communication reaches at least, since less is little; and how far beyond what it shows."""
 _LABELS = {STRONG: "speed-up over one thread", WEAK: "scaled speed-up over one thread"}
 
 
 def draw(report: Report) -> Figure:
-    """Two panels for each kernel, dtype and shape: strong scaling and weak.
+    """Two panels for each kernel, dtype and shape, strong scaling and weak, and two below them where ranks compute.
 
     Raises NothingToDraw where no row was timed on one thread and on more.
     """
     found = _chosen(report)
     marks = style.marks(name(curve) for pair in found for group in pair for curve in group)
-    figure, panels = style.grid(_WIDTH, _height(found), len(found), 2)
-    for pair, row in zip(found, panels, strict=True):
+    drawn = [(how, pair, height) for pair in found for how, height in _parts(pair)]
+    heights = [height for *_, height in drawn]
+    figure, panels = style.grid(_WIDTH, sum(heights), len(drawn), 2, height_ratios=heights)
+    for (how, pair, _), row in zip(drawn, panels, strict=True):
         for axes, group in zip(row, pair, strict=True):
             if group:
-                _draw(axes, group, marks)
+                how(axes, group, marks)
             else:
                 axes.set_axis_off()
     return figure
@@ -60,6 +69,7 @@ def describe(report: Report) -> str:
             ", ".join(filter(None, (f"{name(curve)} {_fastest(curve)}", f"p = {part(curve)}", _beyond(curve))))
             for curve in group
         ]
+        said += [f"communication of {name(curve)} takes {_told(curve)}" for curve in _of_ranks(group)]
         sentences.append(f"{title(group)}: {'; '.join(said)}.")
     return " ".join(sentences)
 
@@ -76,25 +86,28 @@ def _chosen(report: Report) -> list[tuple[list[Curve], list[Curve]]]:
     return [(pair.get(STRONG, []), pair.get(WEAK, [])) for pair in pairs.values()]
 
 
-def _height(found: Sequence[tuple[list[Curve], list[Curve]]]) -> float:
-    return sum(_HEIGHT + _HEIGHT_OF_A_LINE * max(map(len, pair)) for pair in found)
+def _parts(pair: tuple[list[Curve], list[Curve]]) -> Iterator[tuple[Draw, float]]:
+    """What is drawn of strong and weak scaling, one below the other, and how high that is."""
+    yield _draw, _HEIGHT + _HEIGHT_OF_A_LINE * max(map(len, pair))
+    if any(map(_of_ranks, pair)):
+        yield _draw_communication, _HEIGHT_OF_RANKS
 
 
 def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> None:
     counts = sorted({point.threads for curve in group for point in curve.points})
     strong = group[0].kind == STRONG
     last = counts[-1] * (_BEYOND if strong else 1)
-    axes.plot([1, last], [1, last], color="black", linewidth=1, linestyle=":", label="n times as fast on n threads")
+    axes.plot(
+        [1, last], [1, last], color="black", linewidth=1, linestyle=":", label="n times as fast on n threads (100%)"
+    )
     apart = _apart(counts, len(group), group[0].kind)
     for at, curve in enumerate(sorted(group, key=lambda curve: -curve.points[-1].speedup)):
         _draw_law(axes, curve, counts[-1], last, marks[name(curve)].colour)
         _draw_points(axes, curve, 2 ** (apart * (at - (len(group) - 1) / 2)), marks[name(curve)])
-    axes.set_xscale("log", base=2)
+    _scale_threads(axes)
     axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.set_ylim(top=1.15 * max(last, *(point.speedup + _above(point) for curve in group for point in curve.points)))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:g}")
-    axes.set_xlabel("threads")
     axes.set_ylabel(_LABELS[group[0].kind])
     axes.set_title(title(group).replace("  weak", "\nweak").replace("  strong", "\nstrong"), loc="left", fontsize=10)
     if strong:
@@ -104,7 +117,46 @@ def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> N
         axes.text(
             begin, 0.98, " extrapolated, not measured", transform=axes.get_xaxis_transform(), va="top", fontsize=8
         )
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=8, frameon=False)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=_LETTERS, frameon=False)
+
+
+def _draw_communication(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> None:
+    """The part of the kernel in which ranks tell one another, by the number of threads."""
+    curves = _of_ranks(group)
+    if not curves:
+        axes.set_axis_off()
+        return
+    highest = _LEAST_PERCENT
+    for curve in curves:
+        rows = [curve.row, *(point.row for point in curve.points)]
+        shares = [(row.threads, 100 * row.communicating) for row in rows if row.communicating is not None]
+        threads, percent = zip(*shares, strict=True)
+        highest, mark = max(highest, *percent), marks[name(curve)]
+        label = f"{name(curve)}: {_told(curve)}"
+        axes.plot(threads, percent, color=mark.colour, marker=mark.marker, markersize=4.5, linewidth=1, label=label)
+    _scale_threads(axes)
+    axes.set_ylim(bottom=0, top=_ROOM_FOR_NAMES * highest)
+    axes.set_ylabel("communication,\n% of the kernel")
+    axes.legend(loc="upper left", fontsize=_LETTERS, frameon=False)
+
+
+def _of_ranks(group: Sequence[Curve]) -> list[Curve]:
+    """Those whose row of most threads is of several ranks: a single one tells nobody anything."""
+    told = [(curve, curve.points[-1].row.communication) for curve in group]
+    return [curve for curve, communication in told if communication and len(communication.bytes_sent) > 1]
+
+
+def _told(curve: Curve) -> str:
+    """What part of the kernel it takes with most ranks, and the bytes over the bound."""
+    point = curve.points[-1]
+    said, sent = f"{communicating(point.row)} on {point.threads}", over_bound(point.row)
+    return said if sent == "-" else f"{said}, a rank sends {sent} the bound"
+
+
+def _scale_threads(axes: Axes) -> None:
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("threads")
 
 
 def _apart(counts: Sequence[int], curves: int, kind: str) -> float:
@@ -167,4 +219,4 @@ def _beyond(curve: Curve) -> str:
 
 def _fastest(curve: Curve) -> str:
     point = curve.points[-1]
-    return f"{units.figure(point.speedup)}x on {point.threads}"
+    return f"{units.figure(point.speedup)}x on {point.threads} ({efficiency(curve)})"

@@ -1,20 +1,32 @@
 """Where the time of one call goes, as bars on one scale; beside them, on a scale of its own, what comes once.
 
 A bar is the phases of a call and, where the call took longer than they together, the rest; a black line ends the call
-as it was measured.
+as it was measured. Where ranks compute, each has a lane below, which begins with the kernel.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from py_backends.harness.results import Report
-from py_backends.harness.timeline import FIRST_LAUNCH, ONCE, PHASES, PREPARE, REST, Call, Timeline, timelines
+from py_backends.harness.timeline import (
+    FIRST_LAUNCH,
+    KERNEL,
+    ONCE,
+    PHASES,
+    PREPARE,
+    REST,
+    Call,
+    Timeline,
+    timelines,
+)
 from py_backends.report import units
 from py_backends.report.pictures import style
+from py_backends.report.timeline import communicating
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +39,15 @@ _MOST_ABOVE_MEDIAN = 6.0
 _WIDTH, _HEIGHT_OF_A_BAR, _HEIGHT_OF_A_FRAME, _HEIGHT_OF_THE_LEGEND = 9.0, 0.28, 1.05, 0.7
 _THICKNESS = 0.72
 """Of a bar, in rows."""
+_LANE = 0.55
+"""What a lane takes of a row."""
 _ROOM_FOR_FIGURES = 1.14
 _BREAK, _SLANT = (0.93, 0.945), 0.006
 """Where the two strokes across a bar that is drawn shorter stand, and how far each leans: parts of the bar's length."""
-_COLOURS = style.marks(("kernel", "upload", "download", "launch", "release"))
+_COMMUNICATION = "communication"
+_COLOURS = style.marks((KERNEL, "upload", "download", "launch", "release", _COMMUNICATION))
 _REST_COLOUR = "#bbbbbb"
-_WORDS = {"launch": "launch and wait", REST: "rest of the call"}
+_WORDS = {"launch": "launch and wait", REST: "rest of the call", _COMMUNICATION: "communication of a rank"}
 _MEASURED = "call as measured"
 _ONCE_MARKS: Any = {
     PREPARE: {"marker": "o", "markersize": 8, "fillstyle": "none"},  # a ring, seen around the other where they agree
@@ -46,7 +61,7 @@ def draw(report: Report) -> Figure:
     Raises NothingToDraw where no row was timed.
     """
     chosen = _chosen(report)
-    heights = [_HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_BAR * len(each.calls) for each in chosen]
+    heights = [_HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_BAR * sum(map(_rows, each.calls)) for each in chosen]
     figure, panels = style.grid(
         _WIDTH,
         _HEIGHT_OF_THE_LEGEND + sum(heights),
@@ -65,7 +80,7 @@ def draw(report: Report) -> Figure:
         for axes in row
         for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    parts = [_WORDS.get(part, part) for part in (*PHASES, REST)]
+    parts = [_WORDS.get(part, part) for part in (*PHASES, _COMMUNICATION, REST)]
     labels = [*parts, _MEASURED, *(f"{name} (once)" for name in ONCE)]
     shown = [label for label in labels if label in drawn]
     figure.legend(
@@ -109,23 +124,34 @@ def _draw_calls(axes: Axes, timeline: Timeline) -> None:
     in_full = max(_MOST_ABOVE_MEDIAN * median(totals), min(totals))
     longest = max(total for total in totals if total <= in_full)
     size, unit = units.time_unit(longest)
-    names = []
-    for at, call in enumerate(calls):
+    names: dict[float, str] = {}
+    for at, call in zip(_places(calls), calls, strict=True):
         shorter = longest / call.total if call.total > in_full else 1.0
         _draw_call(axes, at, call, shorter / size)
         if shorter < 1:
             _draw_break(axes, at, longest / size)
-        names.append(_name(call, calls, in_scale=shorter == 1))
+        names[at] = _name(call, calls, in_scale=shorter == 1)
+        names |= _draw_lanes(axes, at, call, shorter / size)
     axes.set_xlim(0, longest * _ROOM_FOR_FIGURES / size or 1.0)  # kernels of a size of 0 may take no time at all
     axes.set_xlabel(f"time of one call in {unit}")
     axes.set_title(timeline.asked.title, loc="left", fontsize=10)
-    axes.set_yticks(range(len(calls)), names, fontsize=8.5, linespacing=1.0)
+    axes.set_yticks(list(names), list(names.values()), fontsize=8.5, linespacing=1.0)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_axisbelow(True)
 
 
-def _draw_call(axes: Axes, at: int, call: Call, scale: float) -> None:
+def _rows(call: Call) -> float:
+    """How many rows of the panel a call takes."""
+    return 1 + _LANE * len(call.some_lanes)
+
+
+def _places(calls: Sequence[Call]) -> list[float]:
+    """At which row the bar of each call stands."""
+    return list(accumulate(map(_rows, calls[:-1]), initial=0.0))
+
+
+def _draw_call(axes: Axes, at: float, call: Call, scale: float) -> None:
     """The phases one after the other, the rest, and a line where the measured call ends; `scale` is of a second."""
     begin = 0.0
     parts = {**call.phases, REST: call.rest} if call.rest else call.phases
@@ -142,7 +168,25 @@ def _draw_call(axes: Axes, at: int, call: Call, scale: float) -> None:
     )
 
 
-def _draw_break(axes: Axes, at: int, length: float) -> None:
+def _draw_lanes(axes: Axes, at: float, call: Call, scale: float) -> dict[float, str]:
+    """A lane for each rank, below its call: what it computes of the kernel, and then what it communicates.
+
+    Returns the ranks' names by the rows of their lanes.
+    """
+    begin = sum(seconds for part, seconds in call.phases.items() if PHASES.index(part) < PHASES.index(KERNEL)) * scale
+    names = {}
+    for number, lane in enumerate(call.some_lanes):
+        row = at + _THICKNESS / 2 + _LANE * (number + 0.5)
+        names[row] = f"rank {lane.rank}"
+        height, middle, end = _LANE * _THICKNESS, begin + lane.computing * scale, begin + lane.kernel * scale
+        axes.barh(row, middle - begin, left=begin, height=height, color=_COLOURS[KERNEL].colour)
+        colour, label = _COLOURS[_COMMUNICATION].colour, _WORDS[_COMMUNICATION]
+        axes.barh(row, end - middle, left=middle, height=height, color=colour, label=label)
+        axes.annotate(communicating(lane), (end, row), (3, 0), textcoords="offset points", va="center", fontsize=6.5)
+    return names
+
+
+def _draw_break(axes: Axes, at: float, length: float) -> None:
     """Two slanting strokes across a bar that is drawn shorter than it is."""
     for part in _BREAK:
         ends = [(part - _SLANT) * length, (part + _SLANT) * length]
@@ -153,10 +197,11 @@ def _draw_once(axes: Axes, calls: Sequence[Call]) -> None:
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
     for name in ONCE:
-        points = [(call.once[name], at) for at, call in enumerate(calls) if call.once.get(name, 0) > 0]
+        places = zip(_places(calls), calls, strict=True)
+        points = [(call.once[name], at) for at, call in places if call.once.get(name, 0) > 0]
         if points:
-            seconds, places = zip(*points, strict=True)
-            axes.plot(seconds, places, **_ONCE_MARKS[name], color="black", linestyle="", label=f"{name} (once)")
+            seconds, rows = zip(*points, strict=True)
+            axes.plot(seconds, rows, **_ONCE_MARKS[name], color="black", linestyle="", label=f"{name} (once)")
     axes.set_xscale("log")
     axes.margins(x=0.12)
     axes.xaxis.set_major_locator(LogLocator(base=1000))
@@ -179,7 +224,9 @@ def _name(call: Call, calls: Sequence[Call], *, in_scale: bool) -> str:
 
 def _in_words(call: Call) -> str:
     at = f" at {units.shape(call.row.shape.values())}" if call.shortened else ""
+    lanes = ", ".join(f"{communicating(lane)} of rank {lane.rank}" for lane in call.some_lanes)
     return (
         f"{call.row.backend} {call.row.target} {call.row.variant}{at} takes {units.duration(call.total)}, "
         f"{100 * call.outside:.0f}% of it outside the kernel"
+        + (f"; of the kernel of each rank communication is {lanes}" if lanes else "")
     )

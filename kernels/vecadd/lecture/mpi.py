@@ -1,0 +1,13 @@
+# vecadd: c[i] = a[i] + b[i] for vectors of n elements.
+# Model: ranks, processes that share no memory (MPI); each adds its own part of the vectors.
+# Memory: distributed: each rank holds its part of a, b and c, and needs nothing of the others.
+# Edges: some ranks have an element more than others, or none.
+
+
+def blocks(rank, ranks, widths, n):
+    part = slice(n * rank // ranks, n * (rank + 1) // ranks)
+    return (part,), (part,), (part,)
+
+
+def vecadd(ranks, add, a, b, c, n):
+    add(a, b, c)

@@ -1,0 +1,59 @@
+"""cuBLAS's products whose results are wider than their inputs: CuPy binds the function, and has no name of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import cupy
+
+_CODES = {"float32": 0, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14}
+"""Of number formats: cudaDataType in CUDA's library_types.h."""
+_WORD = 4
+"""Of int8 the library takes addresses, and sizes of rows, that are multiples of it. Of other sizes it takes some."""
+
+
+def gemm_ex(a: cupy.ndarray, b: cupy.ndarray, out: cupy.ndarray) -> None:
+    """Write a b to `out`, none of them empty, all stored by rows: 16-bit formats in float32, int8 in int32.
+
+    Runs on the calling thread's current device and stream.
+    """
+    if a.dtype != np.int8:
+        _call(a, b, out)
+        return
+    padded = _padded(out)
+    _call(_padded(a), _padded(b), padded)
+    if padded is not out:
+        out[...] = padded[: out.shape[0], : out.shape[1]]
+
+
+def _call(a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray) -> None:
+    """The library stores by columns, and so sees each array transposed: to it b comes before a, and n before m."""
+    from cupy.cuda import cublas, get_cublas_handle
+
+    (m, k), n = a.shape, b.shape[1]
+    one, zero = np.ones(1, c.dtype), np.zeros(1, c.dtype)
+    a_type, b_type, c_type = (_CODES[each.dtype.name] for each in (a, b, c))
+    sums = cublas.CUBLAS_COMPUTE_32I if c.dtype == np.int32 else cublas.CUBLAS_COMPUTE_32F
+    # fmt: off
+    cublas.gemmEx(
+        get_cublas_handle(), cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, n, m, k,
+        one.ctypes.data, b.data.ptr, b_type, n, a.data.ptr, a_type, k,
+        zero.ctypes.data, c.data.ptr, c_type, n, sums, cublas.CUBLAS_GEMM_DEFAULT,
+    )
+    # fmt: on
+
+
+def _padded(array: cupy.ndarray) -> cupy.ndarray:
+    """The array itself where the library takes it, or a copy with zeros behind its rows and columns."""
+    import cupy
+
+    rows, columns = array.shape
+    larger = tuple(-(-size // _WORD) * _WORD for size in array.shape)
+    if array.shape == larger and array.data.ptr % _WORD == 0:
+        return array
+    copy = cupy.zeros(larger, array.dtype)
+    copy[:rows, :columns] = array
+    return copy

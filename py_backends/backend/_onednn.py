@@ -1,0 +1,271 @@
+"""Intel's oneDNN, found in its wheel and called by its C interface: what the backend onednn and its kernel share.
+
+A *primitive* is the code of one operation for one shape and its number formats: the library writes it when asked to.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_int8, c_int64, c_size_t, c_ssize_t, c_void_p
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from py_backends.backend import _opencl_drivers
+from py_backends.contract import Array
+from py_backends.errors import BackendUnavailable
+from py_backends.install import other_architecture, pip_install
+
+_CPU, _IN_ORDER, _MOST_DIMENSIONS = 1, 1, 12
+"""dnnl_cpu, dnnl_stream_in_order and DNNL_MAX_NDIMS in the library's headers."""
+_SOURCE, _WEIGHTS, _DESTINATION = 1, 33, 17
+"""DNNL_ARG_SRC, DNNL_ARG_WEIGHTS and DNNL_ARG_DST: the arrays of a primitive."""
+_FORMATS = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5, "float64": 7}
+"""dnnl_data_type_t."""
+_PRIMITIVES = 64
+"""That a thread keeps."""
+
+
+class Failed(RuntimeError):
+    """The library refused something: `unimplemented`, for instance."""
+
+
+class Matrix(NamedTuple):
+    """What a primitive has to know of one that is stored by rows."""
+
+    rows: int
+    columns: int
+    dtype: np.dtype[Any]
+
+
+class _Argument(ctypes.Structure):
+    """dnnl_exec_arg_t."""
+
+    _fields_ = [("which", c_int), ("memory", c_void_p)]
+
+
+class _Version(ctypes.Structure):
+    """The beginning of dnnl_version_t."""
+
+    _fields_ = [("major", c_int), ("minor", c_int), ("patch", c_int)]
+
+
+class _GlobalControl(ctypes.Structure):
+    """tbb::global_control."""
+
+    _fields_ = [("value", c_size_t), ("reserved", c_ssize_t), ("parameter", c_int)]
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The library, called without the interpreter lock; BackendUnavailable where it is not there, or has no CPU."""
+    path = _path()
+    _opencl_drivers.find()  # the CPU is a device of SYCL's to it, and that is OpenCL's
+    try:
+        dnnl = _loaded(path)
+    except OSError as error:
+        raise BackendUnavailable(f"oneDNN cannot be loaded: {error}", pip_install("peers")) from None
+    _declare(dnnl)
+    if not dnnl.dnnl_engine_get_count(_CPU):
+        raise BackendUnavailable("oneDNN finds no CPU among the devices of SYCL", "unset ONEAPI_DEVICE_SELECTOR")
+    return dnnl
+
+
+def version() -> str:
+    """The library's own, and that of the wheel."""
+    number = library().dnnl_version().contents
+    return f"{number.major}.{number.minor}.{number.patch}, wheel {importlib.metadata.version('onednn')}"
+
+
+def takes(dtype: str) -> bool:
+    """Whether the library multiplies a number format on this CPU, asked of a small product, with the result in 32 bits.
+
+    Without VNNI its sums of two products of int8 stay within 16 bits.
+    """
+    n, most = 64, 127 if dtype == "int8" else 1
+    a, c = np.full(n * n, most, dtype), np.empty(n * n, np.int32 if dtype == "int8" else np.float32)
+    try:
+        if dtype == "int8":
+            multiply_integers(a, a, c, n, n, n)
+        else:
+            multiply(a, a, c, (Matrix(n, n, a.dtype), Matrix(n, n, a.dtype), Matrix(n, n, c.dtype)))
+    except Failed:
+        return False
+    return bool((c == n * most * most).all())
+
+
+def most_threads() -> int:
+    """As many as it takes by itself; 0 where nothing tells."""
+    try:
+        return int(_threads().active(0))
+    except (OSError, AttributeError):
+        return 0
+
+
+@contextmanager
+def limited_to(threads: int) -> Iterator[None]:
+    """Have it, and all else in this process that takes its threads from TBB, run on no more than these.
+
+    The library has no function for that where its threads are TBB's. Their limit is the lowest that anybody asks for.
+    """
+    tbb, control = _threads(), _GlobalControl(threads, 0, 0)
+    tbb.create(byref(control))
+    try:
+        yield
+    finally:
+        tbb.destroy(byref(control))
+
+
+def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) -> None:
+    """Write a b to c, arrays of these matrices, with sums of one product at least; returns when it is done.
+
+    Raises `Failed`.
+    """
+    mine = _of_thread
+    if not hasattr(mine, "primitives"):
+        mine.primitives, mine.stream = OrderedDict(), _made("stream", _engine(), _IN_ORDER)
+    primitive = mine.primitives.pop(of, None) or _Primitive(_engine(), *of)
+    mine.primitives[of] = primitive  # the last to be dropped
+    if len(mine.primitives) > _PRIMITIVES:
+        mine.primitives.popitem(last=False)
+    primitive.run((a, b, c), mine.stream)
+
+
+def multiply_integers(a: Array, b: Array, c: Array, m: int, n: int, k: int) -> None:
+    """Write a b to c, of int8 and int32, with sums of one product at least. Raises `Failed`.
+
+    By a function of the library's, whose sums are exact: those of its primitive pass through float32.
+    """
+    plain, one, offset = (b"N", b"N", b"F"), 1.0, 0
+    to_a, to_b, to_c = (array.ctypes.data for array in (a, b, c))
+    none = np.zeros(1, np.int32)
+    sizes, row = (m, n, k), max(1, n)  # of nothing, a row counts as one element long
+    output = 0.0, to_c, row, none.ctypes.data
+    _check(library().dnnl_gemm_s8s8s32(*plain, *sizes, one, to_a, k, offset, to_b, row, offset, *output))
+
+
+_of_thread = threading.local()
+"""The stream, and the primitives: one primitive has one scratchpad, and runs once at a time."""
+
+
+class _Handle:
+    """An object of the library's, destroyed with this one."""
+
+    def __init__(self, kind: str, handle: c_void_p) -> None:
+        self._as_parameter_ = handle
+        self._destroy = getattr(library(), f"dnnl_{kind}_destroy")
+
+    def __del__(self) -> None:
+        self._destroy(self)
+
+
+class _Primitive:
+    """The product of two matrices of one shape and number format."""
+
+    def __init__(self, engine: _Handle, *matrices: Matrix) -> None:
+        self._engine = engine
+        self._descriptions = a, b, c = [_description(matrix) for matrix in matrices]
+        steps = _made("primitive_desc", engine, a, b, None, c, None, function="dnnl_matmul_primitive_desc_create")
+        self._primitive = _made("primitive", steps)
+
+    def run(self, arrays: Sequence[Array], stream: _Handle) -> None:
+        """Return when it is done."""
+        dnnl, addresses = library(), [array.ctypes.data for array in arrays]
+        described = zip(self._descriptions, addresses, strict=True)
+        memories = [_made("memory", description, self._engine, address) for description, address in described]
+        which = zip((_SOURCE, _WEIGHTS, _DESTINATION), memories, strict=True)
+        arguments = (_Argument * len(memories))(*[_Argument(each, memory._as_parameter_) for each, memory in which])
+        _check(dnnl.dnnl_primitive_execute(self._primitive, stream, len(memories), arguments))
+        _check(dnnl.dnnl_stream_wait(stream))
+
+
+def _description(matrix: Matrix) -> _Handle:
+    sizes, distances = (c_int64 * _MOST_DIMENSIONS)(*matrix[:2]), (c_int64 * _MOST_DIMENSIONS)(matrix.columns, 1)
+    given = 2, sizes, _FORMATS[matrix.dtype.name], distances
+    return _made("memory_desc", *given, function="dnnl_memory_desc_create_with_strides")
+
+
+@cache
+def _engine() -> _Handle:
+    return _made("engine", _CPU, 0)
+
+
+def _made(kind: str, *given: Any, function: str | None = None) -> _Handle:
+    """What `dnnl_KIND_create`, or another function, makes."""
+    handle = c_void_p()
+    _check(getattr(library(), function or f"dnnl_{kind}_create")(byref(handle), *given))
+    return _Handle(kind, handle)
+
+
+def _check(status: int) -> None:
+    if status:
+        raise Failed(f"oneDNN: {library().dnnl_status2str(status).decode()}")
+
+
+def _path() -> Path:
+    """Where the wheel put `libdnnl`."""
+    try:
+        files = importlib.metadata.files("onednn") or []
+    except importlib.metadata.PackageNotFoundError:
+        if other := other_architecture():
+            raise BackendUnavailable(f"oneDNN's wheel is made for x86-64, and this CPU is {other}") from None
+        raise BackendUnavailable("oneDNN is not installed", pip_install("peers")) from None
+    for file in files:
+        if file.name.startswith("libdnnl.so"):
+            return Path(str(file.locate())).resolve()
+    raise BackendUnavailable("the package onednn has no libdnnl.so", pip_install("peers"))
+
+
+def _loaded(path: Path) -> ctypes.CDLL:
+    """A library whose wheel does not say where those that it needs are: beside it. OSError where one is not."""
+    tried: set[str] = set()
+    while True:
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError as error:
+            missing = str(error).partition(":")[0]
+            if missing in tried or not path.with_name(missing).is_file():
+                raise
+            tried.add(missing)
+            _loaded(path.with_name(missing))
+
+
+class _Tbb(NamedTuple):
+    """TBB's functions of a global_control, by the names that a C++ compiler gives them."""
+
+    create: Any
+    destroy: Any
+    active: Any
+
+
+@cache
+def _threads() -> _Tbb:
+    library()  # which loads it
+    tbb = ctypes.CDLL("libtbb.so.12")
+    name = "_ZN3tbb6detail2r1"
+    active = tbb[f"{name}27global_control_active_valueEi"]
+    active.restype = c_size_t
+    of_control = "ERNS0_2d114global_controlE"
+    return _Tbb(tbb[f"{name}6create{of_control}"], tbb[f"{name}7destroy{of_control}"], active)
+
+
+def _declare(dnnl: ctypes.CDLL) -> None:
+    """Give functions that take no objects alone their types: `ctypes` would take sizes for 32-bit integers."""
+    dnnl.dnnl_engine_get_count.restype = c_size_t
+    dnnl.dnnl_engine_create.argtypes = (c_void_p, c_int, c_size_t)
+    dnnl.dnnl_memory_create.argtypes = (c_void_p, c_void_p, c_void_p, c_void_p)
+    size = c_int64
+    dnnl.dnnl_gemm_s8s8s32.argtypes = (
+        *(c_char, c_char, c_char, size, size, size),
+        *(c_float, c_void_p, size, c_int8, c_void_p, size, c_int8),
+        *(c_float, c_void_p, size, c_void_p),
+    )
+    dnnl.dnnl_status2str.restype = c_char_p
+    dnnl.dnnl_version.restype = POINTER(_Version)

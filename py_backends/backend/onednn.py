@@ -1,0 +1,53 @@
+"""Intel's oneDNN: the library that frameworks for neural networks multiply with on CPUs. A yardstick, as NumPy is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from py_backends import contract
+from py_backends.backend import _onednn
+from py_backends.contract import Buffer, Launch, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.kernel_text import KernelText
+
+
+class Backend(contract.Backend):
+    dtypes = ("float32", "float16", "bfloat16", "int8")
+
+    def targets(self) -> list[Target]:
+        try:
+            taken = tuple(dtype for dtype in self.dtypes if _onednn.takes(dtype))
+        except BackendUnavailable as unavailable:
+            return [Target.missing("cpu", unavailable.reason, unavailable.fix)]
+        return [Target("cpu", version=f"oneDNN {_onednn.version()}", dtypes={"matmul": taken})]
+
+    def open(self, target: str, threads: int) -> contract.Device:
+        return Device(threads)
+
+
+class Device(contract.HostDevice):
+    """Runs with at most `threads` threads: a limit for all of this process that uses TBB, while a call lasts."""
+
+    def __init__(self, threads: int) -> None:
+        _onednn.library()
+        most = _onednn.most_threads()
+        self._threads = threads if threads < most else None
+        if most == 0:
+            self.note, self.obeys_threads = "its number of threads cannot be told: TBB is another one here", False
+        elif threads > most:
+            self.note = f"oneDNN takes {most} threads where {threads} are asked for"
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        kernel = getattr(text.load(), text.kernel)
+
+        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+            if self._threads is None:
+                kernel(*buffers, *sizes)
+            else:
+                with _onednn.limited_to(self._threads):
+                    kernel(*buffers, *sizes)
+
+        return launch

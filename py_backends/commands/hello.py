@@ -1,0 +1,61 @@
+"""`hello`: a first program in a programming model, run on this machine step by step."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from py_backends.commands import _arguments, _common
+from py_backends.harness import programs
+
+if TYPE_CHECKING:
+    from py_backends.harness.hello import Outcome
+
+
+def add(commands: _arguments.Commands) -> _arguments.Parser:
+    """Add the command."""
+    parser = _arguments.add_command(
+        commands,
+        hello,
+        name="hello",
+        help="a first program in a programming model, step by step",
+        description="Runs a first program in a programming model on this machine, and shows each step: what it does, "
+        "its lines of the source, and what they printed. The host's side is there in full.",
+        example="hello openmp",
+    )
+    parser.add_argument("model", metavar="MODEL", help=", ".join(programs.models()))
+    parser.add_argument("--source", action="store_true", help="print the source and run nothing")
+    return parser
+
+
+def hello(options: argparse.Namespace) -> int:
+    """Run the model's programs and show their steps; 1 where none of them ran, or one failed."""
+    from py_backends import registry
+
+    with _common.usage_errors():
+        registry.known(options.model, programs.models(), "model")
+    chosen = programs.programs(options.model)
+    if options.source:
+        from py_backends.report import hello as report
+        from py_backends.report import table
+
+        with table.output() as out:
+            report.print_sources(chosen, out)
+        return 0
+    outcomes = [_run(program, first=program is chosen[0]) for program in chosen]
+    failed = any(outcome.failed for outcome in outcomes) or not any(outcome.ran for outcome in outcomes)
+    return 1 if failed else 0
+
+
+def _run(program: programs.Program, *, first: bool) -> Outcome:
+    """Run one and show its steps."""
+    from py_backends.harness.hello import run
+    from py_backends.report import table
+    from py_backends.report.hello import print_program
+
+    outcome = run(program)
+    with table.output() as out:
+        if not first:
+            out.print()
+        print_program(program, outcome, out)
+    return outcome

@@ -1,0 +1,57 @@
+"""An array that lies in blocks on ranks, as a caller holds it."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from py_backends.contract import Adopted, Array
+
+if TYPE_CHECKING:
+    from py_backends.ranks.device import Device
+
+_ADDRESSES_APART = 1 << 48
+"""More than any array has bytes: no two share memory."""
+
+
+class DistributedArray:
+    """An array on the ranks of a device: what `to="device"` returns, and takes again without moving it.
+
+    shape, dtype: as NumPy has them.
+    """
+
+    def __init__(self, device: Device, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.device, self.number, self.shape, self.dtype = device, number, shape, dtype
+        weakref.finalize(self, device.release, number).atexit = False
+
+    def get(self) -> Array:
+        """A copy as an array of NumPy."""
+        flat = np.empty(math.prod(self.shape), self.dtype)
+        self.device.download(self.number, flat)
+        return flat.reshape(self.shape)
+
+    def scatter(self, array: Array) -> DistributedArray:
+        """Another array, to lie on the same ranks: in blocks as its first kernel needs them, from then on."""
+        flat = np.ascontiguousarray(array).reshape(-1)
+        return DistributedArray(self.device, self.device.upload(flat), array.shape, array.dtype)
+
+    def adopted(self) -> Adopted:
+        """It, as launches take it."""
+        return Adopted(Kept(self.number, self), self.shape, self.dtype, self.number * _ADDRESSES_APART)
+
+    def __repr__(self) -> str:
+        return f"<DistributedArray of {' x '.join(map(str, self.shape))} {self.dtype}: get() copies it>"
+
+
+class Kept(int):
+    """The number of a buffer that belongs to an array, and keeps it: a call does not release it."""
+
+    def __new__(cls, number: int, array: DistributedArray) -> Self:
+        made = super().__new__(cls, number)
+        made.array = array
+        return made
+
+    array: DistributedArray

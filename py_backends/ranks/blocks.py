@@ -1,0 +1,86 @@
+"""Arrays in blocks, one a rank, and how they move from one arrangement of blocks to another.
+
+A block is a box of the array: one slice for each dimension. Scattering, gathering and rearranging are the same: every
+rank sends to every other what both of their boxes have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from py_backends.contract import Array
+from py_backends.ranks.communicator import Communicator
+from py_backends.ranks.interface import MPI
+
+Box = tuple[slice, ...]
+Boxes = tuple[Box, ...]
+"""That of each rank."""
+
+_OF_BYTES = {1: MPI.BYTE, 2: MPI.UINT16_T, 4: MPI.UINT32_T, 8: MPI.UINT64_T}
+"""MPI's types by the bytes of an element: what moves is not looked at, and MPI knows no bfloat16."""
+
+
+@dataclass
+class Blocks:
+    """An array of a shape in blocks; `block` is this rank's."""
+
+    shape: tuple[int, ...]
+    boxes: Boxes
+    block: Array
+
+
+def on_first(shape: tuple[int, ...], ranks: int) -> Boxes:
+    """The whole array on the first rank, nothing on the others."""
+    return tuple(tuple(slice(0, size if rank == 0 else 0) for size in shape) for rank in range(ranks))
+
+
+def extent(box: Box) -> tuple[int, ...]:
+    """The shape of a box."""
+    return tuple(each.stop - each.start for each in box)
+
+
+def move(ranks: Communicator, source: Array, sources: Boxes, target: Array, targets: Boxes) -> None:
+    """Fill each rank's `target`, the block `targets` says, from the `source` blocks of all."""
+    here = ranks.rank
+    parts_sent = [_common(sources[here], box) for box in targets]
+    parts_received = [_common(targets[here], box) for box in sources]
+    with _Types(source, sources[here], parts_sent) as sent, _Types(target, targets[here], parts_received) as received:
+        ranks.Alltoallw(sent.message, received.message, sent.bytes_to_others(here))
+
+
+class _Types:
+    """A rank's side of the exchange: for each other rank the part of its block that moves, as a type of MPI."""
+
+    def __init__(self, block: Array, box: Box, parts: Sequence[Box]) -> None:
+        self._element = _OF_BYTES[block.itemsize]
+        self._sizes = [math.prod(extent(part)) * block.itemsize for part in parts]
+        self._made = [self._type(box, part) if size else None for part, size in zip(parts, self._sizes, strict=True)]
+        counts = [int(made is not None) for made in self._made]
+        types = [made or self._element for made in self._made]
+        self.message: Any = [block.view(f"u{block.itemsize}"), (counts, [0] * len(parts)), types]
+
+    def bytes_to_others(self, here: int) -> int:
+        """Of all parts but the rank's own."""
+        return sum(self._sizes) - self._sizes[here]
+
+    def _type(self, box: Box, part: Box) -> MPI.Datatype:
+        first = [each.start - whole.start for each, whole in zip(part, box, strict=True)]
+        return self._element.Create_subarray(extent(box), extent(part), first).Commit()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for made in self._made:
+            if made is not None:
+                made.Free()
+
+
+def _common(one: Box, other: Box) -> Box:
+    """What two boxes have in common."""
+    starts = [max(a.start, b.start) for a, b in zip(one, other, strict=True)]
+    stops = [min(a.stop, b.stop) for a, b in zip(one, other, strict=True)]
+    return tuple(slice(start, max(start, stop)) for start, stop in zip(starts, stops, strict=True))

@@ -1,0 +1,95 @@
+"""A communicator of MPI as kernels see it: with mpi4py's names, and what was sent and how long it took counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from py_backends.contract import Array
+from py_backends.ranks.interface import MPI
+from py_backends.ranks.progress import Progress
+
+
+@dataclass
+class Tally:
+    """What one rank has communicated: seconds, waiting for the others included, and bytes that it sent.
+
+    progress: where it is told that it waits for others.
+    """
+
+    seconds: float = 0.0
+    sent: int = 0
+    progress: Progress = field(default_factory=Progress)
+
+
+class Communicator:
+    """Some ranks that talk to one another.
+
+    rank, size: this rank's number among them, and how many they are.
+    tally: what was communicated on it and on all that were made of it.
+    """
+
+    def __init__(self, made_of: MPI.Intracomm, tally: Tally | None = None) -> None:
+        self.mpi, self.rank, self.size = made_of, made_of.rank, made_of.size
+        self.tally = tally or Tally()
+        self._grids: dict[tuple[int, ...], tuple[Communicator, ...]] = {}
+        self._room = np.empty(0, np.uint8)
+
+    def lines(self, grid: Sequence[int]) -> tuple[Communicator, ...]:
+        """The ranks in a grid: for each of its dimensions those that differ from this rank in that one alone.
+
+        The last dimension is the fastest. Made once for each grid, by all ranks.
+        """
+        made = self._grids.get(tuple(grid))
+        if made is None:
+            cartesian = self.mpi.Create_cart(grid)
+            keep = np.eye(len(grid), dtype=bool).tolist()
+            made = tuple(Communicator(cartesian.Sub(axis), self.tally) for axis in keep)
+            self._grids[tuple(grid)] = made
+        return made
+
+    def room(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Memory that is kept between launches, contents undefined: new memory costs as much as filling it."""
+        count = math.prod(shape) * dtype.itemsize
+        if self._room.nbytes < count:
+            self._room = np.empty(count, np.uint8)
+        return self._room[:count].view(dtype).reshape(shape)
+
+    def Allgatherv(self, block: Array, whole_and_counts: Sequence[Any]) -> None:  # noqa: N802  # as mpi4py calls it
+        """Bring the blocks of all ranks, so many elements each, to all of them, one after the other."""
+        whole, counts = whole_and_counts
+        # Around a ring: each rank passes on what it has got, all but what the next one had at the beginning.
+        sent = (sum(counts) - counts[(self.rank + 1) % self.size]) * block.itemsize
+        bytes_of = [count * block.itemsize for count in counts]
+        with self._counted(sent):
+            self.mpi.Allgatherv([_as_bytes(block), MPI.BYTE], [_as_bytes(whole), bytes_of, MPI.BYTE])
+
+    def Reduce_scatter(self, parts: Array, own: Array, counts: Sequence[int]) -> None:  # noqa: N802
+        """Add the parts of all ranks, and leave each rank its own share of the sum, so many elements."""
+        sent = (sum(counts) - counts[self.rank]) * parts.itemsize
+        with self._counted(sent):
+            self.mpi.Reduce_scatter(parts, own, counts)
+
+    def Alltoallw(self, sent: Any, received: Any, count: int) -> None:  # noqa: N802
+        """Exchange parts of blocks, of so many bytes to other ranks."""
+        with self._counted(count):
+            self.mpi.Alltoallw(sent, received)
+
+    @contextmanager
+    def _counted(self, sent: int) -> Iterator[None]:
+        begin = perf_counter()
+        with self.tally.progress.waiting():
+            yield
+        self.tally.seconds += perf_counter() - begin
+        self.tally.sent += sent
+
+
+def _as_bytes(array: Array) -> Array:
+    """The same memory without its number format, of which MPI knows not every one."""
+    return array.reshape(-1).view(np.uint8)

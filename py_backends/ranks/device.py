@@ -1,0 +1,161 @@
+"""Ranks as a device: what is brought to them is scattered, what is computed is asked of all of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from py_backends import contract
+from py_backends.contract import Adopted, Array, Buffer, Communication, Launch
+from py_backends.kernel_text import KernelText
+from py_backends.ranks.array import DistributedArray, Kept
+from py_backends.ranks.world import RanksEnded, World
+
+_starting = threading.RLock()
+"""Of the threads of this process one starts ranks that have ended."""
+
+
+def _renew() -> None:
+    """In a forked process: a thread may have held it that is not here."""
+    global _starting  # noqa: PLW0603  # there is one a process
+    _starting = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew)
+
+
+@dataclass
+class _Kernel:
+    """A prepared kernel, which is called as a launch."""
+
+    device: Device
+    text: KernelText
+    dtype: np.dtype[Any]
+
+    def __call__(self, buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+        self.device.run(self, buffers, sizes)
+
+    def prepare(self, world: World) -> list[str]:
+        """Make it ready on ranks; the backends and targets by which these compute it."""
+        by: list[str] = world.ask("prepare", backend=self.text.backend, **self.names)["by"]
+        return by
+
+    @property
+    def names(self) -> dict[str, Any]:
+        return {"kernel": self.text.kernel, "variant": self.text.variant, "dtype": self.dtype.name}
+
+
+class _Thread(threading.local):
+    """What a calling thread was told, and did last."""
+
+    def __init__(self) -> None:
+        self.places: list[list[Any]] = []
+        self.seconds: float | None = None
+        self.communication: Communication | None = None
+
+
+class Device(contract.Device):
+    """Ranks that were started once, and hold the arrays that were brought to them in blocks."""
+
+    def __init__(self, ranks: int, of_each: int, threads: int) -> None:
+        self._shape = ranks, of_each
+        self._latest = World(*self._shape)
+        self._kernels: list[_Kernel] = []
+        self._thread = _Thread()
+        self._by: set[str] = set()
+        self.obeys_threads = ranks * of_each == threads
+        self.on_cpu = self._latest.machines == 1  # what one machine can do is no ceiling of several
+
+    @property
+    def processes(self) -> Sequence[int]:  # type: ignore[override]  # others come where these have ended
+        return self._latest.processes
+
+    @property
+    def _world(self) -> World:
+        """The ranks: new ones where the last have ended, or are those of the process that this one was forked from."""
+        if not self._latest.alive:
+            with _starting:
+                if not self._latest.alive:
+                    world = World(*self._shape)
+                    for kernel in self._kernels:
+                        kernel.prepare(world)
+                    self._latest = world
+        return self._latest
+
+    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        kernel = _Kernel(self, text, dtype)
+        self._by.update(kernel.prepare(self._world))
+        self._kernels.append(kernel)
+        self.note = f"each rank computes by {' or '.join(sorted(self._by))}"
+        return kernel
+
+    def arrange(self, launch: Launch, sizes: Sequence[int], coming: Sequence[int]) -> None:
+        if isinstance(launch, _Kernel):
+            self._thread.places = [[*launch.names.values(), list(sizes), at] for at in coming]
+
+    def upload(self, array: Array) -> Buffer:
+        return self._made("upload", array, dtype=array.dtype.name, place=self._place())
+
+    def allocate(self, array: Array) -> Buffer:
+        return self._made("allocate", dtype=array.dtype.name, place=self._place())
+
+    def run(self, kernel: _Kernel, buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+        """Launch a kernel, and wait for it."""
+        answer = self._with(*buffers).ask("launch", buffers=list(buffers), sizes=list(sizes), **kernel.names)
+        sent, communicating, seconds = (tuple(answer[name]) for name in ("sent", "communicating", "kernel"))
+        self._thread.seconds = max(seconds)
+        self._thread.communication = Communication(max(communicating), sent, communicating, seconds)
+
+    def wait(self) -> None:
+        pass  # a launch returns when the slowest rank has ended
+
+    def event_seconds(self) -> float | None:
+        return self._thread.seconds
+
+    def communication(self) -> Communication | None:
+        return self._thread.communication
+
+    def download(self, buffer: Buffer, array: Array) -> None:
+        self._with(buffer).ask("download", array, writable=True, buffer=buffer)
+
+    def release(self, buffer: Buffer) -> None:
+        if not isinstance(buffer, Kept):
+            self._latest.release(buffer)
+
+    def adopt(self, array: Any) -> Adopted | None:
+        if not isinstance(array, DistributedArray):
+            return None
+        if array.device is not self:
+            raise TypeError("it lies on other ranks, of another target: copy it first: a.get()")
+        return array.adopted()
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DistributedArray:
+        number = self._made("allocate", dtype=dtype.name, place=None)
+        return DistributedArray(self, number, shape, dtype)
+
+    def _made(self, do: str, array: Array | None = None, **how: Any) -> int:
+        """A new buffer, which nobody knows of where an exception comes instead."""
+        world = self._world
+        number = world.new_number()
+        try:
+            world.ask(do, array, buffer=number, **how)
+        except BaseException:
+            world.release(number)
+            raise
+        return number
+
+    def _with(self, *buffers: int) -> World:
+        """The ranks that hold buffers; RanksEnded where these have ended."""
+        world = self._latest
+        if not (world.alive and all(map(world.has, buffers))):
+            raise RanksEnded("the ranks on which an array lay have ended, and it with them")
+        return world
+
+    def _place(self) -> list[Any] | None:
+        """Of which kernel the next array is that comes, where that was told."""
+        return self._thread.places.pop(0) if self._thread.places else None

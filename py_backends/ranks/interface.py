@@ -1,0 +1,9 @@
+"""MPI, by the library of the launcher that started this process. To import it is to become a rank."""
+
+from py_backends.ranks import launcher
+
+launcher.use_its_library()
+
+from mpi4py import MPI  # noqa: E402  # it loads the library that was chosen
+
+__all__ = ["MPI"]

@@ -1,0 +1,150 @@
+"""Owns the launcher of some ranks, so that nothing of them is left behind however their client ends.
+
+`python -m py_backends.ranks.keeper CLIENT FOLDER COMMAND...` runs the command and waits until it has ended, or until
+the process CLIENT has: then the ranks, which may be stopped, are continued, have a moment to end in good order, and are
+killed. What they had in the folder, which it makes, and in shared memory is removed. It is never stopped itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from time import monotonic
+
+import psutil
+
+from py_backends.ranks import SOCKET
+from py_backends.ranks.log import FIRST
+from py_backends.ranks.progress import last_words, processes
+
+_MOMENT = 1.0
+"""Seconds in which ranks end by themselves, where they do nothing."""
+_LOOKS_EVERY = 0.05
+"""Seconds between looks whether ranks have started."""
+_SHARED = "/dev/shm/"  # noqa: S108  # where Linux keeps it (shm_overview(7))
+_OF_HYDRA = "/tmp/", "hydra_hwloc_xmlfile_*"  # noqa: S108  # MPICH's, wherever TMPDIR is
+"""A description of the machine for ranks that start, which a launcher that is killed leaves behind."""
+
+
+def _adopt_orphans() -> None:
+    """Ask Linux to make this process the parent of what its descendants leave behind."""
+    set_child_subreaper = 36  # PR_SET_CHILD_SUBREAPER in <linux/prctl.h>
+    ctypes.CDLL(None).prctl(set_child_subreaper, 1)
+
+
+def _started() -> list[psutil.Process]:
+    found: list[psutil.Process] = psutil.Process().children(recursive=True)
+    return found
+
+
+def _send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.send_signal(number)
+
+
+def _shared_files(processes: Iterable[psutil.Process]) -> set[str]:
+    """Files of shared memory that processes have mapped: MPI's, which it removes if it ends in good order."""
+    found: set[str] = set()
+    for process in processes:
+        with contextlib.suppress(psutil.Error, OSError):
+            found.update(each.path for each in process.memory_maps() if each.path.startswith(_SHARED))
+    return found
+
+
+def _descriptions() -> set[str]:
+    folder, names = _OF_HYDRA
+    return set(map(str, Path(folder).glob(names)))
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+class Keeper:
+    """One launcher, for one client."""
+
+    def __init__(self, client: int, folder: Path, command: Sequence[str]) -> None:
+        """ProcessLookupError where the client has ended already."""
+        self._client = os.pidfd_open(client)
+        self._told, tells = os.pipe()
+        signal.signal(signal.SIGTERM, lambda *_: os.write(tells, b"."))
+        self._folder = folder
+        self._of_others = _descriptions()
+        self._left_behind: set[str] = set()
+        folder.mkdir(0o700)
+        self._launcher = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(folder)})
+
+    def wait(self) -> None:
+        """Return when the launcher, a rank or the client has ended, or this one says that it is done (SIGTERM).
+
+        Note what the ranks share, once they have started, and who was the first to end.
+        """
+        launcher, poll = os.pidfd_open(self._launcher.pid), select.epoll()
+        for descriptor in (self._client, self._told, launcher):
+            poll.register(descriptor, select.EPOLLIN)
+        while not (self._folder / SOCKET).exists():
+            if poll.poll(_LOOKS_EVERY):
+                return
+        ended = {}
+        for rank, process in processes(self._folder).items():
+            with contextlib.suppress(ProcessLookupError):
+                watched = os.pidfd_open(process)
+                poll.register(watched, select.EPOLLIN)
+                ended[watched] = f"rank {rank} was killed (out of memory?), or exited"
+        # Some may be of other ranks that started at this moment: they have read it, or find out by themselves.
+        self._left_behind |= _descriptions() - self._of_others
+        self._left_behind |= _shared_files(_started())
+        (first, _), *_ = poll.poll()  # Linux tells what happened in the order in which it did
+        if first in ended:
+            _say(f"{FIRST}{ended[first]}")
+        elif first == launcher:
+            code = self._launcher.wait()
+            _say(f"{FIRST}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
+
+    def end(self) -> None:
+        """End what is left of the ranks, and remove what they had."""
+        left = _started()
+        self._left_behind |= _shared_files(left)
+        _send(left, signal.SIGCONT)
+        until = monotonic() + _MOMENT
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._launcher.wait(_MOMENT)
+        psutil.wait_procs(left, max(0.0, until - monotonic()) if self._launcher.poll() is None else 0.1)
+        while left := _started():
+            _send(left, signal.SIGKILL)
+            psutil.wait_procs(left, 0.1)
+        for path in self._left_behind:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        _say(last_words(self._folder))
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def main() -> None:
+    """Keep the ranks of a client."""
+    client, folder, *command = sys.argv[1:]
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # a terminal's, which are the client's affair
+    _adopt_orphans()
+    try:
+        keeper = Keeper(int(client), Path(folder), command)
+    except ProcessLookupError:
+        return
+    try:
+        keeper.wait()
+    finally:
+        keeper.end()
+
+
+if __name__ == "__main__":
+    main()

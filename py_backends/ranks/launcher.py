@@ -1,0 +1,185 @@
+"""What started this process among others, where something did: how many ranks it says there are, and its library.
+
+By variables and files alone: to import MPI is to become a rank.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from py_backends.errors import BackendUnavailable, WrongRequest
+
+TEMPLATE = "PY_BACKENDS_LAUNCHER"
+"""The variable with the command line that starts ranks, such as `srun -n {ranks}`."""
+RANKS = "{ranks}"
+LIBRARY = "MPI4PY_LIBMPI"
+"""The variable by which mpi4py is told what to load."""
+
+MPICH, OPEN_MPI = "libmpi.so.12", "libmpi.so.40"
+"""The names by which mpi4py's wheel loads a library: of MPICH and those that are like it (Intel's, Cray's), and of
+Open MPI."""
+_FOLDERS = "lib", "lib64", f"lib/{os.uname().machine}-linux-gnu", "lib/release"
+_LAUNCHERS = {
+    "hydra_pmi_proxy": MPICH,
+    "mpiexec.hydra": MPICH,
+    "mpiexec.gforker": MPICH,
+    "prte": OPEN_MPI,
+    "prted": OPEN_MPI,
+    "prterun": OPEN_MPI,
+    "orted": OPEN_MPI,
+    "orterun": OPEN_MPI,
+}
+"""The programs that are the parents of ranks, each with its library."""
+_OF_A_RANK = re.compile(
+    # Settings of users, which begin alike, stay: OMPI_MCA_btl, OMPI_ALLOW_RUN_AS_ROOT, I_MPI_FABRICS. So do Slurm's
+    # variables of the job, without those of the step and its task: srun, started by a child, needs them.
+    r"""PMI2?_ | PMIX_(?!MCA_) | PALS_
+    | OMPI_(?!MCA_|ALLOW_RUN_AS_ROOT) | PRTE_(?!MCA_) | OPAL_USER_PARAMS_GIVEN
+    | OMPI_MCA_(orte_|ess|pmix$|shmem_RUNTIME|initial_wdir|mpi_oversubscribe|num_procs|cpu_type|PREFIXES)
+    | HYDI_ | HYDRA_(BSTRAP|LAUNCH_TYPE) | MPI_(LOCAL|UNIVERSE_SIZE|APPNUM) | MPIR_CVAR_CH3_INTERFACE_HOSTNAME
+    | I_MPI_(INFO_|PIN_INFO|PIN_MAPPING|HYDRA_UUID|INTERNAL_)
+    | SLURM_(STEP|PROCID|LOCALID|NODEID|GTIDS|TASK_PID|SRUN_COMM|PMI)""",
+    re.VERBOSE,
+)
+
+
+def world_size() -> int:
+    """How many ranks a launcher such as mpirun or srun has started this process among; 1 where none has."""
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+        if size := _number(name):
+            return size
+    # Slurm's variables alone say nothing: they are the same in the one shell that runs a job's script.
+    in_a_step = any(name in os.environ for name in ("PMIX_RANK", "PMI_RANK", "PMI_CONTROL_PORT"))
+    return _number("SLURM_STEP_NUM_TASKS") or 1 if in_a_step else 1
+
+
+def _number(name: str) -> int:
+    text = os.environ.get(name, "")
+    return int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0
+
+
+def is_first() -> bool:
+    """Whether this process is the first rank of those, by the variables: before MPI has told, or where it cannot."""
+    names = "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"
+    return next((_number(name) for name in names if name in os.environ), 0) == 0
+
+
+def without_launcher(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables without those by which a child would take itself for a rank, or its launcher for a nested one."""
+    kept = {name: value for name, value in environment.items() if not _OF_A_RANK.match(name)}
+    if "PRTE_LAUNCHED" in environment:  # by Open MPI, which tells its ranks where it is: another one would look there
+        kept.pop("OPAL_PREFIX", None)
+    return kept
+
+
+def use_its_library() -> None:
+    """Have mpi4py load the library of the launcher that started this process, rather than that of a wheel.
+
+    To be called before MPI is imported. Nothing changes where the user has chosen, or where none is found.
+    """
+    # Of three lines, where `check_world` has one.
+    warnings.filterwarnings("ignore", message="suspicious MPI execution environment", category=RuntimeWarning)
+    if not {LIBRARY, "MPI4PY_MPIABI"} & os.environ.keys() and (found := _its_library()):
+        os.environ[LIBRARY] = found
+
+
+def _its_library() -> str | None:
+    started_by = next(_launchers(), None)
+    if started_by:
+        found = library(started_by, _LAUNCHERS[started_by.name])
+        return str(found) if found else None
+    # Slurm's daemon lies beside no library: what a module has put into the paths is meant.
+    names = (OPEN_MPI, MPICH) if "PMIX_RANK" in os.environ else (MPICH, OPEN_MPI)
+    of_the_site = [mpiexec for mpiexec in in_path() if not mpiexec.is_relative_to(sys.prefix)]
+    beside = (library(mpiexec, name) for mpiexec in of_the_site[:1] for name in names)
+    return next((str(each) for each in beside if each), None) or next(filter(_loads, names), None)
+
+
+def _launchers() -> Iterator[Path]:
+    """Launchers among this process's ancestors, from the nearest on."""
+    process = os.getppid()
+    while process > 1:
+        try:
+            program = Path(f"/proc/{process}/exe").readlink()
+            # The name of the program, in parentheses, may hold anything.
+            fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+        except OSError:  # another user's, Slurm's daemon for instance; or it has ended
+            return
+        if program.name in _LAUNCHERS:
+            yield program
+        process = int(fields.split()[1])
+
+
+def _loads(name: str) -> bool:
+    """Whether the system's loader finds it, by LD_LIBRARY_PATH or its cache."""
+    import ctypes
+
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
+
+
+def in_path() -> Iterator[Path]:
+    """Every mpiexec beside this Python and in PATH, in that order."""
+    for folder in dict.fromkeys((str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep))):
+        mpiexec = Path(folder, "mpiexec")
+        if mpiexec.is_absolute() and is_file(mpiexec, os.X_OK):
+            yield mpiexec
+
+
+def library(program: Path, name: str) -> Path | None:
+    """The library of this name that was installed together with a program, mpiexec for instance."""
+    prefixes = program.parent.parent, program.resolve().parent.parent
+    files = (prefix / folder / name for prefix in prefixes for folder in _FOLDERS)
+    return next(filter(is_file, files), None)
+
+
+def is_file(path: Path, use: int = os.R_OK) -> bool:
+    """Whether there is a file that this user may use; Path's own would raise PermissionError in another's folder."""
+    return os.access(path, use) and path.is_file()
+
+
+def words(template: str) -> list[str]:
+    """The words of a launcher's command line; WrongRequest where it cannot be one."""
+    wanted = f'a launcher is written "srun -n {RANKS}", not {template!r}'
+    try:
+        found = shlex.split(template)
+    except ValueError as error:
+        raise WrongRequest(f"{wanted}: {str(error).lower()}") from None
+    if not any(RANKS in word for word in found):
+        raise WrongRequest(f"{wanted}: {RANKS} stands for how many ranks it is to start")
+    if shutil.which(found[0]) is None:
+        raise WrongRequest(f"the launcher {found[0]!r} is not in PATH")
+    return found
+
+
+def check_world(size: int, expected: int | None = None) -> None:
+    """Raise BackendUnavailable where MPI sees a world of another size than the launcher has started.
+
+    expected: how many ranks were asked for; where None, those of which the launcher's variables tell, if they do.
+    """
+    told = world_size()
+    started = expected or (told if told > 1 else size)
+    if size == started:
+        return
+    by = next(_launchers(), None)
+    raise BackendUnavailable(
+        f"{by or 'the launcher'} was to start {started} ranks, and {_loaded()}, which mpi4py has loaded, sees {size}",
+        f"start them by the mpiexec that belongs to this library, or set {LIBRARY} to the one of that launcher",
+    )
+
+
+def _loaded() -> str:
+    """The libmpi that this process has loaded."""
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    found = (line.split(maxsplit=5)[5] for line in lines if re.search(r"/libmpi(ch)?\.so[^/]*$", line))
+    return next(found, "the library")

@@ -1,0 +1,53 @@
+"""What one rank computes with: the fastest backend that computes on the host, by the registry and the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from py_backends import registry
+from py_backends.contract import Array, HostDevice, Target
+from py_backends.errors import BackendUnavailable
+from py_backends.kernel_text import KernelText
+
+OnArrays = Callable[..., None]
+"""Computes a kernel on arrays of its shapes: inputs, then the output."""
+
+
+class LocalKernels:
+    """Kernels of this process, each by the backend that is preferred among those that have it."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._devices: dict[tuple[str, str], HostDevice] = {}
+
+    def prepare(self, kernel: str, dtype: np.dtype[Any]) -> tuple[OnArrays, str]:
+        """A kernel for arrays, and who computes it: backend and target. BackendUnavailable where nobody does."""
+        text, target = _preferred(kernel, dtype.name)
+        device = self._opened(text.backend, target.name)
+        launch, problem = device.prepare(text, dtype), text.problem
+
+        def on_arrays(*arrays: Array) -> None:
+            launch([array.reshape(-1) for array in arrays], problem.sizes(*arrays[:-1]))
+            device.wait()
+
+        return on_arrays, f"{text.backend} {target.name}"
+
+    def _opened(self, backend: str, target: str) -> HostDevice:
+        if (backend, target) not in self._devices:
+            device = registry.backend(backend).open(target, self._threads)
+            assert isinstance(device, HostDevice), "what is preferred on the host computes there"
+            self._devices[backend, target] = device
+        return self._devices[backend, target]
+
+
+def _preferred(kernel: str, dtype: str) -> tuple[KernelText, Target]:
+    """The text and the target by which a rank computes a kernel in a number format."""
+    for backend in registry.preferred_on_host():
+        for target in registry.targets(backend):
+            texts = registry.texts_in(dtype, kernel, backend, target)
+            if texts and target.available and not target.emulated:
+                return next(iter(texts.values())), target
+    raise BackendUnavailable(f"no backend computes {kernel} in {dtype} on the CPU of a rank", "make")

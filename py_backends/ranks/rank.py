@@ -1,0 +1,285 @@
+"""The program of a rank: waits for commands, without using a core, and does them together with the other ranks.
+
+The first rank answers clients, the processes that have opened a device of ranks, at a Unix socket, and passes what they
+ask on to all ranks. Started by `world` as `python -m py_backends.ranks.rank FOLDER CPUS` under a launcher of MPI.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import select
+import socket
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import numpy as np
+
+from py_backends.channel import Channel
+from py_backends.contract import Array
+from py_backends.errors import BackendUnavailable
+from py_backends.ranks import SOCKET, launcher
+from py_backends.ranks.communicator import Communicator, Tally
+from py_backends.ranks.interface import MPI
+from py_backends.ranks.progress import Progress
+from py_backends.ranks.session import FIRST, Session
+from py_backends.shared_memory import SharedMemory
+
+_LARGEST_COMMAND = 1024
+"""Bytes; all commands are sent as so many, since who waits for one cannot know its length."""
+_SPINS, _NAPS = 0.005, 0.002
+"""Seconds for which an idle rank looks for a command all the time, since another may follow at once; and those that it
+sleeps between two looks after that. MPI itself would use a whole core to wait."""
+
+
+class Ranks:
+    """All ranks of the world, with a session for each client; every rank has the same ones."""
+
+    def __init__(self, world: MPI.Intracomm, folder: Path | None = None) -> None:
+        """`folder` is where those that wait for the ranks can see which of them compute."""
+        self._world = world
+        self._aborted = False
+        self._progress = Progress(folder, world.rank, world.size)
+        self._sessions: dict[int, Session] = {}
+        self._communicators: dict[int, Communicator | None] = {}
+        self._command = np.zeros(_LARGEST_COMMAND, np.uint8)
+
+    def pass_on(self, command: dict[str, Any]) -> None:
+        """From the first rank to all others."""
+        encoded = json.dumps(command).encode()
+        assert len(encoded) <= _LARGEST_COMMAND, "a command is a few names and numbers"
+        self._command[:] = ord(" ")
+        self._command[: len(encoded)] = np.frombuffer(encoded, np.uint8)
+        self._world.Ibcast([self._command, MPI.BYTE], FIRST).Wait()
+
+    def follow(self) -> None:
+        """What all ranks but the first do: what these pass on, until it is to end."""
+        while (command := self._next())["do"] != "end":
+            self.do(command, None)
+
+    def _next(self) -> dict[str, Any]:
+        request = self._world.Ibcast([self._command, MPI.BYTE], FIRST)
+        spun = monotonic() + _SPINS
+        while not request.Test():
+            if monotonic() < spun:
+                os.sched_yield()
+            else:
+                sleep(_NAPS)
+        command: dict[str, Any] = json.loads(self._command.tobytes())
+        return command
+
+    def do(self, command: dict[str, Any], memory: Array | None) -> dict[str, Any]:
+        """Do a command together with all ranks; the first one's return value is the answer.
+
+        What goes wrong in the middle leaves the others waiting for this rank: it ends them all.
+        """
+        arguments = dict(command)
+        try:
+            answer: dict[str, Any] = getattr(self, f"_{arguments.pop('do')}")(memory=memory, **arguments)
+        except BaseException:  # a kernel's sys.exit, too
+            self.abort()
+            raise
+        return answer
+
+    def abort(self) -> None:
+        """End all ranks for what is raised in this one, and say so, once: else they would wait for it for ever."""
+        if self._aborted:
+            return
+        self._aborted = True
+        traceback.print_exc()
+        line = f"rank {self._world.rank}: {_last_line()}"
+        self._progress.say(line)
+        _say(line)
+        self._world.Abort(1)
+
+    def _open(self, client: int, ranks: int, threads: int, memory: None) -> dict[str, Any]:
+        """A session of the first so many ranks."""
+        world = self._world
+        some = world.Split(0 if world.rank < ranks else MPI.UNDEFINED, world.rank)
+        processes = world.gather((os.uname().nodename, os.getpid()), FIRST) or []
+        communicator = None
+        if isinstance(some, MPI.Intracomm) and some:
+            communicator = Communicator(some, Tally(progress=self._progress))
+        self._communicators[client] = communicator
+        if communicator:
+            self._sessions[client] = Session(communicator, threads)
+        here = os.uname().nodename
+        return {
+            "ranks": world.size,
+            "machines": len({node for node, _ in processes[:ranks]}),
+            "processes": [pid for node, pid in processes if node == here],
+            "library": MPI.Get_library_version().partition("\n")[0].strip(" \t\0"),
+        }
+
+    def _close(self, client: int, memory: None) -> dict[str, Any]:
+        self._sessions.pop(client, None)
+        self._communicators.pop(client)
+        return {}
+
+    def _prepare(self, client: int, memory: None, **what: str) -> dict[str, Any]:
+        by, failed = "", None
+        if session := self._sessions.get(client):
+            try:
+                by = session.prepare(**what)
+            except BackendUnavailable as unavailable:
+                failed = unavailable.reason, unavailable.fix
+        said = self._world.gather((by, failed), FIRST) or []
+        for _, failed in said:
+            if failed:
+                return {"failed": "unavailable", "reason": failed[0], "fix": failed[1]}
+        return {"by": list(dict.fromkeys(by for by, _ in said if by))}
+
+    def _upload(self, client: int, memory: Array | None, **what: Any) -> dict[str, Any]:
+        if session := self._sessions.get(client):
+            session.upload(memory=memory, **what)
+        return {}
+
+    def _allocate(self, client: int, memory: None, **what: Any) -> dict[str, Any]:
+        if session := self._sessions.get(client):
+            session.allocate(**what)
+        return {}
+
+    def _download(self, client: int, memory: Array | None, buffer: int) -> dict[str, Any]:
+        if session := self._sessions.get(client):
+            session.download(buffer, memory)
+        return {}
+
+    def _release(self, client: int, memory: None, buffers: Sequence[int]) -> dict[str, Any]:
+        if session := self._sessions.get(client):
+            for buffer in buffers:
+                session.release(buffer)
+        return {}
+
+    def _launch(self, client: int, memory: None, **what: Any) -> dict[str, Any]:
+        """Of each rank the seconds of the kernel, those in which it communicated, and the bytes that it has sent."""
+        communicator = self._communicators[client]
+        if communicator is None:
+            return {}
+        figures = np.array(self._sessions[client].launch(**what), np.float64)
+        of_all = np.empty((communicator.size, len(figures)))
+        communicator.mpi.Gather(figures, of_all, FIRST)
+        if communicator.rank != FIRST:
+            return {}
+        kernel, communicating, sent = of_all.T.tolist()
+        return {"kernel": kernel, "communicating": communicating, "sent": list(map(int, sent))}
+
+
+class Clients:
+    """What the first rank does: it takes commands of any client, and their arrays, to all ranks."""
+
+    def __init__(self, ranks: Ranks, folder: Path) -> None:
+        self._ranks = ranks
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(str(folder / SOCKET))
+        self._listener.listen()
+        self._clients: dict[int, Channel] = {}
+        self._memory: dict[tuple[int, int, bool], SharedMemory] = {}
+
+    def serve(self, *, until: int | None = None) -> None:
+        """Answer until the last client has left, or where `until` is a descriptor, until that can be read."""
+        poll = select.poll()
+        for descriptor in filter(None, (self._listener.fileno(), until)):
+            poll.register(descriptor, select.POLLIN)
+        while True:
+            for descriptor, _ in poll.poll():
+                if descriptor == until:
+                    return
+                if descriptor == self._listener.fileno():
+                    accepted, _ = self._listener.accept()
+                    self._clients[accepted.fileno()] = Channel(accepted)
+                    poll.register(accepted.fileno(), select.POLLIN)
+                elif not self._answer(descriptor):
+                    poll.unregister(descriptor)
+                    self._leave(descriptor)
+                    if not self._clients and until is None:
+                        return
+
+    def _answer(self, client: int) -> bool:
+        """Answer one request; False where the client has left."""
+        channel = self._clients[client]
+        received = channel.receive()
+        if received is None:
+            return False
+        request, descriptors = received
+        for key in request.pop("forgotten", ()):
+            self._forget(client, key)
+        memory = self._array(client, request.pop("memory", None), descriptors)
+        command = {"client": client, **request}
+        self._ranks.pass_on(command)
+        answer = self._ranks.do(command, memory)
+        try:
+            channel.send(answer)
+        except ConnectionError:
+            return False
+        return True
+
+    def _array(self, client: int, where: dict[str, Any] | None, descriptors: Sequence[int]) -> Array | None:
+        """The caller's array, in memory that it shares: mapped once, and again where it is to be written to."""
+        if where is None:
+            return None
+        key = client, where["key"], where["writable"]
+        for descriptor in descriptors:
+            if key in self._memory:
+                self._memory.pop(key).close()
+            self._memory[key] = SharedMemory.attach(descriptor, where["capacity"], writable=where["writable"])
+        first = where["first"]
+        array: Array = self._memory[key].bytes[first : first + where["bytes"]].view(where["dtype"])
+        return array
+
+    def _forget(self, client: int, key: int) -> None:
+        for writable in (False, True):
+            if memory := self._memory.pop((client, key, writable), None):
+                memory.close()
+
+    def _leave(self, client: int) -> None:
+        self._clients.pop(client).close()
+        for _, key, _ in [each for each in self._memory if each[0] == client]:
+            self._forget(client, key)
+        command = {"do": "close", "client": client}
+        self._ranks.pass_on(command)
+        self._ranks.do(command, None)
+
+
+def _last_line() -> str:
+    kind, error, _ = sys.exc_info()
+    return f"{kind.__name__ if kind else 'error'}: {error}"
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def _bind(cpus: Sequence[Sequence[int]]) -> None:
+    """Keep to the CPUs of this rank, where the project has shared them out."""
+    if cpus:
+        os.sched_setaffinity(0, cpus[MPI.COMM_WORLD.rank])
+
+
+def main() -> None:
+    """Serve clients until the last has left."""
+    folder, cpus = Path(sys.argv[1]), json.loads(sys.argv[2])
+    world = MPI.COMM_WORLD
+    launcher.check_world(world.size)
+    _bind(cpus)
+    faulthandler.enable()
+    ranks = Ranks(world, folder)
+    world.Barrier()  # whoever finds the first one finds all
+    try:
+        if world.rank == FIRST:
+            Clients(ranks, folder).serve()
+            ranks.pass_on({"do": "end"})
+        else:
+            ranks.follow()
+    except BaseException:
+        ranks.abort()
+        raise
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""One command among ranks that a launcher started: `mpirun -n P py-backends compare` is one comparison, not P.
+
+Every process becomes a rank. The first one starts the command as its child, which finds these ranks by a variable
+and starts none of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from py_backends import interpreter
+from py_backends.ranks import SERVED, launcher
+from py_backends.ranks.interface import MPI
+from py_backends.ranks.rank import Clients, Ranks
+from py_backends.ranks.session import FIRST
+
+
+def serve_command(arguments: Sequence[str]) -> int:
+    """Run a command on the first rank, and serve it with all of them; its exit code, on every rank."""
+    world = MPI.COMM_WORLD
+    launcher.check_world(world.size)
+    ranks = Ranks(world)
+    cpus, threads = _cpus_and_threads(world)
+    code = 0
+    if world.rank == FIRST:
+        folder = Path(tempfile.mkdtemp(prefix="py-backends-"))
+        try:
+            clients = Clients(ranks, folder)
+            served = {SERVED: f"{world.size}x{threads}:{folder}"}
+            child = subprocess.Popen(
+                interpreter.command("py_backends", *arguments),
+                env=launcher.without_launcher(interpreter.environment(served)),
+            )
+            os.sched_setaffinity(child.pid, cpus)  # else it has the core of this rank alone
+            clients.serve(until=os.pidfd_open(child.pid))
+            code = child.wait()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            ranks.pass_on({"do": "end"})
+    else:
+        ranks.follow()
+    return int(world.bcast(code, FIRST))
+
+
+def _cpus_and_threads(world: MPI.Intracomm) -> tuple[set[int], int]:
+    """The CPUs of all ranks of this machine, and how many threads each rank of the world has a CPU for."""
+    here = os.uname().nodename, frozenset(os.sched_getaffinity(0))
+    of_all = world.allgather(here)
+    cpus = set().union(*(own for node, own in of_all if node == here[0]))
+    return cpus, max(1, min(len(own) // of_all.count((node, own)) for node, own in of_all))

@@ -1,0 +1,165 @@
+"""What the ranks of one opened device hold and do. Every rank has a session, and all do the same at the same time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from py_backends import registry
+from py_backends.contract import Array, Problem
+from py_backends.ranks.blocks import Blocks, Boxes, extent, move, on_first
+from py_backends.ranks.communicator import Communicator
+from py_backends.ranks.local import LocalKernels, OnArrays
+
+FIRST = 0
+"""The rank that sees the caller's arrays."""
+Layout = tuple[tuple[tuple[int, ...], Boxes], ...]
+
+
+@dataclass
+class Held:
+    """A buffer: an array in blocks, and on the first rank what of the caller's memory lies behind it.
+
+    blocks: None until a launch has said what shape it has.
+    behind: the whole of it, flat, where `blocks` is None.
+    """
+
+    dtype: np.dtype[Any]
+    blocks: Blocks | None
+    behind: Array
+
+
+@dataclass
+class Prepared:
+    """A kernel on ranks for inputs of a dtype: its problem, its text's module, and what each rank computes with."""
+
+    problem: Problem
+    text: ModuleType
+    local: OnArrays
+    dtype: np.dtype[Any]
+    _layouts: dict[tuple[int, ...], Layout] = field(default_factory=dict)
+
+    def layout(self, ranks: int, sizes: tuple[int, ...]) -> Layout:
+        """For each array its shape, and its box on each rank."""
+        if sizes not in self._layouts:
+            shapes = self.problem.shapes(sizes)
+            widths = (self.dtype.itemsize,) * (len(shapes) - 1) + (self.problem.result_dtype(self.dtype).itemsize,)
+            of_ranks = [self.text.blocks(rank, ranks, widths, *sizes) for rank in range(ranks)]
+            self._layouts[sizes] = tuple(zip(shapes, zip(*of_ranks, strict=True), strict=True))
+        return self._layouts[sizes]
+
+
+class Session:
+    """The ranks of one device; `memory` is an array of the caller's on the first rank, and None on the others."""
+
+    def __init__(self, ranks: Communicator, threads: int) -> None:
+        self._ranks = ranks
+        self._local = LocalKernels(threads)
+        self._kernels: dict[tuple[str, str, str], Prepared] = {}
+        self._held: dict[int, Held] = {}
+
+    def prepare(self, backend: str, kernel: str, variant: str, dtype: str) -> str:
+        """Make a kernel ready on every rank; by which backend and target each computes its block."""
+        local, by = self._local.prepare(kernel, np.dtype(dtype))
+        text = registry.kernel_texts(kernel, backend)[variant]
+        self._kernels[kernel, variant, dtype] = Prepared(text.problem, text.load(), local, np.dtype(dtype))
+        return by
+
+    def upload(self, buffer: int, dtype: str, place: Sequence[Any] | None, memory: Array | None) -> None:
+        """Scatter an array to the blocks' owners; one for no kernel yet stays on the first rank.
+
+        place: the kernel, its variant, the dtype and sizes, and which of its arrays it is.
+        """
+        if place is None:
+            behind = np.empty(0, dtype) if memory is None else memory.copy()
+            self._held[buffer] = Held(np.dtype(dtype), None, behind)
+            return
+        self.allocate(buffer, dtype, place)
+        held = self._held[buffer]
+        assert held.blocks is not None, "it has just been placed"
+        self._scatter(memory, held.blocks)
+        if memory is not None:
+            held.behind = memory[math.prod(held.blocks.shape) :].copy()
+
+    def allocate(self, buffer: int, dtype: str, place: Sequence[Any] | None) -> None:
+        """Blocks for an array, contents undefined; for no kernel yet none."""
+        blocks = None
+        if place is not None:
+            kernel, variant, of_inputs, sizes, at = place
+            prepared = self._kernels[kernel, variant, of_inputs]
+            shape, boxes = prepared.layout(self._ranks.size, tuple(sizes))[at]
+            blocks = self._new(shape, boxes, np.dtype(dtype))
+        self._held[buffer] = Held(np.dtype(dtype), blocks, np.empty(0, dtype))
+
+    def download(self, buffer: int, memory: Array | None) -> None:
+        """Gather an array from its blocks' owners."""
+        held = self._held[buffer]
+        whole = np.empty(0, held.dtype) if memory is None else memory
+        if held.blocks is not None:
+            shape, count = held.blocks.shape, math.prod(held.blocks.shape)
+            boxes = on_first(shape, self._ranks.size)
+            target = whole[: count if memory is not None else 0].reshape(extent(boxes[self._ranks.rank]))
+            move(self._ranks, held.blocks.block, held.blocks.boxes, target, boxes)
+            whole = whole[count:]
+        if memory is not None:
+            whole[: held.behind.size] = held.behind
+
+    def release(self, buffer: int) -> None:
+        """Let a buffer's memory go, which it may not have come to get."""
+        self._held.pop(buffer, None)
+
+    def launch(
+        self, kernel: str, variant: str, dtype: str, buffers: Sequence[int], sizes: Sequence[int]
+    ) -> tuple[float, float, int]:
+        """Run a kernel on buffers, inputs first: this rank's seconds, those of communication, and the bytes it sent.
+
+        What lies in other blocks than the kernel's is rearranged first, which counts as communication.
+        """
+        prepared, ranks = self._kernels[kernel, variant, dtype], self._ranks
+        layouts = prepared.layout(ranks.size, tuple(sizes))
+        ranks.tally.seconds, ranks.tally.sent = 0.0, 0
+        ranks.mpi.Barrier()
+        begin = perf_counter()
+        held = [self._held[buffer] for buffer in buffers]
+        arranged = [
+            self._arrange(each, shape, boxes, filled=at < len(held) - 1)
+            for at, (each, (shape, boxes)) in enumerate(zip(held, layouts, strict=True))
+        ]
+        arrays = [each.block for each in arranged]
+        with ranks.tally.progress.computing():
+            getattr(prepared.text, kernel)(ranks, prepared.local, *arrays, *sizes)
+        return perf_counter() - begin, ranks.tally.seconds, ranks.tally.sent
+
+    def _arrange(self, held: Held, shape: tuple[int, ...], boxes: Boxes, *, filled: bool) -> Blocks:
+        """Bring a buffer into a kernel's blocks, where it does not lie in them; an output's contents stay behind.
+
+        Those before stay as they are: one buffer may be two inputs, which lie in different blocks.
+        """
+        old = held.blocks
+        if old is not None and old.shape == shape and old.boxes == boxes:
+            return old
+        new = self._new(shape, boxes, held.dtype)
+        if old is None:
+            count = math.prod(shape)
+            if filled:
+                self._scatter(held.behind if self._ranks.rank == FIRST else None, new)
+            held.behind = held.behind[count:].copy()
+        elif filled:
+            move(self._ranks, old.block, old.boxes, new.block, boxes)
+        held.blocks = new
+        return new
+
+    def _scatter(self, memory: Array | None, blocks: Blocks) -> None:
+        """Fill blocks from an array on the first rank, which may be longer."""
+        boxes = on_first(blocks.shape, self._ranks.size)
+        whole = np.empty(0, blocks.block.dtype) if memory is None else memory[: math.prod(blocks.shape)]
+        move(self._ranks, whole.reshape(extent(boxes[self._ranks.rank])), boxes, blocks.block, blocks.boxes)
+
+    def _new(self, shape: tuple[int, ...], boxes: Boxes, dtype: np.dtype[Any]) -> Blocks:
+        return Blocks(shape, boxes, np.empty(extent(boxes[self._ranks.rank]), dtype))

@@ -1,0 +1,322 @@
+"""A client's side of some ranks: starts them, asks them, and tells how they ended."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import secrets
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from threading import RLock
+from time import monotonic, sleep
+from typing import Any
+
+from py_backends import interpreter
+from py_backends.channel import Channel
+from py_backends.contract import Array
+from py_backends.errors import BackendUnavailable
+from py_backends.ranks import SOCKET, launcher, served
+from py_backends.ranks.engine import engine
+from py_backends.ranks.log import Log
+from py_backends.ranks.progress import who_computes
+from py_backends.shared_memory import SharedMemory, behind
+
+_STARTS_WITHIN, _LOOKS_EVERY = 60.0, 0.002
+_ENDS_WITHIN = 10.0
+"""Seconds that a keeper may take: it gives ranks a moment, and kills them."""
+_ANSWERS_WITHIN = 2.0
+"""Seconds in which a call that was interrupted may still end by itself."""
+_SOON, _QUIET = 1.0, 5.0
+"""Seconds after which it is told that some ranks wait for others, and those between two looks at who they are."""
+_numbers = count()
+"""Of buffers: no two have the same, on whatever ranks."""
+
+
+class RanksEnded(RuntimeError):
+    """The ranks are gone; says which one was the first, and how, where that is known."""
+
+
+class World:
+    """Some ranks, of some threads each, started for this process or there before it.
+
+    Its methods may be called from several threads.
+
+    machines: on how many they run.
+    processes: those of the ranks on this machine, where this process has started them.
+    """
+
+    def __init__(self, ranks: int, threads: int) -> None:
+        """BackendUnavailable where they do not start, or other ones do."""
+        self._lock = RLock()
+        self._process = os.getpid()
+        self._log = Log()
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._channel: Channel | None = None
+        self._first_number = next(_numbers)
+        self._keys: weakref.WeakKeyDictionary[SharedMemory, int] = weakref.WeakKeyDictionary()
+        self._known: set[tuple[int, bool]] = set()
+        self._forgotten: deque[int] = deque()
+        self._released: deque[int] = deque()
+        self._staged: SharedMemory | None = None
+        there = served()
+        self._folder = there.folder if there else Path(tempfile.gettempdir(), f"py-backends-{secrets.token_hex(6)}")
+        try:
+            if there is None:
+                self._start(ranks, threads)
+            self._channel = self._connected()
+            weakref.finalize(self, _part, self._channel, self._keeper, self._process)
+            _worlds.add(self)
+            opened = self.ask("open", ranks=ranks, threads=threads)
+        except BaseException:
+            self.close()
+            raise
+        self.library: str = opened["library"]
+        self.machines: int = opened["machines"]
+        self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
+        if opened["ranks"] < ranks or (self._keeper and opened["ranks"] != ranks):
+            self.close()
+            raise BackendUnavailable(f"{ranks} ranks were to start, and {opened['ranks']} did")
+
+    @property
+    def alive(self) -> bool:
+        """Whether they can be asked, by this process: one that was forked has none."""
+        return self._channel is not None and self._process == os.getpid()
+
+    def has(self, number: int) -> bool:
+        """Whether a buffer was made on these ranks, and not on others that have ended."""
+        return number > self._first_number
+
+    def ask(
+        self,
+        do: str,
+        array: Array | None = None,
+        *,
+        writable: bool = False,
+        **arguments: Any,
+    ) -> dict[str, Any]:
+        """Have all ranks do something, and the first one with an array; RanksEnded where that was their end."""
+        with self._lock:
+            while released := _taken(self._released, _MOST_RELEASED):
+                self._exchange({"do": "release", "buffers": released}, [])
+            memory, descriptors, written_back = self._shared(array, writable)
+            try:
+                answer = self._exchange({"do": do, **arguments, **memory}, descriptors)
+            except BaseException:
+                self._known.clear()  # it may not have come there: what is sent again is mapped again
+                raise
+            if written_back is not None and array is not None:
+                array[...] = written_back
+        if answer.get("failed") == "unavailable":
+            raise BackendUnavailable(answer["reason"], answer["fix"])
+        return answer
+
+    def new_number(self) -> int:
+        """Of a buffer."""
+        return next(_numbers)
+
+    def release(self, number: int) -> None:
+        """Let go of a buffer, when something is asked the next time: what a message costs is not lost on it."""
+        self._released.append(number)
+
+    def close(self) -> None:
+        """End the ranks: in good order where they do nothing, and else after a moment."""
+        self._hang_up()
+        if self._keeper and self._process == os.getpid():
+            self._keeper.terminate()
+            self._await_keeper()
+            shutil.rmtree(self._folder, ignore_errors=True)  # where somebody has killed the keeper
+
+    def abandon(self) -> None:
+        """In a forked process: let go of what leads to ranks that are its parent's."""
+        self._lock = RLock()  # a thread may have held it that is not here
+        self._hang_up()
+        if self._keeper:
+            self._keeper.returncode = 0  # whatever it is: its parent waits for it
+
+    def _hang_up(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel:
+            channel.close()
+
+    def _await_keeper(self) -> None:
+        """Until all that ranks and launcher wrote is there, and nothing of them is left."""
+        if self._keeper:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._keeper.wait(_ENDS_WITHIN)
+
+    def _start(self, ranks: int, threads: int) -> None:
+        """Start ranks, and what ends them with this process."""
+        found = engine()
+        folder = str(self._folder)
+        rank = interpreter.command("py_backends.ranks.rank", folder, json.dumps(_shares(ranks, threads)))
+        command = [*found.command(ranks), *rank]
+        self._keeper = subprocess.Popen(
+            interpreter.command("py_backends.ranks.keeper", str(os.getpid()), folder, *command),
+            env=launcher.without_launcher(interpreter.environment(found.environment)),
+            stdin=subprocess.DEVNULL,
+            stdout=self._log.descriptor,
+            stderr=self._log.descriptor,
+            start_new_session=True,  # it outlives us by a moment, and Ctrl-C is not its affair
+        )
+
+    def _connected(self) -> Channel:
+        """The way to the first rank, once that listens; BackendUnavailable where it does not come to it."""
+        until = monotonic() + _STARTS_WITHIN
+        while monotonic() < until:
+            end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            try:
+                end.connect(str(self._folder / SOCKET))
+            except (FileNotFoundError, ConnectionRefusedError):
+                end.close()
+            else:
+                return Channel(end)
+            if self._keeper and self._keeper.poll() is not None:
+                raise BackendUnavailable(f"the ranks did not start{self._log.told()}")
+            sleep(_LOOKS_EVERY)
+        raise BackendUnavailable(f"no rank answered on this machine within {_STARTS_WITHIN:g} s{self._log.told()}")
+
+    def _exchange(self, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
+        """Send a request, and wait for its answer. Whoever is interrupted meanwhile leaves none to the next one."""
+        channel = self._channel
+        if channel is None:
+            raise RanksEnded(f"the ranks have ended{self._log.told()}")
+        forgotten = _taken(self._forgotten, _MOST_RELEASED)
+        try:
+            channel.send({**request, "forgotten": forgotten}, descriptors)
+            self._wait_for_answer(channel)
+            received = channel.receive()
+        except ConnectionError:
+            received = None
+        except BaseException:
+            self._end_unless_it_answers(channel)
+            raise
+        if received is None:
+            self._hang_up()
+            self._await_keeper()
+            raise RanksEnded(f"the ranks ended during '{request['do']}'{self._log.told()}")
+        self._log.trim()
+        return received[0]
+
+    def _wait_for_answer(self, channel: Channel) -> None:
+        """Until there is one. Where the same ranks compute for long, and the others wait for them, that is told."""
+        poll = select.poll()
+        poll.register(channel.fileno(), select.POLLIN)
+        began = monotonic()
+        before: Sequence[int] = ()
+        while not poll.poll(1000 * (_SOON if before else _QUIET)):
+            computing = who_computes(self._folder)
+            if computing and computing == before:
+                late = " and ".join(map(str, computing))
+                told = f"rank {late} has computed for {monotonic() - began:.0f} s, and others wait for it\n"
+                sys.stderr.write(told)
+                sys.stderr.flush()
+                return
+            before = computing
+
+    def _end_unless_it_answers(self, channel: Channel) -> None:
+        """An interrupted call is to end: if not by itself then with the ranks, of which new ones start when needed."""
+        poll = select.poll()
+        poll.register(channel.fileno(), select.POLLIN)
+        try:
+            answered = poll.poll(1000 * _ANSWERS_WITHIN) and channel.receive()
+        except BaseException:
+            self.close()
+            raise
+        if not answered:
+            self.close()
+
+    def _shared(self, array: Array | None, writable: bool) -> tuple[dict[str, Any], list[int], Array | None]:
+        """How the first rank is told of an array, the descriptors that go along, and memory to copy back from."""
+        if array is None:
+            return {}, [], None
+        place, written_back = behind(array), None
+        if place is None:
+            staged = self._room(array.nbytes)
+            copy = staged.bytes[: array.nbytes].view(array.dtype)
+            copy[...] = array
+            place, written_back = behind(staged.bytes), copy if writable else None
+        if place is None:  # no elements
+            return {}, [], None
+        memory, first = place
+        key = self._keys.get(memory)
+        if key is None:
+            key = self._keys[memory] = next(_numbers)
+            weakref.finalize(memory, self._forgotten.append, key)
+        descriptors = []
+        if (key, writable) not in self._known:
+            descriptors = [memory.descriptor]
+            self._known.add((key, writable))
+        about = {
+            "key": key,
+            "writable": writable,
+            "capacity": memory.bytes.nbytes,
+            "first": first,
+            "bytes": array.nbytes,
+            "dtype": array.dtype.name,
+        }
+        return {"memory": about}, descriptors, written_back
+
+    def _room(self, needed: int) -> SharedMemory:
+        """Memory that the first rank can map, for arrays that lie where it cannot."""
+        if self._staged is None or self._staged.bytes.nbytes < needed:
+            if self._staged:
+                self._staged.close()
+            self._staged = SharedMemory.create(max(needed, 1))
+        return self._staged
+
+
+def _part(channel: Channel, keeper: subprocess.Popen[bytes] | None, process: int) -> None:
+    """Let ranks end that nobody asks any more, and whose keeper nobody else will wait for."""
+    if process != os.getpid():
+        return
+    channel.close()
+    if keeper:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            keeper.wait(_ENDS_WITHIN)
+
+
+_MOST_RELEASED = 80
+"""Of buffers or memory, with one message, which has its largest size."""
+
+
+def _taken(numbers: deque[int], most: int) -> list[int]:
+    """The first of those that any thread may add to."""
+    return [numbers.popleft() for _ in range(min(most, len(numbers)))]
+
+
+_worlds: weakref.WeakSet[World] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for world in list(_worlds):
+        world.abandon()
+    _worlds.clear()
+
+
+@atexit.register
+def _close_all() -> None:
+    """So that nothing is left when this process has ended."""
+    for world in list(_worlds):
+        world.close()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _shares(ranks: int, threads: int) -> list[list[int]]:
+    """The CPUs of each rank, where there are enough for all of their threads; none where the system is to decide."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if ranks * threads > len(cpus):
+        return []
+    return [cpus[rank * threads : (rank + 1) * threads] for rank in range(ranks)]

@@ -1,0 +1,70 @@
+"""Memory that several processes map: the harness, its workers, and the first of their ranks.
+
+It has no name, only a descriptor (memfd), so that it is gone with the last process that holds it, however that one
+ends.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from dataclasses import dataclass
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from py_backends.contract import Array
+
+
+@dataclass(frozen=True, eq=False)
+class SharedMemory:
+    """So many bytes of it."""
+
+    descriptor: int
+    bytes: Array
+
+    @classmethod
+    def create(cls, count: int) -> SharedMemory:
+        """New memory, whose pages take none until they are touched; MemoryError where there is too little."""
+        descriptor = os.memfd_create("py-backends")
+        os.ftruncate(descriptor, count)
+        return cls(descriptor, _map(descriptor, count, writable=True))
+
+    @classmethod
+    def attach(cls, descriptor: int, count: int, *, writable: bool) -> SharedMemory:
+        """The same memory in another process, which takes over the descriptor."""
+        return cls(descriptor, _map(descriptor, count, writable))
+
+    def __post_init__(self) -> None:
+        _held[self.bytes.ctypes.data] = self
+
+    def close(self) -> None:
+        """Give the descriptor back; the memory stays until the arrays on it are gone."""
+        _held.pop(self.bytes.ctypes.data, None)
+        os.close(self.descriptor)
+
+
+class Place(NamedTuple):
+    """Where an array lies: in which memory, and how many bytes from its beginning."""
+
+    memory: SharedMemory
+    first: int
+
+
+def behind(array: Array) -> Place | None:
+    """The shared memory in which a contiguous array lies; None for what lies elsewhere, or has no elements."""
+    for memory in list(_held.values()):
+        first = array.ctypes.data - memory.bytes.ctypes.data
+        if array.nbytes and 0 <= first <= memory.bytes.nbytes - array.nbytes:
+            return Place(memory, first)
+    return None
+
+
+_held: WeakValueDictionary[int, SharedMemory] = WeakValueDictionary()
+"""By address, what this process holds the descriptor of."""
+
+
+def _map(descriptor: int, count: int, writable: bool) -> Array:
+    protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+    return np.frombuffer(mmap.mmap(descriptor, count, prot=protection), np.uint8)

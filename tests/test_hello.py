@@ -1,0 +1,294 @@
+"""The first programs: short and whole, run step by step, right; and where they cannot run the reason and the fix."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import CLONE, environment, run_command
+from conftest import NIGHTLY, has_device
+from rich.console import Console
+
+from py_backends.__main__ import main
+from py_backends.harness import hello, programs
+from py_backends.harness.hello import Outcome
+from py_backends.harness.programs import Program
+from py_backends.report.hello import print_program
+
+ALL = [program for model in programs.models() for program in programs.programs(model)]
+SUMS = "0.5 1.5 2.5 3.5 4.5 5.5 6.5 7.5 8.5 9.5"
+
+
+def marked(model: str) -> Any:
+    """A model as a parameter that carries the marker of its backend."""
+    return pytest.param(model, marks=getattr(pytest.mark, model))
+
+
+def named(name: str) -> Program:
+    return Program(programs.PLACE / name)
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    """All programs are run once, some at a time: most of it is waiting for compilers."""
+    with ThreadPoolExecutor(3) as pool:
+        return dict(zip([program.path.name for program in ALL], pool.map(hello.run, ALL), strict=True))
+
+
+def printed(outcomes: dict[str, Outcome], name: str) -> list[str]:
+    """All lines that a program has printed; a skip where what it needs is not there."""
+    outcome = outcomes[name]
+    if not outcome.ran:
+        assert not outcome.failed, f"{name} was run, and failed: {outcome.reason}"
+        pytest.skip(f"{name}: {outcome.reason} (to change that: {outcome.fix})")
+    return [line for _, lines in sorted(outcome.printed.items()) for line in lines]
+
+
+class TestSources:
+    def test_the_models_of_the_slides_are_there(self) -> None:
+        assert set(programs.models()) >= {"openmp", "avx", "cuda", "opencl", "sycl", "mpi"}
+
+    def test_the_reference_names_them(self) -> None:
+        text = (CLONE / "docs" / "reference.md").read_text(encoding="utf-8")
+        (sentence,) = re.findall(r"\bMODEL is ([^.]+)\.", text)
+        assert sorted(re.findall(r"`(\w+)`", sentence)) == programs.models()
+
+    @pytest.mark.parametrize("program", ALL, ids=lambda program: program.path.name)
+    def test_is_short_and_says_what_it_shows(self, program: Program) -> None:
+        lines = program.source.splitlines()
+        assert len(lines) <= 40
+        assert all(len(line) <= 90 for line in lines)
+        assert program.source.isascii()
+        assert re.fullmatch(r"\w.+\.", program.title)
+        assert program.path.suffix == ".py" or (program.said("Build") or "").endswith(f" -o {program.model}")
+
+    @pytest.mark.parametrize("program", ALL, ids=lambda program: program.path.name)
+    def test_its_steps_are_numbered_and_have_all_its_code(self, program: Program) -> None:
+        steps = program.steps
+        assert [step.number for step in steps] == list(range(len(steps)))
+        assert len(steps) > 4
+        lines = program.source.splitlines()
+        for step in steps[1:]:
+            assert step.text.endswith(".")
+            assert all(len(sentence.split()) <= 30 for sentence in re.split(r"[.:] ", step.text))
+        for step in steps:
+            assert tuple(lines[step.first - 1 : step.first - 1 + len(step.code)]) == step.code
+        code = sum(len([line for line in step.code if line.strip()]) for step in steps)
+        comments = sum(bool(re.match(r"\s*(//|#) ", line)) for line in lines)
+        assert code + comments == len([line for line in lines if line.strip()])
+
+    @pytest.mark.parametrize("program", ALL, ids=lambda program: program.path.name)
+    def test_a_mark_for_a_step_moves_no_line(self, program: Program) -> None:
+        ours, theirs = program.marked.splitlines(), program.source.splitlines()
+        assert len(ours) == len(theirs)
+        assert 0 < sum(our != their for our, their in zip(ours, theirs, strict=True)) <= len(program.steps) - 1
+
+    def test_of_a_model_what_runs_here_comes_first(self) -> None:
+        assert [program.path.name for program in programs.programs("sycl")] == ["sycl.py", "sycl.cpp"]
+
+
+class TestResults:
+    """What they print is right."""
+
+    def test_openmp(self, outcomes: dict[str, Outcome]) -> None:
+        printed(outcomes, "openmp.cpp")
+        steps = outcomes["openmp.cpp"].printed
+        said = [re.fullmatch(r"iteration (\d): I am thread (\d+)", line) for line in steps[2]]
+        runners = {int(line[1]): line[2] for line in said if line}
+        assert sorted(runners) == list(range(10)), "every iteration once"
+        (line,) = steps[3]
+        assert line.split() == [runners[i] for i in range(10)]
+        threads = int(steps[1][1].split()[0])
+        assert len(set(runners.values())) == min(threads, 10)
+        assert steps[4] == ["0 + 1 + ... + 9 = 45"]
+
+    def test_avx(self, outcomes: dict[str, Outcome]) -> None:
+        a, b, sse, avx, fma, alternating = (line.split() for line in printed(outcomes, "avx.cpp"))
+        pairs = [(int(x), int(y)) for x, y in zip(a[1:], b[1:], strict=True)]
+        assert len(pairs) == 8
+        assert sse == avx == ["a+b", *(str(x + y) for x, y in pairs)]
+        assert fma[1:] == [str(x * y + 100) for x, y in pairs]
+        assert alternating[1:] == [str(x * y + (5 if lane % 2 else -5)) for lane, (x, y) in enumerate(pairs)]
+
+    @pytest.mark.parametrize("model", [marked(name) for name in ("opencl", "sycl", "cuda", "numba_cpu")])
+    def test_of_ten_elements(self, outcomes: dict[str, Outcome], model: str) -> None:
+        *_, sums, same = printed(outcomes, f"{model}.py")
+        assert sums.removeprefix("c").strip() == SUMS
+        assert same == "as NumPy adds: True"
+
+    @pytest.mark.cuda
+    def test_cuda_names_the_block_and_thread_of_each_element(self, outcomes: dict[str, Outcome]) -> None:
+        lines = printed(outcomes, "cuda.py")
+        assert "grid 3 block 4 threads 12" in lines
+        assert "block  0 0 0 0 1 1 1 1 2 2" in lines
+        assert "thread 0 1 2 3 0 1 2 3 0 1" in lines
+
+    @pytest.mark.cuda
+    def test_cuda_without_a_gpu_says_who_computed(self, outcomes: dict[str, Outcome]) -> None:
+        printed(outcomes, "cuda.py")
+        reason = outcomes["cuda.py"].reason
+        assert (reason is None) == has_device("cuda")
+        assert reason is None or "a CPU runs the kernel" in reason
+
+    @pytest.mark.mpi
+    def test_mpi(self, outcomes: dict[str, Outcome]) -> None:
+        printed(outcomes, "mpi.py")
+        steps = outcomes["mpi.py"].printed
+        ranks = [re.fullmatch(r"I am rank (\d) of 4, process (\d+)", line) for line in steps[1]]
+        assert sorted(rank[1] for rank in ranks if rank) == ["0", "1", "2", "3"]
+        assert len({rank[2] for rank in ranks if rank}) == 4, "processes of their own"
+        assert sorted(steps[2]) == [f"rank {rank}: mine = {10 * (rank + 1)}" for rank in range(4)]
+        assert steps[3] == ["rank 3 has received: hello, last one"]
+        assert sorted(steps[4]) == [f"rank {rank}: the sum of all is 100" for rank in range(4)]
+
+    @pytest.mark.parametrize("name", ["openmp.cpp", "avx.cpp"])
+    def test_without_what_marks_steps_they_compile(self, name: str, tmp_path: Path) -> None:
+        compiler = shutil.which("g++") or skip_without_compiler()
+        program = named(name)
+        words = (program.said("Build") or "").split()
+        shutil.copy(program.path, tmp_path)
+        strict = "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-std=c++17"
+        subprocess.run([compiler, *words[1:], *strict], cwd=tmp_path, check=True, timeout=60)
+
+    @NIGHTLY
+    def test_the_slide_s_form_of_sycl_is_right_c_plus_plus(self) -> None:
+        """What it does needs a compiler that is not on every machine; its types are those of the runtime's headers."""
+        pytest.importorskip("dpctl", reason='dpctl is not installed (to change that: pip install "dpctl")')
+        compiler = shutil.which("g++") or skip_without_compiler()
+        command = [sys.executable, CLONE / "cmake" / "locate_sycl.py"]
+        located = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        folders = [f"-isystem{folder}" for folder in located.strip().split(";")[1:]]
+        options = ["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"]
+        subprocess.run([compiler, *options, *folders, named("sycl.cpp").path], check=True, timeout=120)
+
+    @pytest.mark.cuda
+    def test_the_kernel_of_cuda_is_cuda_c_plus_plus(self) -> None:
+        core = pytest.importorskip(
+            "cuda.core", reason='cuda-core is not installed (to change that: pip install "cuda-core")'
+        )
+        (text,) = re.findall(r'"""(.+?)"""', named("cuda.py").source, re.DOTALL)
+        assert core.Program(text, "c++", core.ProgramOptions(arch="sm_80")).compile("cubin").code.startswith(b"\x7fELF")
+
+
+def skip_without_compiler() -> str:
+    pytest.skip("no C++ compiler on this machine (to change that: apt install g++)")
+
+
+class TestMissing:
+    """The reason and the fix, and exit code 1 where nothing ran."""
+
+    def test_no_compiler(self, tmp_path: Path) -> None:
+        command = [sys.executable, "-m", "py_backends", "hello", "openmp"]
+        kept = {name: value for name, value in environment().items() if name != "CXX"} | {"PATH": str(tmp_path)}
+        run = subprocess.run(command, cwd=CLONE, env=kept, capture_output=True, text=True, timeout=120, check=False)
+        assert (run.returncode, run.stderr) == (1, "")
+        assert "openmp.cpp  there is no compiler c++ or g++ or clang++ in PATH" in run.stdout
+        assert "install a C++ compiler, for instance g++" in run.stdout
+        assert "4. Threads that add" in run.stdout, "its steps can be read all the same"
+
+    @pytest.mark.parametrize(
+        ("compiler", "reason"),
+        [
+            ("no-such-compiler", "CXX=no-such-compiler is not in PATH"),
+            ("false", "`false -O2 -fopenmp openmp.cpp -o openmp` fails: it says nothing"),
+        ],
+    )
+    def test_a_compiler_that_is_none(self, monkeypatch: pytest.MonkeyPatch, compiler: str, reason: str) -> None:
+        monkeypatch.setenv("CXX", compiler)
+        outcome = hello.run(named("openmp.cpp"))
+        assert (outcome.ran, outcome.failed, outcome.reason) == (False, False, reason)
+        assert outcome.fix
+
+    @pytest.mark.opencl
+    def test_a_device(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        hidden = "raise ModuleNotFoundError('hidden', name='pyopencl')\n"
+        (tmp_path / "pyopencl.py").write_text(hidden, encoding="utf-8")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        outcome = hello.run(named("opencl.py"))
+        assert (outcome.ran, outcome.failed) == (False, False)
+        assert outcome.reason == "pyopencl is not installed"
+        assert "pip install" in (outcome.fix or "")
+
+    def test_an_instruction(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(hello.machine, "describe", lambda: {"isa": ["sse2"]})
+        outcome = hello.run(named("avx.cpp"))
+        assert (outcome.ran, outcome.failed) == (False, False)
+        assert outcome.reason == "this CPU lacks fma"
+
+    def test_a_program_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = tmp_path / "numba_cpu.py"
+        path.write_text(
+            '# Fails.\n# 1. Prints.\nprint("one")\n# 2. Ends.\nraise SystemExit("too bad")\n', encoding="utf-8"
+        )
+        monkeypatch.setattr(hello, "_target", lambda _: hello.Target("cpu"))
+        outcome = hello.run(Program(path))
+        assert outcome.failed
+        assert outcome.printed == {1: ["one"]}
+        assert outcome.reason == "it ended with exit code 1: too bad"
+
+    def test_a_program_that_does_not_end(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = tmp_path / "numba_cpu.py"
+        path.write_text("# Waits.\n# 1. Waits.\nimport time\n\ntime.sleep(600)\n", encoding="utf-8")
+        monkeypatch.setattr(hello, "_target", lambda _: hello.Target("cpu"))
+        monkeypatch.setattr(hello, "_LONGEST", 0.2)
+        outcome = hello.run(Program(path))
+        assert not outcome.ran
+        assert "has not ended within 0.2 s" in (outcome.reason or "")
+
+
+class TestShown:
+    OUTCOME = Outcome(True, "c++ ...", {1: ["2 processors", "2 threads at most"], 3: ["0 1"]})
+
+    @staticmethod
+    def shown(outcome: Outcome, width: int) -> list[str]:
+        out = Console(file=io.StringIO(), width=width, no_color=True, highlight=False)
+        print_program(named("openmp.cpp"), outcome, out)
+        assert isinstance(out.file, io.StringIO)
+        return [line.rstrip() for line in out.file.getvalue().splitlines()]
+
+    def test_code_and_effect_stand_side_by_side(self) -> None:
+        lines = self.shown(self.OUTCOME, 120)
+        (first,) = (line for line in lines if "omp_get_num_procs" in line)
+        (third,) = (line for line in lines if '"%d ", runner' in line)
+        assert re.fullmatch(r"  9   .*;  +2 processors", first)
+        assert first.index("2 processors") == third.rindex("0 1")
+
+    def test_or_below_one_another(self) -> None:
+        lines = self.shown(self.OUTCOME, 70)
+        at = lines.index("         2 processors")
+        assert "omp_get_max_threads" in lines[at - 1]
+
+    def test_nothing_of_the_source_is_lost(self) -> None:
+        text = "\n".join(self.shown(self.OUTCOME, 200))
+        for line in named("openmp.cpp").source.splitlines():
+            assert line.lstrip().startswith("//") or line.strip() in text, line
+
+    def test_what_is_emulated_says_so_before_its_steps(self) -> None:
+        lines = self.shown(Outcome(True, "python", {}, "no GPU: a CPU runs the kernel", "needs one"), 120)
+        assert lines.index("Emulated") < next(at for at, line in enumerate(lines) if line.startswith("1. "))
+
+    @pytest.mark.parametrize("model", ["openmp", "sycl"])
+    def test_the_source_as_it_is(self, model: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["hello", model, "--source"]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        for program in programs.programs(model):
+            assert program.source in out
+        if model == "openmp":
+            assert out == named("openmp.cpp").source
+
+    def test_a_command_prints_a_run(self) -> None:
+        if not any(map(shutil.which, ("c++", "g++", "clang++"))) and not os.environ.get("CXX"):
+            skip_without_compiler()
+        run = run_command("hello", "openmp")
+        assert (run.returncode, run.stderr) == (0, "")
+        assert "-O2 -fopenmp openmp.cpp -o openmp && ./openmp" in run.stdout
+        assert "0 + 1 + ... + 9 = 45" in run.stdout

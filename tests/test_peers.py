@@ -1,0 +1,238 @@
+"""The reference libraries: what they are asked for in the narrow formats, and how it is told what they cannot do.
+
+cuBLAS is a stand-in, since there may be no GPU at hand: it reads what it is given as the library's manual says.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import py_backends as pb
+from py_backends import registry
+from py_backends.backend import _mkl, _onednn, mkl, onednn
+from py_backends.harness.case import Case
+from py_backends.install import pip_install
+
+NARROW = ("float16", "bfloat16", "int8")
+
+
+class OnGpu(np.ndarray[Any, Any]):
+    """As much of `cupy.ndarray` as is used. Its memory is the host's."""
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+
+def on_gpu(shape: tuple[int, ...], dtype: Any, offset: int = 0) -> Any:
+    """Zeros, at an address that is so many bytes behind one of a multiple of 16."""
+    bytes_needed = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(bytes_needed + 32, np.uint8)
+    begin = -memory.ctypes.data % 16 + offset
+    return memory[begin : begin + bytes_needed].view(dtype).reshape(shape).view(OnGpu)
+
+
+CODES = {2: np.float16, 14: ml_dtypes.bfloat16, 3: np.int8, 0: np.float32, 10: np.int32}
+COMPUTE_32F, COMPUTE_32I = 68, 72
+
+
+def read(address: int, code: int, rows: int, columns: int, distance: int) -> Any:
+    """A matrix by columns, in host memory."""
+    dtype = np.dtype(CODES[code])
+    size = ((columns - 1) * distance + rows) * dtype.itemsize
+    memory = np.frombuffer((ctypes.c_char * size).from_address(address), np.uint8).view(dtype)
+    return np.lib.stride_tricks.as_strided(memory, (rows, columns), (dtype.itemsize, distance * dtype.itemsize))
+
+
+class FakeCublas(ModuleType):
+    """`cupy.cuda.cublas`: of `gemmEx` what NVIDIA's manual says, in the host's memory."""
+
+    CUBLAS_OP_N, CUBLAS_GEMM_DEFAULT = 0, -1
+    CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32I = COMPUTE_32F, COMPUTE_32I
+
+    def gemmEx(  # noqa: N802  # CuPy's name
+        self, handle: int, transa: int, transb: int, m: int, n: int, k: int, alpha: int, a: int, a_type: int, lda: int,
+        b: int, b_type: int, ldb: int, beta: int, c: int, c_type: int, ldc: int, compute: int, algorithm: int,
+    ) -> None:  # fmt: skip
+        assert (handle, transa, transb, algorithm) == (7, 0, 0, -1)
+        assert compute == {0: COMPUTE_32F, 10: COMPUTE_32I}[c_type]
+        assert (lda >= max(1, m), ldb >= max(1, k), ldc >= max(1, m)) == (True,) * 3
+        if compute == COMPUTE_32I:
+            assert [each % 4 for each in (a, b, c, lda, ldb, ldc, m, k)] == [0] * 8, "what all GPUs take"
+        scalar = ctypes.c_int32 if compute == COMPUTE_32I else ctypes.c_float
+        assert (scalar.from_address(alpha).value, scalar.from_address(beta).value) == (1, 0)
+        sums = CODES[c_type]
+        left, right = read(a, a_type, m, k, lda).astype(sums), read(b, b_type, k, n, ldb).astype(sums)
+        read(c, c_type, m, n, ldc)[:] = left @ right
+
+
+@pytest.fixture
+def matmul(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The text of cublas, loaded on the stand-in."""
+    cupy, cuda, gemms = ModuleType("cupy"), ModuleType("cupy.cuda"), ModuleType("cupy.cublas")
+    cuda.cublas, cuda.get_cublas_handle = FakeCublas("cupy.cuda.cublas"), lambda: 7  # type: ignore[attr-defined]
+    cupy.cuda, cupy.cublas, cupy.zeros = cuda, gemms, on_gpu  # type: ignore[attr-defined]
+    for module in (cupy, cuda, gemms):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    text = registry.kernel_texts("matmul", "cublas")["lecture"]
+    loaded = text.load()
+    yield loaded.matmul
+    del sys.modules[loaded.__name__]
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize(
+    "sizes", [(8, 4, 12), (1, 1, 1), (5, 7, 3), (6, 8, 9), (4, 5, 8), (65, 63, 61), (3, 2, 0), (0, 4, 4), (4, 0, 5)]
+)
+def test_cublas_is_asked_for_what_its_manual_says(matmul: Any, dtype: str, sizes: tuple[int, int, int]) -> None:
+    """Checked by the harness, as a row is. No GPU takes part: that the library does as its manual says is not shown."""
+    case = Case(registry.problem("matmul"), sizes, np.dtype(dtype), seed=1)
+    try:
+        case.poison()
+        m, n, k = sizes
+        a, b, c = (on_gpu(shape, each) for shape, each in zip(case.shapes, dtypes(case), strict=True))
+        a[:], b[:] = (array.reshape(shape) for array, shape in zip(case.inputs, case.shapes[:-1], strict=True))
+        matmul(a, b, c, m, n, k)
+        case.output[...] = c
+        assert case.judge().reason is None
+    finally:
+        case.close()
+
+
+def dtypes(case: Case) -> tuple[Any, ...]:
+    return case.dtype, case.dtype, case.problem.result_dtype(case.dtype)
+
+
+def test_bytes_at_odd_addresses_are_copied_first(matmul: Any) -> None:
+    a, b = on_gpu((8, 4), np.int8, offset=1), on_gpu((4, 8), np.int8, offset=3)
+    c = on_gpu((8, 8), np.int32)
+    a[:], b[:] = -128, 127
+    matmul(a, b, c, 8, 8, 4)
+    assert (c == -128 * 127 * 4).all()
+
+
+class TestOfMkl:
+    @pytest.mark.mkl
+    def test_int8_is_taken_where_its_sums_are_exact(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        text = registry.kernel_texts("matmul", "mkl")["lecture"]
+        for exact in (True, False):
+            monkeypatch.setattr(_mkl, "integers_are_exact", lambda exact=exact: exact)
+            (target,) = mkl.Backend().targets()
+            assert ("int8" in registry.dtypes(text, target)) is exact
+            assert {"float32", "float64", "float16", "bfloat16"} <= set(registry.dtypes(text, target))
+
+    @pytest.mark.parametrize("limit", [2**15, None])
+    def test_a_small_product_tells_whether_they_are(self, monkeypatch: pytest.MonkeyPatch, limit: int | None) -> None:
+        """Without VNNI the sum of two products stays within 16 bits."""
+
+        def gemm(*arguments: Any) -> None:
+            a, c, pairs = arguments[8].astype(np.int32), arguments[15], arguments[6] // 2
+            sum_of_two = 2 * a[0] * 127 if limit is None else min(2 * a[0] * 127, limit - 1)
+            c[:] = pairs * sum_of_two - 128 * 127 * arguments[6]
+
+        library = SimpleNamespace(cblas_gemm_s8u8s32_64=gemm, MKL_Set_Num_Threads_Local=lambda _: 0)
+        monkeypatch.setattr(_mkl, "library", lambda: library)
+        assert _mkl.integers_are_exact.__wrapped__() is (limit is None)
+
+
+class TestOfOneDnn:
+    def test_what_is_not_installed_says_what_installs_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def none(name: str) -> Any:
+            raise importlib.metadata.PackageNotFoundError(name)
+
+        monkeypatch.setattr(importlib.metadata, "files", none)
+        monkeypatch.setattr(_onednn, "library", _onednn.library.__wrapped__)
+        (target,) = onednn.Backend().targets()
+        assert (target.available, target.reason, target.fix) == (False, "oneDNN is not installed", pip_install("peers"))
+
+    def test_libraries_that_it_needs_are_loaded_from_beside_it(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        needs = {"libdnnl.so": ["libtbb.so", "libsycl.so"], "libsycl.so": ["libtbb.so"], "libtbb.so": []}
+        loaded: list[str] = []
+
+        def load(path: str) -> str:
+            name = Path(path).name
+            for missing in needs[name]:
+                if missing not in loaded:
+                    raise OSError(f"{missing}: cannot open shared object file: No such file or directory")
+            loaded.append(name)
+            return name
+
+        monkeypatch.setattr(ctypes, "CDLL", load)
+        for name in needs:
+            (tmp_path / name).touch()
+        assert str(_onednn._loaded(tmp_path / "libdnnl.so")) == "libdnnl.so"
+        assert loaded == ["libtbb.so", "libsycl.so", "libdnnl.so"]
+        loaded.clear()
+        (tmp_path / "libtbb.so").unlink()
+        with pytest.raises(OSError, match=r"^libtbb.so: cannot open"):
+            _onednn._loaded(tmp_path / "libdnnl.so")
+
+    def test_a_library_that_cannot_be_loaded_is_no_backend(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(path: Path) -> Any:
+            raise OSError(f"{path.name}: invalid ELF header")
+
+        monkeypatch.setattr(_onednn, "library", _onednn.library.__wrapped__)
+        monkeypatch.setattr(_onednn, "_path", lambda: Path("/nowhere/libdnnl.so.3"))
+        monkeypatch.setattr(_onednn, "_loaded", broken)
+        (target,) = onednn.Backend().targets()
+        assert target.reason == "oneDNN cannot be loaded: libdnnl.so.3: invalid ELF header"
+
+    @pytest.mark.parametrize("wrong", [_onednn.Failed("oneDNN: unimplemented"), "saturated"])
+    def test_formats_that_it_has_not_are_left_out(self, monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:
+        def multiply(a: Any, _b: Any, c: Any, *_: Any) -> None:
+            if isinstance(wrong, Exception) and a.dtype == np.float16:
+                raise wrong
+            c[:] = 64 if a.dtype != np.int8 else 64 * 2**14 if wrong == "saturated" else 64 * 127 * 127
+
+        monkeypatch.setattr(_onednn, "multiply", multiply)
+        monkeypatch.setattr(_onednn, "multiply_integers", multiply)
+        monkeypatch.setattr(_onednn, "version", lambda: "3")
+        (target,) = onednn.Backend().targets()
+        missing = "int8" if wrong == "saturated" else "float16"
+        assert target.dtypes is not None
+        assert {*onednn.Backend.dtypes} - {*target.dtypes["matmul"]} == {missing}
+
+    @pytest.mark.onednn
+    def test_int8_has_no_sum_that_float32_rounded(self) -> None:
+        """As those of its primitive are, above 2^24."""
+        a, b = np.full((5, 4099), 127, np.int8), np.full((4099, 3), 127, np.int8)
+        a[:, 0] = 1
+        assert (pb.matmul(a, b, backend="onednn") == 127 + 4098 * 127 * 127).all()
+
+    @pytest.mark.onednn
+    def test_threads_have_primitives_of_their_own(self) -> None:
+        """More shapes than a thread keeps, by several threads at once."""
+        wrong: list[int] = []
+
+        def calls() -> None:
+            for n in (*range(1, _onednn._PRIMITIVES + 8), 1, 2):
+                a = np.ones((n, n), np.float32)
+                if not (pb.matmul(a, a, backend="onednn") == n).all():
+                    wrong.append(n)
+
+        threads = [threading.Thread(target=calls) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+
+    @pytest.mark.onednn
+    def test_what_it_refuses_is_an_error(self) -> None:
+        eights = np.ones(64)
+        matrix = _onednn.Matrix(8, 8, eights.dtype)
+        with pytest.raises(_onednn.Failed, match="oneDNN: unimplemented"):
+            _onednn.multiply(eights, eights, eights, (matrix, matrix, matrix))

@@ -1,0 +1,321 @@
+"""Arrays in blocks, and ranks: what they share out and move, and what they are to the process that has started them."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from commands import CLONE, copy_clone, environment, run_command, run_python
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from py_backends import registry
+from py_backends.harness.interference import our_processes
+from py_backends.kernel_text import KernelText
+
+pytestmark = pytest.mark.mpi
+
+SIZES = st.integers(0, 40) | st.integers(0, 3000)
+MATMUL = registry.kernel_texts("matmul", "mpi")["tuned"]
+TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "mpi").values()]
+
+
+def owners(shape: Sequence[int], boxes: Sequence[Any]) -> Any:
+    """How many boxes each element of an array lies in; by its corners alone where the array is large."""
+    count = np.zeros(shape, np.int32)
+    for box in boxes:
+        assert all(0 <= each.start <= each.stop <= size for each, size in zip(box, shape, strict=True))
+        count[tuple(box)] += 1
+    return count
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
+@given(
+    ranks=st.integers(1, 24),
+    sizes=st.tuples(*[st.integers(0, 40)] * 3),
+    widths=st.sampled_from([(4, 4, 4), (2, 2, 4), (1, 1, 4)]),
+)
+def test_every_element_has_one_owner(text: KernelText, ranks: int, sizes: tuple[int, ...], widths: Any) -> None:
+    of_kernel = sizes[: len(text.problem.dimensions)]
+    boxes = [text.load().blocks(rank, ranks, widths, *of_kernel) for rank in range(ranks)]
+    for shape, of_array in zip(text.problem.shapes(of_kernel), zip(*boxes, strict=True), strict=True):
+        assert (owners(shape, of_array) == 1).all()
+
+
+@given(ranks=st.integers(1, 200), sizes=st.tuples(SIZES, SIZES, SIZES))
+def test_a_grid_has_a_place_for_every_rank(ranks: int, sizes: tuple[int, int, int]) -> None:
+    grid = MATMUL.load().best_grid(ranks, (4, 4, 4), *sizes)
+    assert math.prod(grid) == ranks
+    assert all(isinstance(along, int) and along >= 1 for along in grid)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "sizes", "grid"),
+    [
+        (8, (4096, 4096, 4096), (2, 2, 2)),
+        (4, (65536, 256, 256), (4, 1, 1)),  # a much longer than b: it stays where it is
+        (4, (256, 65536, 256), (1, 4, 1)),
+        (4, (256, 256, 65536), (1, 1, 4)),
+        (1, (5, 7, 9), (1, 1, 1)),
+    ],
+)
+def test_the_grid_cuts_what_is_long(ranks: int, sizes: tuple[int, int, int], grid: tuple[int, ...]) -> None:
+    assert MATMUL.load().best_grid(ranks, (4, 4, 4), *sizes) == grid
+
+
+@settings(max_examples=50)
+@given(ranks=st.integers(1, 64), sizes=st.tuples(*[st.integers(1, 2000)] * 3))
+def test_what_a_grid_sends_is_no_less_than_the_bound(ranks: int, sizes: tuple[int, int, int]) -> None:
+    """Where each rank has work as large as another's, on which the bound rests."""
+    m, n, k = sizes
+    sizes = m * ranks, n * ranks, k * ranks  # which every grid divides
+    along_m, along_n, along_k = MATMUL.load().best_grid(ranks, (4, 4, 4), *sizes)
+    m, n, k = sizes
+    a, b, c = m * k / along_m / along_k, k * n / along_k / along_n, m * n / along_m / along_n
+    sent = 4 * (a * (1 - 1 / along_n) + b * (1 - 1 / along_m) + c * (1 - 1 / along_k))
+    least = MATMUL.problem.least_communication(sizes, np.dtype(np.float32), ranks)
+    assert sent >= least * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "sizes"),
+    # m >= n >= k of the paper are the sizes in any order here: one, two and three dimensions of the grid.
+    [(3, (1200, 200, 100)), (36, (1200, 200, 100)), (512, (1200, 200, 100)), (1, (7, 8, 9)), (6, (1200, 200, 100))],
+)
+def test_the_bound_is_that_of_the_paper(ranks: int, sizes: tuple[int, ...]) -> None:
+    """Al Daas and others, SPAA 2022, theorem 3: D - (mn + mk + nk) / P words, with D by three cases."""
+    m, n, k = sorted(sizes, reverse=True)
+    if ranks <= m / n:
+        accessed = (m * n + m * k) / ranks + n * k
+    elif ranks <= m * n / k**2:
+        accessed = 2 * math.sqrt(m * n * k**2 / ranks) + m * n / ranks
+    else:
+        accessed = 3 * (m * n * k / ranks) ** (2 / 3)
+    expected = 4 * (accessed - (m * n + m * k + n * k) / ranks)
+    problem = MATMUL.problem
+    for order in (sizes, sizes[::-1], (sizes[1], sizes[0], sizes[2])):
+        assert problem.least_communication(order, np.dtype(np.float32), ranks) == pytest.approx(expected, abs=1e-6)
+
+
+WRONG = (
+    "takes_another_rank_for_the_owner",
+    "leaves_a_row_to_nobody",
+    "swaps_the_axes_of_its_grid",
+    "does_not_wait_for_a_message",
+    "loses_a_rank_in_its_reduction",
+    "answers_with_an_earlier_result",
+    "computes_only_once",
+)
+
+
+@pytest.fixture(scope="module")
+def statuses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Those of rows of matmul on ranks, by variant: of texts that are wrong (tests/wrong_ranks.py), and a right one."""
+    clone = copy_clone(tmp_path_factory.mktemp("clone"), ["avx", "cpp", "mpi", "numpy", "openmp"])
+    for fault in ("wrong_in_nothing", *WRONG):
+        (clone / "kernels" / "matmul" / fault).mkdir()
+        shutil.copy(CLONE / "tests" / "wrong_ranks.py", clone / "kernels" / "matmul" / fault / "mpi.py")
+    variants = ",".join(("wrong_in_nothing", *WRONG))
+    options = "--backend", "mpi", "--target", "4x1", "--kernel", "matmul", "--shape", "matmul=32"
+    run = run_command("compare", *options, "--variant", variants, "--budget", "10", "--json", "r.json", cwd=clone)
+    assert (run.returncode, run.stderr) == (1, "")
+    return {row["variant"]: row["status"] for row in json.loads((clone / "r.json").read_text())["rows"]}
+
+
+def test_without_a_fault_it_is_right(statuses: dict[str, str]) -> None:
+    assert statuses["wrong_in_nothing"] == "ok"
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_what_is_wrong_among_ranks_is_a_mismatch(statuses: dict[str, str], fault: str) -> None:
+    assert statuses[fault] == "mismatch"
+
+
+def in_a_process(code: str) -> list[str]:
+    """What a program of ours says, with every warning an error, since this process is to become no rank."""
+    run = run_python("-W", "error", "-c", textwrap.dedent(code))
+    assert run.stderr == ""
+    return run.stdout.splitlines()
+
+
+MOVED = """
+    import threading
+    import numpy as np
+    from mpi4py import MPI
+    from py_backends.ranks.blocks import extent, move, on_first
+    from py_backends.ranks.communicator import Communicator
+
+    ranks = Communicator(MPI.COMM_SELF)
+    for dtype in (np.int8, np.uint16, np.float32, np.float64):
+        for shape in ((7, 5), (0, 5), (1, 1), (31,)):
+            whole = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+            target = np.zeros(shape, dtype)
+            move(ranks, whole, on_first(shape, 1), target, on_first(shape, 1))
+            assert (target == whole).all(), (dtype, shape)
+            part = (tuple(slice(size // 3, size - size // 3) for size in shape),)
+            target = np.zeros(extent(part[0]), dtype)
+            move(ranks, whole, on_first(shape, 1), target, part)
+            assert (target == whole[part[0]]).all(), (dtype, shape)
+    assert ranks.tally.sent == 0, "nothing goes to others"
+    print("moved")
+"""
+
+
+def test_blocks_move_what_they_have_in_common() -> None:
+    assert in_a_process(MOVED) == ["moved"]
+
+
+TWO_DEVICES = """
+    import os, threading
+    from pathlib import Path
+    import numpy as np
+    import py_backends as pb
+    from py_backends import calls
+    from py_backends.harness.interference import our_processes
+
+    random = np.random.default_rng(1)
+    wrong = []
+    def call(target, seed):
+        for at in range(20):
+            a = np.full((17 + at, 13), seed + at, np.float32)
+            b = np.ones((13, 11), np.float32)
+            if not (pb.matmul(a, b, backend="mpi", target=target) == 13 * (seed + at)).all():
+                wrong.append((target, seed, at))
+    threads = [threading.Thread(target=call, args=(target, seed)) for target in ("2x1", "1x2") for seed in (100, 200)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    print(wrong)
+
+    large = pb.matmul(np.ones((900, 900), np.float32), np.ones((900, 900), np.float32), backend="mpi", target="2x1")
+    devices = {where: device for (_, where, _), device in calls._devices.items()}
+    ours = set(our_processes())
+    print(all(set(device.processes) <= ours for device in devices.values()), len(devices["2x1"].processes))
+    maps = [Path(f"/proc/{rank}/maps") for rank in devices["2x1"].processes]
+    mapped = ["memfd:py-backends (" in each.read_text() for each in maps]
+    print(mapped)
+"""
+
+
+def test_threads_and_devices_at_once_get_their_own_results() -> None:
+    """And the ranks are processes of ours, of which only the first maps our memory."""
+    assert in_a_process(TWO_DEVICES) == ["[]", "True 2", "[True, False]"]
+
+
+FORKED = """
+import multiprocessing, os, signal
+import numpy as np
+import py_backends as pb
+from py_backends import calls
+
+a = np.arange(12, dtype=np.float64).reshape(3, 4)
+
+def product(x, y):
+    return pb.matmul(x, y, backend="mpi", target="2x1")
+
+def right(_=None):
+    return bool((product(a, a.T.copy()) == a @ a.T).all())
+
+def ranks():
+    return calls._devices["mpi", "2x1", len(os.sched_getaffinity(0))].processes
+
+if __name__ == "__main__":
+    print(right())
+    ours = ranks()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if right() and not set(ranks()) & set(ours) else 1)
+    print([right() for _ in range(20)] == [True] * 20)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            print(pool.map(right, range(4)))
+    print(right(), ranks() == ours)
+"""
+
+
+def test_processes_that_are_forked_have_ranks_of_their_own(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FORKED)
+    run = run_python(program)
+    pools = ["[True, True, True, True]"] * 2
+    assert (run.stdout.splitlines(), run.stderr) == (["True", "True", "0", *pools, "True True"], "")
+
+
+KEPT = """
+    import os, signal, time
+    import numpy as np
+    import py_backends as pb
+    from py_backends import calls
+
+    a = np.ones((8, 8), np.float32)
+    kept = pb.matmul(a, a, backend="mpi", target="2x1", to="device")
+    (device,) = calls._devices.values()
+    print((kept.get() == 8).all())
+    os.kill(device.processes[1], signal.SIGKILL)
+    for _ in range(2):
+        try:
+            kept.get()
+        except RuntimeError as error:
+            print(type(error).__name__)
+    fresh = pb.matmul(a, a, backend="mpi", target="2x1", to="device")
+    try:
+        pb.matmul(kept, fresh, backend="mpi", target="2x1")
+    except RuntimeError as error:
+        print(error)
+    print((pb.matmul(fresh, fresh, backend="mpi", target="2x1") == 512).all())
+    many = [pb.matmul(a, a, backend="mpi", target="2x1", to="device") for _ in range(600)]
+    del many
+    print((fresh.get() == 8).all())
+"""
+
+
+def test_an_array_is_lost_with_its_ranks_and_no_other_is_taken_for_it() -> None:
+    lost = "the ranks on which an array lay have ended, and it with them"
+    assert in_a_process(KEPT) == ["True", "RanksEnded", "RanksEnded", lost, "True", "True"]
+
+
+IDLE = """
+    import sys
+    import numpy as np
+    import py_backends as pb
+    from py_backends import calls
+    a = np.ones((64, 64), np.float32)
+    pb.matmul(a, a, backend="mpi", target="2x1")
+    (device,) = calls._devices.values()
+    print(*device.processes, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_idle_ranks_use_hardly_any_of_a_core() -> None:
+    """At most 2% of one, each; 5% allow for a machine that is busy with others."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(IDLE)],
+        cwd=CLONE,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout
+        ranks = [psutil.Process(int(each)) for each in process.stdout.readline().split()]
+        assert len(ranks) == 2
+        assert {rank.pid for rank in ranks} <= set(our_processes())
+        psutil.wait_procs(ranks, 0.2)
+        before = [sum(rank.cpu_times()[:2]) for rank in ranks]
+        psutil.wait_procs(ranks, 2)
+        used = [sum(rank.cpu_times()[:2]) - earlier for rank, earlier in zip(ranks, before, strict=True)]
+        process.communicate()
+    assert max(used) <= 2 * 0.05

@@ -1,0 +1,183 @@
+"""Ranks as a device: where arrays come from and stay, what is told of communication, one command among many ranks."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import py_backends as pb
+from py_backends import interpreter, registry
+from py_backends.contract import Communication, Device, Launch
+from py_backends.ranks.engine import engine
+from py_backends.shared_memory import SharedMemory, behind
+
+FLOAT32 = np.dtype(np.float32)
+TWO = {"backend": "mpi", "target": "2x1"}
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[Device]:
+    yield registry.backend("mpi").open("2x1", 2)
+    gc.collect()
+
+
+def prepared(device: Device, kernel: str, variant: str) -> Launch:
+    return device.prepare(registry.kernel_texts(kernel, "mpi")[variant], FLOAT32)
+
+
+def drawn(*shape: int) -> Any:
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+class TestSharedMemory:
+    """How a client finds out that the first rank can map an array."""
+
+    def test_an_array_is_found_in_the_memory_behind_it(self) -> None:
+        memory = SharedMemory.create(4096)
+        array = memory.bytes[64:128].view(FLOAT32)
+        place = behind(array)
+        assert place is not None
+        assert place.memory is memory
+        assert place.first == 64
+        memory.close()
+        assert behind(array) is None, "its descriptor is gone"
+
+    def test_an_array_elsewhere_is_not(self) -> None:
+        memory = SharedMemory.create(4096)
+        assert behind(np.ones(5)) is None
+        assert behind(memory.bytes[:0]) is None
+        memory.close()
+
+
+class TestArraysOnRanks:
+    """What `to="device"` leaves there."""
+
+    A, X = drawn(37, 23), drawn(23, 5)
+
+    def test_a_result_stays_and_is_taken_again(self) -> None:
+        y = pb.matmul(self.A, self.X, **TWO, to="device")
+        assert (y.shape, y.dtype) == ((37, 5), FLOAT32)
+        z = pb.matmul(y.scatter(self.A.T), y, **TWO, to="device")
+        np.testing.assert_allclose(y.get(), self.A @ self.X, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(z.get(), self.A.T @ (self.A @ self.X), rtol=1e-3, atol=1e-3)
+
+    def test_one_array_may_lie_in_the_blocks_of_either_operand(self) -> None:
+        square = drawn(9, 9)
+        on_ranks = pb.matmul(square, np.eye(9, dtype=np.float32), **TWO, to="device")
+        for _ in range(2):
+            left = pb.matmul(on_ranks, drawn(9, 3), **TWO)
+            right = pb.matmul(drawn(3, 9), on_ranks, **TWO)
+            np.testing.assert_allclose(left, square @ drawn(9, 3), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(right, drawn(3, 9) @ square, rtol=1e-4, atol=1e-5)
+
+    def test_a_result_goes_into_an_array_on_ranks(self) -> None:
+        out = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        assert pb.vecadd(self.A[1], self.A[2], **TWO, out=out) is out
+        np.testing.assert_array_equal(out.get(), self.A[1] + self.A[2])
+
+    def test_an_array_that_no_kernel_has_seen_comes_back(self) -> None:
+        made = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        np.testing.assert_array_equal(made.scatter(self.A).get(), self.A)
+
+    def test_it_is_refused_elsewhere_with_what_to_do(self) -> None:
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        with pytest.raises(TypeError, match=r"^a: it lies on other ranks, .*: copy it first: a\.get\(\)$"):
+            pb.vecadd(there, there, backend="mpi", target="1x1")
+        with pytest.raises(TypeError, match=r"numpy cannot reach: copy it first: a\.get\(\)$"):
+            pb.vecadd(there, there, backend="numpy")
+
+    def test_its_memory_goes_with_it(self) -> None:
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        device, number = there.device, there.number
+        del there
+        gc.collect()
+        pb.vecadd(self.A[0], self.A[0], **TWO)
+        with pytest.raises(RuntimeError, match="KeyError"):
+            device.download(number, np.empty(23, np.float32))
+
+
+class TestBuffers:
+    """Arrays that come with a guard zone, and arrays that come for no kernel yet."""
+
+    @pytest.mark.parametrize("arranged", [True, False])
+    def test_what_lies_behind_an_array_comes_back_as_it_was(self, device: Device, arranged: bool) -> None:
+        launch, sizes, count = prepared(device, "vecadd", "lecture"), (11,), 11
+        zoned = [np.arange(16, dtype=np.float32), np.arange(16, dtype=np.float32), np.full(16, -7, np.float32)]
+        if arranged:
+            device.arrange(launch, sizes, range(3))
+        buffers = [device.upload(array) for array in zoned]
+        launch(buffers, sizes)
+        found = np.zeros(16, np.float32)
+        device.download(buffers[2], found)
+        np.testing.assert_array_equal(found[:count], 2 * zoned[0][:count])
+        np.testing.assert_array_equal(found[count:], zoned[2][count:])
+        device.download(buffers[0], found)
+        np.testing.assert_array_equal(found, zoned[0])
+        for buffer in buffers:
+            device.release(buffer)
+
+
+class TestCommunication:
+    """What ranks say of what they sent."""
+
+    @pytest.mark.parametrize("variant", ["lecture", "tuned"])
+    def test_bytes_are_those_that_the_others_lack(self, device: Device, variant: str) -> None:
+        m, n, k = (64, 8, 40) if variant == "lecture" else (8, 64, 8)
+        launch = prepared(device, "matmul", variant)
+        device.arrange(launch, (m, n, k), range(3))
+        a, b, c = (drawn(size) for size in (m * k, k * n, m * n))
+        buffers = [device.upload(a), device.upload(b), device.allocate(c)]
+        launch(buffers, (m, n, k))
+        said = device.communication()
+        assert isinstance(said, Communication)
+        # Half of b goes each way where the rows of a are cut; half of a, the smaller one, where the columns of b are.
+        assert said.bytes_sent == ((k // 2 * n * 4,) * 2 if variant == "lecture" else (m // 2 * k * 4,) * 2)
+        assert 0 < said.seconds <= (device.event_seconds() or 0)
+        for buffer in buffers:
+            device.release(buffer)
+
+
+class TestOneCommand:
+    """Under a launcher."""
+
+    def test_the_ranks_of_a_launcher_make_one_report(self, tmp_path: Path) -> None:
+        found, path = engine(), tmp_path / "r.json"
+        command = ["compare", "--backend", "numpy,mpi", "--kernel", "vecadd", "--shape", "vecadd=999", "--budget", "3"]
+        done = subprocess.run(
+            [*found.command(2), *interpreter.command("py_backends", *command, "--json", str(path))],
+            env=interpreter.environment(found.environment),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("rows ran") == 1
+        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        by_target = {row["target"]: row for row in rows if row["backend"] == "mpi"}
+        assert {row["status"] for row in rows} == {"ok"}
+        assert [len(row["communication"]["bytes_sent"]) for row in by_target.values()] == [2, 1]
+        assert all("ranks of the launcher" not in (row["note"] or "") for row in rows)
+
+
+def test_processes_of_ours_find_the_same_package() -> None:
+    code = "import py_backends, sys; sys.stdout.write(py_backends.__file__)"
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env=interpreter.environment({"ONE": "1"}),
+        cwd=Path(os.__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout == pb.__file__

@@ -1,0 +1,422 @@
+"""Every way in which ranks can end: it costs one row, or one call, which says which rank it was, and nothing is left.
+
+Kernels that end are those of tests/wrong_ranks.py; what is killed is killed from outside.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import started
+from commands import CLONE, LONGEST, copy_clone, environment
+from conftest import THOROUGH, nightly
+
+from py_backends import registry
+from py_backends.contract import Target
+from py_backends.harness.arena import Arena
+from py_backends.harness.runner import Runner
+from py_backends.harness.workers import WorkerFailed
+from py_backends.ranks import progress
+
+pytestmark = pytest.mark.mpi
+
+PATIENCE = "10"
+"""Seconds in which sound ranks answer, whoever else is at work; after five of them it is told which one hangs."""
+ENDS_WITHIN = 10.0
+"""Seconds after which nothing is left, on a machine that is busy; undisturbed it is less than two."""
+FLOAT32 = np.dtype(np.float32)
+TARGET, RANKS = "2x1", 2
+
+
+class Processes:
+    """Those of a run, whoever is their parent by now, and the files that they have in shared memory and elsewhere."""
+
+    def __init__(self) -> None:
+        self.mark = uuid.uuid4().hex
+        self.folder = Path(tempfile.mkdtemp(prefix="ranks-"))  # short: the path of a socket has at most 107 bytes
+        self.environment = environment(**{started._MARK: self.mark, "TMPDIR": str(self.folder)})
+        self._shared: set[str] = set()
+        self._descriptions = _descriptions()
+
+    def all(self) -> list[psutil.Process]:
+        return list(started._of_run(self.mark))
+
+    def look(self) -> None:
+        """Note what they have mapped, in order to look for it in the end."""
+        for process in self.all():
+            try:
+                mapped = {each.path for each in process.memory_maps()}
+            except (psutil.Error, OSError):
+                continue
+            self._shared |= {path for path in mapped if path.startswith("/dev/shm/")}  # noqa: S108
+
+    def ranks(self) -> list[psutil.Process]:
+        """By their ranks."""
+        return sorted(self._of("py_backends.ranks.rank"), key=_rank)
+
+    def launcher(self) -> psutil.Process:
+        (keeper,) = self._of("py_backends.ranks.keeper")
+        (child,) = keeper.children()
+        return child
+
+    def worker(self) -> psutil.Process:
+        """The one that has ranks."""
+        _, found, *_ = self.launcher().parents()
+        return found
+
+    def _of(self, module: str) -> list[psutil.Process]:
+        return [each for each in self.all() if _command(each).split()[3:4] == [module]]
+
+    def wait_until(self, state: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + LONGEST
+        while not state() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert state()
+
+    def computes(self) -> bool:
+        """Whether some rank is in its kernel."""
+        return any(map(_some_compute, self.folder.glob("py-backends-*")))
+
+    def is_stopped(self) -> bool:
+        ranks = self.ranks()
+        return len(ranks) == RANKS and all(_status(rank) == psutil.STATUS_STOPPED for rank in ranks)
+
+    def assert_nothing_is_left(self) -> None:
+        deadline = time.monotonic() + ENDS_WITHIN
+        while (left := self._left()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert left == []
+        assert self._shared, "no rank was ever seen with shared memory, which shows nothing"
+        self.folder.rmdir()  # where nothing is
+
+    def _left(self) -> list[str]:
+        described = set() if _others_have_ranks(self.mark) else _descriptions() - self._descriptions
+        files = [path for path in (*self._shared, *described) if Path(path).exists()]
+        processes = [f"{each.pid} {each.status()} {_command(each)}" for each in self.all()]
+        return processes + files + [str(path) for path in self.folder.iterdir()]
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def _rank(process: psutil.Process) -> int:
+    variables = process.environ()
+    return int(next(variables[name] for name in ("PMI_RANK", "OMPI_COMM_WORLD_RANK") if name in variables))
+
+
+def _some_compute(folder: Path) -> bool:
+    return bool(progress._read(folder)["computes"].any())
+
+
+def _status(process: psutil.Process) -> str:
+    try:
+        return process.status()
+    except psutil.Error:
+        return ""
+
+
+def _descriptions() -> set[str]:
+    return set(map(str, Path("/tmp").glob("hydra_hwloc_xmlfile_*")))  # noqa: S108  # where MPICH has them
+
+
+def _others_have_ranks(mark: str) -> bool:
+    """Whether descriptions of the machine may be theirs."""
+    ours = {each.pid for each in started._of_run(mark)}
+    every = psutil.process_iter(["name"])
+    return any(each.info["name"] == "hydra_pmi_proxy" and each.pid not in ours for each in every)
+
+
+CELLS = """
+import json, sys
+import numpy as np
+import py_backends as pb
+from py_backends import calls
+a, b = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+for cell in sys.stdin:
+    try:
+        said = eval(json.loads(cell))
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}"
+    print(json.dumps(said), flush=True)
+"""
+CALL = f"bool((pb.vecadd(a, b, backend='mpi', target='{TARGET}', variant='lecture') == a + b).all())"
+HANGING = CALL.replace("lecture", "last_rank_hangs")
+
+
+class Notebook(Processes):
+    """A process that holds a device, and evaluates what it is given."""
+
+    def __init__(self, clone: Path = CLONE) -> None:
+        super().__init__()
+        self.process = subprocess.Popen(
+            [sys.executable, "-X", "dev", "-c", CELLS],
+            cwd=clone,
+            env={**self.environment, "PYTHONPATH": str(clone)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def begin(self, cell: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(cell) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
+
+    def run(self, cell: str) -> Any:
+        self.begin(cell)
+        return self.answer()
+
+    def end(self) -> str:
+        """End in good order; what was written to standard error."""
+        _, errors = self.process.communicate(timeout=LONGEST)
+        return errors
+
+
+@pytest.fixture
+def notebook(request: pytest.FixtureRequest) -> Iterator[Notebook]:
+    made = Notebook(request.getfixturevalue(request.param) if hasattr(request, "param") else CLONE)
+    yield made
+    made.process.kill()
+    made.process.communicate()
+    for process in made.all():  # so that a test that fails leaves nothing to the next
+        process.kill()
+    shutil.rmtree(made.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the clone in which each ending is a variant of vecadd."""
+    copy = copy_clone(tmp_path_factory.mktemp("clone"), ["avx", "cpp", "mpi", "numpy", "openmp"])
+    for fault in (*COSTS_ONE_ROW, *HARMLESS, "last_rank_hangs"):
+        folder = copy / "kernels" / "vecadd" / fault
+        folder.mkdir()
+        shutil.copy(CLONE / "tests" / "wrong_ranks.py", folder / "mpi.py")
+    return copy
+
+
+COSTS_ONE_ROW = {
+    "first_rank_raises": ("error", "during 'launch': rank 0: ArithmeticError: as expected"),
+    "last_rank_raises": ("error", "during 'launch': rank 1: ArithmeticError: as expected"),
+    "last_rank_dies_of_sigkill": ("error", r"during 'launch': rank 1 was killed \(out of memory\?\), or exited"),
+    "last_rank_dies_of_sigsegv": ("error", "rank 1 was killed .*, or exited: Fatal Python error: Segmentation fault"),
+    "first_rank_exits": ("error", r"rank 0 was killed \(out of memory\?\), or exited"),
+    "last_rank_exits_as_scripts_do": ("error", "rank 1: SystemExit: 4"),
+    "first_rank_hangs": ("timeout", f"no answer to '.*' within {PATIENCE} s; it last wrote: rank 0 has computed for"),
+}
+OFTEN = {"last_rank_raises", "last_rank_dies_of_sigkill", "first_rank_hangs"}
+"""One of each kind; .ci/nightly has the others."""
+TRIED = [fault for fault in COSTS_ONE_ROW if THOROUGH or fault in OFTEN]
+HARMLESS = ["each_rank_talks", "last_rank_floods"]
+
+
+@pytest.fixture(scope="module")
+def rows(clone: Path) -> dict[str, Any]:
+    """One comparison with all of them on the same device."""
+    run, path = Processes(), clone / "results.json"
+    variants = ",".join(["lecture", *TRIED, *HARMLESS])
+    command = [sys.executable, "-c", started_with_patience(), PATIENCE, "compare", "--kernel", "vecadd"]
+    options = ["--shape", "vecadd=509", "--backend", "numpy,mpi", "--target", f"cpu,{TARGET}", "--variant", variants]
+    errors = run.folder / "errors"
+    with errors.open("wb") as standard_error:
+        process = subprocess.Popen(
+            [*command, *options, "--budget", "5", "--json", str(path)],
+            cwd=clone,
+            env=run.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=standard_error,
+        )
+    while process.poll() is None:
+        run.look()
+        time.sleep(0.5)
+    assert (errors.read_text(), process.returncode) == ("", 1)
+    errors.unlink()
+    run.assert_nothing_is_left()
+    found = json.loads(path.read_text())["rows"]
+    return {
+        "numpy" if row["backend"] == "numpy" else row["variant"]: row for row in found if row["status"] != "skipped"
+    }
+
+
+def started_with_patience() -> str:
+    return (
+        "import sys\n"
+        "import py_backends.harness.workers as workers\n"
+        "from py_backends.__main__ import main\n"
+        "workers.ANSWER_WITHIN = float(sys.argv.pop(1))\n"
+        "sys.exit(main())\n"
+    )
+
+
+@pytest.mark.parametrize("fault", [fault if fault in TRIED else nightly(fault) for fault in COSTS_ONE_ROW])
+def test_the_row_says_which_rank_ended_and_how(rows: dict[str, Any], fault: str) -> None:
+    status, words = COSTS_ONE_ROW[fault]
+    assert rows[fault]["status"] == status, rows[fault]["reason"]
+    assert re.search(words, rows[fault]["reason"])
+    assert rows[fault]["rate"] is None
+
+
+@pytest.mark.parametrize("name", ["numpy", "lecture", *HARMLESS])
+def test_other_rows_stand(rows: dict[str, Any], name: str) -> None:
+    assert (rows[name]["status"], rows[name]["reason"]) == ("ok", None)
+    assert rows[name]["seconds"]["kernel"]["samples"] >= 1
+
+
+# In a notebook
+
+
+KILLED: dict[str, Callable[[Processes], psutil.Process]] = {
+    "first": lambda notebook: notebook.ranks()[0],
+    "last": lambda notebook: notebook.ranks()[-1],
+    "launcher": Processes.launcher,
+}
+SAID = {
+    "first": r"rank 0 was killed \(out of memory\?\), or exited",
+    "last": r"rank 1 was killed \(out of memory\?\), or exited",
+    "launcher": "the launcher was ended by signal 9",
+    "worker": "the worker was ended by SIGKILL",
+}
+
+
+@pytest.mark.parametrize("killed", KILLED)
+@pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
+def test_a_killed_rank_costs_one_call_and_the_next_has_new_ones(notebook: Notebook, killed: str, _time: int) -> None:
+    assert notebook.run(CALL) is True
+    notebook.look()
+    before = [process.pid for process in notebook.ranks()]
+    assert len(before) == RANKS
+    KILLED[killed](notebook).kill()
+    assert re.fullmatch(f"RanksEnded: the ranks ended during '.*': {SAID[killed]}", notebook.run(CALL))
+    assert notebook.run(CALL) is True
+    notebook.look()
+    after = [process.pid for process in notebook.ranks()]
+    assert len(after) == RANKS
+    assert not set(before) & set(after)
+    assert notebook.end() == ""
+    notebook.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("notebook", ["clone"], indirect=True)
+def test_an_interrupted_call_leaves_no_answer_to_the_next(notebook: Notebook) -> None:
+    """Neither where it ends by itself nor where it has to be ended."""
+    assert notebook.run(CALL) is True
+    for _ in range(5):
+        notebook.begin(f"[{CALL} for _ in range(100000)]")
+        time.sleep(0.2)
+        notebook.process.send_signal(signal.SIGINT)
+        assert notebook.answer() == "KeyboardInterrupt: "
+        assert notebook.run(CALL) is True
+    notebook.look()
+    before = notebook.ranks()
+    notebook.begin(HANGING)
+    time.sleep(0.5)
+    notebook.process.send_signal(signal.SIGINT)
+    assert notebook.answer() == "KeyboardInterrupt: "
+    assert not any(process.is_running() for process in before)
+    assert notebook.run(CALL) is True
+    assert notebook.end() == ""
+    notebook.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("notebook", ["clone"], indirect=True)
+@pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
+@pytest.mark.parametrize("busy", [False, True])
+def test_ranks_end_with_a_notebook_that_is_killed(notebook: Notebook, busy: bool, _time: int) -> None:
+    assert notebook.run(CALL) is True
+    notebook.look()
+    if busy:
+        notebook.begin(HANGING)
+        time.sleep(0.3)
+    notebook.process.kill()
+    notebook.assert_nothing_is_left()
+
+
+# In a comparison
+
+
+@pytest.mark.parametrize("busy", [True, nightly(False)])
+@pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
+def test_ranks_end_with_a_harness_that_is_killed(clone: Path, busy: bool, _time: int) -> None:
+    run = Processes()
+    variant = "last_rank_hangs" if busy else "lecture"
+    options = ["--kernel", "vecadd", "--shape", "vecadd=509", "--backend", "mpi", "--target", TARGET]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "py_backends", "compare", *options, "--variant", variant, "--budget", "60"],
+        cwd=clone,
+        env=run.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    run.wait_until(run.computes if busy else run.is_stopped)
+    run.look()
+    process.kill()
+    process.wait()
+    run.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    ("killed", "busy"),
+    [
+        ("worker", True),
+        ("launcher", False),
+        ("first", False),
+        ("last", True),
+        nightly("worker", False),
+        nightly("launcher", True),
+        nightly("first", True),
+        nightly("last", False),
+    ],
+)
+@pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
+def test_what_is_killed_costs_one_row(monkeypatch: pytest.MonkeyPatch, killed: str, busy: bool, _time: int) -> None:
+    """Busy: in a kernel. Idle: between turns, when all of them are stopped."""
+    run = Processes()
+    for name in (started._MARK, "TMPDIR"):
+        monkeypatch.setenv(name, run.environment[name])
+    text = registry.kernel_texts("matmul", "mpi")["tuned"]
+    size = 6000 if busy else 33
+    small, large = (Arena([4 * n * n + 2**20] * 3) for n in (33, size))
+    for arena, n in ((small, 33), (large, size)):
+        arena.place((n, n, n), FLOAT32, [(n, n)] * 3, [0] * 3)
+    runner = Runner("mpi", Target(TARGET), RANKS)
+    with ThreadPoolExecutor(1) as pool:
+        runner.prepare(text, small)
+        run.wait_until(run.is_stopped)
+        run.look()
+        begun = pool.submit(runner.run, text, large) if busy else None
+        if busy:
+            run.wait_until(run.computes)
+        victims = {"worker": run.worker, "launcher": run.launcher}
+        victims |= {"first": lambda: run.ranks()[0], "last": lambda: run.ranks()[-1]}
+        victims[killed]().kill()
+        with pytest.raises(WorkerFailed, match=SAID[killed]):
+            begun.result() if begun else runner.run(text, small)
+    assert runner.run(text, small) is None
+    run.look()
+    runner.close()
+    for arena in (small, large):
+        arena.close()
+    run.assert_nothing_is_left()
