@@ -112,7 +112,7 @@ def disassembler() -> str | None:
     return programs[0] if programs else shutil.which("nvdisasm")
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", ["sm_100", *(nightly(f"sm_{each}") for each in (75, 80, 90, 120))])
 @pytest.mark.parametrize("dtype", OF_TENSOR_CORES)
 def test_narrow_formats_are_multiplied_by_tensor_cores(dtype: str, architecture: str) -> None:
     """From compute capability 8.0 on, with fragments that are loaded by warps, and copies that are waited for later."""

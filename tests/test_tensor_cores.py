@@ -77,7 +77,7 @@ def wrong_shapes(computed: Emulated, dtype: str) -> Iterator[str]:
             yield f"{m}x{n}x{k}: {reason}"
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", nightly("float16"), "int8"])
+@pytest.mark.parametrize("dtype", ["bfloat16", nightly("float16"), nightly("int8")])
 def test_right_at_the_edges_of_tiles(dtype: str) -> None:
     assert list(wrong_shapes(Emulated(TEXT, dtype), dtype)) == []
 

@@ -61,7 +61,7 @@ def _target(name: str) -> Target:
         version = "ranks of the launcher" if there else engine().name
     except BackendUnavailable as unavailable:
         return Target.missing(name, unavailable.reason, unavailable.fix)
-    return Target(name, device=_cpu_kernels.cpu_name(), version=version)
+    return Target(name, device=_cpu_kernels.cpu_name(), version=version, borrowed=True)
 
 
 def _memory_models(cpus: int) -> list[str]:

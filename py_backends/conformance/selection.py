@@ -104,10 +104,11 @@ class Selection:
         return named_as(self.case, every)
 
     def _tried(self, text: KernelText, target: Target) -> tuple[str, ...]:
-        """The number formats in which a text is tried: in a quick run few of those that take seconds to compile."""
+        """The number formats in which a text is tried: in a quick run few where each takes seconds, or adds little."""
         every = registry.dtypes(text, target)
         narrow = [dtype for dtype in every if dtype not in IN_ALL_KINDS]
-        if not self.quick or len(narrow) == len(every) or not (target.just_in_time or target.emulated):
+        costly = target.just_in_time or target.emulated or target.borrowed
+        if not self.quick or len(narrow) == len(every) or not costly:
             return every
         preferred = text.variant == next(iter(registry.kernel_texts(text.kernel, text.backend)))
         few = narrow[:1] if preferred and not target.emulated else []
