@@ -12,7 +12,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 venv=.venv
-build=build/release
+preset=${PRESET:-release}  # of CMakePresets.json
+build=build/$preset
 incomplete=build/incomplete     # stands while packages are being installed: half an environment cannot be mended
 installed=$venv/extras           # a folder with a file for each list that is installed
 os_release=${OS_RELEASE:-/etc/os-release}
@@ -119,12 +120,12 @@ compile() {
   if [ "$(cat $build/configured 2>/dev/null)" != "$as_of" ]; then
     mkdir -p $build
     rm -f $build/configured
-    logged $venv/bin/cmake --preset release --fresh "-DPython_EXECUTABLE=$(pwd)/$venv/bin/python"
+    logged $venv/bin/cmake --preset "$preset" --fresh "-DPython_EXECUTABLE=$(pwd)/$venv/bin/python"
     grep -- '-- Without' $build/log || true
     echo "$as_of" >$build/configured
     echo 'Building the extension'
   fi
-  logged $venv/bin/cmake --build --preset release
+  logged $venv/bin/cmake --build --preset "$preset"
 }
 
 logged() { "$@" >$build/log 2>&1 || { cat $build/log; exit 1; }; }

@@ -280,7 +280,7 @@ class Target:
     """By kernel, or by text as `matmul/tuned`, the number formats that it takes, none of what is not there; None for
     those of its backend."""
     borrowed: bool = False
-    """Computes by kernels of other backends, which are tested there: a quick run of the suite tries few formats."""
+    """Computes by kernels of other backends, tested there: a quick run of the suite tries the first, in few formats."""
     just_in_time: bool = False
     """Compiles kernels when they are first needed, which takes seconds: tests let it do so while others run."""
     on_threads: Mapping[int, str | None] = field(default_factory=lambda: MappingProxyType({}))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from commands import CLONE, LONGEST, copy_clone, run_python
-from conftest import targets_of
+from conftest import NIGHTLY, targets_of
 from plugin_packages import BACKENDS, install
 
 MOST_LINES = 60
@@ -163,6 +163,7 @@ class TestInstalled:
         ours = dict.fromkeys(shlex.join(command[1:]) for command in told if command[0] == "py-backends")
         return {command: run_for_json(installed, *shlex.split(command)) for command in ours}
 
+    @NIGHTLY
     def test_doctor_lists_both(self, written: dict[str, Any]) -> None:
         found = written["doctor"]
         entry = next(entry for entry in found["backends"] if entry["backend"] == "einsum")

@@ -18,6 +18,7 @@ from typing import cast
 import psutil
 import pytest
 from commands import CLONE, copy_clone
+from conftest import nightly
 from started import LAST_STAGE, OPTIONS, TELLING_ITS_STAGES, Ended, Started, started_until
 
 import py_backends as pb
@@ -56,7 +57,7 @@ def test_signals_write_what_is_finished(number: signal.Signals, stage: str, tmp_
 
 
 @pytest.mark.parametrize("stage", ["preparing vecadd", "round 3"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, nightly(signal.SIGTERM)])
 def test_further_signals_lose_nothing(number: signal.Signals, stage: str, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     run = started_until(stage, path)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLONE, Finished, copy_clone, run_python
+from conftest import NIGHTLY
 
 from py_backends import registry
 
@@ -39,6 +40,7 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     return found
 
 
+@NIGHTLY
 @pytest.mark.parametrize("backend", registry.backend_names())
 def test_every_backend_has_tests(counts: dict[str, int], backend: str) -> None:
     kernels = [kernel for kernel in registry.kernel_names() if registry.kernel_texts(kernel, backend)]

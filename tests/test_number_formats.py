@@ -129,7 +129,7 @@ def test_a_text_says_which_of_its_kernels_formats_it_takes(line: str, dtypes: tu
 
 def test_a_worker_tells_what_its_targets_take_and_prepares_nothing_else() -> None:
     session = Session()
-    (target,) = session.targets([], "numpy")["targets"]
+    (target,) = session.targets([], "numpy", [])["targets"]
     assert set(target["dtypes"]) == set(registry.promised_kernels())
     assert registry.texts_in("int8", "matmul", "numpy", Target(**target))
     assert not registry.texts_in("int8", "vecadd", "numpy", Target(**target))

@@ -86,7 +86,11 @@ class Selection:
 
     def subjects(self) -> Iterator[Subject]:
         """Every chosen text on every chosen target that is there and takes it in some dtype."""
+        borrowing: dict[str, Target] = {}
         for backend, target in self.at_hand():
+            first = borrowing.setdefault(backend, target) if target.borrowed and target.available else target
+            if self.quick and not self.targets and target is not first:
+                continue
             for text in self.texts(backend) if target.available else ():
                 if tried := self._tried(text, target):
                     yield Subject(text, target, tried)
