@@ -67,8 +67,12 @@ class Communicator:
         # Around a ring: each rank passes on what it has got, all but what the next one had at the beginning.
         sent = (sum(counts) - counts[(self.rank + 1) % self.size]) * block.itemsize
         bytes_of = [count * block.itemsize for count in counts]
+        own, everything = _as_bytes(block), _as_bytes(whole)
         with self._counted(sent):
-            self.mpi.Allgatherv([_as_bytes(block), MPI.BYTE], [_as_bytes(whole), bytes_of, MPI.BYTE])
+            if len(set(counts)) == 1:  # MPICH 5.0 takes half the time where it knows that they are equal
+                self.mpi.Allgather([own, MPI.BYTE], [everything, bytes_of[0], MPI.BYTE])
+            else:
+                self.mpi.Allgatherv([own, MPI.BYTE], [everything, bytes_of, MPI.BYTE])
 
     def Reduce_scatter(self, parts: Array, own: Array, counts: Sequence[int]) -> None:  # noqa: N802
         """Add the parts of all ranks, and leave each rank its own share of the sum, so many elements."""
