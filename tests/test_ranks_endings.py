@@ -6,6 +6,7 @@ Kernels that end are those of tests/wrong_ranks.py; what is killed is killed fro
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -26,12 +27,13 @@ import started
 from commands import CLONE, LONGEST, copy_clone, environment
 from conftest import THOROUGH, nightly
 
-from py_backends import registry
+from py_backends import interpreter, registry
 from py_backends.contract import Target
 from py_backends.harness.arena import Arena
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
-from py_backends.ranks import progress
+from py_backends.ranks import SOCKET, progress
+from py_backends.ranks.log import FIRST
 
 pytestmark = pytest.mark.mpi
 
@@ -317,6 +319,41 @@ def test_a_killed_rank_costs_one_call_and_the_next_has_new_ones(notebook: Notebo
     assert not set(before) & set(after)
     assert notebook.end() == ""
     notebook.assert_nothing_is_left()
+
+
+KILLED_LAST = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+rank = subprocess.Popen([sys.executable, "-c", sys.argv[2], sys.argv[1]])
+while not Path(sys.argv[1], "ready").exists():
+    time.sleep(0.01)
+Path(sys.argv[1], sys.argv[3]).touch()
+time.sleep(0.5)  # in which the keeper sees that its ranks have started
+rank.kill()
+rank.wait()
+if sys.argv[4] == "launcher":
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.exit(9)  # as MPICH's does where a rank was killed
+"""
+STARTS = """
+import sys, time
+from pathlib import Path
+from py_backends.ranks.progress import Progress
+Progress(Path(sys.argv[1]), 0, 1)
+Path(sys.argv[1], "ready").touch()
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("killed", "said"), [("launcher", SAID["launcher"]), ("rank", SAID["first"])])
+def test_a_launcher_that_is_killed_is_named_though_its_ranks_end_first(tmp_path: Path, killed: str, said: str) -> None:
+    """A process that dies lets go of its files, by which others learn of it, before it is dead."""
+    launcher = [sys.executable, "-c", KILLED_LAST, str(tmp_path / "folder"), STARTS, SOCKET, killed]
+    keeper = interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(tmp_path / "folder"), *launcher)
+    run = subprocess.run(
+        keeper, env=environment(), cwd=CLONE, capture_output=True, text=True, timeout=LONGEST, check=False
+    )
+    assert re.search(f"^{FIRST}{said}$", run.stderr, re.MULTILINE), run.stderr
 
 
 @pytest.mark.parametrize("notebook", ["clone"], indirect=True)

@@ -29,6 +29,8 @@ _MOMENT = 1.0
 """Seconds in which ranks end by themselves, where they do nothing."""
 _LOOKS_EVERY = 0.05
 """Seconds between looks whether ranks have started."""
+_DIES_WITHIN = 0.1
+"""Seconds from the end of the ranks of a launcher that is killed to its own."""
 _SHARED = "/dev/shm/"  # noqa: S108  # where Linux keeps it (shm_overview(7))
 _OF_HYDRA = "/tmp/", "hydra_hwloc_xmlfile_*"  # noqa: S108  # MPICH's, wherever TMPDIR is
 """A description of the machine for ranks that start, which a launcher that is killed leaves behind."""
@@ -105,11 +107,20 @@ class Keeper:
         self._left_behind |= _descriptions() - self._of_others
         self._left_behind |= _shared_files(_started())
         (first, _), *_ = poll.poll()  # Linux tells what happened in the order in which it did
-        if first in ended:
-            _say(f"{FIRST}{ended[first]}")
-        elif first == launcher:
+        if first == launcher or (first in ended and self._launcher_was_killed()):
             code = self._launcher.wait()
             _say(f"{FIRST}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
+        elif first in ended:
+            _say(f"{FIRST}{ended[first]}")
+
+    def _launcher_was_killed(self) -> bool:
+        """Whether a rank ended because its launcher was being killed, which lets go of its ranks before it is dead.
+
+        One that ends because of a rank exits with a code.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._launcher.wait(_DIES_WITHIN) < 0
+        return False
 
     def end(self) -> None:
         """End what is left of the ranks, and remove what they had."""
