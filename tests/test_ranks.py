@@ -52,6 +52,20 @@ def test_every_element_has_one_owner(text: KernelText, ranks: int, sizes: tuple[
         assert (owners(shape, of_array) == 1).all()
 
 
+@given(ranks=st.integers(1, 24), sizes=st.tuples(*[st.integers(0, 40)] * 3))
+def test_what_a_rank_holds_lies_in_what_it_needs_as_whole_rows(ranks: int, sizes: tuple[int, int, int]) -> None:
+    """So that MPI can fill in the others' shares where they belong."""
+    module, widths = MATMUL.load(), (4, 4, 4)
+    for rank in range(ranks):
+        for held, needed in zip(
+            *(of(rank, ranks, widths, *sizes) for of in (module.blocks, module.needs)), strict=True
+        ):
+            whole = np.empty([each.stop - each.start for each in needed])
+            share = whole[tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(held, needed, strict=True))]
+            assert share.shape == tuple(each.stop - each.start for each in held)
+            assert share.flags.c_contiguous
+
+
 @given(ranks=st.integers(1, 200), sizes=st.tuples(SIZES, SIZES, SIZES))
 def test_a_grid_has_a_place_for_every_rank(ranks: int, sizes: tuple[int, int, int]) -> None:
     grid = MATMUL.load().best_grid(ranks, (4, 4, 4), *sizes)
