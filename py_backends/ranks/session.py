@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from time import perf_counter
 from types import ModuleType
 from typing import Any
@@ -47,19 +48,21 @@ class Prepared:
     text: ModuleType
     local: OnArrays
     dtype: np.dtype[Any]
-    _layouts: dict[tuple[int, ...], Layout] = field(default_factory=dict)
 
     def layout(self, ranks: int, sizes: tuple[int, ...]) -> Layout:
         """For each array its shape, its box on each rank, and the box that each rank computes with."""
-        if sizes not in self._layouts:
-            shapes = self.problem.shapes(sizes)
-            widths = (self.dtype.itemsize,) * (len(shapes) - 1) + (self.problem.result_dtype(self.dtype).itemsize,)
-            held, needed = (
-                zip(*(boxes(rank, ranks, widths, *sizes) for rank in range(ranks)), strict=True)
-                for boxes in (self.text.blocks, getattr(self.text, "needs", self.text.blocks))
-            )
-            self._layouts[sizes] = tuple(zip(shapes, held, needed, strict=True))
-        return self._layouts[sizes]
+        return _layout(self.problem, self.text, self.dtype, ranks, sizes)
+
+
+@lru_cache
+def _layout(problem: Problem, text: ModuleType, dtype: np.dtype[Any], ranks: int, sizes: tuple[int, ...]) -> Layout:
+    shapes = problem.shapes(sizes)
+    widths = (dtype.itemsize,) * (len(shapes) - 1) + (problem.result_dtype(dtype).itemsize,)
+    held, needed = (
+        zip(*(boxes(rank, ranks, widths, *sizes) for rank in range(ranks)), strict=True)
+        for boxes in (text.blocks, getattr(text, "needs", text.blocks))
+    )
+    return tuple(zip(shapes, held, needed, strict=True))
 
 
 class Session:

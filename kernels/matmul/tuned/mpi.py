@@ -7,7 +7,7 @@
 # Cutting the product along one dimension alone moves the others as a whole; a grid whose blocks are near cubes moves
 # the fewest bytes (Al Daas, Ballard, Grigori, Kumar and Rouse, SPAA 2022, section 5.2).
 
-from functools import cache
+from functools import lru_cache
 from itertools import product
 
 MULTIPLY_ADDS_PER_BYTE = 16  # what a core computes while it sends a byte, roughly: ranks without work cost more
@@ -23,7 +23,7 @@ def within(whole, at, parts):
     return slice(whole.start + cut.start, whole.start + cut.stop)
 
 
-@cache
+@lru_cache
 def best_grid(ranks, widths, m, n, k):
     """How many ranks stand along m, n and k. widths: bytes of an element of a, b and c."""
     divisors = [d for d in range(1, ranks + 1) if ranks % d == 0]
