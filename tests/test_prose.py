@@ -109,6 +109,10 @@ def test_words_are_those_of_the_field(name: str) -> None:
     assert not {better: words for better, words in said.items() if words}
 
 
+def test_the_readme_fits_two_screens() -> None:
+    assert len(read("README.md").splitlines()) <= 100
+
+
 def test_what_counts_as_a_sentence() -> None:
     page = "# Not this\n\nOne [two](a.md) three. Four: five; `six`.\n- Seven\n  eight\n\n```sh\nnot this\n```\n| nor | this |\n"
     assert sentences(page) == ["One [two] three.", "Four: five; `six`.", "- Seven eight"]
