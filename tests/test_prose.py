@@ -9,7 +9,6 @@ import re
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from commands import CLONE
@@ -114,7 +113,8 @@ def test_the_readme_fits_two_screens() -> None:
 
 
 def test_what_counts_as_a_sentence() -> None:
-    page = "# Not this\n\nOne [two](a.md) three. Four: five; `six`.\n- Seven\n  eight\n\n```sh\nnot this\n```\n| nor | this |\n"
+    prose = "One [two](a.md) three. Four: five; `six`.\n- Seven\n  eight\n"
+    page = f"# Not this\n\n{prose}\n```sh\nnot this\n```\n| nor | this |\n"
     assert sentences(page) == ["One [two] three.", "Four: five; `six`.", "- Seven eight"]
     assert [length(each) for each in sentences(page)] == [3, 3, 2]
 
