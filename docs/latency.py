@@ -22,7 +22,8 @@ STEPS, ROUNDS = 2_000_000, 7
 
 
 @njit
-def follow(next_place, place, steps):  # type: ignore[no-untyped-def]
+def follow(next_place: Array, place: int, steps: int) -> int:
+    """The place after so many steps."""
     place = np.uint64(place)  # of a signed one Numba would look whether it counts from the end
     for _ in range(steps):
         place = next_place[place]
@@ -49,6 +50,7 @@ def nanoseconds(size: int) -> float:
 
 
 def main() -> None:
+    """A line for each size, with the smallest cache that holds it by its reported size."""
     described = machine.describe()
     caches = described["cache_bytes"]
     sys.stdout.write(f"{described['cpu']}, one thread\n\n   bytes  fits    ns a load\n")
