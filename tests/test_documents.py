@@ -89,7 +89,7 @@ class TestModels:
             assert named == models, f"{place} does not name {models - named}"
         assert all(re.search(name, places["README"], re.IGNORECASE) for name in LIBRARIES)
 
-    def test_each_backend_has_a_line_for_who_chooses(self) -> None:
+    def test_each_backend_has_a_line_to_choose_it_by(self) -> None:
         cells = list(columns(read(DOCS / "choose.md"), "you want"))
         assert sorted(name for line in cells for name in quoted(line[1])) == sorted(our_backends())
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from commands import CLONE
 
 LONGEST, MEDIAN = 30, 15
 """Words of a sentence."""
-UNREAD = {
+UNREAD: set[str] = {
     "CONTRIBUTING.md",
     "docs/conformance.md",
     "docs/mutants.md",
@@ -57,7 +58,9 @@ HOUSE_WORDS = {
 
 def pages() -> list[str]:
     """All that git knows but for the list of changes."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    if not (git := shutil.which("git")):
+        return []
+    command = [git, "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     run = subprocess.run(command, cwd=CLONE, capture_output=True, text=True, check=False)
     return sorted(set(run.stdout.split()) - {"CHANGELOG.md"})
 
