@@ -351,7 +351,13 @@ def test_a_launcher_that_is_killed_is_named_though_its_ranks_end_first(tmp_path:
     launcher = [sys.executable, "-c", KILLED_LAST, str(tmp_path / "folder"), STARTS, SOCKET, killed]
     keeper = interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(tmp_path / "folder"), *launcher)
     run = subprocess.run(
-        keeper, env=environment(), cwd=CLONE, capture_output=True, text=True, timeout=LONGEST, check=False
+        keeper,
+        env=environment(PYTHONPATH=str(CLONE)),
+        cwd=CLONE,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=False,
     )
     assert re.search(f"^{FIRST}{said}$", run.stderr, re.MULTILINE), run.stderr
 
