@@ -14,7 +14,7 @@ from py_backends.report import layout, table, units
 from py_backends.report.layout import Remark, Section
 
 ROOFS = ("roof", "", "", "binds")
-POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of roof", "bound by")
+POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of ceiling", "bound by")
 UNSURE = "~"
 """Before a figure that may be far off."""
 _DROPPED = tuple(map(POINTS.index, ("variant", "FLOP/byte", "attainable", "target")))
@@ -102,7 +102,7 @@ def cells(point: Point) -> tuple[str, ...]:
         f"*{units.figure(point.intensity)}" if row.requested else units.figure(point.intensity),
         units.figure(point.gflops),
         units.figure(point.attainable),
-        of_roof(point),
+        of_ceiling(point),
         point.bound,
     )
 
@@ -112,7 +112,7 @@ def percent(value: float) -> str:
     return f"{value:.0f}%" if value >= 9.95 else f"{value:.2g}%"
 
 
-def of_roof(point: Point) -> str:
+def of_ceiling(point: Point) -> str:
     """Per cent of its roof, marked where the figure may be far off."""
     return f"{UNSURE if point.unsure else ''}{percent(point.percent)}"
 
