@@ -125,7 +125,9 @@ def why_no_text(backend: str) -> str | None:
     plugin = backend_plugin(backend)
     if plugin is None or any(kernel_files(kernel, backend) for kernel in kernel_names()):
         return None
-    return f"{plugin.origin} brings no text: files kernels/KERNEL/VARIANT/{backend}.* of its package, in its wheel too"
+    return (
+        f"{plugin.origin} brings no source: files kernels/KERNEL/VARIANT/{backend}.* of its package, in its wheel too"
+    )
 
 
 @cache

@@ -98,17 +98,17 @@ def add_shape(parser: Parser, examples: str = "vecadd=1000000, matmul=1000x777x5
 
 def add_sizes(parser: Parser) -> None:
     """Add --sizes, --from (`first`) and --to (`last`)."""
-    parser.add_argument("--sizes", type=_sizes, metavar="N,N", help="of all dimensions, separated by commas")
-    text = "of powers of two, the {} (default: {})"
+    parser.add_argument("--sizes", type=_sizes, metavar="N,N", help="sizes of all dimensions, separated by commas")
+    text = "the {} power of two (default: {})"
     parser.add_argument("--from", type=_size, metavar="N", dest="first", help=text.format("smallest", "64"))
     parser.add_argument(
-        "--to", type=_size, metavar="N", dest="last", help=text.format("largest", "by this machine's memory")
+        "--to", type=_size, metavar="N", dest="last", help=text.format("largest", "what memory and budget allow")
     )
 
 
 def add_threads(parser: Parser) -> None:
     """Add --threads."""
-    parser.add_argument("--threads", type=_threads, metavar="N", help="of every CPU backend (default: all)")
+    parser.add_argument("--threads", type=_threads, metavar="N", help="threads of every CPU backend (default: all)")
 
 
 def add_launcher(parser: Parser) -> None:
@@ -119,12 +119,12 @@ def add_launcher(parser: Parser) -> None:
 
 def add_seed(parser: Parser) -> None:
     """Add --seed."""
-    parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="of the inputs (default: 1)")
+    parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="seed of the inputs (default: 1)")
 
 
 def add_budget(parser: Parser, default: float) -> None:
     """Add --budget."""
-    text = f"for the whole (default: {default:g})"
+    text = f"time for the whole run (default: {default:g})"
     parser.add_argument("--budget", type=seconds, metavar="SECONDS", default=default, help=text)
 
 

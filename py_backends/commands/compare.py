@@ -26,15 +26,13 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         compare,
         name="compare",
         help="run every kernel on every backend that this machine has; check, time, print a table",
-        description="Runs the kernels on the same inputs everywhere, checks that all agree, and times each.",
+        description="Runs the kernels on the same inputs everywhere, checks every result, and times each.",
         example="compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
     )
     _arguments.add_comparison(parser, budget=_BUDGET)
     parser.set_defaults(budget=None)  # to see whether it was given: resuming keeps to that of the file
     _arguments.add_files(parser, *_FILES)
-    parser.add_argument(
-        "--resume", type=Path, metavar="FILE", help="go on with what is missing in an interrupted run's --json FILE"
-    )
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="resume an interrupted run from its --json FILE")
     return parser
 
 
@@ -66,9 +64,7 @@ def _check_resume(options: argparse.Namespace) -> None:
     """The file says what was asked for; the results go into it, where no other is named."""
     given = {word.partition("=")[0] for word in shlex.split(options.line) if word.startswith("--")}
     if unfit := sorted(given - _WITH_RESUME):
-        raise _common.UsageError(
-            f"--resume takes what was asked for from {options.resume}: leave out {', '.join(unfit)}"
-        )
+        raise _common.UsageError(f"--resume takes the request from {options.resume}: leave out {', '.join(unfit)}")
     options.json = options.json or options.resume
 
 

@@ -14,9 +14,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         doctor,
         name="doctor",
-        help="every backend and target: there or not, device, version, the reason and the fix",
-        description="Says which backends and targets this machine has, and what would bring the others. Plug-ins' "
-        "kernels, too.",
+        help="list every backend and target: available or not, device, version, reason and fix",
+        description="Lists the backends and targets of this machine, and how to get the missing ones. Lists "
+        "plug-ins' kernels, too.",
         example="doctor --json doctor.json",
     )
     _arguments.add_launcher(parser)

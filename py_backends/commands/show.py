@@ -17,9 +17,10 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         show,
         name="show",
-        help="a kernel's source in several programming models, side by side",
-        description="Shows a kernel's source in the chosen backends and variants: side by side on a terminal of 120 "
-        "columns or more, where longer lines are wrapped, below one another on a narrower one, and as it is in a pipe.",
+        help="show a kernel's source in several programming models, side by side",
+        description="Shows a kernel's source in the chosen backends and variants. On a terminal of 120 columns "
+        "or more they stand side by side, and long lines are wrapped. On a narrower one they stand "
+        "below one another. A pipe gets them unchanged.",
         example="show matmul --backend openmp,cuda --variant lecture",
     )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")

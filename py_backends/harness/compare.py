@@ -160,7 +160,7 @@ class Comparison:
         estimates = self._estimate([row for row in self._rows if row.text is not None])
         self._check_and_settle((self._shorten if asked.shorten else self._skip)(estimates, asked.runs))
         self._add_controls()
-        self._progress.update(0, 1, "measuring what the machine can do")
+        self._progress.update(0, 1, "measuring the machine's ceilings")
         with roofline.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
             self._time(self._ceilings, asked)
             self._check_what_timing_left()
@@ -177,7 +177,7 @@ class Comparison:
                 fail(each.planned, each.failed)
         for planned in self._rows:
             if planned.row.status == "skipped" and planned.row.reason is None:
-                planned.row.reason, planned.row.finished = "interrupted before its turn", False
+                planned.row.reason, planned.row.finished = "interrupted before it ran", False
         timed = {id(each.planned): each for each in self._timed}
         for planned in self._rows:
             at = timed.get(id(planned))

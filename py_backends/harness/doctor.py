@@ -128,7 +128,7 @@ def _missing(backend: str, failed: WorkerFailed) -> Target:
         return _nowhere(failed.reason, failed.fix)
     plugin = registry.backend_plugin(backend)
     whose = f" in {plugin.origin}" if plugin else ""
-    return _nowhere(f"looking for it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
+    return _nowhere(f"probing it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
 
 
 def _nowhere(reason: str, fix: str | None) -> Target:

@@ -236,7 +236,7 @@ def _by_variant(rows: Sequence[Row], backend: str) -> list[list[Row]]:
 
 def _why_not(rows: Sequence[Row]) -> str:
     """Why the rung of these rows was not timed."""
-    return next((row.reason or row.status for row in rows), "it was not asked for")
+    return next((row.reason or row.status for row in rows), "it was not requested")
 
 
 def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | None, report: Report) -> Step:

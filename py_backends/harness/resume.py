@@ -81,10 +81,10 @@ def _check_origin(old: Report, path: Path) -> None:
     """Refuse a comparison in which nothing is missing, or of another version or machine."""
     shown = printable(path)
     if not old.interrupted and all(row.finished for row in old.rows):
-        raise WrongRequest(f"nothing is missing in {shown}: its comparison came to its end")
+        raise WrongRequest(f"nothing is missing in {shown}: its comparison is complete")
     if old.package_version != py_backends.__version__:
         versions = f"{old.package_version}, and this is {py_backends.__version__}"
-        raise WrongRequest(f"{shown} is of py-backends {versions}: run the comparison anew")
+        raise WrongRequest(f"{shown} is of py-backends {versions}: run the comparison again")
     cpu = machine.describe()["cpu"]
     if old.machine.get("cpu") != cpu:
         raise WrongRequest(f"{shown} is of another machine ({old.machine.get('cpu')}, and this is {cpu})")
@@ -126,7 +126,7 @@ def _structured(settings: dict[str, Any], path: Path) -> _Settings:
         what, _, where = transform_error(error, "settings")[0].rpartition(" @ ")
         wrong = f"{where} is missing" if "missing" in what else f"{where} has the wrong type"
         shown = printable(path)
-        raise WrongRequest(f"{shown} does not say what was asked for ({wrong}): run the comparison anew") from error
+        raise WrongRequest(f"{shown} does not say what was requested ({wrong}): run the comparison again") from error
 
 
 def _of_type(value: Any, kind: type) -> Any:

@@ -161,7 +161,7 @@ class Ceilings:
             return
         best, moved = _best_instruction_set(), problem.bytes(sizes, dtype)
         if dtype.name not in measured_dtypes():
-            raise BackendUnavailable(f"nothing measures what this CPU can do in {dtype.name}")
+            raise BackendUnavailable(f"no ceiling is measured for this CPU in {dtype.name}")
         working_set = self._measured_at(moved)
         self._roofs[row] = Roof(
             flops=problem.flops(sizes),

@@ -36,8 +36,8 @@ class Point:
     gflops: its rate, in GFLOP/s.
     percent: of the roof, from ratios taken inside rounds.
     bound: `arithmetic` or `memory`.
-    unsure: whether its rate and per cent may be far off, mostly too low: others took the CPUs in most rounds, or its
-        time is known too badly.
+    unsure: whether its rate and per cent may be far off, mostly too low. Then other processes used the CPUs in most
+        rounds, or the interval of its time is too wide.
     """
 
     row: Row
@@ -88,7 +88,7 @@ def rooflines(report: Report) -> list[Roofline]:
 
 
 def mostly_disturbed(report: Report) -> bool:
-    """Whether others took the CPUs in most rounds: they all count where too few others were left."""
+    """Whether other processes used the CPUs in most rounds: they all count where too few others were left."""
     rounds = report.rounds
     if rounds is None or not rounds.disturbed:
         return False

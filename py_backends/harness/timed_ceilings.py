@@ -87,7 +87,7 @@ class OnDevice:
         """One sample; WorkerFailed where that fails, or the device does not tell."""
         rate = self.runner.ceiling(None if ceiling.kind == COPIES else ceiling.dtype)
         if rate is None:
-            raise WorkerFailed("unavailable", f"nothing measures what {ceiling.device} can do")
+            raise WorkerFailed("unavailable", f"no ceiling is measured for {ceiling.device}")
         return rate
 
 

@@ -331,7 +331,7 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
         return {"failed": "memory", "reason": str(error) or "out of memory"}
     except KernelFault as fault:
         return {"failed": "fault", "reason": _in_one_line(str(fault))}
-    except Exception as error:  # noqa: BLE001  # whatever a kernel or driver raises belongs into its row
+    except Exception as error:  # noqa: BLE001  # whatever a kernel or driver raises belongs in its row
         traceback.print_exc()
         return {"failed": "error", "reason": _in_one_line(f"{type(error).__name__}: {error}") + _place(error)}
     return answer

@@ -171,7 +171,7 @@ class Worker:
         try:
             code = self._process.wait(_ENDS_WITHIN)
         except subprocess.TimeoutExpired:  # a thread that it left behind keeps it
-            return f"the worker hung up {when} and did not end"
+            return f"the worker closed its channel {when} and did not end"
         finally:
             self.close()
         if code >= 0:

@@ -38,7 +38,7 @@ class LocalKernels:
     def _opened(self, backend: str, target: str) -> HostDevice:
         if (backend, target) not in self._devices:
             device = registry.backend(backend).open(target, self._threads)
-            assert isinstance(device, HostDevice), "what is preferred on the host computes there"
+            assert isinstance(device, HostDevice), "the preferred backend on the host computes there"
             self._devices[backend, target] = device
         return self._devices[backend, target]
 

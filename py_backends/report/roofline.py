@@ -134,7 +134,7 @@ def footnotes(points: Sequence[Point], report: Report) -> list[str]:
 def why_unsure(report: Report) -> str:
     """Why some figures are not to be relied on, for those that are marked."""
     if mostly_disturbed(report):
-        return "may be far too low: others took the CPUs in most rounds"
+        return "may be far too low: other processes used the CPUs in most rounds"
     return f"may be far off: its time is known to no better than ±{100 * SURE:.0f}%"
 
 
@@ -143,7 +143,7 @@ def remarks(report: Report) -> Iterator[Remark]:
     said = [(row, reason) for row, reason in without_roof(report)]
     for row in report.rows:
         if row.status == "emulated":
-            said.append((row, f"right, and never timed: {row.reason or 'emulated'}"))
+            said.append((row, f"right, never timed: {row.reason or 'emulated'}"))
         elif row.status in FAILURES:
             said.append((row, f"{row.status}: {row.reason}" if row.reason else row.status))
     kernels: dict[tuple[str, str], list[str]] = {}
