@@ -209,10 +209,10 @@ class TestRungs:
     def test_baseline_stands_beside(self) -> None:
         climb = climb_of(*rows_of(), row_of("numpy", "lecture", 150.0))
         assert len(climb.steps) == 5
-        (yardstick,) = climb.yardsticks
-        assert yardstick.rung is None
-        assert yardstick.over_first is not None
-        assert yardstick.over_first.speedup == pytest.approx(7500, rel=0.01)
+        (baseline,) = climb.baselines
+        assert baseline.rung is None
+        assert baseline.over_first is not None
+        assert baseline.over_first.speedup == pytest.approx(7500, rel=0.01)
 
     def test_shapes_and_dtypes_are_ladders_of_their_own(self) -> None:
         single = [replace(row, dtype="float32") for row in rows_of()]

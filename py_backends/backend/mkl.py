@@ -1,4 +1,4 @@
-"""Intel's oneMKL: the library that people call for speed on this kind of CPU. A yardstick, as NumPy is."""
+"""Intel's oneMKL: the library that people call for speed on this kind of CPU. A reference library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intel's oneDNN: the library that frameworks for neural networks multiply with on CPUs. A yardstick, as NumPy is."""
+"""Intel's oneDNN: the library that frameworks for neural networks multiply with on CPUs. A reference library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`compare`: runs the kernels everywhere, checks, times, and prints a table a kernel; or goes on with such a run."""
+"""`compare`: runs the kernels everywhere, checks, times, and prints a table for each kernel; or resumes such a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Run the comparison, or what is missing of one, write its files and print its tables."""
+    """Run or resume the comparison, write its files and print its tables."""
     if options.resume:
         _check_resume(options)
     else:
@@ -61,7 +61,7 @@ def _resumed(options: argparse.Namespace) -> Report:
 
 
 def _check_resume(options: argparse.Namespace) -> None:
-    """The file says what was asked for; the results go into it, where no other is named."""
+    """Resume the request in a file. The results go into it, unless another file is named."""
     given = {word.partition("=")[0] for word in shlex.split(options.line) if word.startswith("--")}
     if unfit := sorted(given - _WITH_RESUME):
         raise _common.UsageError(f"--resume takes the request from {options.resume}: leave out {', '.join(unfit)}")
@@ -69,7 +69,7 @@ def _check_resume(options: argparse.Namespace) -> None:
 
 
 def _write_results(report: Report, options: argparse.Namespace) -> bool:
-    """Write the files that were asked for, each whether or not the others could be."""
+    """Write the requested files. A failure of one does not stop the others."""
     from py_backends.report import files
 
     writers = {options.json: files.write_json, options.csv: files.write_csv, options.markdown: files.write_markdown}

@@ -1,4 +1,4 @@
-"""`doctor`: what this machine has, and what would bring the rest."""
+"""`doctor`: the backends of this machine, and how to get the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Say what this machine has, and what would bring the rest."""
+    """List the backends of this machine, and how to get the others."""
     _outputs.check(options, "json")
     from py_backends.harness import doctor as harness
     from py_backends.harness import machine

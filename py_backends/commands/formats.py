@@ -1,4 +1,4 @@
-"""`formats`: what fewer bits buy and cost, for each backend and number format."""
+"""`formats`: the speed and the error of each backend in each number format."""
 
 from __future__ import annotations
 

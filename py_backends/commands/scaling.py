@@ -53,7 +53,7 @@ def scaling(options: argparse.Namespace) -> int:
 
 
 def _most_threads(options: argparse.Namespace, cpus: int) -> int:
-    """How many are asked for, else as many as there are CPUs: of this machine, or of the ranks of a launcher.
+    """The requested number of threads, else the number of CPUs: of this machine, or of a launcher's ranks.
 
     UsageError where more are asked for, and no other launcher is named, which may start ranks on other machines.
     """

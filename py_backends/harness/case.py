@@ -46,7 +46,7 @@ class Case(Arena):
         return reference_of(self.problem, inputs, self.sizes)
 
     def judge(self) -> Verdict:
-        """Judge what stands in the output now."""
+        """Judge the current content of the output."""
         if trespass := self.trespass():
             return Verdict.wrong(self.problem.rule, trespass)
         found = judge(self.output, self.reference, self.problem.rule)

@@ -50,7 +50,7 @@ _FOR_THE_RECORD = 0.1
 
 
 class Progress(Protocol):
-    """Is told how far the comparison has come, in the units of its own choice."""
+    """Receives the progress of the comparison, in units that the comparison chooses."""
 
     def update(self, done: float, total: float, text: str) -> None: ...
 
@@ -102,7 +102,7 @@ def checked_settings(
     cache: str = HOT,
     command: str | None = None,
 ) -> dict[str, Any]:
-    """The settings of a comparison as they stand in its results; WrongRequest for one that is impossible.
+    """The settings of a comparison as they stand in its results. Raises WrongRequest for an impossible one.
 
     The parameters are those of `compare`.
     """
@@ -170,7 +170,7 @@ class Comparison:
         self._rows = [planned for planned in self._rows if id(planned) not in never_chosen]
 
     def interrupt(self) -> None:
-        """Say of the rows that are not finished why they are not."""
+        """Give each unfinished row its reason."""
         self._interrupted = True
         for each in self._timed:
             if each.failed:  # it did come to its end
@@ -269,7 +269,7 @@ class Comparison:
         return self._seconds(planned, runner, limit)
 
     def _seconds(self, planned: PlannedRow, runner: Runner, limit: float) -> float:
-        """What one run takes as far as smaller ones tell, none of them longer than `limit`."""
+        """The estimated seconds of one run, from smaller runs of at most `limit` seconds each."""
         text, dtype = planned.text, planned.dtype
         assert text is not None  # only rows with a text are waiting
 
@@ -308,7 +308,7 @@ class Comparison:
         return affordable_rows
 
     def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
-        """Skip the dearest rows until there is time for the others, as they were asked for, which are returned.
+        """Skip the slowest rows until there is time for the others at their own shapes, and return the others.
 
         A baseline is skipped with the last row that is compared with it.
         """

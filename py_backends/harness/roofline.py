@@ -1,4 +1,4 @@
-"""How near each row comes to what this machine can do at most, by the roofline.
+"""How near each row comes to this machine's ceilings, by the roofline.
 
 A run that computes f operations on b bytes cannot take less than max(f / peak, b / bandwidth): the roofline of
 S. Williams, A. Waterman and D. Patterson (Communications of the ACM 52(4), 2009), which they draw as rates over
@@ -35,7 +35,7 @@ from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWor
 from py_backends.harness.workers import WorkerFailed
 
 MARGIN = 0.15
-"""How far above the roofline a figure may lie before it is taken for a bug in the timing.
+"""How far above the roofline a figure may lie before it counts as a bug in the timing.
 
 Of right kernels at 2 cores, from 10^3 to 2^26 elements and from 64 to 2048 rows, in caches and out of them, the best
 had medians up to 1.00, and single rounds up to 1.05 where nothing else ran. A wrong timing is off by far more.

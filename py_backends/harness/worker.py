@@ -124,7 +124,7 @@ class Session:
         return {"seconds": launched.clock}
 
     def ceiling(self, descriptors: list[int], dtype: str | None) -> dict[str, Any]:
-        """What the device can do at most: FLOP/s in a dtype, or where it is None bytes a second."""
+        """The device's ceiling: FLOP/s in a dtype, or bytes a second if the dtype is None."""
         return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}
 
     def run(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class Session:
         return kept[statement]
 
     def _launches_on(self, case: Placed, count: int) -> list[Launched]:
-        """So many launches on a case, whose results nobody looks at."""
+        """So many launches on a case, whose results are not checked."""
         if not count:
             return []
         device = self._device

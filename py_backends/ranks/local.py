@@ -1,4 +1,4 @@
-"""What one rank computes with: the fastest backend that computes on the host, by the registry and the contract."""
+"""The backend by which one rank computes: the fastest one on the host, by the registry and the contract."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LocalKernels:
         self._devices: dict[tuple[str, str], HostDevice] = {}
 
     def prepare(self, kernel: str, dtype: np.dtype[Any]) -> tuple[OnArrays, str]:
-        """A kernel for arrays, and who computes it: backend and target. BackendUnavailable where nobody does."""
+        """A kernel for arrays, with its backend and target. Raises BackendUnavailable if there is none."""
         text, target = _preferred(kernel, dtype.name)
         device = self._opened(text.backend, target.name)
         launch, problem = device.prepare(text, dtype), text.problem
@@ -44,7 +44,7 @@ class LocalKernels:
 
 
 def _preferred(kernel: str, dtype: str) -> tuple[KernelText, Target]:
-    """The text and the target by which a rank computes a kernel in a number format."""
+    """The source and the target by which a rank computes a kernel in a number format."""
     for backend in registry.preferred_on_host():
         for target in registry.targets(backend):
             texts = registry.texts_in(dtype, kernel, backend, target)

@@ -103,7 +103,7 @@ def efficiency(curve: Curve) -> str:
 
 
 def communicating(row: Row) -> str:
-    """The part of a kernel in which ranks tell one another: "5.2%"; nothing where there are none."""
+    """The part of a kernel in which ranks communicate: "5.2%"; empty without ranks."""
     return "" if row.communicating is None else f"{100 * row.communicating:.1f}%"
 
 

@@ -121,7 +121,7 @@ def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> N
 
 
 def _draw_communication(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> None:
-    """The part of the kernel in which ranks tell one another, by the number of threads."""
+    """The part of the kernel in which ranks communicate, by the number of threads."""
     curves = _of_ranks(group)
     if not curves:
         axes.set_axis_off()
