@@ -1,4 +1,4 @@
-"""What other packages bring: their entry points, and what they promise there, held to the contract.
+"""Plug-ins of other packages: their entry points, and what these name, checked against the contract.
 
     [project.entry-points."py_backends"]            [project.entry-points."py_backends.kernels"]
     einsum = "py_backends_einsum"                   axpy = "py_backends_axpy"

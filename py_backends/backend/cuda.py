@@ -65,7 +65,7 @@ class Gpu(_cupy.Gpu):
 
 
 def with_includes(text: KernelText) -> str:
-    """A text and the files that it includes in one, for a compiler that is given no folder to look in.
+    """A source and the files that it includes in one, for a compiler without an include path.
 
     Those files include none in their turn.
     """

@@ -17,7 +17,7 @@ from py_backends.harness.spec import Sizes
 from py_backends.number_formats import number_format
 
 _MOST_MEASURED = 2**25
-"""Elements of all arrays beyond which nobody waits for another result in float64."""
+"""With more elements in all arrays a second result in float64 takes too long."""
 
 
 class Case(Arena):

@@ -135,7 +135,7 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
 
 
 class Comparison:
-    """One run of `compare`. A row without a text, or with a reason, is done with."""
+    """One run of `compare`. A row without a source, or with a reason, does not run."""
 
     def __init__(self, bench: Bench, threads: int, budget: float, order: random.Random, progress: Progress) -> None:
         self._bench, self._threads, self._budget = bench, threads, budget

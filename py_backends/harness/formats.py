@@ -69,7 +69,7 @@ def plan(
 
 
 def choices(report: Report) -> dict[str, list[Choice]]:
-    """The rows that were timed, by kernel and the shape that was asked for: each backend's formats together.
+    """The timed rows by kernel and requested shape: each backend's formats together.
 
     The backend that is the fastest in any format comes first, and of its formats the one with the most bits.
     """

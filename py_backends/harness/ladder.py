@@ -115,7 +115,7 @@ def ladders() -> dict[str, Ladder]:
 
 
 def climbs(report: Report) -> list[Climb]:
-    """The ladders of which a report holds timed rungs, one for each dtype and shape that was asked for.
+    """The ladders of which a report holds timed rungs, one for each requested dtype and shape.
 
     Rungs in a narrower format are on all wider ladders of their shape, where the report holds them, and are none alone.
     """
@@ -182,7 +182,7 @@ def _baselines() -> list[str]:
 
 
 def _first_there(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
-    """Of each text and format the first target that is there, and those that are not: one run is enough."""
+    """The first available target of each source and format, and the missing ones: one run is enough."""
     there = {(each.backend, each.target.name) for each in found if each.target.available and not each.target.emulated}
     first: dict[Spec, Spec] = {}
     for spec in specs:
@@ -211,7 +211,7 @@ def _narrow_specs(
 
 
 def _is_of(rung: Rung, ladder: Ladder, spec: Spec) -> bool:
-    """Whether it is a rung's text, where the rung would run, in its number format if it has one of its own."""
+    """Whether it is a rung's source, where the rung would run, in its own number format if it has one."""
     if (spec.backend, spec.variant) != (rung.backend, rung.variant) or rung.dtype not in (None, spec.dtype):
         return False
     if rung.target is None:

@@ -77,11 +77,11 @@ class Request:
         return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
 
     def plan(self, specs: Callable[[Sequence[BackendTarget]], list[Spec]], **how: Any) -> Plan:
-        """What is to run on the backends and targets that are asked for; `how` as of the `Plan`."""
+        """The plan for the requested backends and targets; `how` as in `Plan`."""
         return Plan(list(self.backends or doctor.names()), specs, targets=self.targets or (), **how)
 
     def specs(self, found: Sequence[BackendTarget], *, every_target: bool = True) -> list[Spec]:
-        """All that is asked for, on the targets that were found; WrongRequest where a named one is nowhere among them.
+        """The whole request, on the targets that were found. Raises WrongRequest if a named target is not among them.
 
         every_target: else of several targets that a backend has for one device the first that takes a text and format.
         A number format that a kernel, a backend or a target does not have gives none; WrongRequest where that leaves

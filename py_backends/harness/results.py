@@ -230,7 +230,7 @@ class Row:
 
     @property
     def asked(self) -> dict[str, int]:
-        """The shape that was asked for; it may have run at a smaller one."""
+        """The requested shape; the row may have run at a smaller one."""
         return self.requested or self.shape
 
     @property
@@ -312,7 +312,7 @@ _MACHINE: dict[str, type | UnionType] = {
     "versions": dict,
     "state": dict,
 }
-"""What a reader takes for granted of a machine, where it is told."""
+"""The types of a machine's entries, for those that a file has."""
 
 
 def _check_machine(machine: dict[str, Any]) -> None:
@@ -322,7 +322,7 @@ def _check_machine(machine: dict[str, Any]) -> None:
 
 
 def _parsed(text: str) -> Any:
-    """Strict JSON as objects; half a pair of code points, which JSON can hold and no text can, is a question mark."""
+    """Strict JSON as objects. An unpaired surrogate, which JSON may hold and UTF-8 may not, becomes a question mark."""
     content = json.loads(text, parse_constant=_refuse)
     if "\\ud" in text.lower():
         return json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))

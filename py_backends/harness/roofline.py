@@ -150,7 +150,7 @@ class Ceilings:
             pass
 
     def add(self, row: TimedRow) -> None:
-        """Find the ceilings of a row, unless it computes nothing, or on a device that tells none."""
+        """Find the ceilings of a row, unless it computes nothing, or its device has none."""
         text, problem, sizes, dtype = row.planned.text, row.planned.problem, row.case.sizes, row.planned.dtype
         assert text is not None  # rows without a text are not timed
         prepared = row.runner.prepare(text, row.case)
@@ -174,7 +174,7 @@ class Ceilings:
         )
 
     def _add_on_device(self, row: TimedRow, prepared: Prepared) -> None:
-        """Those of a row on a GPU, if its device tells them."""
+        """Those of a row on a GPU, if its device has them."""
         device, dtype = row.planned.row.device or row.planned.row.target, row.planned.dtype.name
         measures = OnDevice(row.runner)
         peak = TimedCeiling(MULTIPLY_ADDS, dtype, None, None, None, measures, device)

@@ -25,7 +25,7 @@ PAST_THE_CACHES_PAYS = 1.15
 """From memory, additions gain up to a third by stores past the caches: no line is read that is to be overwritten. In a
 cache they lose by them. So from half of that gain on, the data are taken to come from memory."""
 SURE = 0.25
-"""A time whose 95% interval reaches further than this part of it to either side gives no figure to rely on."""
+"""A time is unreliable if its 95% interval reaches further than this part of it to either side."""
 
 
 @dataclass(frozen=True)

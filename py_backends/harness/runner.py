@@ -210,7 +210,7 @@ def _key(text: KernelText, dtype: np.dtype[Any]) -> tuple[str, str, str]:
 
 
 def _arguments(text: KernelText, case: Arena) -> dict[str, Any]:
-    """What a worker is told of a kernel, and of where the case lies that it is to run on."""
+    """The arguments of a worker's request: the kernel, and where the case lies in memory."""
     kernel, variant, dtype = _key(text, case.dtype)
     where = {"arena": id(case), "sizes": list(case.sizes), "spans": case.spans}
     return {"kernel": kernel, "variant": variant, "dtype": dtype, **where}

@@ -42,7 +42,7 @@ STRONG, WEAK = KINDS = ("strong", "weak")
 _EVERY_COUNT_UP_TO = 8
 _RESAMPLES = 2999
 _SHORTEST = 1e-9
-"""Seconds that stand for a time of 0, which a device's events may tell of a short kernel."""
+"""Seconds in place of a time of 0, which a device's events may give for a short kernel."""
 _SIMILAR_WORK = 0.1
 """How far the work of a thread may be from that of one thread alone, as a part of it."""
 _NO_PART, _SURELY_NO_PART = 0.02, 0.1

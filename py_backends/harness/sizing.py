@@ -50,7 +50,7 @@ def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float
 
 
 def least(seconds: Callable[[], float]) -> float:
-    """The least of a few runs: of 2, since the first of a shape brings its pages in, and of more if they are short.
+    """The least of a few runs: of 2, since the first of a shape faults its pages in, and of more if they are short.
 
     Threads that wait for one another take a hundred times as long while a neighbour has one of the CPUs, for some
     hundredths of a second: a row must not be skipped for that.

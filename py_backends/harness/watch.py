@@ -17,7 +17,7 @@ _LEAST_ROUNDS_TO_STOP = 30
 
 
 class Watch:
-    """Leaves out the samples of disturbed rounds, and tells when every interval is narrow enough for a verdict."""
+    """Drops the samples of disturbed rounds, and says when every interval is narrow enough for a verdict."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self._groups = groups

@@ -1,4 +1,4 @@
-"""A worker: a process of its own for one backend on one target, told what to do over a channel.
+"""A worker: a process of its own for one backend on one target, which gets requests over a channel.
 
 Started by `py_backends.harness.workers` as `python -m py_backends.harness.worker DESCRIPTOR`. Each
 request is `{"do": method, ...arguments}`, each answer the method's result, or `{"failed": kind,
@@ -37,7 +37,7 @@ from py_backends.shared_memory import SharedMemory
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
-"""Seconds that stand for a time of 0 or less, which a device's events may tell of a short kernel: a speed-up and a rate
+"""Seconds in place of a time of 0 or less, which a device's events may give for a short kernel: a speed-up and a rate
 need some."""
 
 
@@ -98,7 +98,7 @@ class Session:
         return {}
 
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
-        """Compile a kernel; the seconds that it took, and what to know of the device.
+        """Compile a kernel. Returns the seconds that it took, and facts about the device.
 
         Raises BackendUnavailable in a dtype that the text does not have.
         """

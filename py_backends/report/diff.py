@@ -76,7 +76,7 @@ def _settings(settings: Sequence[Setting]) -> Iterator[Remark]:
 
 
 def _groups(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    """The pairs with a verdict, by kernel, dtype and the shape that was asked for."""
+    """The pairs with a verdict, by kernel, dtype and requested shape."""
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         if pair.verdict is not None:

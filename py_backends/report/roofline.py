@@ -75,7 +75,7 @@ def roof_name(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collect
 
 
 def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
-    """By what the names of ceilings tell where the data are."""
+    """The notes that explain where the data are, by the names of the ceilings."""
     places = {roof_name(each, machine, roofline.from_memory).partition("(")[2] for each in roofline.bandwidths}
     if any(place.startswith("fits") for place in places):
         yield "fits: by the reported size of that cache, which a virtual machine may share with others"
@@ -84,7 +84,7 @@ def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
 
 
 def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
-    """The points by kernel, dtype and the shape that was asked for, each group nearest to the roof first."""
+    """The points by kernel, dtype and requested shape, each group nearest to the roof first."""
     found: dict[str, list[Point]] = {}
     for point in points:
         found.setdefault(point.row.spec.on_any_threads.workload.title, []).append(point)
@@ -118,7 +118,7 @@ def of_ceiling(point: Point) -> str:
 
 
 def footnotes(points: Sequence[Point], report: Report) -> list[str]:
-    """Which points are of a smaller shape than the one that was asked for, and which are not to be relied on."""
+    """The notes on points of a smaller shape than requested, and on unreliable ones."""
     names: dict[str, list[str]] = {}
     for point in points:
         if point.row.requested:
@@ -159,7 +159,7 @@ def _spread(ceiling: Ceiling) -> str:
 
 
 def _smallest_cache(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
-    """The first cache that is as large as this working set; empty where the results do not tell the caches' sizes."""
+    """The first cache that is as large as this working set; empty if the results lack the caches' sizes."""
     caches = machine.get("cache_bytes")
     if not isinstance(caches, Mapping) or not caches:
         return ""

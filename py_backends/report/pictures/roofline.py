@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _LEAST_HEIGHT, _HEIGHT_OF_A_LINE, _HEIGHT_OF_A_FRAME = 10.0, 4.5, 0.145, 0.9
 _MOST_POINTS_NAMED = 45
-"""More names than these beside one panel nobody reads: then only the best of each group are named."""
+"""More names than these beside one panel are too many to read: then only the best of each group are named."""
 _MOST_GROUPS = 6
 """Kernels and shapes in one panel."""
 _BEYOND = 4.0
