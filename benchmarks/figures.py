@@ -75,7 +75,7 @@ class Rates:
 
     def __init__(self, conditions: Conditions, reports: Reports) -> None:
         if conditions not in reports:
-            raise NotMeasured(Reason("interrupted before its turn"))
+            raise NotMeasured(Reason("interrupted before it ran"))
         self._conditions, self._report = conditions, reports[conditions]
         self._problem = registry.problem(conditions.kernel)
 
@@ -137,7 +137,7 @@ class Rates:
         if row is None:
             raise NotMeasured(Reason(self._why_no_row(who, entry.dtype(self._conditions))))
         if not row.kernel_seconds or row.status != "ok":
-            raise NotMeasured(Reason(row.reason or "interrupted before its turn", row.fix))
+            raise NotMeasured(Reason(row.reason or "interrupted before it ran", row.fix))
         return row
 
     def _why_no_row(self, who: Contender, dtype: str) -> str:

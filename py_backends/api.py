@@ -1,4 +1,4 @@
-"""What users find in `py_backends`: a function a kernel, as in `pb.matmul(a, b, backend=...)`, and the names below."""
+"""The public names of `py_backends`: a function for each kernel, as in `pb.matmul(a, b, backend=...)`, and others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel
 
 _ELSEWHERE = {"BackendUnavailable": "errors", "backends": "harness.doctor", "compare": "harness.compare"}
-"""Where the other names are, which a call of a kernel does not import."""
+"""The modules of the other names, which a call of a kernel does not import."""
 _shortcut_of = shortcuts.get
 """Bound once: CPython looks a method of an imported name up in the slow way, 40 ns of a call of 300."""
 
@@ -25,7 +25,7 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Any:
-    """What `py_backends.NAME` is; AttributeError where it is nothing."""
+    """The object `py_backends.NAME`; AttributeError for an unknown name."""
     if name in _ELSEWHERE:
         return getattr(import_module(f"py_backends.{_ELSEWHERE[name]}"), name)
     if not registry.is_kernel(name):
@@ -75,7 +75,7 @@ def _of_a_and_b(problem: Problem) -> Callable[..., Any]:
 
 
 def _of_any(problem: Problem) -> Callable[..., Any]:
-    """The function of a kernel with any number of inputs, by their places or by their names."""
+    """The function of a kernel with any number of inputs, by position or by name."""
     kernel = problem.name
 
     def run(
@@ -114,32 +114,41 @@ def _documentation(problem: Problem) -> str:
     if dimensions is not None:
         shapes = [f" of {' x '.join(problem.dimensions[size] for size in sizes)} elements" for sizes in dimensions]
     inputs = "\n".join(f"{name}: an array{shape}." for name, shape in zip(problem.inputs, shapes, strict=False))
-    return _DOCUMENTATION.format(kernel=problem.name, rule=problem.rule, inputs=inputs, shape=shapes[-1])
+    others = "".join(f", {result} for {dtype}" for dtype, result in problem.results.items())
+    return _DOCUMENTATION.format(
+        kernel=problem.name,
+        rule=problem.rule,
+        inputs=inputs,
+        shape=shapes[-1],
+        dtypes=_listed(problem.dtypes),
+        others=others,
+    )
 
 
-_DOCUMENTATION = """Run {kernel} on a backend, and return its result: an array{shape}, of the inputs' dtype.
+_DOCUMENTATION = """Run {kernel} on a backend, and return its result: an array{shape}.
 
 {inputs}
 backend: its name, as `py_backends.backends()` lists them.
-variant: `tuned` or `lecture`; the first of these that the backend has, where None.
-target: where the backend runs it; the first available one that takes these inputs where None.
-threads: for a backend that runs on the CPU; all logical CPUs where None.
+variant: `tuned` or `lecture`. None: the first of these that the backend has.
+target: where the backend runs it. None: the first available one that takes these inputs.
+threads: for a backend that runs on the CPU. None: all logical CPUs.
 out: an array of the result's shape and dtype to write to and return.
-to: where a new result lies: `host`, as a NumPy array, which is what None means too; or `device`, where the backend
-    computed it, as an array of the backend's library.
+to: where a new result lies. `host` or None: on the host, as a NumPy array. `device`: where the backend computed it, as
+    an array of the backend's library.
 
-Inputs are float32 or float64 arrays of one dtype, and never changed. Those on the host, of NumPy or of a library that
-speaks DLPack or Python's buffer protocol, may have any strides. Those on a device are used there, and have to be
+Inputs are arrays of one dtype, which the backend has: {dtypes}.
+The result has that dtype{others}. Inputs are never changed. Arrays on the host may have any strides. They are of NumPy,
+or of a library that speaks DLPack or Python's buffer protocol. Arrays on a device are used there, and must be
 C-contiguous. The result is right by the rule '{rule}' of docs/reference.md.
 
-Raises ValueError for wrong shapes, unknown names and an unfit `out`; TypeError for wrong or mixed dtypes, a wrong
-number of inputs, and arrays that the backend cannot reach without copying them from their device; BackendUnavailable
-for a backend that is not there; MemoryError where memory does not suffice.
+Raises ValueError for wrong shapes, unknown names and an unfit `out`. Raises TypeError for wrong or mixed dtypes, a
+wrong number of inputs, and arrays that the backend cannot reach without a copy from their device. Raises
+BackendUnavailable for a backend that is not available, and MemoryError where memory does not suffice.
 """
 
 
 def _by_place(problem: Problem, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """All inputs in their order; TypeError where one is missing, unknown or given twice."""
+    """All inputs in their order; TypeError if one is missing, unknown or given twice."""
     names = problem.inputs
     unknown = next((name for name in named if name not in names), None)
     if unknown is not None:
@@ -149,7 +158,7 @@ def _by_place(problem: Problem, inputs: tuple[Any, ...], named: Mapping[str, Any
         raise TypeError(f"{problem.name} takes {number}, {_listed(names)}; {len(inputs) + len(named)} were given")
     twice = next((name for name in names[: len(inputs)] if name in named), None)
     if twice is not None:
-        raise TypeError(f"{problem.name} was given {twice!r} by its place and by its name")
+        raise TypeError(f"{problem.name} was given {twice!r} by position and by name")
     return (*inputs, *(named[name] for name in names[len(inputs) :]))
 
 

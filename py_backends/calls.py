@@ -48,9 +48,7 @@ def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: st
     if to is not None:
         registry.known(to, _PLACES, "place of a result")
         if out is not None:
-            raise WrongRequest(
-                "`to` is where a new result lies, and `out` an array to write it to: give one of the two"
-            )
+            raise WrongRequest("`to` says where a new result lies, `out` is an array for it: give one of the two")
     elif _are_of_numpy(inputs) and (out is None or isinstance(out, np.ndarray)):
         return _compute(problem, asked, inputs, inputs, out, out)
     device = _device(asked, _dtype_name(inputs[0]))

@@ -1,14 +1,13 @@
-"""What a kernel and a backend are: what plug-ins are made of, and the project's own.
+"""The contract: what a kernel and a backend are, in the project and in plug-ins.
 
-A *kernel* is described by a `Problem` (kernels/KERNEL/problem.py): its shapes, its inputs, what the
-right answer is and how far from it a result may lie. Its text for one backend is a `KernelText`.
+A *kernel* is described by a `Problem` (kernels/KERNEL/problem.py): its shapes, its inputs, the right answer and
+the error bound. Its source for one backend is a `KernelText`.
 
-A *backend* (py_backends/backend/NAME.py) lists its `Target`s and opens one as a `Device`. A device is the
+A *backend* (py_backends/backend/NAME.py) lists its `Target`s and opens one as a `Device`. A device offers the
 five steps of offloading: prepare, upload, launch (and wait), download, release. The harness and the
 Python functions know backends by these classes only.
 
-Other packages bring backends and kernels of their own as plug-ins, made of the same classes. The names in `__all__`
-stay as they are within a major version.
+Plug-ins of other packages use the same classes. The names in `__all__` stay as they are within a major version.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ __all__ = [
 
 Array = NDArray[Any]
 Buffer = Any
-"""Memory of a device that begins with the elements of one array; what it is, its device knows."""
+"""Memory of a device that begins with the elements of one array. Its type is up to the device."""
 
 Launch = Callable[[Sequence[Buffer], Sequence[int]], None]
 """Starts a prepared kernel on its buffers (inputs, then output) and sizes, and may return before the
@@ -58,18 +57,17 @@ kernel has ended: `Device.wait` waits for it."""
 
 
 Shortcut = Callable[..., Array | None]
-"""Runs a prepared kernel on its inputs and output (None: a new array), as they are, and returns the output. Or returns
-None, having done nothing, where one of them is not plainly fit: then its caller looks closer, and says what is wrong.
+"""Runs a prepared kernel on its inputs and output (None: a new array), as they are, and returns the output. If one of
+them is not plainly fit, it does nothing and returns None. Then its caller checks them, and says what is wrong.
 """
 
 
 @dataclass(frozen=True)
 class Adopted:
-    """An array of the caller's, in memory where a device can compute: what a call has to know of it.
+    """A caller's array in memory where a device can compute: the facts that a call needs.
 
-    buffer: its elements, one after the other with the last dimension the fastest, as launches take them. It keeps the
-        array alive, and is released as any other, which gives nothing of the caller's back. None where there is no
-        element.
+    buffer: its elements in C order, as launches take them. It keeps the array alive. It is released as any other
+        buffer, which frees nothing of the caller's. None where there is no element.
     shape, dtype: of the array.
     address: of its first byte. Arrays whose bytes have the same addresses share memory.
     writable: whether it may be an output.
@@ -87,7 +85,7 @@ class Reference:
     """The right answer of one case.
 
     value: the result, in float64 where a bound is given, else in the dtype of the result.
-    bound: how far each element may lie from `value`, 0 where it must be that; None where every bit must agree.
+    bound: the largest allowed error of each element, 0 where it must equal `value`; None where every bit must agree.
     overflow: True where infinity or NaN passes too; None for nowhere.
     """
 
@@ -98,12 +96,12 @@ class Reference:
 
 @dataclass(frozen=True)
 class Communication:
-    """What the ranks that compute one launch told one another meanwhile.
+    """The communication of the ranks that compute one launch.
 
     seconds: of the rank that communicated the longest, waiting for the others included.
     bytes_sent: by each rank to others.
-    seconds_by_rank: as `seconds`, of each; none where that is not known.
-    kernel_by_rank: seconds from the start of the launch until each had ended; none as above.
+    seconds_by_rank: as `seconds`, of each rank; empty where that is not known.
+    kernel_by_rank: seconds from the start of the launch until each rank had ended; empty where that is not known.
     """
 
     seconds: float
@@ -114,14 +112,14 @@ class Communication:
 
 @dataclass(frozen=True)
 class Rung:
-    """One step of a ladder: a text that adds something to that of the rung below.
+    """One step of a ladder: a kernel's source that adds an idea to that of the rung below.
 
-    backend, variant: whose text it is.
+    backend, variant: those of the source.
     idea: what it adds, in a few words.
     published: how many times as fast as the first rung it is in the ladder's source; None where that has no such rung.
     published_percent: of the peak of the machine of that source.
     dtype: the number format of its inputs; None for that of the whole ladder.
-    target: where it runs; None for the first that is there, and is not that of another rung.
+    target: where it runs; None for the first available one that is not the target of another rung.
     """
 
     backend: str
@@ -135,13 +133,12 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A kernel from the slowest text to the fastest, rung by rung.
+    """A kernel from its slowest source to its fastest, rung by rung.
 
     rungs: the slowest first.
     sizes: at which the ideas show, and the slow rungs do not take too long.
     source: where the published figures come from, and what they were measured on.
-    formats: rungs in a narrower number format, which are run where they are asked for: on top of those that share their
-        backend.
+    formats: rungs in a narrower number format, which run only on request. They stand above the rungs of their backend.
     """
 
     rungs: tuple[Rung, ...]
@@ -155,39 +152,39 @@ RATES = ("gflops", "gbytes_per_second")
 
 
 class Problem(ABC):
-    """What a kernel computes, apart from any backend.
+    """What a kernel computes, independently of any backend.
 
     Sizes are tuples of non-negative integers in the order of `dimensions`, which is the order of the
     kernel's last parameters and of `--shape`.
 
-    Of the shapes a `signature` says all. Where it cannot, a problem has `dimensions` and the methods `shapes` and
-    `sizes` in its place.
+    A `signature` gives the shapes. A problem whose shapes it cannot express has `dimensions` and the methods `shapes`
+    and `sizes` instead.
     """
 
     name: ClassVar[str]
     signature: ClassVar[str]
     """The shapes of the inputs and of the output by their sizes: `(m,k),(k,n)->(m,n)` (`py_backends.signature`)."""
     dimensions: ClassVar[tuple[str, ...]]
-    """What the sizes are called: of a signature those of the output first, then the others."""
+    """The names of the sizes. With a signature: those of the output first, then the others."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
-    """What the inputs are called, in the order of the kernel's first parameters; any number but none. Neither words of
-    Python nor options of the Python functions."""
+    """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
+    keywords of Python nor options of the Python functions."""
     rule: ClassVar[str]
     """How results are judged, one of `RULES`."""
     rate: ClassVar[str]
-    """The rate by which people know this kernel, one of `RATES`."""
+    """The usual rate of this kernel, one of `RATES`."""
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
     """The number formats that inputs may have, by their names in NumPy."""
     results: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The dtype of the result by that of the inputs, where it is another one."""
+    """The dtype of the result by that of the inputs, where the two differ."""
     sums: ClassVar[Mapping[str, str]] = MappingProxyType({"float16": "float32", "bfloat16": "float32", "int8": "int32"})
-    """The dtype in which is computed by that of the inputs, where it is another one: texts know it as `Sum`, and those
-    in C++ as just these."""
+    """The dtype of the arithmetic by that of the inputs, where the two differ. Sources call it `Sum`. In sources in C++
+    it is always as given here."""
     in_place: ClassVar[bool]
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]
     edges: ClassVar[tuple[tuple[int, ...], ...]] = ()
-    """Sizes at which a text may go wrong, for the conformance suite, which tries many of any kernel."""
+    """Sizes at which a source may go wrong. The conformance suite tries them beside its own sizes."""
     ladder: ClassVar[Ladder | None] = None
     """For the command `ladder`; None for a kernel without one."""
 
@@ -200,17 +197,17 @@ class Problem(ABC):
             cls.dimensions = cls._parsed.dimensions
 
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """The shape of every array for `sizes`: inputs, then output. ValueError for sizes that the kernel has not."""
+        """The shape of every array for `sizes`: inputs, then output. ValueError for unsupported sizes."""
         return self._signature().shapes(sizes)
 
     def sizes(self, *inputs: Array) -> tuple[int, ...]:
-        """The sizes whose `shapes` the inputs have; ValueError with one clear line where there are none."""
+        """The sizes of inputs that have the right `shapes`; ValueError with one clear line for others."""
         return self._signature().sizes(self.name, self.inputs, tuple([array.shape for array in inputs]))
 
     def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
-        """The shapes for any sizes: for each array and dimension, which of the sizes it is.
+        """For each array and dimension, the index of its size.
 
-        None where a dimension is something else, or its own methods say what the shapes are.
+        None where a dimension is something else, or the problem has its own `shapes`.
         """
         if self._parsed is None or type(self).shapes is not Problem.shapes:
             return None
@@ -241,13 +238,13 @@ class Problem(ABC):
         return np.dtype(self.results.get(dtype.name, dtype))
 
     def sum_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """The dtype in which is computed for inputs of a dtype."""
+        """The dtype of the arithmetic for inputs of a dtype."""
         return np.dtype(self.sums.get(dtype.name, dtype))
 
     def least_communication(self, sizes: Sequence[int], dtype: np.dtype[Any], ranks: int) -> float | None:
-        """Bytes that some rank has to send or receive where so many share the work and the arrays evenly.
+        """A lower bound of the bytes that some rank sends or receives, if so many share work and arrays evenly.
 
-        Whatever the algorithm, and however much memory there is. None where nobody knows.
+        It holds for any algorithm and any amount of memory. None where no bound is known.
         """
         return None
 
@@ -262,30 +259,31 @@ class Target:
 
     name: str
     device: str | None = None
-    """What the hardware calls itself."""
+    """The hardware's own name."""
     version: str | None = None
-    """Of the library and the driver."""
+    """The versions of the library and the driver."""
     reason: str | None = None
     """Why it is not there (or, for an emulated one, why it is emulated), as a sentence without full stop."""
     fix: str | None = None
-    """What would change that: a command where there is one."""
+    """How to change that: a command where there is one."""
     available: bool = True
     emulated: bool = False
     """Runs on the CPU in place of its device: checked, never timed, and only in a worker."""
     interpreted: bool = False
-    """Runs each work item in Python: tests keep to few and small cases."""
+    """Runs each work item in Python: tests use only a few small cases."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that a worker for this target must be started with."""
     dtypes: Mapping[str, tuple[str, ...]] | None = None
-    """By kernel, or by text as `matmul/tuned`, the number formats that it takes, none of what is not there; None for
-    those of its backend."""
+    """The number formats that it takes, by kernel, or by source as `matmul/tuned`. A kernel that is missing here has
+    none. None for those of its backend."""
     borrowed: bool = False
-    """Computes by kernels of other backends, tested there: a quick run of the suite tries the first, in few formats."""
+    """Computes by the kernels of other backends, which are tested there. So a quick run of the suite tries only the
+    first such target, in few formats."""
     just_in_time: bool = False
-    """Compiles kernels when they are first needed, which takes seconds: tests let it do so while others run."""
+    """Compiles kernels when they are first needed, which takes seconds. Tests run others meanwhile."""
     on_threads: Mapping[int, str | None] = field(default_factory=lambda: MappingProxyType({}))
-    """By the numbers of threads that it was probed for, what `Backend.on_threads` says; nothing where it says no other
-    name. The probe fills it in."""
+    """What `Backend.on_threads` says, by the numbers of threads that were probed; empty where it always says this
+    target's own name. The probe fills it in."""
 
     @classmethod
     def missing(
@@ -298,48 +296,50 @@ class Device(ABC):
     """An opened target. Its methods may be called from several threads at once.
 
     Arrays are flat, C-contiguous NumPy arrays of one dtype. They may be longer than a kernel's sizes
-    say: what lies behind is a guard zone, which travels along and which no kernel may touch.
+    say. The rest is a guard zone: it is copied along, and no kernel may touch it.
     """
 
     note: str | None = None
-    """What a reader of its rows should know, for instance that it cannot obey `threads`."""
+    """A remark for readers of its rows, for instance that it cannot obey `threads`."""
     on_cpu: bool = True
     """Whether it computes on this machine's CPU, so that the CPU's ceilings are its own."""
     cache_bytes: int = 0
-    """Of its last-level cache, where it is not the CPU."""
+    """The size of its last-level cache, if the device is not the CPU."""
     deterministic: bool = False
-    """Whether the same call gives the same bits again, on as many threads: that holds it to it in the tests."""
+    """Whether the same call on the same number of threads gives the same bits. The suite then checks it."""
     obeys_threads: bool = True
-    """Whether it keeps to `threads`; a GPU has none to keep to."""
+    """Whether it keeps to `threads`. A GPU leaves this true: the limit does not concern it."""
     processes: Sequence[int] = ()
-    """Those of this machine that compute for it, beside the own, by their numbers: they are stopped, continued and
-    ended with it, and what they use is its own."""
+    """The identifiers of other processes on this machine that compute for it. They are stopped, continued and ended
+    with it, and their use of the machine counts as its own."""
     profiled: bool = False
-    """Set before anything is prepared where `event_seconds` will be asked: queues that keep times may cost a little."""
+    """Set before anything is prepared, if `event_seconds` will be asked. Queues that record times may cost a little."""
 
     @abstractmethod
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        """Compile the kernel, or look it up."""
+        """Compile the kernel, or find it compiled."""
 
     def arrange(self, launch: Launch, sizes: Sequence[int], coming: Sequence[int]) -> None:
-        """Said before arrays of a launch are uploaded or allocated, by the thread that does it.
+        """Called before arrays of a launch are uploaded or allocated, by the thread that does so.
 
-        coming: which of the kernel's arrays, by their places, in the order in which they come; others lie there.
+        coming: the positions of these among the kernel's arrays, in the order in which they come; the others are
+            already on the device.
+
         A device that spreads arrays over several memories lays them out as the kernel needs them. Others ignore it.
         """
         return
 
     @abstractmethod
     def upload(self, array: Array) -> Buffer:
-        """The array's elements in memory of the device; done when it returns. Inputs may be read-only."""
+        """Copy the array's elements to memory of the device; complete when it returns. Inputs may be read-only."""
 
     @abstractmethod
     def allocate(self, array: Array) -> Buffer:
-        """Memory of the device for the array's elements, contents undefined, to be downloaded to it."""
+        """Memory of the device for the array's elements, contents undefined, to be downloaded to it later."""
 
     @abstractmethod
     def wait(self) -> None:
-        """Return when all launches of the calling thread have ended; raise what went wrong in them."""
+        """Return when all launches of the calling thread have ended; raise their errors."""
 
     def event_seconds(self) -> float | None:
         """Seconds that the calling thread's last launch took on the device, by the device's own events.
@@ -350,22 +350,22 @@ class Device(ABC):
         return None
 
     def communication(self) -> Communication | None:
-        """What the ranks that computed the calling thread's last launch told one another; None where there are none."""
+        """The communication of the ranks in the calling thread's last launch; None where there are no ranks."""
         return None
 
     def peak(self, dtype: np.dtype[Any]) -> float | None:
-        """FLOP/s of multiply-adds at most, measured now; None where it is the CPU, or nothing measures it."""
+        """The most FLOP/s of multiply-adds, measured now; None for the CPU, or where nothing measures it."""
         return None
 
     def bandwidth(self) -> float | None:
-        """Bytes a second that a copy within its memory reads and writes at most, measured now; None as above."""
+        """The most bytes a second that a copy within its memory reads and writes, measured now; None as for `peak`."""
         return None
 
     @abstractmethod
     def download(self, buffer: Buffer, array: Array) -> None:
-        """Bring a buffer's elements back into the array that it was made for; done when it returns.
+        """Copy a buffer's elements back to the array that it was made for; complete when it returns.
 
-        Of inputs too, where a checked run looks whether a kernel has changed them.
+        A checked run also downloads inputs, to see whether a kernel has changed them.
         """
 
     @abstractmethod
@@ -373,29 +373,29 @@ class Device(ABC):
         """Give the memory back."""
 
     def adopt(self, array: Any) -> Adopted | None:
-        """An array of another library's where it lies, to compute on it there: nothing is copied.
+        """Take an array of another library where it lies, to compute on it there: nothing is copied.
 
-        What its library still computes for it has ended, or comes before the launches of the calling thread. None for
-        what does not lie on such a device. TypeError for what does and cannot be used, with what to do about it, and
-        whatever its library raises where it does not hand the memory out.
+        Its library's pending work on it has ended, or comes before the launches of the calling thread. Returns None for
+        an array that does not lie on such a device. Raises TypeError, with what to do about it, for one that does and
+        cannot be used. Raises whatever its library raises where that does not export the memory.
         """
         return None
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """A new array on the device, contents undefined, as its library knows arrays; `adopt` takes it.
+        """A new array on the device, of its library's type, contents undefined; `adopt` takes it.
 
-        None where its library has none: NumPy's are those of a CPU.
+        None where its library has no arrays, or they are NumPy's, as on a CPU.
         """
         return None
 
 
 class HostDevice(Device):
-    """A device that computes in the caller's own memory, at once: nothing to move, nothing to wait for."""
+    """A device that computes in the caller's own memory, at once: nothing to copy, nothing to wait for."""
 
     def shortcut(self, text: KernelText, dtypes: Sequence[str]) -> Shortcut | None:
-        """A quicker way to run a prepared kernel, in any of some dtypes, than to look at arrays in Python.
+        """A way to run a prepared kernel that is faster than checking its arrays in Python.
 
-        dtypes: of the text's those in which calls come to this target; arrays of another are not plainly fit.
+        dtypes: those of the source in which calls come to this target; arrays of others are not plainly fit.
         None where there is none.
         """
         return None
@@ -417,32 +417,32 @@ class HostDevice(Device):
 
 
 class Backend(ABC):
-    """One programming model. Making one imports nothing optional; `targets` and `open` do."""
+    """One programming model. Its constructor imports nothing optional; `targets` and `open` do."""
 
     baseline: ClassVar[bool] = False
     """Whether the others' speed is given relative to it; true of one backend."""
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
-    """Of the arrays that its kernels take, by their names in NumPy."""
+    """The dtypes that its kernels take, by their names in NumPy."""
     preference: ClassVar[int] = 0
-    """Of backends whose devices are `HostDevice`s: by the highest that is there others compute on the host, such as
-    ranks. 0 where none should."""
+    """For backends whose devices are `HostDevice`s. Others that compute on the host, such as ranks, use the available
+    backend of the highest preference. 0 for never."""
 
     @abstractmethod
     def targets(self) -> list[Target]:
-        """Every target, probed on the device and not by the import alone; the preferred one first.
+        """Every target, the preferred one first. It probes the device: an import alone proves nothing.
 
-        Never empty: where nothing is there, one target says why. Never raises.
+        Never empty: if nothing is available, one target says why. Never raises.
         """
 
     def target(self, name: str) -> Target | None:
-        """A target that runs where it is named, and is not one of `targets`; None where there is none. Never raises."""
+        """A target that is found by its name alone, not one of `targets`; None if there is none. Never raises."""
         return None
 
     def on_threads(self, target: str, threads: int) -> str | None:
-        """The target of the same kind that takes so many threads in all; None where there is none. Never raises.
+        """The target of the same kind that runs on so many threads in all; None where there is none. Never raises.
 
-        It is the target itself where `open` is told how many. What says so by its name, as ranks x threads do, is
-        another one on each number of threads.
+        Usually it is the target itself, since `open` is told how many. A target whose name has the number, as ranks x
+        threads, is another one on each number of threads.
         """
         return target
 
@@ -450,5 +450,5 @@ class Backend(ABC):
     def open(self, target: str, threads: int) -> Device:
         """Open an available target with `threads` threads where it runs on the CPU.
 
-        Raises BackendUnavailable where it is not there after all.
+        Raises BackendUnavailable if it turns out not to be available.
         """

@@ -1,4 +1,4 @@
-"""What goes wrong with a request, and how it is told: each error says in one line what is wrong, and what to do."""
+"""The errors of a request. Each says in one line what is wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class BackendUnavailable(RuntimeError):
-    """A backend or target that is not there; says why, and what would bring it."""
+    """A backend or target is not available. Says why, and how to get it."""
 
     def __init__(self, reason: str, fix: str | None = None) -> None:
         super().__init__(f"{reason}; {fix}" if fix else reason)
@@ -16,11 +16,11 @@ class BackendUnavailable(RuntimeError):
 
 
 class WrongRequest(ValueError):
-    """What was asked for cannot be done by anyone: an unknown name, or an impossible size or number."""
+    """An invalid request: an unknown name, or an impossible size or number."""
 
 
 class BrokenKernel(WrongRequest):
-    """A kernel that a package promises and does not bring; says why, and what would change it."""
+    """A package declares a kernel and does not contain a valid one. Says why, and how to fix it."""
 
     def __init__(self, reason: str, fix: str | None = None) -> None:
         super().__init__(f"{reason}; {fix}" if fix else reason)

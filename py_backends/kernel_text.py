@@ -1,4 +1,4 @@
-"""The text of a kernel for one backend, and what its head comment says of its launch."""
+"""The source of a kernel for one backend, and what its head comment says of its launch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WorkItems:
 
     @classmethod
     def parse(cls, text: str) -> WorkItems:
-        """Read the line from a kernel's text; ValueError where it is missing or unclear."""
+        """Parse the line of a kernel's source. Raises ValueError if it is missing or unclear."""
         return Stages.parse(text, "").kernels[0][1]
 
     @classmethod
@@ -53,7 +53,7 @@ class WorkItems:
 
 @dataclass(frozen=True)
 class Stages:
-    """What a text launches: often one kernel; else several, one after the other, with memory between them.
+    """The launches of a source: often one kernel; else several, one after the other, with memory between them.
 
     The head comment names kernels that are not called as the text itself is, in the order of their launch, and
     the kind of device, `CPU` or `GPU`, where they differ by that:
@@ -77,7 +77,7 @@ class Stages:
 
     @classmethod
     def parse(cls, text: str, kernel: str, device: str | None = None) -> Stages:
-        """Read the lines for a kind of device from a kernel's text; ValueError where they are missing or unclear.
+        """Parse the lines for a kind of device. Raises ValueError if they are missing or unclear.
 
         kernel: the name of a kernel that its line does not name.
         device: `CPU` or `GPU`; None for lines that hold on both.
@@ -121,7 +121,7 @@ _FORMATS = re.compile(r"^\W*Formats: (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class KernelText:
-    """The text of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*
+    """The source of one kernel for one backend: kernels/KERNEL/VARIANT/BACKEND.*
 
     package: the package, with dots, in whose folder VARIANT/BACKEND.* lies; None for the project's own.
     """
@@ -169,7 +169,7 @@ class KernelText:
         return dict(zip(self.problem.dimensions, sizes, strict=True))
 
     def load(self) -> ModuleType:
-        """Import a text that is a Python module."""
+        """Import a source that is a Python module."""
         package = self.package or f"py_backends.kernels.{self.kernel}"
         return importlib.import_module(f"{package}.{self.variant}.{self.backend}")
 

@@ -1,4 +1,4 @@
-"""What other packages bring: their entry points, and what they promise there, held to the contract.
+"""Plug-ins of other packages: their entry points, and what these name, checked against the contract.
 
     [project.entry-points."py_backends"]            [project.entry-points."py_backends.kernels"]
     einsum = "py_backends_einsum"                   axpy = "py_backends_axpy"
@@ -72,7 +72,7 @@ class Plugin:
     @property
     def fix(self) -> str:
         """What would help, whatever is wrong with it."""
-        return f"mend {self.package}, or pip uninstall {self.package}"
+        return f"repair {self.package}, or pip uninstall {self.package}"
 
 
 def plugins(group: str, own: Collection[str]) -> list[Plugin]:
@@ -160,7 +160,7 @@ def checked_targets(found: object) -> list[Target]:
     if not isinstance(found, list | tuple):
         raise WrongRequest(f"it returns {_short(found)}, not a list of Target")
     if not found:
-        raise WrongRequest("it returns no target: where nothing is there, one says why")
+        raise WrongRequest("it returns no target: an unavailable target says why")
     for target in found:
         _check_target(target)
     if len({target.name for target in found}) < len(found):

@@ -1,7 +1,7 @@
-"""Which backends, kernels and variants there are: found by looking, listed nowhere.
+"""Finds backends, kernels and variants by their files: no list names them.
 
-The project's own are files in their places; other packages bring more as plug-ins (`plugins`). Those are looked for
-only when somebody asks for a name that is not the project's own, or for all of them.
+The project's own are files in fixed folders. Other packages bring more as plug-ins (`plugins`). These are looked for
+only if a request names something that is not the project's own, or asks for everything.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _BACKENDS = "py_backends.backend"
 
 
 def backend_names() -> list[str]:
-    """Every backend that can be asked for: the project's own, and those of plug-ins, whether or not they work."""
+    """Every backend that a request may name: the project's own, and those of plug-ins, whether or not they work."""
     return sorted([*_own_backends(), *(plugin.name for plugin in _backend_plugins() if plugin.refusal is None)])
 
 
 @cache
 def backend(name: str) -> Backend:
-    """The backend of that name; WrongRequest, with the nearest name, where there is none.
+    """The backend of that name. Raises WrongRequest, with the nearest name, for an unknown one.
 
-    Raises BackendUnavailable where a plug-in promises it and does not bring it.
+    Raises BackendUnavailable if a plug-in declares it and its package does not contain it.
     """
     if name in _own_backends():
         made: Backend = importlib.import_module(f"{_BACKENDS}.{name}").Backend()
@@ -42,9 +42,9 @@ def backend(name: str) -> Backend:
 
 
 def targets(name: str, named: Iterable[str] = ()) -> list[Target]:
-    """Every target of a backend, probed, and those beyond that it has under the given names.
+    """Every target of a backend, probed, and further ones that it has under the given names.
 
-    Raises as `backend`, and where those of a plug-in are none.
+    Raises as `backend`, and if those of a plug-in are invalid.
     """
     plugin, asked = backend_plugin(name), backend(name)
     found = plugins.targets(plugin, asked) if plugin else asked.targets()
@@ -53,9 +53,9 @@ def targets(name: str, named: Iterable[str] = ()) -> list[Target]:
 
 
 def on_threads(name: str, target: str, threads: Iterable[int]) -> dict[int, str | None]:
-    """By numbers of threads the target of the same kind, None where there is none; nothing where it is always itself.
+    """The target of the same kind by numbers of threads, None where there is none; empty if it is always the same one.
 
-    Raises as `backend`, and where a plug-in's answers are none.
+    Raises as `backend`, and if a plug-in's answers are invalid.
     """
     asked = backend(name)
     answers = {each: plugins.checked_name(asked.on_threads(target, each)) for each in threads}
@@ -64,54 +64,54 @@ def on_threads(name: str, target: str, threads: Iterable[int]) -> dict[int, str 
 
 @cache
 def preferred_on_host() -> list[str]:
-    """The backends by which others compute on the host, the most preferred first; never one of a plug-in."""
+    """The backends that others use to compute on the host, the most preferred first; never one of a plug-in."""
     ranked = {name: backend(name).preference for name in _own_backends()}
     return sorted(filter(ranked.get, ranked), key=ranked.__getitem__, reverse=True)
 
 
 def is_baseline(name: str) -> bool:
-    """Whether others' speed is given relative to a backend; never to one of a plug-in, which is not imported here."""
+    """Whether others' speed is relative to this backend. Never true of a plug-in, which is not imported here."""
     return name in _own_backends() and backend(name).baseline
 
 
 def backend_plugin(name: str) -> Plugin | None:
-    """The plug-in that brings a backend, or is refused with it; None for the project's own, and an unknown one."""
+    """The plug-in of a backend, even a refused one; None for the project's own, and for an unknown name."""
     if name in _own_backends():
         return None
     return next((plugin for plugin in _backend_plugins() if plugin.name == name), None)
 
 
 def refused_backends() -> dict[str, BackendUnavailable]:
-    """What plug-ins bring under names that they cannot have, by these names, with the reason."""
+    """The backends of plug-ins under names that they cannot have, with the reason, by name."""
     refused = {plugin.name: plugin for plugin in _backend_plugins() if plugin.refusal is not None}
     return {name: BackendUnavailable(plugin.refusal or "", plugin.fix) for name, plugin in refused.items()}
 
 
 def kernel_names() -> list[str]:
-    """Every kernel that can be run: the project's own, and those of plug-ins whose problems are sound."""
+    """Every kernel that can be run: the project's own, and those of plug-ins whose problems are valid."""
     sound = [plugin.name for plugin in _kernel_plugins() if isinstance(_brought_problem(plugin), Problem)]
     return sorted([*_own_kernels(), *sound])
 
 
 def promised_kernels() -> list[str]:
-    """As `kernel_names`, and those of plug-ins that are broken: no plug-in is imported to find out."""
+    """As `kernel_names`, with those of broken plug-ins. No plug-in is imported to find out."""
     return sorted({*_own_kernels(), *(plugin.name for plugin in _kernel_plugins())})
 
 
 def kernel_plugins() -> list[Plugin]:
-    """All kernels that plug-ins promise, those too that are refused or broken, in order of their names."""
+    """All kernels that plug-ins declare, also refused and broken ones, sorted by name."""
     return list(_kernel_plugins())
 
 
 def broken_kernels() -> dict[str, BrokenKernel]:
-    """The kernels that plug-ins promise and do not bring, with the reason, but not what is named as a sound one."""
+    """Kernels that plug-ins declare and do not contain, with the reason, but not under the name of a valid kernel."""
     brought = {plugin.name: _brought_problem(plugin) for plugin in _kernel_plugins()}
     broken = {name: what for name, what in brought.items() if isinstance(what, BrokenKernel)}
     return {name: why for name, why in broken.items() if name not in _own_kernels()}
 
 
 def plugin_packages() -> dict[str, str]:
-    """The packages that bring plug-ins, or would, with their versions."""
+    """The packages of all plug-ins, also of broken ones, with their versions."""
     return {plugin.package: plugin.version for plugin in (*_backend_plugins(), *_kernel_plugins())}
 
 
@@ -121,18 +121,20 @@ def plugin_folders() -> list[Path]:
 
 
 def why_no_text(backend: str) -> str | None:
-    """What a plug-in may have forgotten that brings no text of any kernel; None where a backend has some."""
+    """Why a plug-in's backend has no source of any kernel; None for a backend that has one."""
     plugin = backend_plugin(backend)
     if plugin is None or any(kernel_files(kernel, backend) for kernel in kernel_names()):
         return None
-    return f"{plugin.origin} brings no text: files kernels/KERNEL/VARIANT/{backend}.* of its package, in its wheel too"
+    return (
+        f"{plugin.origin} brings no source: files kernels/KERNEL/VARIANT/{backend}.* of its package, in its wheel too"
+    )
 
 
 @cache
 def problem(kernel: str) -> Problem:
-    """The problem of that kernel; WrongRequest, with the nearest name, where there is none.
+    """The problem of that kernel. Raises WrongRequest, with the nearest name, for an unknown one.
 
-    Raises BrokenKernel where a plug-in promises it and does not bring it.
+    Raises BrokenKernel if a plug-in declares it and its package does not contain it.
     """
     if kernel in _own_kernels():
         made: Problem = importlib.import_module(f"py_backends.kernels.{kernel}.problem").PROBLEM
@@ -146,14 +148,14 @@ def problem(kernel: str) -> Problem:
 
 
 def kernel_plugin(name: str) -> Plugin | None:
-    """The plug-in that brings a kernel, or is refused with it; None for the project's own, and an unknown one."""
+    """The plug-in of a kernel, even a refused one; None for the project's own, and for an unknown name."""
     if name in _own_kernels():
         return None
     return next((plugin for plugin in _kernel_plugins() if plugin.name == name), None)
 
 
 def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
-    """What is to be said where the problem of a plug-in fails when it runs; None for the project's own."""
+    """The error to report when the problem of a plug-in fails as it runs; None for the project's own."""
     plugin = kernel_plugin(kernel)
     if plugin is None:
         return None
@@ -161,13 +163,13 @@ def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
 
 
 def is_kernel(name: str) -> bool:
-    """Whether there is a kernel of that name, be it a broken one: no plug-in is imported to find out."""
+    """Whether there is a kernel of that name, even a broken one. No plug-in is imported to find out."""
     return name in _own_kernels() or kernel_plugin(name) is not None
 
 
 @cache
 def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
-    """The texts of a kernel for a backend, by variant: `tuned` first where there is one."""
+    """The sources of a kernel for a backend, by variant: `tuned` first if there is one."""
     asked = problem(kernel)
     return {
         variant: KernelText(asked, variant, backend, path, package)
@@ -176,9 +178,9 @@ def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
 
 
 def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
-    """The number formats in which a text runs on a target: those that both, its kernel and its backend have.
+    """The number formats in which a source runs on a target: those of the source that the target, or its backend, has.
 
-    A target that was probed says what its backend declares, so that no backend is imported for one.
+    A probed target may hold its own dtypes. Then its backend is not imported.
     """
     if target is not None and target.dtypes is not None:
         taken = target.dtypes.get(f"{text.kernel}/{text.variant}", target.dtypes.get(text.kernel, ()))
@@ -188,13 +190,13 @@ def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
 
 
 def texts_in(dtype: str, kernel: str, backend: str, target: Target | None = None) -> dict[str, KernelText]:
-    """As `kernel_texts`, those alone that run in a number format on a target."""
+    """As `kernel_texts`, only those that run in a number format on a target."""
     texts = kernel_texts(kernel, backend)
     return {variant: text for variant, text in texts.items() if dtype in dtypes(text, target)}
 
 
 def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]]:
-    """As `kernel_texts`, the files and their packages: of a broken kernel too."""
+    """As `kernel_texts`, but the files and their packages, of a broken kernel too."""
     files: dict[str, tuple[Path, str | None]] = {}
     for folder, package in _folders_of_texts(kernel, backend):
         for path in sorted(folder.glob(f"*/{backend}.*")):
@@ -205,7 +207,7 @@ def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]
 
 
 def _folders_of_texts(kernel: str, backend: str) -> Iterator[tuple[Path, str | None]]:
-    """Where texts of a kernel for a backend lie: of two of one variant, the kernel's own comes before the backend's."""
+    """The folders of a kernel's sources for a backend. The kernel's own come before the backend's."""
     if kernel in _own_kernels():
         yield _kernels_folder() / kernel, None
     else:
@@ -218,13 +220,13 @@ def _folders_of_texts(kernel: str, backend: str) -> Iterator[tuple[Path, str | N
 
 @cache
 def variant_names() -> list[str]:
-    """The variants that every reader may ask for, and any other that some text has."""
+    """`lecture`, `tuned`, and any other variant that some source has."""
     pairs = ((kernel, backend) for kernel in kernel_names() for backend in backend_names())
     return sorted({"lecture", "tuned", *(variant for pair in pairs for variant in kernel_texts(*pair))})
 
 
 def known(name: str, names: Iterable[str], what: str) -> str:
-    """`name`, if it is one of `names`; else WrongRequest that suggests the nearest."""
+    """Return `name` if it is one of `names`; else raise WrongRequest, which suggests the nearest."""
     names = list(names)
     if name in names:
         return name
@@ -239,7 +241,7 @@ def _unknown(name: str, names: list[str], what: str) -> WrongRequest:
 
 
 def known_backend(name: str) -> str:
-    """`name`, if it is a backend's; BackendUnavailable where it is refused, WrongRequest where it is unknown."""
+    """Return `name` if it is a backend's; raise BackendUnavailable if it is refused, WrongRequest if it is unknown."""
     names, refused = backend_names(), refused_backends()
     if name not in names and isinstance(name, str) and name in refused:
         raise refused[name]
@@ -248,7 +250,7 @@ def known_backend(name: str) -> str:
 
 @cache
 def _own_backends() -> tuple[str, ...]:
-    """Every module of py_backends/backend without an underscore in front is a backend."""
+    """Every module of py_backends/backend without a leading underscore is a backend."""
     package = importlib.import_module(_BACKENDS)
     found = pkgutil.iter_modules(package.__path__)
     return tuple(each.name for each in found if not each.ispkg and not each.name.startswith("_"))
@@ -272,7 +274,7 @@ def _kernel_plugins() -> list[Plugin]:
 
 @cache
 def _brought_problem(plugin: Plugin) -> Problem | BrokenKernel:
-    """What a plug-in brings where it promises a kernel: its problem, or what is wrong with it."""
+    """The problem of a plug-in's kernel, or what is wrong with it."""
     try:
         return plugins.problem(plugin)
     except BrokenKernel as error:

@@ -30,7 +30,7 @@ class Signature:
 
     @classmethod
     def parse(cls, text: str) -> Signature:
-        """Read a signature; WrongRequest where it is none, or where the inputs do not tell a size of the output."""
+        """Parse a signature. Raises WrongRequest if it is invalid, or if no input has one of the output's sizes."""
         written = text.replace(" ", "")
         if _SIGNATURE.fullmatch(written) is None:
             raise WrongRequest(f"{text!r} is no signature: write it as in (m,k),(k,n)->(m,n)")

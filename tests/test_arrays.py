@@ -658,7 +658,7 @@ class TestNumbersOfInputs:
             (lambda f, x, **how: f(x, **how), r"fused takes 3 inputs, u, v and w; 1 were given"),
             (lambda f, x, **how: f(x, x, x, x, **how), r"fused takes 3 inputs, u, v and w; 4 were given"),
             (lambda f, x, **how: f(x, x, w=x, v=x, **how), r"fused takes 3 inputs, u, v and w; 4 were given"),
-            (lambda f, x, **how: f(x, x, v=x, **how), r"fused was given 'v' by its place and by its name"),
+            (lambda f, x, **how: f(x, x, v=x, **how), r"fused was given 'v' by position and by name"),
             (lambda f, x, **how: f(x, x, z=x, **how), r"fused has no parameter 'z'; its inputs are u, v and w"),
             (lambda f, x, **how: f(x, x, x, tread=1, **how), r"fused has no parameter 'tread'"),
         ],

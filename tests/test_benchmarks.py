@@ -242,7 +242,7 @@ def test_a_ceiling_is_a_rate_of_the_case_by_round() -> None:
 
 
 def test_what_was_interrupted_says_so() -> None:
-    assert figure(goal(), {}).reason == Reason("interrupted before its turn")
+    assert figure(goal(), {}).reason == Reason("interrupted before it ran")
 
 
 def test_neighbours_are_one_off_round_sizes() -> None:

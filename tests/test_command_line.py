@@ -391,7 +391,7 @@ class TestInterrupted:
                 assert (row["status"], row["check"]["passed"]) == ("ok", True)
                 assert row["seconds"]["kernel"]["samples"] >= (2 if stage == "round 3" else 1)
             elif row["status"] == "skipped":
-                assert row["reason"] == "interrupted before its turn"
+                assert row["reason"] == "interrupted before it ran"
         if stage == "preparing":
             assert {row["status"] for row in result["rows"]} == {"skipped"}
         workers = json.loads(run.stderr.splitlines()[0])

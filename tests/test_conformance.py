@@ -202,8 +202,8 @@ REASONS = {
     ("rounds_to_tf32", M, "precision"): "which is exact in any order",
     ("confuses_one_array_twice", M, "one-array-twice"): "0 where",
     ("leaves_no_array", V, "to-device"): "it raised TypeError: the result must be a NumPy array",
-    ("takes_any_inputs", V, "unfit-inputs"): "it took the call, which must end as TypeError",
-    ("takes_any_output", M, "unfit-out"): "it took the call, which must end as ValueError",
+    ("takes_any_inputs", V, "unfit-inputs"): "it accepted the call, which must end as TypeError",
+    ("takes_any_output", M, "unfit-out"): "it accepted the call, which must end as ValueError",
     ("is_stale_at_the_hundredth_call", M, "repeats"): "nan where",
     ("loses_small_elements", M, "scales"): "is right, within",
 }
@@ -435,12 +435,15 @@ class TestWrongUsage:
             (["--kernel", "matmull"], "unknown kernel 'matmull': did you mean 'matmul'?"),
             (["--variant", "tunde"], "unknown variant 'tunde': did you mean 'tuned'?"),
             (["--kind", "shape"], "unknown kind 'shape': did you mean 'shapes'?"),
-            (["--backend", "numpy", "--case", "nosuch"], "there is no case of --case nosuch in what else was chosen"),
+            (["--backend", "numpy", "--case", "nosuch"], "there is no case of --case nosuch among the other choices"),
             (
                 ["--backend", "numpy", "--kernel", "matmul", "--kind", "rounding"],
-                "there is no case of --kind rounding in what else was chosen",
+                "there is no case of --kind rounding among the other choices",
             ),
-            (["--backend", "numpy", "--variant", "tuned"], "numpy: there is no text of any chosen kernel and variant"),
+            (
+                ["--backend", "numpy", "--variant", "tuned"],
+                "numpy: there is no source of any chosen kernel and variant",
+            ),
         ],
     )
     def test_is_one_line(self, folder: Path, options: list[str], words: str) -> None:

@@ -153,7 +153,7 @@ class TestCallsOfAWrongFunction:
     @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
     def test_which_takes_all_inputs(self, kernel: str) -> None:
         wrong = wrong_of("unfit-inputs", kernel, lambda *_, out, **__: out)
-        assert wrong == {f"it took the call, which must end as {error}" for error in ("TypeError", "ValueError")}
+        assert wrong == {f"it accepted the call, which must end as {error}" for error in ("TypeError", "ValueError")}
 
     @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
     def test_which_refuses_all_inputs_alike(self, kernel: str) -> None:
@@ -168,7 +168,7 @@ class TestCallsOfAWrongFunction:
                 out[...] = 0
             raise ValueError("it does not fit")
 
-        assert "it refused the call, and wrote all the same" in wrong_of("unfit-inputs", "vecadd", write)
+        assert "it refused the call, but wrote to the output" in wrong_of("unfit-inputs", "vecadd", write)
 
     @pytest.mark.parametrize("dtype", registry.problem("matmul").dtypes)
     def test_which_takes_another_format_of_an_input_for_its_own(self, dtype: str) -> None:
@@ -179,7 +179,7 @@ class TestCallsOfAWrongFunction:
 
         assert wrong_of("unfit-inputs", "matmul", take, np.dtype(dtype)) == {
             None,
-            "it took the call, which must end as TypeError",
+            "it accepted the call, which must end as TypeError",
         }
 
     @pytest.mark.parametrize("dtype", registry.problem("matmul").dtypes)
@@ -192,7 +192,7 @@ class TestCallsOfAWrongFunction:
 
         for kind in ("in-place", "overlapping"):
             wrong = wrong_of(kind, "matmul", multiply, np.dtype(dtype))
-            assert "it took the call, which must end as ValueError" in wrong
+            assert "it accepted the call, which must end as ValueError" in wrong
         assert None in wrong, "beside the input it is right"
 
     def test_which_confuses_an_array_that_is_passed_twice(self) -> None:

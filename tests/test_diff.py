@@ -447,7 +447,7 @@ class TestCommand:
         run = report_of(row_of("numpy", 1.0), row_of("avx", 2.0), row_of("cuda", status="emulated", reason="no GPU"))
         shown = self.run(tmp_path, run, run, "--fail-on", "slower")
         assert (shown.returncode, shown.stderr) == (0, "")
-        assert "Both files hold one and the same run." in shown.stdout
+        assert "Both files hold the same run." in shown.stdout
         assert columns(shown, "avx")[-3:] == ["1.00", "±0.1%", "same"]
         assert "* by time alone, which drifts with the machine: the baseline itself: numpy cpu" in shown.stdout
         assert shown.stdout.endswith("3 rows in both runs: 1 unclear, 1 same, 1 not timed in both.\n")
@@ -483,7 +483,7 @@ class TestCommand:
         shown = self.run(tmp_path, old, new)
         lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
         for line in (
-            "The CPU is another: what is slower below is no regression of the code.",
+            "The CPU differs: a slower row below is no regression of the code.",
             "threads 2 → 1",
             "cpu a CPU → another",
             "packages numpy 2.3 → 2.4, numba not there → 1.0",

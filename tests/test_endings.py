@@ -41,7 +41,7 @@ DEATHS = {
     "raises": ("error", "ArithmeticError: as expected"),
     "hangs": ("timeout", f"no answer to 'first_launch' within {PATIENCE} s"),
     "runs_out_of_memory": ("skipped", "Unable to allocate 2.00 GiB"),
-    "dies_when_imported": ("unavailable", "looking for it failed: the worker was ended by SIGSEGV during 'targets'"),
+    "dies_when_imported": ("unavailable", "probing it failed: the worker was ended by SIGSEGV during 'targets'"),
 }
 HARMLESS = ["talks", "floods", "leaves_children", "comes_back_twice"]
 SOUND = ["numpy", "python"]

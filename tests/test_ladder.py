@@ -204,15 +204,15 @@ class TestRungs:
     def test_without_the_first_one_nothing_is_over_it(self) -> None:
         climb = climb_of(*rows_of()[1:])
         assert [step.over_first for step in climb.steps] == [None] * 4
-        assert climb.missing[0][1] == "it was not asked for"
+        assert climb.missing[0][1] == "it was not requested"
 
     def test_baseline_stands_beside(self) -> None:
         climb = climb_of(*rows_of(), row_of("numpy", "lecture", 150.0))
         assert len(climb.steps) == 5
-        (yardstick,) = climb.yardsticks
-        assert yardstick.rung is None
-        assert yardstick.over_first is not None
-        assert yardstick.over_first.speedup == pytest.approx(7500, rel=0.01)
+        (baseline,) = climb.baselines
+        assert baseline.rung is None
+        assert baseline.over_first is not None
+        assert baseline.over_first.speedup == pytest.approx(7500, rel=0.01)
 
     def test_shapes_and_dtypes_are_ladders_of_their_own(self) -> None:
         single = [replace(row, dtype="float32") for row in rows_of()]
@@ -366,7 +366,7 @@ class TestTable:
         assert re.search(r"±0\.\d% +1\.12x faster ±0\.\d% +62,806 \(40\.45%\)", text)
         assert re.search(r"to compare with +numpy cpu +lecture +800 +150 +75%", text)
         assert "at 200, since larger ones take too long; compared by rate: python lecture" in text
-        assert "no rung cuda tuned (GPU): it was not asked for" in text
+        assert "no rung cuda tuned (GPU): it was not requested" in text
         assert "n = 4096 in float64 on 18 cores" in " ".join(text.split())
 
     def test_at_one_shape_says_nothing_of_shapes(self) -> None:

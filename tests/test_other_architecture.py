@@ -71,7 +71,7 @@ def test_cuda_is_not_emulated() -> None:
     target = only(cuda.Backend().targets())
     assert target.name == "emulated"
     assert target.reason == (
-        "no NVIDIA driver on this machine, and what checks its kernels on the CPU is missing: "
+        "no NVIDIA driver on this machine, and the emulation of its kernels on the CPU is missing: "
         "dpctl has wheels for x86-64 only, and this CPU is aarch64"
     )
     assert target.fix == "needs an NVIDIA GPU"

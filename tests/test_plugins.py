@@ -353,7 +353,7 @@ def test_who_writes_a_backend_is_told_where_it_fails_and_what_it_lacks(clone: Pa
     assert said["vecadd", "textless"] == (
         "skipped",
         "textless has no lecture vecadd",
-        "some-beginners 1.0 brings no text: files kernels/KERNEL/VARIANT/textless.* of its package, in its wheel too",
+        "some-beginners 1.0 brings no source: files kernels/KERNEL/VARIANT/textless.* of its package, in its wheel too",
     )
 
 
@@ -526,7 +526,7 @@ class TestWrongKernels:
     def test_functions_say_why(self, wrong_kernels: Place) -> None:
         run = wrong_kernels.python("-c", FUNCTIONS_OF_WRONG_KERNELS)
         assert run.returncode == 0, run.stderr
-        why = "broken-raising 1.0 brings no problem: RuntimeError: no / way; mend broken-raising, or pip uninstall "
+        why = "broken-raising 1.0 brings no problem: RuntimeError: no / way; repair broken-raising, or pip uninstall "
         why += "broken-raising"
         assert run.stdout.splitlines() == [
             "[4. 5.]",

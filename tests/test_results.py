@@ -88,7 +88,7 @@ class TestRanks:
     @pytest.mark.parametrize(
         ("told", "note"),
         [
-            (TOLD, f"; {SAID}, 1.25 times what some rank has to"),
+            (TOLD, f"; {SAID}, 1.25 times what some rank must"),
             (replace(TOLD, least_bytes=None), f"; {SAID}"),
             (Communication(0.0, [0, 0], 0.0), "; its ranks send nothing"),
             (None, ""),

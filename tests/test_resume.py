@@ -114,8 +114,8 @@ def with_no_threads(results: Any) -> None:
     [
         (of_another_version, "is of py-backends 0.0.9, and this is"),
         (of_another_machine, "is of another machine (a slide rule, and this is"),
-        (without_its_request, "does not say what was asked for (settings.request is missing)"),
-        (with_threads_as_text, "does not say what was asked for (settings.threads has the wrong type)"),
+        (without_its_request, "does not say what was requested (settings.request is missing)"),
+        (with_threads_as_text, "does not say what was requested (settings.threads has the wrong type)"),
         (with_no_threads, "cannot be resumed: threads must be from 1 to 4096, not 0"),
     ],
 )
@@ -138,7 +138,7 @@ def test_the_file_says_what_was_asked_for(options: list[str], tmp_path: Path) ->
     run = run_command("compare", "--resume", path, *options)
     unfit = ", ".join(sorted(option.partition("=")[0] for option in options if option.startswith("--")))
     assert (run.returncode, run.stdout) == (2, "")
-    assert f"--resume takes what was asked for from {path}: leave out {unfit}" in run.stderr
+    assert f"--resume takes the request from {path}: leave out {unfit}" in run.stderr
 
 
 def test_what_is_no_such_file(tmp_path: Path) -> None:

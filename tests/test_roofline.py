@@ -274,7 +274,7 @@ class TestNeeded:
         monkeypatch.setattr(roofline, "measured_dtypes", lambda: {"float64"})
         found = roofline.ceilings([timed("vecadd", (9,))], 2)
         assert list(found) == []
-        assert found.why_none == "nothing measures what this CPU can do in float32"
+        assert found.why_none == "no ceiling is measured for this CPU in float32"
 
     def test_a_worker_that_fails_leaves_rows_without_and_says_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fails(*_: object) -> float:

@@ -398,7 +398,7 @@ class TestShown:
         assert "0.97" in text
         assert "none (p above 1)" in text
         assert "the law does not describe superlinear cpu" in text
-        assert "no part of it is parallel, as far as can be seen: alone cpu" in text
+        assert "no part of it is measurably parallel: alone cpu" in text
         assert "cannot test" not in text
 
     def test_the_table_says_how_well_threads_are_spent(self) -> None:

@@ -165,7 +165,7 @@ def test_onednn_is_told() -> None:
         assert (array[0], device.note) == (threads, None)
     assert most_threads() == usual, "the others of this process have all again"
     too_many = registry.backend("onednn").open("cpu", usual + 1)
-    assert too_many.note == f"oneDNN takes {usual} threads where {usual + 1} are asked for"
+    assert too_many.note == f"oneDNN uses {usual} threads where {usual + 1} are asked for"
 
 
 @pytest.mark.parametrize(("backend", "target"), marked_targets("opencl", "sycl"))

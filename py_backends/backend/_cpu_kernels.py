@@ -30,7 +30,7 @@ class Device(HostDevice):
         self._threads = threads
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        """Look the kernel up, and note whether its text is still the one that was compiled."""
+        """Look the kernel up, and note whether its source has changed since it was compiled."""
         key = (text.kernel, text.variant, self._instruction_set, dtype.name)
         if text.package is not None:
             raise BackendUnavailable(f"{text.place}: C++ is compiled with py-backends, so a plug-in brings none")
@@ -95,7 +95,7 @@ def cpu_name() -> str | None:
 
 @cache
 def _kernels(module: str) -> dict[tuple[str, str, str, str], tuple[Kernel, str]]:
-    """The kernels of an extension module with the SHA-256 of their texts."""
+    """The kernels of an extension module with the SHA-256 of their sources."""
     return {
         (kernel.kernel, kernel.variant, kernel.instruction_set, kernel.dtype): (kernel, kernel.sha256)
         for kernel in _compiled.load(module).kernels()

@@ -17,7 +17,7 @@ _SEEN_AS = {np.dtype(np.float16): np.dtype(np.int16), np.dtype(ml_dtypes.bfloat1
 
 
 def seen(array: Any) -> Any:
-    """An array, of NumPy or on a GPU, as texts see it: a view of the bits where its format is not Numba's."""
+    """An array, of NumPy or on a GPU, as sources see it: a view of the bits if its format is not Numba's."""
     bits = _SEEN_AS.get(array.dtype)
     return array if bits is None else array.view(bits)
 

@@ -1,4 +1,4 @@
-"""Number formats for texts in Numba for GPUs: `widen` and `narrow`, as `_numba_formats` has them for CPUs.
+"""Number formats for sources in Numba for GPUs: `widen` and `narrow`, as `_numba_formats` has them for CPUs.
 
 A GPU's are compiled. The simulator's are interpreted, one number of NumPy at a time.
 """

@@ -1,4 +1,4 @@
-"""Number formats for texts in Numba, which computes with neither 16-bit format: texts widen, compute and narrow.
+"""Number formats for sources in Numba, which computes in neither 16-bit format: sources widen, compute and narrow.
 
 A text sees elements of 16 bits as integers, by whose types the formats are told apart (`_numba.seen`). What is here
 emits LLVM's language, for scalars and for vectors.

@@ -1,4 +1,4 @@
-"""Makes OpenCL loaders find the drivers that wheels bring, beside those that the system has.
+"""Makes OpenCL loaders find the drivers in wheels, beside those of the system.
 
 A driver is a library that a loader finds by name in a folder of .icd files. Intel's CPU runtime and PoCL
 come as wheels, whose libraries lie where no loader looks; pyopencl and SYCL (dpctl) have a loader each,

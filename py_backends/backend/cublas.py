@@ -1,4 +1,4 @@
-"""NVIDIA's cuBLAS, through CuPy: the library that people call for speed on these GPUs. A yardstick, as NumPy is."""
+"""NVIDIA's cuBLAS, through CuPy: the library that people call for speed on these GPUs. A reference library."""
 
 from __future__ import annotations
 

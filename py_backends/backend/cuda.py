@@ -65,7 +65,7 @@ class Gpu(_cupy.Gpu):
 
 
 def with_includes(text: KernelText) -> str:
-    """A text and the files that it includes in one, for a compiler that is given no folder to look in.
+    """A source and the files that it includes in one, for a compiler without an include path.
 
     Those files include none in their turn.
     """
@@ -111,7 +111,7 @@ def _emulated(reason: str, fix: str | None) -> Target:
     except BackendUnavailable as missing:
         return Target.missing(
             _EMULATED,
-            f"{reason}, and what checks its kernels on the CPU is missing: {missing.reason}",
+            f"{reason}, and the emulation of its kernels on the CPU is missing: {missing.reason}",
             f"on the CPU: {missing.fix}; on a GPU: {pip_install('cuda12')}" if missing.fix else fix,
         )
     return Target(_EMULATED, cpu.name.strip(), _sycl.version(cpu), reason, fix, emulated=True, just_in_time=True)

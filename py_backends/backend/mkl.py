@@ -1,4 +1,4 @@
-"""Intel's oneMKL: the library that people call for speed on this kind of CPU. A yardstick, as NumPy is."""
+"""Intel's oneMKL: the library that people call for speed on this kind of CPU. A reference library."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Device(contract.HostDevice):
         granted = self._mkl.MKL_Get_Max_Threads()
         self._mkl.MKL_Set_Num_Threads_Local(before)
         if granted != threads:
-            self.note = f"MKL takes {granted} threads where {threads} are asked for"
+            self.note = f"MKL uses {granted} threads where {threads} are asked for"
             self.obeys_threads = granted < threads
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:

@@ -37,7 +37,7 @@ class Backend(contract.Backend):
 class Device(contract.HostDevice):
     """Runs with `threads` threads of Numba's pool, whose size was fixed when Numba was imported."""
 
-    deterministic = True  # as many threads take the same stretches, and each element is one sum
+    deterministic = True  # the same number of threads takes the same chunks, and each element is one sum
 
     def __init__(self, numba: Any, threads: int) -> None:
         self._numba = numba

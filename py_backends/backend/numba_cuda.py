@@ -187,7 +187,7 @@ class Simulator(contract.Device):
                 try:
                     kernel[groups, work_items.group](*buffers, *sizes)
                 except IndexError as error:  # which only a simulator sees
-                    raise KernelFault(f"a thread reached past the end of an array: {error}") from error
+                    raise KernelFault(f"a thread accessed memory past the end of an array: {error}") from error
 
         return launch
 
@@ -228,7 +228,7 @@ def _ordinal_of(address: int) -> int:
     wanted = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     error, ordinal = driver.cuPointerGetAttribute(wanted, address)
     if error != driver.CUresult.CUDA_SUCCESS:
-        raise TypeError(f"CUDA does not know its memory ({error.name})")
+        raise TypeError(f"CUDA does not recognise its memory ({error.name})")
     return int(ordinal)
 
 
@@ -242,7 +242,7 @@ def _check_gpu() -> None:
     if importlib.util.find_spec("numba_cuda") is None:
         raise BackendUnavailable("numba-cuda is not installed", fix)
     if _load().config.ENABLE_CUDASIM:
-        raise BackendUnavailable("Numba was told to simulate", "unset NUMBA_ENABLE_CUDASIM")
+        raise BackendUnavailable("Numba's CUDA simulator is switched on", "unset NUMBA_ENABLE_CUDASIM")
     _run_nothing("on the GPU", fix)
 
 

@@ -41,10 +41,10 @@ class Device(contract.HostDevice):
             with _LIMIT.at(threads):
                 granted = max(pool.num_threads for pool in _blas_pools())
             if granted != threads:
-                self.note = f"NumPy's BLAS takes {granted} threads where {threads} are asked for"
+                self.note = f"NumPy's BLAS uses {granted} threads where {threads} are asked for"
                 self.obeys_threads = granted < threads
         elif not _blas_pools() and threads < (os.cpu_count() or 1):
-            self.note = "NumPy's BLAS cannot be told how many threads to take"
+            self.note = "the number of threads of NumPy's BLAS cannot be set"
             self.obeys_threads = False
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:

@@ -1,4 +1,4 @@
-"""Intel's oneDNN: the library that frameworks for neural networks multiply with on CPUs. A yardstick, as NumPy is."""
+"""Intel's oneDNN: the library that frameworks for neural networks multiply with on CPUs. A reference library."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Device(contract.HostDevice):
         most = _onednn.most_threads()
         self._threads = threads if threads < most else None
         if most == 0:
-            self.note, self.obeys_threads = "its number of threads cannot be told: TBB is another one here", False
+            self.note, self.obeys_threads = "its number of threads cannot be set: TBB is another one here", False
         elif threads > most:
-            self.note = f"oneDNN takes {most} threads where {threads} are asked for"
+            self.note = f"oneDNN uses {most} threads where {threads} are asked for"
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(), text.kernel)

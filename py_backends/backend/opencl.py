@@ -41,7 +41,7 @@ _CACHE_LINE = 128
 _TYPES = {"float16": "ushort", "bfloat16": "ushort", "int8": "char"}
 """What OpenCL C calls an element of a number format, where it is not what C++ calls it."""
 FORMATS = Path(__file__).parent / "_opencl_formats.cl"
-"""How texts widen and narrow elements."""
+"""How sources widen and narrow elements."""
 
 
 class Backend(contract.Backend):
@@ -271,7 +271,7 @@ class OpenClDevice(contract.Device):
 
 
 class _Kernels:
-    """Kernels of a program, made anew for each thread that asks."""
+    """Kernels of a program, a new one for each thread that asks."""
 
     def __init__(self, program: cl.Program, names: Sequence[str]) -> None:
         self._program, self._names = program, names
@@ -300,7 +300,7 @@ class _Writable:
 
 
 def types(problem: contract.Problem, dtype: np.dtype[Any], lanes: int) -> dict[str, str]:
-    """What texts know of a number format, as macros: the types T of elements and Sum of what is computed.
+    """The number format that a source sees, as macros: the types T of elements and Sum of what is computed.
 
     lanes: of a vector of either, V and Sums; WIDTH is what the names of such vectors end with.
     """

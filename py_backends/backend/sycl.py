@@ -78,7 +78,7 @@ class SyclDevice(_sycl.Device):
         return self.seconds(events[0], events[-1])
 
     def _facts(self, dtype: np.dtype[Any]) -> list[str]:
-        """What texts may know of the device: elements of one of its vectors, and bytes of its last-level cache."""
+        """What sources may know of the device: elements of one of its vectors, and bytes of its last-level cache."""
         lanes = getattr(self._device, f"native_vector_width_{number_format(dtype).c}")
         # Drivers of CPUs tell the size of the second level.
         cache = caches.last_level_cache() if self._device.is_cpu else self._device.global_mem_cache_size

@@ -1,4 +1,4 @@
-"""The options that commands share, and how what stands after them is read."""
+"""The options that commands share, and how their values are parsed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_MESSAGE = 800
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, where argparse would print the usage too."""
+    """Reports an error in one line. argparse would print the usage too."""
 
     def error(self, message: str) -> NoReturn:
         one_line = printable(" ".join(message.split()))
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001  # argparse has no public name for it
-"""To which a command adds its parser."""
+"""The object to which a command adds its parser."""
 
 
 def add_command(commands: Commands, run: Callable[[argparse.Namespace], int], **words: str) -> Parser:
@@ -54,10 +54,10 @@ def add_comparison(
     dtype: str = "float32",
     add_sizes: Callable[[Parser], None] | None = None,
 ) -> None:
-    """Add what every command takes that runs a comparison.
+    """Add the options of every command that runs a comparison.
 
     budget: seconds, where none are given.
-    kernel, target: the words for their defaults.
+    kernel, target: how the help names their defaults.
     dtype: the default.
     add_sizes: adds the options for the sizes; --shape where None.
     """
@@ -72,7 +72,7 @@ def add_comparison(
 
 
 def add_names(parser: Parser, *options: tuple[str, str]) -> None:
-    """Add options that take names, each with the words for its default."""
+    """Add options that take names. The help names the default of each."""
     for name, default in options:
         text = f"names, separated by commas, or all (default: {default})"
         parser.add_argument(f"--{name}", type=names_in, metavar="NAMES", help=text)
@@ -98,17 +98,17 @@ def add_shape(parser: Parser, examples: str = "vecadd=1000000, matmul=1000x777x5
 
 def add_sizes(parser: Parser) -> None:
     """Add --sizes, --from (`first`) and --to (`last`)."""
-    parser.add_argument("--sizes", type=_sizes, metavar="N,N", help="of all dimensions, separated by commas")
-    text = "of powers of two, the {} (default: {})"
+    parser.add_argument("--sizes", type=_sizes, metavar="N,N", help="sizes of all dimensions, separated by commas")
+    text = "the {} power of two (default: {})"
     parser.add_argument("--from", type=_size, metavar="N", dest="first", help=text.format("smallest", "64"))
     parser.add_argument(
-        "--to", type=_size, metavar="N", dest="last", help=text.format("largest", "by this machine's memory")
+        "--to", type=_size, metavar="N", dest="last", help=text.format("largest", "what memory and budget allow")
     )
 
 
 def add_threads(parser: Parser) -> None:
     """Add --threads."""
-    parser.add_argument("--threads", type=_threads, metavar="N", help="of every CPU backend (default: all)")
+    parser.add_argument("--threads", type=_threads, metavar="N", help="threads of every CPU backend (default: all)")
 
 
 def add_launcher(parser: Parser) -> None:
@@ -119,12 +119,12 @@ def add_launcher(parser: Parser) -> None:
 
 def add_seed(parser: Parser) -> None:
     """Add --seed."""
-    parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="of the inputs (default: 1)")
+    parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="seed of the inputs (default: 1)")
 
 
 def add_budget(parser: Parser, default: float) -> None:
     """Add --budget."""
-    text = f"for the whole (default: {default:g})"
+    text = f"time for the whole run (default: {default:g})"
     parser.add_argument("--budget", type=seconds, metavar="SECONDS", default=default, help=text)
 
 
@@ -143,7 +143,7 @@ def add_files(parser: Parser, *kinds: str) -> None:
 
 
 def names_in(text: str) -> list[str]:
-    """Names that are separated by commas, each once."""
+    """Parse names separated by commas, each once."""
     names = [name.strip() for name in text.split(",")]
     if not all(names):
         raise argparse.ArgumentTypeError(f"names are separated by single commas, not as in {text!r}")

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class UsageError(Exception):
-    """What was asked for cannot be done; says in one line what to do instead."""
+    """The request cannot be done. Says in one line what to do instead."""
 
 
 def names(names: list[str] | None) -> list[str] | None:
-    """What the harness takes: None for all of them."""
+    """The names as the harness takes them: None for all."""
     return None if names in (None, [ALL]) else names
 
 
@@ -33,7 +33,7 @@ def dtypes(given: list[str]) -> Sequence[str]:
 
 
 def shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tuple[int, ...]]]:
-    """The shapes asked for of each kernel; a single size stands for all its dimensions."""
+    """The requested shapes of each kernel. A single size stands for all its dimensions."""
     from py_backends import registry
 
     shapes: dict[str, list[tuple[int, ...]]] = {}
@@ -49,7 +49,7 @@ def shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tuple
 
 
 def chosen(options: argparse.Namespace) -> dict[str, Any]:
-    """What the harness takes of the names of backends, targets, variants and dtypes."""
+    """The names of backends, targets, variants and dtypes, as the harness takes them."""
     return {
         "backends": names(options.backend),
         "targets": names(options.target),
@@ -101,7 +101,7 @@ def usage_errors() -> Iterator[None]:
 
 @contextmanager
 def progress() -> Iterator[Progress | None]:
-    """A bar on standard error, gone when done; none where that is no terminal."""
+    """A progress bar on standard error, removed when done. There is none if that is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -27,7 +27,7 @@ VIEW_FILES = ("json", "png", "svg")
 
 
 def check(options: argparse.Namespace, *kinds: str) -> None:
-    """Before anything runs: can the files be written that these options name, and is each of them another?"""
+    """Before anything runs, check that the named files can be written and differ."""
     paths = {kind: path for kind in kinds if (path := getattr(options, kind))}
     for kind, path in paths.items():
         if kind in PICTURES:
@@ -39,7 +39,7 @@ def check(options: argparse.Namespace, *kinds: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Before anything runs for a minute: can this file be written at its end?"""
+    """Before anything runs, check that this file can be written at the end."""
     shown = printable(path)
     try:
         mode = path.stat().st_mode
@@ -77,7 +77,7 @@ def _check_picture(kind: str, path: Path) -> None:
 
 
 def written(path: Path, write: Callable[[Path], None]) -> bool:
-    """Write a file; one line on standard error where that fails."""
+    """Write a file. If that fails, print one line on standard error."""
     try:
         write(path)
     except (OSError, ValueError) as error:  # ValueError is how matplotlib says that it cannot draw something

@@ -1,4 +1,4 @@
-"""`compare`: runs the kernels everywhere, checks, times, and prints a table a kernel; or goes on with such a run."""
+"""`compare`: runs the kernels everywhere, checks, times, and prints a table for each kernel; or resumes such a run."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         compare,
         name="compare",
         help="run every kernel on every backend that this machine has; check, time, print a table",
-        description="Runs the kernels on the same inputs everywhere, checks that all agree, and times each.",
+        description="Runs the kernels on the same inputs everywhere, checks every result, and times each.",
         example="compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
     )
     _arguments.add_comparison(parser, budget=_BUDGET)
     parser.set_defaults(budget=None)  # to see whether it was given: resuming keeps to that of the file
     _arguments.add_files(parser, *_FILES)
-    parser.add_argument(
-        "--resume", type=Path, metavar="FILE", help="go on with what is missing in an interrupted run's --json FILE"
-    )
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="resume an interrupted run from its --json FILE")
     return parser
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Run the comparison, or what is missing of one, write its files and print its tables."""
+    """Run or resume the comparison, write its files and print its tables."""
     if options.resume:
         _check_resume(options)
     else:
@@ -63,17 +61,15 @@ def _resumed(options: argparse.Namespace) -> Report:
 
 
 def _check_resume(options: argparse.Namespace) -> None:
-    """The file says what was asked for; the results go into it, where no other is named."""
+    """Resume the request in a file. The results go into it, unless another file is named."""
     given = {word.partition("=")[0] for word in shlex.split(options.line) if word.startswith("--")}
     if unfit := sorted(given - _WITH_RESUME):
-        raise _common.UsageError(
-            f"--resume takes what was asked for from {options.resume}: leave out {', '.join(unfit)}"
-        )
+        raise _common.UsageError(f"--resume takes the request from {options.resume}: leave out {', '.join(unfit)}")
     options.json = options.json or options.resume
 
 
 def _write_results(report: Report, options: argparse.Namespace) -> bool:
-    """Write the files that were asked for, each whether or not the others could be."""
+    """Write the requested files. A failure of one does not stop the others."""
     from py_backends.report import files
 
     writers = {options.json: files.write_json, options.csv: files.write_csv, options.markdown: files.write_markdown}

@@ -14,17 +14,17 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         diff,
         name="diff",
-        help="two result files, row by row: what became faster or slower, what came and went",
-        description="Compares two runs row by row, by their speed-ups over the baseline: times of two runs drift.",
+        help="compare two result files row by row: faster, slower, new or lost",
+        description="Compares two runs row by row, by speed-ups over the baseline: times drift between runs.",
         example="diff old.json new.json --fail-on slower",
     )
-    parser.add_argument("old", type=Path, metavar="OLD", help="written by compare --json")
-    parser.add_argument("new", type=Path, metavar="NEW", help="written by a later one")
+    parser.add_argument("old", type=Path, metavar="OLD", help="a file that compare --json wrote")
+    parser.add_argument("new", type=Path, metavar="NEW", help="such a file of a later run")
     parser.add_argument(
         "--fail-on",
         choices=["slower"],
         metavar="slower",
-        help="end with 1 where a row is slower, or was right and timed and is not any more",
+        help="exit with 1 if a row is slower, or was ok and no longer is",
     )
     return parser
 

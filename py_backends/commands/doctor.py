@@ -1,4 +1,4 @@
-"""`doctor`: what this machine has, and what would bring the rest."""
+"""`doctor`: the backends of this machine, and how to get the others."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         doctor,
         name="doctor",
-        help="every backend and target: there or not, device, version, the reason and the fix",
-        description="Says which backends and targets this machine has, and what would bring the others. Plug-ins' "
-        "kernels, too.",
+        help="list every backend and target: available or not, device, version, reason and fix",
+        description="Lists the backends and targets of this machine, and how to get the missing ones. Lists "
+        "plug-ins' kernels, too.",
         example="doctor --json doctor.json",
     )
     _arguments.add_launcher(parser)
@@ -25,7 +25,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Say what this machine has, and what would bring the rest."""
+    """List the backends of this machine, and how to get the others."""
     _outputs.check(options, "json")
     from py_backends.harness import doctor as harness
     from py_backends.harness import machine

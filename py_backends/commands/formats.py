@@ -1,4 +1,4 @@
-"""`formats`: what fewer bits buy and cost, for each backend and number format."""
+"""`formats`: the speed and the error of each backend in each number format."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         formats,
         name="formats",
-        help="every backend in float64, float32, float16, bfloat16 and int8: its speed, and its error",
-        description="Times each backend in all number formats that it has: bytes, rate, times its own float32, per "
-        "cent of the machine's peak in that format, and the error against float64.",
+        help="time every backend in float64, float32, float16, bfloat16 and int8, and show its error",
+        description="Times each backend in all number formats that it has. Shows bytes, rate, speed relative to"
+        " its own float32, per cent of the machine's peak in that format, and the error against "
+        "float64.",
         example="formats --backend numpy,openmp,avx --shape matmul=1024 --png formats.png",
     )
-    target = "all, of several for one device the first"
+    target = "all; only the first of several for one device"
     _arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target=target, dtype=_arguments.ALL)
     _arguments.add_files(parser, *_outputs.VIEW_FILES)
     return parser

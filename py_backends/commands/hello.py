@@ -18,9 +18,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         hello,
         name="hello",
-        help="a first program in a programming model, step by step",
-        description="Runs a first program in a programming model on this machine, and shows each step: what it does, "
-        "its lines of the source, and what they printed. The host's side is there in full.",
+        help="run a first program in a programming model, step by step",
+        description="Runs a first program in a programming model on this machine. Shows each step: what it "
+        "does, its lines of the source, and their output. The host code is there in full.",
         example="hello openmp",
     )
     parser.add_argument("model", metavar="MODEL", help=", ".join(programs.models()))

@@ -15,14 +15,15 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         ladder,
         name="ladder",
-        help="matmul from plain Python to the machine's best, rung by rung",
-        description="Times matmul from plain Python to the machine's best, rung by rung: what each of them gains, "
-        "and how near the peak the last one comes, beside the ladder that was published in Science in 2020.",
+        help="time matmul from plain Python to the machine's best, rung by rung",
+        description="Times matmul from plain Python to the machine's best, rung by rung. Shows what each rung "
+        "gains, and how near the peak the last one comes, beside the ladder published in Science in"
+        " 2020.",
         example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
     )
     _arguments.add_dtype(parser, default="float64")
     parser.add_argument(
-        "--formats", action="store_true", help="rungs of fewer bits on top: bfloat16, and the matrix unit made for it"
+        "--formats", action="store_true", help="add the rungs of fewer bits: bfloat16, and the matrix unit made for it"
     )
     _arguments.add_shape(parser, "matmul=1000x777x513 (M x N x K)")  # vecadd has no ladder
     _arguments.add_threads(parser)

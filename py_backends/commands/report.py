@@ -26,12 +26,12 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         report,
         name="report",
-        help="one page of result files, to read and to show: tables, pictures, kernels side by side",
-        description="Makes one self-contained page of result files; several, of machines or days, are compared. "
-        "Needs the extra pictures.",
+        help="make one page of result files: tables, pictures, kernels side by side",
+        description="Makes one self-contained page of result files, and compares several files of machines or "
+        "days. Needs the extra pictures.",
         example="report results.json -o page.html",
     )
-    parser.add_argument("results", type=Path, nargs="+", metavar="FILE", help="written by --json of a command")
+    parser.add_argument("results", type=Path, nargs="+", metavar="FILE", help="a file that --json of a command wrote")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="PAGE", required=True, help="the page to write; - for standard output"
     )

@@ -15,9 +15,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         roofline,
         name="roofline",
-        help="the machine's ceilings, and every row under them: bound by memory or by arithmetic",
-        description="Measures what the machine can do at most, in arithmetic and in memory, and places every row under "
-        "it by its arithmetic intensity: what binds it, and how far from the roof it is.",
+        help="show each row under the machine's ceilings: bound by memory or by arithmetic",
+        description="Measures the machine's ceilings of arithmetic and memory. Places every row under them by "
+        "its arithmetic intensity: what binds it, and how far below the roof it is.",
         example="roofline --dtype all --shape matmul=1024 --png roofline.png",
     )
     _arguments.add_comparison(parser, budget=_BUDGET)

@@ -16,12 +16,14 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         scaling,
         name="scaling",
-        help="1 to N threads for each CPU backend: speed-ups, and the parallel part of the work",
-        description="Times each CPU backend on 1 to N threads, with the same work (strong) and with work that grows "
-        "with the threads (weak), and fits the laws of Amdahl and Gustafson.",
+        help="time each CPU backend on 1 to N threads: speed-ups and the parallel part of the work",
+        description="Times each CPU backend on 1 to N threads, with the same work (strong) and with work that "
+        "grows with the threads (weak). Fits the laws of Amdahl and Gustafson.",
         example="scaling --backend numpy,openmp --shape matmul=2048 --png scaling.png",
     )
-    _arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target="all, of several for one device the first")
+    _arguments.add_comparison(
+        parser, budget=_BUDGET, kernel=_KERNEL, target="all; only the first of several for one device"
+    )
     _arguments.add_files(parser, *_outputs.VIEW_FILES)
     return parser
 
@@ -51,7 +53,7 @@ def scaling(options: argparse.Namespace) -> int:
 
 
 def _most_threads(options: argparse.Namespace, cpus: int) -> int:
-    """How many are asked for, else as many as there are CPUs: of this machine, or of the ranks of a launcher.
+    """The requested number of threads, else the number of CPUs: of this machine, or of a launcher's ranks.
 
     UsageError where more are asked for, and no other launcher is named, which may start ranks on other machines.
     """

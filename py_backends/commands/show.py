@@ -1,4 +1,4 @@
-"""`show`: a kernel's texts side by side."""
+"""`show`: a kernel's sources side by side."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         show,
         name="show",
-        help="a kernel's source in several programming models, side by side",
-        description="Shows a kernel's source in the chosen backends and variants: side by side on a terminal of 120 "
-        "columns or more, where longer lines are wrapped, below one another on a narrower one, and as it is in a pipe.",
+        help="show a kernel's source in several programming models, side by side",
+        description="Shows a kernel's source in the chosen backends and variants. On a terminal of 120 columns "
+        "or more they stand side by side, and long lines are wrapped. On a narrower one they stand "
+        "below one another. A pipe gets them unchanged.",
         example="show matmul --backend openmp,cuda --variant lecture",
     )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
@@ -28,7 +29,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print a kernel's texts side by side."""
+    """Print a kernel's sources side by side."""
     from py_backends.report import table
     from py_backends.report.show import print_texts
 
@@ -40,7 +41,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def chosen_texts(options: argparse.Namespace) -> list[KernelText]:
-    """The texts that the command's options name; WrongRequest or UsageError where there are none such."""
+    """The sources that the options name. Raises WrongRequest or UsageError if there are none."""
     return _texts(
         options.kernel,
         _common.names(options.backend),
@@ -50,7 +51,7 @@ def chosen_texts(options: argparse.Namespace) -> list[KernelText]:
 
 
 def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, all_variants: bool) -> list[KernelText]:
-    """The texts to show: of each backend the preferred variant, those named, or all."""
+    """The sources to show: of each backend the preferred variant, the named ones, or all."""
     from py_backends import registry
     from py_backends.errors import BackendUnavailable
 

@@ -17,12 +17,13 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         sweep,
         name="sweep",
-        help="time and rate over sizes, and from where on each backend beats NumPy",
-        description="Times each backend at sizes from small to as large as memory and budget allow, and says from "
-        "which size on it beats NumPy: its kernel alone, and whole calls with upload and download.",
+        help="time each backend over sizes, and find the size from which it beats NumPy",
+        description="Times each backend at sizes from small to as large as memory and budget allow. Finds the "
+        "size from which it beats NumPy: its kernel alone, and whole calls with upload and "
+        "download.",
         example="sweep --kernel vecadd --backend numpy,openmp,opencl --from 1024 --png sweep.png",
     )
-    target = "all, of several for one device the first"
+    target = "all; only the first of several for one device"
     _arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target=target, add_sizes=_arguments.add_sizes)
     parser.add_argument(
         "--values", choices=("rate", "time"), default="rate", help="what table and picture show (default: rate)"

@@ -15,9 +15,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         timeline,
         name="timeline",
-        help="the phases of one call of each backend: where the time of an offload goes",
-        description="Times upload, launch, kernel, download and release of one call of each backend, and what comes "
-        "once before all calls: preparing, and the first launch.",
+        help="show where the time of one call goes: the phases of an offload",
+        description="Times upload, launch, kernel, download and release of one call of each backend. Also times"
+        " what comes once before all calls: preparing, and the first launch.",
         example="timeline --kernel vecadd --backend numpy,opencl,sycl --png timeline.png",
     )
     _arguments.add_comparison(parser, budget=_BUDGET)

@@ -75,18 +75,21 @@ def _same_bits(problem: Problem) -> Iterator[Trial]:
 ALWAYS = (
     Kind(
         "shapes",
-        "sizes around every width of a vector, tile or block; a ragged end that is skipped, sizes that are swapped",
+        "sizes around every width of a vector, tile or block; a skipped ragged end, swapped sizes",
         _shapes,
         interpreted=(9, 60),
         in_one_dtype=False,
         in_others=27,
     ),
-    Kind("nothing", "empty arrays, and sums of nothing, which are zeros", _nothing, interpreted=(2, 7)),
-    Kind("alignment", "arrays that begin between the addresses that vectors are aligned to", _alignment, in_others=20),
-    Kind("bare", "elements read behind an array, of a device that knows its length", _bare),
+    Kind("nothing", "empty arrays, and empty sums, which are zeros", _nothing, interpreted=(2, 7)),
+    Kind("alignment", "arrays that do not begin at an aligned address", _alignment, in_others=20),
+    Kind("bare", "elements read behind an array, on a device that knows its length", _bare),
     Kind("repeats", "what an earlier call left: buffers of its size, sums, flags", _repeats, interpreted=(3, 12)),
     Kind(
-        "same-bits", "other bits for the same call, of a device that says it is deterministic", _same_bits, again=True
+        "same-bits",
+        "different bits for the same call, on a device that declares itself deterministic",
+        _same_bits,
+        again=True,
     ),
 )
 
@@ -148,10 +151,10 @@ WITHOUT_OWN = (
     Kind("subnormals", "subnormal numbers that are flushed to zero", _subnormals, in_others=None),
     Kind(
         "scales",
-        "elements of very different size, whose small ones are lost",
+        "elements of very different magnitude, of which small ones are lost",
         lambda problem: of_sizes(middling(problem), {"{}": _reaching}),
         dtypes=FLOATS,
     ),
-    Kind("whole-numbers", "numbers of more digits than a lower precision has", _whole_numbers, in_others=None),
+    Kind("whole-numbers", "numbers with more digits than a lower precision has", _whole_numbers, in_others=None),
 )
 """For kernels of which the suite knows no more than their problem says."""

@@ -100,7 +100,7 @@ def perform(run: Callable[..., Any], problem: Problem, dtype: np.dtype[Any], cal
     except (TypeError, ValueError) as error:
         return arrays.wrong_refusal(error, expected)
     if expected:
-        return f"it took the call, which must end as {expected.__name__}"
+        return f"it accepted the call, which must end as {expected.__name__}"
     return arrays.wrong_result(problem, call, arrays.values, result)
 
 
@@ -178,7 +178,7 @@ class Arrays:
         """What is wrong where a call ended with an error; None where it had to, and left everything as it was."""
         if expected is None or not isinstance(error, expected):
             return f"it raised {type(error).__name__}: {error}"
-        return None if self._first_changed() is None else "it refused the call, and wrote all the same"
+        return None if self._first_changed() is None else "it refused the call, but wrote to the output"
 
     def wrong_result(self, problem: Problem, call: Call, values: Inputs, result: Any) -> str | None:
         """What is wrong where a call of these values ended with a result, or with memory that is not the output's.

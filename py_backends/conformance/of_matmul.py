@@ -99,7 +99,7 @@ def _small_integers(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.G
 
 
 def _precise(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Odd numbers of more digits than a lower precision has: TF32 for float32, float32 for float64.
+    """Odd numbers with more digits than a lower precision has: TF32 for float32, float32 for float64.
 
     Of the other formats they have all the digits.
     """
@@ -225,31 +225,31 @@ def _of_themes(
 
 
 _OF_ANY_NUMBERS = (
-    ("indices", "a product that is taken from another's place, by matrices with a single one", _indices),
+    ("indices", "a product taken from the wrong place, by matrices with a single one", _indices),
     (
         "permutations",
         "rows and columns in a wrong order",
         partial(_at_sizes, {"{}, rows": partial(_permuted, 0), "{}, columns": partial(_permuted, 1)}, exact=True),
     ),
-    ("asymmetric", "an operand or a result that is transposed, where its shape does not tell", _asymmetric),
+    ("asymmetric", "a transposed operand or result, where no shape reveals it", _asymmetric),
     (
         "precision",
-        "inputs that are rounded to a lower precision, as by TF32",
+        "inputs rounded to a lower precision, as by TF32",
         partial(
             _at_sizes, {"{}, large in a": partial(_precise, 0), "{}, large in b": partial(_precise, 1)}, exact=True
         ),
     ),
 )
 _OF_FLOATS = (
-    ("cancellation", "sums far smaller than what is added", partial(_at_sizes, {"{}": _cancelling})),
+    ("cancellation", "sums far smaller than their terms", partial(_at_sizes, {"{}": _cancelling})),
     (
         "scales",
-        "rows and columns of very different size, which only a normwise error allows",
+        "rows and columns of very different magnitude: only a normwise bound would pass large errors",
         partial(_at_sizes, {"{}": _scaled_rows}),
     ),
     (
         "overflow",
-        "infinities that spread, and sums that overflow before their time",
+        "infinities that spread, and sums that overflow too early",
         partial(_at_sizes, {"{}, some rows": _some_rows_overflow, "{}, just below": _just_below_overflow}),
     ),
     (
@@ -257,7 +257,7 @@ _OF_FLOATS = (
         "NaN and infinity in the last row or column, which must stay in theirs",
         _at_the_edge,
     ),
-    ("zero-times-not-finite", "0 times NaN or infinity that is left out, for being 0", _zero_times),
+    ("zero-times-not-finite", "0 times NaN or infinity, left out because of the 0", _zero_times),
 )
 KINDS = (
     *_of_themes(_OF_ANY_NUMBERS),
@@ -279,7 +279,7 @@ KINDS = (
     ),
     Kind(
         "several-passes",
-        "sums that are begun anew, or blocks that are left out, where there are several",
+        "restarted sums, or skipped blocks, where there are several passes",
         _several_passes,
         "matmul",
         lecture=False,

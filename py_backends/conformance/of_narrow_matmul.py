@@ -107,7 +107,7 @@ def _saturating(problem: Problem) -> Iterator[Trial]:
 KINDS = (
     Kind(
         "depths",
-        "the end of a sum that is left out, or padded with what NaN of another row makes NaN: every k to 97",
+        "the end of a sum left out, or padded with elements of another row: every k to 97",
         _depths,
         "matmul",
         dtypes=NARROW,
@@ -123,7 +123,7 @@ KINDS = (
     ),
     Kind(
         "halves",
-        "the low half of a number that is split in two, which is left out",
+        "the lost low half of a number that is split in two",
         lambda _: of_sizes(_SIZES, {"{}": _of_two_halves}, exact=True),
         "matmul",
         dtypes=("float16",),
@@ -131,7 +131,7 @@ KINDS = (
     ),
     Kind(
         "long-sums",
-        "sums in a format of too few digits",
+        "sums in a format with too few digits",
         _long_sums,
         "matmul",
         dtypes=NARROW,

@@ -150,15 +150,15 @@ def _kind_of_pairs(name: str, protects: str, values: Values) -> Kind[Trial]:
 
 
 KINDS = (
-    Kind("indices", "an element that is taken from another's place", _indices, "vecadd"),
+    Kind("indices", "an element taken from the wrong place", _indices, "vecadd"),
     _kind_of_pairs("special-values", "sums of zeros, infinities, NaN and the largest numbers", _special),
     _kind_of_pairs("signed-zeros", "-0 + -0, which is -0", lambda _: [0.0, -0.0]),
     _kind_of_pairs("subnormals", "subnormal numbers that are flushed to zero", _subnormal),
-    _kind_of_pairs("rounding", "sums half-way between two numbers, which go to the even one", _ties),
-    _kind_of_pairs("precision", "numbers of more digits than a lower precision has", _precise),
-    _kind("cancellation", "differences of neighbours, which are exact", _opposite),
+    _kind_of_pairs("rounding", "sums half-way between two numbers, which round to even", _ties),
+    _kind_of_pairs("precision", "numbers with more digits than a lower precision has", _precise),
+    _kind("cancellation", "differences of neighbouring numbers, which are exact", _opposite),
     _kind_of_pairs("overflow", "sums at and beyond the largest number", _overflowing),
-    _kind("scales", "elements of very different size, whose small ones are lost", _scaled),
+    _kind("scales", "elements of very different magnitude, of which small ones are lost", _scaled),
     Kind(
         "not-finite-at-the-edge",
         "NaN and infinity in the last element",
@@ -178,7 +178,7 @@ KINDS = (
     ),
     Kind(
         "beyond-the-caches",
-        "stores past the caches, which begin and end at full lines",
+        "non-temporal stores, which begin and end at full cache lines",
         _beyond_the_caches,
         "vecadd",
         lecture=False,

@@ -37,7 +37,7 @@ _LISTS = {
     "backend": "backends that the suite tries, and that must be there",
     "target": "targets that it tries",
     "kernel": "kernels that it tries",
-    "variant": "variants of their texts",
+    "variant": "variants of their sources",
     "kind": "kinds of cases",
 }
 _SUITE = str(Path(__file__).parent)
@@ -63,20 +63,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             help=f"{what}: a list separated by commas, repeatable; all where there is none",
         )
     group.addoption("--case", metavar="TEXT", help="only cases of the suite whose names contain this")
-    group.addoption("--quick", dest="quick", action="store_true", help="the cases that belong into every run of a CI")
+    group.addoption("--quick", dest="quick", action="store_true", help="the cases that belong in every CI run")
     group.addoption("--thorough", dest="quick", action="store_false", help="all cases of the suite; the default")
     group.addoption(
         "--patience",
         type=float,
         default=60.0,
         metavar="SECONDS",
-        help="after which a case that has not ended is taken for hung (default: 60)",
+        help="a case that has not ended after this time counts as hung (default: 60)",
     )
     group.addoption(
         "--conformance-json",
         type=Path,
         metavar="FILE",
-        help="write what held and what did not, an object for each kind",
+        help="write what passed and what failed, an object for each kind",
     )
     group.addoption(
         "--require-backend",
@@ -128,7 +128,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     asked = {"--kind": ", ".join(selection.kinds), "--case": selection.case}
     given = [f"{option} {value}" for option, value in asked.items() if value]
     if unused and given and any(selection.subjects()) and not any(_given(item, "subject", Subject) for item in items):
-        raise pytest.UsageError(f"there is no case of {' and '.join(given)} in what else was chosen")
+        raise pytest.UsageError(f"there is no case of {' and '.join(given)} among the other choices")
 
 
 def just_in_time_last(items: list[pytest.Item]) -> None:

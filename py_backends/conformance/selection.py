@@ -76,7 +76,7 @@ class Selection:
             for name in names:
                 registry.known(name, there, what)
         if self.backends and not any(self.texts(name) for name in self.backends):
-            raise WrongRequest(f"{', '.join(self.backends)}: there is no text of any chosen kernel and variant")
+            raise WrongRequest(f"{', '.join(self.backends)}: there is no source of any chosen kernel and variant")
 
     def at_hand(self) -> list[BackendTarget]:
         """The chosen targets: those that are there, those that were named, and one of each backend that has none."""

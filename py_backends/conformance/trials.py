@@ -128,7 +128,7 @@ def named_as(text: str | None, cases: Iterable[AnyCase]) -> list[AnyCase]:
 def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, interpreted: bool = False) -> list[Any]:
     """The cases of a kind at sizes that the problem has, in the order in which they stand.
 
-    quick: whether only those that belong into every run of a CI.
+    quick: whether only those that belong in every CI run.
     interpreted: whether only those that are bearable where work items run one by one in Python.
     """
     problem = registry.problem(kernel)

@@ -85,7 +85,7 @@ class Arena:
         result: np.dtype[Any] | None = None,
         bare: bool = False,
     ) -> None:
-        """Make place for a case, whose inputs are to be filled in; its output is poisoned.
+        """Make room for a case, whose inputs are to be filled in; its output is poisoned.
 
         starts: for each array, how many elements beyond the beginning of a page its first element lies; the last one
             counts for all further arrays.

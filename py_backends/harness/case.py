@@ -17,7 +17,7 @@ from py_backends.harness.spec import Sizes
 from py_backends.number_formats import number_format
 
 _MOST_MEASURED = 2**25
-"""Elements of all arrays beyond which nobody waits for another result in float64."""
+"""With more elements in all arrays a second result in float64 takes too long."""
 
 
 class Case(Arena):
@@ -46,7 +46,7 @@ class Case(Arena):
         return reference_of(self.problem, inputs, self.sizes)
 
     def judge(self) -> Verdict:
-        """Judge what stands in the output now."""
+        """Judge the current content of the output."""
         if trespass := self.trespass():
             return Verdict.wrong(self.problem.rule, trespass)
         found = judge(self.output, self.reference, self.problem.rule)

@@ -1,4 +1,4 @@
-"""What the machine can do at most, measured: multiply-adds in registers, and bytes to and from memory and its caches.
+"""The machine's measured ceilings: multiply-adds in registers, and bytes to and from memory and its caches.
 
 The arithmetic ceiling, in FLOP/s, is 2 x multiply-adds / seconds, counted in single elements: chains of fused
 multiply-adds that read and write registers alone. Each number format has the instruction of the CPU that does most of

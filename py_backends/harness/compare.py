@@ -50,7 +50,7 @@ _FOR_THE_RECORD = 0.1
 
 
 class Progress(Protocol):
-    """Is told how far the comparison has come, in the units of its own choice."""
+    """Receives the progress of the comparison, in units that the comparison chooses."""
 
     def update(self, done: float, total: float, text: str) -> None: ...
 
@@ -102,7 +102,7 @@ def checked_settings(
     cache: str = HOT,
     command: str | None = None,
 ) -> dict[str, Any]:
-    """The settings of a comparison as they stand in its results; WrongRequest for one that is impossible.
+    """The settings of a comparison as they stand in its results. Raises WrongRequest for an impossible one.
 
     The parameters are those of `compare`.
     """
@@ -135,7 +135,7 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
 
 
 class Comparison:
-    """One run of `compare`. A row without a text, or with a reason, is done with."""
+    """One run of `compare`. A row without a source, or with a reason, does not run."""
 
     def __init__(self, bench: Bench, threads: int, budget: float, order: random.Random, progress: Progress) -> None:
         self._bench, self._threads, self._budget = bench, threads, budget
@@ -160,7 +160,7 @@ class Comparison:
         estimates = self._estimate([row for row in self._rows if row.text is not None])
         self._check_and_settle((self._shorten if asked.shorten else self._skip)(estimates, asked.runs))
         self._add_controls()
-        self._progress.update(0, 1, "measuring what the machine can do")
+        self._progress.update(0, 1, "measuring the machine's ceilings")
         with roofline.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
             self._time(self._ceilings, asked)
             self._check_what_timing_left()
@@ -170,14 +170,14 @@ class Comparison:
         self._rows = [planned for planned in self._rows if id(planned) not in never_chosen]
 
     def interrupt(self) -> None:
-        """Say of the rows that are not finished why they are not."""
+        """Give each unfinished row its reason."""
         self._interrupted = True
         for each in self._timed:
             if each.failed:  # it did come to its end
                 fail(each.planned, each.failed)
         for planned in self._rows:
             if planned.row.status == "skipped" and planned.row.reason is None:
-                planned.row.reason, planned.row.finished = "interrupted before its turn", False
+                planned.row.reason, planned.row.finished = "interrupted before it ran", False
         timed = {id(each.planned): each for each in self._timed}
         for planned in self._rows:
             at = timed.get(id(planned))
@@ -269,7 +269,7 @@ class Comparison:
         return self._seconds(planned, runner, limit)
 
     def _seconds(self, planned: PlannedRow, runner: Runner, limit: float) -> float:
-        """What one run takes as far as smaller ones tell, none of them longer than `limit`."""
+        """The estimated seconds of one run, from smaller runs of at most `limit` seconds each."""
         text, dtype = planned.text, planned.dtype
         assert text is not None  # only rows with a text are waiting
 
@@ -308,7 +308,7 @@ class Comparison:
         return affordable_rows
 
     def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
-        """Skip the dearest rows until there is time for the others, as they were asked for, which are returned.
+        """Skip the slowest rows until there is time for the others at their own shapes, and return the others.
 
         A baseline is skipped with the last row that is compared with it.
         """

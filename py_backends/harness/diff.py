@@ -20,7 +20,7 @@ from py_backends.harness.spec import Spec, told_apart
 from py_backends.harness.verdicts import LEAST_ROUNDS, SLOWER, UNCLEAR, Ratio, band, ratio, verdicts
 
 BETWEEN_RUNS = 0.05
-"""How far apart two runs of one and the same thing may lie, beyond what their intervals tell.
+"""How far apart two runs of the same thing may lie, beyond their intervals.
 
 A process keeps for its whole life the pages and addresses that its memory and its code happened to get, and some
 kernels are a few per cent faster on some than on others. A machine may also run at other clocks than an hour ago,
@@ -144,7 +144,7 @@ def diff(old: Report, new: Report) -> Difference:
 
 
 def _matched(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
-    """Rows of both runs that were asked for the same; several that were are matched by their order."""
+    """The pairs of rows of both runs with the same request. Several of one request are matched by their order."""
     key = told_apart((row.spec for row in old), (row.spec for row in new))
     groups: dict[Spec, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
     for row in new:
@@ -172,7 +172,7 @@ class _Measured:
 
     @property
     def baseline_shape(self) -> dict[str, int] | None:
-        """The shape at which its baseline ran; None where that is not told."""
+        """The shape at which its baseline ran; None if the file does not say."""
         if self.row.versus and self.row.versus.same_shape:
             return self.row.shape
         return self.baseline.shape if self.baseline else None

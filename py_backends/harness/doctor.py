@@ -1,4 +1,4 @@
-"""Finds out what this machine has: every backend is probed in a process of its own. And what plug-ins bring."""
+"""Finds the backends of this machine, each probed in a process of its own, and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BackendTarget(NamedTuple):
 
 @dataclass(frozen=True)
 class BroughtKernel:
-    """A kernel that a plug-in brings.
+    """A kernel of a plug-in.
 
     package: the distribution, with its version.
     backends: those that it has a text for.
@@ -46,12 +46,12 @@ def backends() -> list[BackendTarget]:
 
 
 def names() -> list[str]:
-    """Every backend that doctor has a word on: those that can be asked for, and those that are refused."""
+    """Every backend that doctor reports on: those that a request may name, and those that are refused."""
     return sorted({*registry.backend_names(), *registry.refused_backends()})
 
 
 def origin(backend: str) -> str | None:
-    """The package that brings a backend as a plug-in, with its version; None for the project's own."""
+    """The package of a backend from a plug-in, with its version; None for the project's own."""
     plugin = registry.backend_plugin(backend)
     return plugin.origin if plugin and plugin.refusal is None else None
 
@@ -90,7 +90,7 @@ def probe(names: Sequence[str], targets: Sequence[str] = (), threads: Sequence[i
 
 
 def _targets(backend: str, asked: Mapping[str, Any], workers: list[Worker]) -> list[Target]:
-    """The targets of a backend; and of what a plug-in brings under a name that it cannot have, the reason."""
+    """The targets of a backend; for a plug-in with a name that it cannot have, the reason."""
     found = _probed(backend, asked, workers) if backend in registry.backend_names() else []
     refused = registry.refused_backends().get(backend)
     return [*found, _nowhere(refused.reason, refused.fix)] if refused else found
@@ -128,7 +128,7 @@ def _missing(backend: str, failed: WorkerFailed) -> Target:
         return _nowhere(failed.reason, failed.fix)
     plugin = registry.backend_plugin(backend)
     whose = f" in {plugin.origin}" if plugin else ""
-    return _nowhere(f"looking for it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
+    return _nowhere(f"probing it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
 
 
 def _nowhere(reason: str, fix: str | None) -> Target:

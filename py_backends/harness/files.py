@@ -12,7 +12,7 @@ LARGEST_READ = 100_000_000
 
 
 def printable(text: object) -> str:
-    r"""A text, or a path, on one line: what cannot be printed is escaped, bytes that are not UTF-8 as `\xe9`."""
+    r"""A string or a path on one line: what cannot be printed is escaped, bytes that are not UTF-8 as `\xe9`."""
     # Python holds such bytes of a file name as lone surrogates, which no stream and no file of text takes.
     decoded = str(text).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in decoded)
@@ -32,7 +32,7 @@ def read_text(path: Path) -> str:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file at once: a pipe that nobody writes into is empty, where one would wait for somebody for ever."""
+    """Open a file without waiting: a pipe without a writer counts as empty."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

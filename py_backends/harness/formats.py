@@ -1,4 +1,4 @@
-"""What fewer bits buy and cost: every backend in every number format, its speed over its own float32 and its error.
+"""Number formats: the speed of every backend in each, relative to its own float32, and its error.
 
 All formats of a backend are sampled in the same rounds. The error is that of the result against float64, of inputs as
 they were before they were rounded to their format: what a user pays for each halving.
@@ -20,7 +20,7 @@ from py_backends.harness.row_ratios import gflops, judged
 from py_backends.harness.spec import Sizes, Spec
 from py_backends.number_formats import DTYPES
 
-YARDSTICK = "float32"
+BASIS = "float32"
 """The format that others are compared with."""
 _RUNS = 16
 """For which each row must have time: there are many rows, and few of them are alike."""
@@ -69,7 +69,7 @@ def plan(
 
 
 def choices(report: Report) -> dict[str, list[Choice]]:
-    """The rows that were timed, by kernel and the shape that was asked for: each backend's formats together.
+    """The timed rows by kernel and requested shape: each backend's formats together.
 
     The backend that is the fastest in any format comes first, and of its formats the one with the most bits.
     """
@@ -83,9 +83,9 @@ def choices(report: Report) -> dict[str, list[Choice]]:
 
 
 def _ordered(rows: Sequence[Row], report: Report) -> list[Choice]:
-    in_float32 = {_where(row): row for row in reversed(rows) if row.dtype == YARDSTICK}  # the first target's remains
-    in_float32 |= {_who(row): row for row in rows if row.dtype == YARDSTICK}
-    own = {id(row): in_float32.get(_who(row), in_float32.get(_where(row))) for row in rows if row.dtype != YARDSTICK}
+    in_float32 = {_where(row): row for row in reversed(rows) if row.dtype == BASIS}  # the first target's remains
+    in_float32 |= {_who(row): row for row in rows if row.dtype == BASIS}
+    own = {id(row): in_float32.get(_who(row), in_float32.get(_where(row))) for row in rows if row.dtype != BASIS}
     pairs = [(row, float32) for row in rows if (float32 := own.get(id(row))) is not None]
     over = {id(row): speedup for (row, _), speedup in zip(pairs, judged(pairs), strict=True)}
     best: dict[tuple[str, str], float] = {}

@@ -1,4 +1,4 @@
-"""Runs a first program in a programming model, and tells what each of its steps has printed."""
+"""Runs a first program in a programming model, and finds what each of its steps has printed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EMULATED = programs.PLACE / "emulated"
 """Modules that stand in for libraries where their device is emulated."""
 _STANDS_IN = "a CPU runs the kernel, and py_backends/hello/emulated stands in for the GPU's libraries"
 _LONGEST = 120.0
-"""Seconds after which a compiler or a program is taken for hung."""
+"""Seconds after which a compiler or a program counts as hung."""
 _ENDS_WITHIN = 5.0
 """Seconds that it may take to end when it is asked to."""
 _COMPILERS = "c++", "g++", "clang++"
@@ -131,7 +131,7 @@ def _target(model: str) -> Target:
 
 
 def _told(finished: subprocess.CompletedProcess[str], command: str, target: Target | None = None) -> Outcome:
-    """What a program has told, and how it ended."""
+    """The output of a program, and how it ended."""
     printed = _printed(finished.stdout)
     if finished.returncode:
         code = finished.returncode

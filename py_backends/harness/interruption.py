@@ -32,7 +32,7 @@ class _Scope:
 
 
 _scope: _Scope | None = None
-"""Of the command that runs; there is none in a notebook, whose handlers are its own affair."""
+"""The handlers of the running command; none in a notebook, which has its own."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""A kernel from its slowest text to its fastest, rung by rung, beside the same ladder as others published it.
+"""A kernel from its slowest source to its fastest, rung by rung, beside a published ladder of the same ideas.
 
-The rungs are data of the kernel (`Problem.ladder`). All of them, and the baseline as a yardstick, are sampled in the
+The rungs are data of the kernel (`Problem.ladder`). All of them, and the baseline to compare with, are sampled in the
 same rounds, so that the ratio of any two comes from samples that were taken close to each other. A rung that is too
 slow for the shape runs at a smaller one, and is compared by its rate. Rungs in a narrower number format come on top
 where they are asked for: every ladder of a run has the same ones.
@@ -33,7 +33,7 @@ slow as the last, can have a shape at which it too has to reach beyond its cache
 
 @dataclass(frozen=True)
 class Step:
-    """A rung as it was measured; of a yardstick beside the ladder `rung` is None.
+    """A rung as it was measured. `rung` is None for the baseline beside the ladder.
 
     over_first, over_below: how many times as fast as the first rung, and as the one below it; None where that has no
         time, and for the first rung itself.
@@ -54,7 +54,7 @@ class Climb:
 
     steps: the rungs that were timed, in the ladder's order.
     missing: the others, each with the reason.
-    yardsticks: the baseline, where it was timed.
+    baselines: the baseline, where it was timed.
     """
 
     kernel: str
@@ -63,7 +63,7 @@ class Climb:
     ladder: Ladder
     steps: list[Step]
     missing: list[tuple[Rung, str]]
-    yardsticks: list[Step]
+    baselines: list[Step]
 
 
 def measure(
@@ -115,7 +115,7 @@ def ladders() -> dict[str, Ladder]:
 
 
 def climbs(report: Report) -> list[Climb]:
-    """The ladders of which a report holds timed rungs, one for each dtype and shape that was asked for.
+    """The ladders of which a report holds timed rungs, one for each requested dtype and shape.
 
     Rungs in a narrower format are on all wider ladders of their shape, where the report holds them, and are none alone.
     """
@@ -166,7 +166,7 @@ def _climb(ladder: Ladder, rows: Sequence[Row], narrower: Sequence[Row], report:
         ladder,
         steps,
         missing=[(rung, _why_not(its)) for rung, its in rungs if _best(its) is None],
-        yardsticks=[_step(None, row, first, None, report) for row in beside],
+        baselines=[_step(None, row, first, None, report) for row in beside],
     )
 
 
@@ -182,7 +182,7 @@ def _baselines() -> list[str]:
 
 
 def _first_there(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
-    """Of each text and format the first target that is there, and those that are not: one run is enough."""
+    """The first available target of each source and format, and the missing ones: one run is enough."""
     there = {(each.backend, each.target.name) for each in found if each.target.available and not each.target.emulated}
     first: dict[Spec, Spec] = {}
     for spec in specs:
@@ -211,7 +211,7 @@ def _narrow_specs(
 
 
 def _is_of(rung: Rung, ladder: Ladder, spec: Spec) -> bool:
-    """Whether it is a rung's text, where the rung would run, in its number format if it has one of its own."""
+    """Whether it is a rung's source, where the rung would run, in its own number format if it has one."""
     if (spec.backend, spec.variant) != (rung.backend, rung.variant) or rung.dtype not in (None, spec.dtype):
         return False
     if rung.target is None:
@@ -236,7 +236,7 @@ def _by_variant(rows: Sequence[Row], backend: str) -> list[list[Row]]:
 
 def _why_not(rows: Sequence[Row]) -> str:
     """Why the rung of these rows was not timed."""
-    return next((row.reason or row.status for row in rows), "it was not asked for")
+    return next((row.reason or row.status for row in rows), "it was not requested")
 
 
 def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | None, report: Report) -> Step:

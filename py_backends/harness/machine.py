@@ -57,7 +57,7 @@ def free_memory() -> int:
 
 
 def state(begin: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What the machine is like at this moment, as far as it can change from run to run; None for what it does not tell.
+    """The state of the machine at this moment, as far as it may change from run to run; None for unknown entries.
 
     begin: the state when the run began, for what happened since.
 
@@ -165,7 +165,7 @@ def describe() -> dict[str, Any]:
 
 
 def _told_cpu() -> tuple[str, set[str]] | None:
-    """The name of the first CPU and what it has, where the system tells both, as it does of x86."""
+    """The name and the features of the first CPU, where the system gives both, as it does on x86."""
     try:
         first = _CPUS.read_text(encoding="utf-8").partition("\n\n")[0]
     except (OSError, UnicodeDecodeError):

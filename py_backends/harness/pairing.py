@@ -24,7 +24,7 @@ COPIES = 2
 
 @dataclass
 class Group:
-    """Rows that were asked for the same thing; of one whose baseline cannot run, nothing is compared."""
+    """The rows of one workload. If their baseline cannot run, nothing is compared."""
 
     rows: list[TimedRow]
     baseline: TimedRow | None
@@ -69,7 +69,7 @@ class Group:
 
 
 def groups(timed: Sequence[TimedRow]) -> list[Group]:
-    """The rows by what they were asked for, each group with its baseline."""
+    """The rows by workload, each group with its baseline."""
     made = []
     for _, rows in groupby(sorted(timed, key=attrgetter("workload")), key=attrgetter("workload")):
         members = list(rows)

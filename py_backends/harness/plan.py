@@ -1,4 +1,4 @@
-"""Which rows a comparison has: every kernel on every backend and target, as far as they were asked for."""
+"""The rows of a comparison: every requested kernel on every requested backend and target."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Place = tuple[str, Target, str]
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for; None stands for all, and of the variants for the first that a backend has.
+    """A request. None stands for all; for variants it is the first that a backend has.
 
     The variant `all` stands for all that a backend has; one that is named is skipped where it is missing.
     """
@@ -77,11 +77,11 @@ class Request:
         return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
 
     def plan(self, specs: Callable[[Sequence[BackendTarget]], list[Spec]], **how: Any) -> Plan:
-        """What is to run on the backends and targets that are asked for; `how` as of the `Plan`."""
+        """The plan for the requested backends and targets; `how` as in `Plan`."""
         return Plan(list(self.backends or doctor.names()), specs, targets=self.targets or (), **how)
 
     def specs(self, found: Sequence[BackendTarget], *, every_target: bool = True) -> list[Spec]:
-        """All that is asked for, on the targets that were found; WrongRequest where a named one is nowhere among them.
+        """The whole request, on the targets that were found. Raises WrongRequest if a named target is not among them.
 
         every_target: else of several targets that a backend has for one device the first that takes a text and format.
         A number format that a kernel, a backend or a target does not have gives none; WrongRequest where that leaves
@@ -137,7 +137,7 @@ class Request:
         ]
 
     def _nothing(self, kernels: Sequence[str]) -> str:
-        """What to say where no backend has any of the kernels in the number formats that are asked for."""
+        """The error if no backend has any of the kernels in the requested number formats."""
         has = [f"{kernel} has {', '.join(registry.problem(kernel).dtypes)}" for kernel in kernels]
         where = f" in {', '.join(self.backends)}" if self.backends else ""
         return f"nothing runs in {', '.join(self.dtypes)}{where}: {'; '.join(has)}"
@@ -178,7 +178,7 @@ class Plan:
 
 @dataclass
 class PlannedRow:
-    """A row before it has run. `text` is None where there is nothing to run: its status says why."""
+    """A row before it has run. `text`, the kernel's source, is None if there is nothing to run: its status says why."""
 
     spec: Spec
     row: Row
@@ -235,14 +235,14 @@ def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> Plan
 
 
 def _variants(texts: Mapping[str, KernelText], variants: Sequence[str] | None) -> list[str]:
-    """Those of a backend's texts that are to run, and what is named and missing."""
+    """The sources of a backend that are to run, and the named variants that it lacks."""
     if variants and ALL in variants:
         return list(texts) or ["lecture"]
     return list(variants or [next(iter(texts), "lecture")])
 
 
 def baselines(rows: Sequence[PlannedRow]) -> dict[int, int]:
-    """By the place of each row that is compared with one that of its baseline, as far as there is one."""
+    """The index of each compared row's baseline by the index of the row, where there is one."""
     workloads = [row.spec.on_any_threads.workload for row in rows]
     of_workload = {workload: at for at, workload in enumerate(workloads) if registry.is_baseline(rows[at].row.backend)}
     found = {at: of_workload[workload] for at, workload in enumerate(workloads) if workload in of_workload}

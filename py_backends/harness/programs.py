@@ -14,7 +14,7 @@ from pathlib import Path
 
 PLACE = Path(__file__).parent.parent / "hello"
 MARK = "\x1e"
-"""Before the number of a step, in what a program prints: a character that is in no text."""
+"""Before the number of a step, in a program's output: a character that no text contains."""
 _STEP = re.compile(r"(?P<indent>\s*)(?://|#) (?P<number>\d+)\. (?P<text>.+)")
 _COMMENT = re.compile(r"\s*(?://|#) +(.+)")
 
@@ -68,7 +68,7 @@ class Program:
 
     @property
     def marked(self) -> str:
-        """The source, each line in its place, that tells in what it prints which step has printed it."""
+        """The source with its lines in place, changed so that its output says which step printed it."""
         return "".join(f"{self._marked(line)}\n" for line in self.source.splitlines())
 
     def _marked(self, line: str) -> str:

@@ -73,7 +73,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Communication:
-    """What the ranks of a row told one another in one launch of its kernel.
+    """The communication of a row's ranks in one launch of its kernel.
 
     seconds: the median of the samples, of the rank that communicated the longest; a part of the kernel's.
     bytes_sent: by each rank.
@@ -90,7 +90,7 @@ class Communication:
 
     @property
     def over_bound(self) -> float | None:
-        """The most that a rank sends over the least; None where nothing is sent, or nobody knows of a bound above 0."""
+        """The most bytes that a rank sends over the lower bound; None if that is 0 or not known."""
         most = max(self.bytes_sent, default=0)
         return most / self.least_bytes if most and self.least_bytes else None
 
@@ -149,7 +149,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What a device can do at most, measured in the rounds of this run (`harness.ceilings` says how).
+    """A ceiling of a device, measured in the rounds of this run (see `harness.ceilings`).
 
     device: `cpu`, or what the GPU calls itself.
     kind: `multiply_adds`, `streamed_additions` (non-temporal stores), `stored_additions` or `reads`; of a GPU
@@ -222,7 +222,7 @@ class Row:
 
     @property
     def communicating(self) -> float | None:
-        """The part of its kernel, from 0 to 1, in which ranks tell one another; None where it has none."""
+        """The part of its kernel, from 0 to 1, in which ranks communicate; None if it has no ranks."""
         kernel = self.seconds.kernel if self.seconds else None
         if self.communication is None or kernel is None:
             return None
@@ -230,7 +230,7 @@ class Row:
 
     @property
     def asked(self) -> dict[str, int]:
-        """The shape that was asked for; it may have run at a smaller one."""
+        """The requested shape; the row may have run at a smaller one."""
         return self.requested or self.shape
 
     @property
@@ -312,7 +312,7 @@ _MACHINE: dict[str, type | UnionType] = {
     "versions": dict,
     "state": dict,
 }
-"""What a reader takes for granted of a machine, where it is told."""
+"""The types of a machine's entries, for those that a file has."""
 
 
 def _check_machine(machine: dict[str, Any]) -> None:
@@ -322,7 +322,7 @@ def _check_machine(machine: dict[str, Any]) -> None:
 
 
 def _parsed(text: str) -> Any:
-    """Strict JSON as objects; half a pair of code points, which JSON can hold and no text can, is a question mark."""
+    """Strict JSON as objects. An unpaired surrogate, which JSON may hold and UTF-8 may not, becomes a question mark."""
     content = json.loads(text, parse_constant=_refuse)
     if "\\ud" in text.lower():
         return json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Goes on with an interrupted comparison: runs the rows that are missing in its results, and puts both together."""
+"""Resumes an interrupted comparison: runs the rows that its results lack, and combines both."""
 
 from __future__ import annotations
 
@@ -48,16 +48,15 @@ class _Settings:
 def resume(
     path: Path, budget: float | None = None, progress: Progress | None = None, command: str | None = None
 ) -> Report:
-    """The results in a file with what was missing in them.
+    """The results in a file, completed by the missing rows.
 
-    Rows that are finished stay as they are. The others run as they were asked for, together with the baseline, for
-    their ratios, whose own row stays too if it is finished. `settings` are those of the file, with `resumed` telling
-    of each time that it was gone on with.
+    Finished rows stay as they are. The others run as requested, with the baseline for their ratios; a finished row of
+    the baseline stays too. `settings` are those of the file, and `resumed` in them lists each resumption.
 
-    budget: seconds for what is missing; that of the file where None.
+    budget: seconds for the missing rows; that of the file if None.
 
-    Raises WrongRequest, with one clear line, where the file holds no such results, nothing is missing in them, or they
-    are of another machine or version.
+    Raises WrongRequest, with one clear line, if the file holds no such results, lacks none, or is of another machine
+    or version.
     """
     old = Report.read(path)
     _check_origin(old, path)
@@ -78,20 +77,20 @@ def resume(
 
 
 def _check_origin(old: Report, path: Path) -> None:
-    """Refuse a comparison in which nothing is missing, or of another version or machine."""
+    """Refuse a complete comparison, or one of another version or machine."""
     shown = printable(path)
     if not old.interrupted and all(row.finished for row in old.rows):
-        raise WrongRequest(f"nothing is missing in {shown}: its comparison came to its end")
+        raise WrongRequest(f"nothing is missing in {shown}: its comparison is complete")
     if old.package_version != py_backends.__version__:
         versions = f"{old.package_version}, and this is {py_backends.__version__}"
-        raise WrongRequest(f"{shown} is of py-backends {versions}: run the comparison anew")
+        raise WrongRequest(f"{shown} is of py-backends {versions}: run the comparison again")
     cpu = machine.describe()["cpu"]
     if old.machine.get("cpu") != cpu:
         raise WrongRequest(f"{shown} is of another machine ({old.machine.get('cpu')}, and this is {cpu})")
 
 
 def _asked(old: Report, path: Path, budget: float | None, command: str | None) -> tuple[Request, dict[str, Any]]:
-    """What the comparison was asked for, and its settings; WrongRequest that names the one that is wrong."""
+    """The request of the comparison, and its settings. Raises WrongRequest, which names the invalid one."""
     settings = _structured(old.settings, path)
     asked = settings.request
     try:
@@ -126,11 +125,11 @@ def _structured(settings: dict[str, Any], path: Path) -> _Settings:
         what, _, where = transform_error(error, "settings")[0].rpartition(" @ ")
         wrong = f"{where} is missing" if "missing" in what else f"{where} has the wrong type"
         shown = printable(path)
-        raise WrongRequest(f"{shown} does not say what was asked for ({wrong}): run the comparison anew") from error
+        raise WrongRequest(f"{shown} does not say what was requested ({wrong}): run the comparison again") from error
 
 
 def _of_type(value: Any, kind: type) -> Any:
-    """The value, where it has that type in JSON; cattrs would make a number of a text, and a list of any sequence."""
+    """The value, if it has that type in JSON. cattrs would make a number of a string, and a list of any sequence."""
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
@@ -139,7 +138,7 @@ def _of_type(value: Any, kind: type) -> Any:
 
 
 def _together(old: Report, new: Report) -> Report:
-    """Both runs as one, in the order of the plan, which the old one has unless it was interrupted before."""
+    """Both runs as one, in the order of the plan. An interrupted old run may not have that order."""
     rows = {row.spec: row for row in old.rows}
     for row in new.rows:
         rows[row.spec] = _further(row, rows.get(row.spec))
@@ -157,14 +156,14 @@ def _together(old: Report, new: Report) -> Report:
 
 
 def _further(new: Row, old: Row | None) -> Row:
-    """Of two rows that are the same but for their run, the one that came further; the older of two at the end."""
+    """Of the same row in two runs, the one that came further; the older one if both are finished."""
     if old is None or (not old.finished and (new.finished or (new.seconds and new.seconds.kernel))):
         return new
     return old
 
 
 def _latest(old: Sequence[T], new: Sequence[T], key: Any) -> list[T]:
-    """What both measured, and of what both have the newer."""
+    """The entries of both; where both have one, the newer."""
     measured_anew = [key(each) for each in new]
     return [*(each for each in old if key(each) not in measured_anew), *new]
 

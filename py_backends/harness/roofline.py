@@ -1,4 +1,4 @@
-"""How near each row comes to what this machine can do at most, by the roofline.
+"""How near each row comes to this machine's ceilings, by the roofline.
 
 A run that computes f operations on b bytes cannot take less than max(f / peak, b / bandwidth): the roofline of
 S. Williams, A. Waterman and D. Patterson (Communications of the ACM 52(4), 2009), which they draw as rates over
@@ -35,7 +35,7 @@ from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWor
 from py_backends.harness.workers import WorkerFailed
 
 MARGIN = 0.15
-"""How far above the roofline a figure may lie before it is taken for a bug in the timing.
+"""How far above the roofline a figure may lie before it counts as a bug in the timing.
 
 Of right kernels at 2 cores, from 10^3 to 2^26 elements and from 64 to 2048 rows, in caches and out of them, the best
 had medians up to 1.00, and single rounds up to 1.05 where nothing else ran. A wrong timing is off by far more.
@@ -150,7 +150,7 @@ class Ceilings:
             pass
 
     def add(self, row: TimedRow) -> None:
-        """Find the ceilings of a row, unless it computes nothing, or on a device that tells none."""
+        """Find the ceilings of a row, unless it computes nothing, or its device has none."""
         text, problem, sizes, dtype = row.planned.text, row.planned.problem, row.case.sizes, row.planned.dtype
         assert text is not None  # rows without a text are not timed
         prepared = row.runner.prepare(text, row.case)
@@ -161,7 +161,7 @@ class Ceilings:
             return
         best, moved = _best_instruction_set(), problem.bytes(sizes, dtype)
         if dtype.name not in measured_dtypes():
-            raise BackendUnavailable(f"nothing measures what this CPU can do in {dtype.name}")
+            raise BackendUnavailable(f"no ceiling is measured for this CPU in {dtype.name}")
         working_set = self._measured_at(moved)
         self._roofs[row] = Roof(
             flops=problem.flops(sizes),
@@ -174,7 +174,7 @@ class Ceilings:
         )
 
     def _add_on_device(self, row: TimedRow, prepared: Prepared) -> None:
-        """Those of a row on a GPU, if its device tells them."""
+        """Those of a row on a GPU, if its device has them."""
         device, dtype = row.planned.row.device or row.planned.row.target, row.planned.dtype.name
         measures = OnDevice(row.runner)
         peak = TimedCeiling(MULTIPLY_ADDS, dtype, None, None, None, measures, device)

@@ -25,7 +25,7 @@ PAST_THE_CACHES_PAYS = 1.15
 """From memory, additions gain up to a third by stores past the caches: no line is read that is to be overwritten. In a
 cache they lose by them. So from half of that gain on, the data are taken to come from memory."""
 SURE = 0.25
-"""A time whose 95% interval reaches further than this part of it to either side gives no figure to rely on."""
+"""A time is unreliable if its 95% interval reaches further than this part of it to either side."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Point:
     gflops: its rate, in GFLOP/s.
     percent: of the roof, from ratios taken inside rounds.
     bound: `arithmetic` or `memory`.
-    unsure: whether its rate and per cent may be far off, mostly too low: others took the CPUs in most rounds, or its
-        time is known too badly.
+    unsure: whether its rate and per cent may be far off, mostly too low. Then other processes used the CPUs in most
+        rounds, or the interval of its time is too wide.
     """
 
     row: Row
@@ -88,7 +88,7 @@ def rooflines(report: Report) -> list[Roofline]:
 
 
 def mostly_disturbed(report: Report) -> bool:
-    """Whether others took the CPUs in most rounds: they all count where too few others were left."""
+    """Whether other processes used the CPUs in most rounds: they all count where too few others were left."""
     rounds = report.rounds
     if rounds is None or not rounds.disturbed:
         return False

@@ -1,4 +1,4 @@
-"""Runs kernels of one backend on one target through its worker, and starts that one anew after a crash."""
+"""Runs kernels of one backend on one target through its worker, and restarts the worker after a crash."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Sample:
 
     @property
     def on_the_host(self) -> float:
-        """What one launch and the wait for it take of the host's time, which is what repeating it costs."""
+        """The host's seconds for one launch and the wait for it: the cost of repeating it."""
         return self.kernel if self.clock is None else self.clock
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What it took to prepare a kernel, and what to know of the device that it is for.
+    """The seconds to prepare a kernel, and facts about its device.
 
     seconds: of compiling it, or looking it up.
     note: what its rows should say.
@@ -91,12 +91,12 @@ class Runner:
         return prepared
 
     def ceiling(self, dtype: str | None) -> float | None:
-        """What its device can do at most, as `Device.peak` of a dtype, or where that is None `Device.bandwidth`."""
+        """Its device's ceiling: `Device.peak` of a dtype, or `Device.bandwidth` if the dtype is None."""
         rate: float | None = self._ask(self._open(), "ceiling", dtype=dtype)["rate"]
         return rate
 
     def run(self, text: KernelText, case: Arena) -> str | None:
-        """One checked run that leaves its result in the case's output; what it did wrong beside that, or None."""
+        """One checked run, which leaves its result in the case's output. Returns another fault of the run, or None."""
         worker = self._ready(text, case)
         wrong: str | None = self._ask(worker, "run", **_arguments(text, case))["wrong"]
         return wrong
@@ -138,7 +138,7 @@ class Runner:
         return Sample(**self._ask(worker, "sample", **how, **_arguments(text, case)))
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Have the worker do something that its module knows beyond what is here."""
+        """Send the worker a request of its own module, beyond those here."""
         return self._ask(self._open(), do, **arguments)
 
     def unload(self, arena: Arena) -> None:
@@ -149,7 +149,7 @@ class Runner:
                 self._ask(self._worker, "unload", arena=id(arena))
 
     def kill(self) -> None:
-        """End the worker, from another thread than the one that waits for it; there is no other after it."""
+        """End the worker for good, from another thread than the one that waits for it."""
         self._killed = True
         if worker := self._worker:
             worker.kill()
@@ -210,7 +210,7 @@ def _key(text: KernelText, dtype: np.dtype[Any]) -> tuple[str, str, str]:
 
 
 def _arguments(text: KernelText, case: Arena) -> dict[str, Any]:
-    """What a worker is told of a kernel, and of where the case lies that it is to run on."""
+    """The arguments of a worker's request: the kernel, and where the case lies in memory."""
     kernel, variant, dtype = _key(text, case.dtype)
     where = {"arena": id(case), "sizes": list(case.sizes), "spans": case.spans}
     return {"kernel": kernel, "variant": variant, "dtype": dtype, **where}

@@ -1,4 +1,4 @@
-"""How much faster backends become with threads: speed-ups, and the part of the work that threads share.
+"""Scaling: the speed-ups of backends with threads, and the part of the work that threads share.
 
 *Strong*: the same work on n threads. Of the run time on one thread a part p is shared among n, the rest is not:
 
@@ -42,7 +42,7 @@ STRONG, WEAK = KINDS = ("strong", "weak")
 _EVERY_COUNT_UP_TO = 8
 _RESAMPLES = 2999
 _SHORTEST = 1e-9
-"""Seconds that stand for a time of 0, which a device's events may tell of a short kernel."""
+"""Seconds in place of a time of 0, which a device's events may give for a short kernel."""
 _SIMILAR_WORK = 0.1
 """How far the work of a thread may be from that of one thread alone, as a part of it."""
 _NO_PART, _SURELY_NO_PART = 0.02, 0.1
@@ -152,8 +152,8 @@ def thread_counts(most: int) -> list[int]:
 
 def grown(problem: Problem, sizes: Sizes, times: int) -> Sizes:
     """The shape, in about the same proportions, whose work is nearest to so many times that of `sizes`."""
-    stretch = times ** (1 / len(sizes))
-    choices = [sorted({math.floor(size * stretch), math.ceil(size * stretch)}) for size in sizes]
+    growth = times ** (1 / len(sizes))
+    choices = [sorted({math.floor(size * growth), math.ceil(size * growth)}) for size in sizes]
     wanted = times * problem.work(sizes)
     return min(itertools.product(*choices), key=lambda shape: abs(problem.work(shape) - wanted))
 

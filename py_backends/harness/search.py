@@ -21,10 +21,10 @@ from py_backends.harness.verdicts import LEAST_ROUNDS, RESAMPLES_TO_STOP, UNCLEA
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 """The kernel alone, and whole calls with upload and download."""
 _LOOKS = 3
-"""Rounds by which one sees who seems to win."""
+"""Rounds that show which backend seems to win."""
 _FIRST_SIZES = 5
 _SHORTEST = 1e-9
-"""Seconds that stand for a time of 0, which a device's events may tell of a short kernel."""
+"""Seconds in place of a time of 0, which a device's events may give for a short kernel."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def paired(old: float, new: float) -> float:
 
 
 def choose(groups: Sequence[Group]) -> list[TimedRow]:
-    """Who is in the next round: baselines and controls with what is compared with them; none when all is clear.
+    """The rows of the next round: baselines and controls with their rows; none when all is clear.
 
     Without anything to compare, all.
     """

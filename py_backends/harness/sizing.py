@@ -50,7 +50,7 @@ def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float
 
 
 def least(seconds: Callable[[], float]) -> float:
-    """The least of a few runs: of 2, since the first of a shape brings its pages in, and of more if they are short.
+    """The least of a few runs: of 2, since the first of a shape faults its pages in, and of more if they are short.
 
     Threads that wait for one another take a hundred times as long while a neighbour has one of the CPUs, for some
     hundredths of a second: a row must not be skipped for that.
@@ -76,7 +76,7 @@ def fair_cap(costs: Sequence[float], budget: float) -> float:
 
 
 def cheapest(costs: Sequence[float], baselines: Mapping[int, int], budget: float) -> list[int]:
-    """Which to keep, by their places, rising: the cheapest of them, as far as they fit into the budget together.
+    """The indices of those to keep, ascending: the cheapest ones that fit into the budget together.
 
     What is compared comes together with its baseline, which stays as long as any of it does: where the two do not fit,
     neither is kept, nor anything dearer. The cheapest is kept whatever the budget.
@@ -114,7 +114,7 @@ def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Si
 
 
 def in_words(seconds: float) -> str:
-    """About so long, as one would say it."""
+    """A duration in words."""
     for unit, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * unit:
             return f"about {seconds / unit:.0f} {name}"

@@ -1,4 +1,4 @@
-"""A ceiling that rounds sample, and who measures it: a worker of its own for the CPU, the row's worker for a device."""
+"""A ceiling that rounds sample, and its worker: one of its own for the CPU, the row's worker for a device."""
 
 from __future__ import annotations
 
@@ -79,24 +79,24 @@ class Measures(Protocol):
 
 @dataclass(frozen=True)
 class OnDevice:
-    """Has a device that is not the CPU tell its own ceilings, in the worker of a row that runs on it."""
+    """Asks a device that is not the CPU for its own ceilings, in the worker of a row that runs on it."""
 
     runner: Runner
 
     def sample(self, ceiling: TimedCeiling) -> float:
-        """One sample; WorkerFailed where that fails, or the device does not tell."""
+        """One sample. Raises WorkerFailed if that fails, or if the device has no such ceiling."""
         rate = self.runner.ceiling(None if ceiling.kind == COPIES else ceiling.dtype)
         if rate is None:
-            raise WorkerFailed("unavailable", f"nothing measures what {ceiling.device} can do")
+            raise WorkerFailed("unavailable", f"no ceiling is measured for {ceiling.device}")
         return rate
 
 
 class CeilingWorker:
-    """The worker that measures the CPU's ceilings; it starts when it is first needed, and anew after it has failed."""
+    """The worker that measures the CPU's ceilings. It starts when it is first needed, and again after it has failed."""
 
     def __init__(self) -> None:
         self.largest = 0
-        """Bytes of the largest working set that will be asked for."""
+        """Bytes of the largest working set that will be requested."""
         self._worker: Worker | None = None
 
     def sample(self, ceiling: TimedCeiling) -> float:

@@ -85,7 +85,7 @@ class Call:
 
     @property
     def shortened(self) -> bool:
-        """Whether it ran at a smaller shape than the one that was asked for."""
+        """Whether it ran at a smaller shape than requested."""
         return self.row.requested is not None and self.row.requested != self.row.shape
 
 
@@ -98,7 +98,7 @@ class Timeline:
 
 
 def timelines(report: Report) -> list[Timeline]:
-    """A timeline for each kernel, dtype, shape that was asked for and number of threads; none without a timed row."""
+    """A timeline for each kernel, dtype, requested shape and number of threads; none without a timed row."""
     found: dict[Workload, list[Call]] = {}
     for row in report.rows:
         if row.status == "ok" and row.seconds and row.seconds.kernel:

@@ -1,4 +1,4 @@
-"""Verdicts: is one kernel faster than another, or are they the same as far as this run can tell?
+"""Verdicts: is one kernel faster than another, or are they the same within this run's noise?
 
 A run tells it from ratios, one a round, of two samples that were taken close to each other. All is computed with
 their logarithms, so that twice as fast and half as fast lie equally far from the same.
@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 from py_backends.harness.statistics import holm
 
 LEAST_ROUNDS = 6
-"""Of fewer samples not even the least and the greatest bound a median at 95%."""
+"""With fewer samples not even the smallest and the largest bound a median at 95%."""
 NARROWEST_BAND = 0.01
-"""Below this nobody cares, and code that lies elsewhere in memory makes as much of a difference."""
+"""A smaller difference does not matter: the place of code in memory makes as large a one."""
 WIDEST_SAME = 0.10
-"""However far apart a restless machine makes equal things seem: what may differ by more is not called the same."""
+"""What may differ by more is not called the same, however wide a noisy machine makes the band."""
 SAME, FASTER, SLOWER, UNCLEAR = "same", "faster", "slower", "unclear"
 NOT_FASTER = "not faster"
 _FAR = 10.0
-"""Who takes this many times as long in every round does not win, in however few rounds."""
+"""A row that takes this many times as long in every round does not win, in however few rounds."""
 _LEVEL = 0.05
 RESAMPLES_TO_STOP = 999
 """Enough to see how wide an interval is."""
@@ -134,7 +134,7 @@ def wins(ratios: Sequence[Sequence[float]], edges: Sequence[float | None]) -> li
 
 
 def edge(controls: Sequence[tuple[float | None, float | None]]) -> float | None:
-    """By how much one has to be faster to win: `WIDEST_SAME`, or more where copies of the baseline seem further apart.
+    """The margin of a win: `WIDEST_SAME`, or more if copies of the baseline differ by more.
 
     controls: the intervals of their median ratios. None with too few rounds for these.
     """

@@ -1,4 +1,4 @@
-"""Watches the rounds while they are taken: which of them were disturbed, and when there are enough."""
+"""Watches the rounds as they are taken: which were disturbed, and when there are enough."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from py_backends.harness.statistics import duration
 from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP
 
 _LEAST_ROUNDS_TO_STOP = 30
-"""With fewer, the band itself is known to no better than a quarter."""
+"""With fewer, the error of the band itself exceeds a quarter."""
 
 
 class Watch:
-    """Leaves out the samples of disturbed rounds, and tells when every interval is narrow enough for a verdict."""
+    """Drops the samples of disturbed rounds, and says when every interval is narrow enough for a verdict."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self._groups = groups

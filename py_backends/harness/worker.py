@@ -1,4 +1,4 @@
-"""A worker: a process of its own for one backend on one target, told what to do over a channel.
+"""A worker: a process of its own for one backend on one target, which gets requests over a channel.
 
 Started by `py_backends.harness.workers` as `python -m py_backends.harness.worker DESCRIPTOR`. Each
 request is `{"do": method, ...arguments}`, each answer the method's result, or `{"failed": kind,
@@ -37,7 +37,7 @@ from py_backends.shared_memory import SharedMemory
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
-"""Seconds that stand for a time of 0 or less, which a device's events may tell of a short kernel: a speed-up and a rate
+"""Seconds in place of a time of 0 or less, which a device's events may give for a short kernel: a speed-up and a rate
 need some."""
 
 
@@ -98,7 +98,7 @@ class Session:
         return {}
 
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
-        """Compile a kernel; the seconds that it took, and what to know of the device.
+        """Compile a kernel. Returns the seconds that it took, and facts about the device.
 
         Raises BackendUnavailable in a dtype that the text does not have.
         """
@@ -124,7 +124,7 @@ class Session:
         return {"seconds": launched.clock}
 
     def ceiling(self, descriptors: list[int], dtype: str | None) -> dict[str, Any]:
-        """What the device can do at most: FLOP/s in a dtype, or where it is None bytes a second."""
+        """The device's ceiling: FLOP/s in a dtype, or bytes a second if the dtype is None."""
         return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}
 
     def run(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class Session:
         return kept[statement]
 
     def _launches_on(self, case: Placed, count: int) -> list[Launched]:
-        """So many launches on a case, whose results nobody looks at."""
+        """So many launches on a case, whose results are not checked."""
         if not count:
             return []
         device = self._device
@@ -331,7 +331,7 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
         return {"failed": "memory", "reason": str(error) or "out of memory"}
     except KernelFault as fault:
         return {"failed": "fault", "reason": _in_one_line(str(fault))}
-    except Exception as error:  # noqa: BLE001  # whatever a kernel or driver raises belongs into its row
+    except Exception as error:  # noqa: BLE001  # whatever a kernel or driver raises belongs in its row
         traceback.print_exc()
         return {"failed": "error", "reason": _in_one_line(f"{type(error).__name__}: {error}") + _place(error)}
     return answer

@@ -1,4 +1,4 @@
-"""Starts workers, asks them, and tells how one ended."""
+"""Starts workers, sends them requests, and reports how one ended."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from py_backends.channel import Channel
 MODULE = "py_backends.harness.worker"
 """What a worker runs, where nothing else is named."""
 ANSWER_WITHIN = 120.0
-"""Seconds after which a worker that has not answered is taken for hung."""
+"""Seconds after which a worker that has not answered counts as hung."""
 _ENDS_WITHIN = 10.0
 """Seconds that a worker may take to end once it has closed its end of the channel."""
 _LOOKS_EVERY = 1.0
-"""Seconds after which it is asked whether a silent worker still lives."""
+"""Seconds between checks whether a silent worker is still alive."""
 _SLEEPING_POOL = {"OMP_WAIT_POLICY": "passive"}
 """OpenMP 5.2, section 21.7; LLVM's and Intel's runtimes read it too."""
 
@@ -171,7 +171,7 @@ class Worker:
         try:
             code = self._process.wait(_ENDS_WITHIN)
         except subprocess.TimeoutExpired:  # a thread that it left behind keeps it
-            return f"the worker hung up {when} and did not end"
+            return f"the worker closed its channel {when} and did not end"
         finally:
             self.close()
         if code >= 0:
@@ -205,19 +205,19 @@ class _Log:
         return self._ours.fileno()
 
     def read(self) -> bool:
-        """Take in some of what there is; False where there is nothing."""
+        """Read some of what is there; False if there is nothing."""
         some = self._ours.read(self._PIPEFUL)
         if some:
             self._end = (self._end + some)[-self._KEPT :]
         return bool(some)
 
     def last_lines(self) -> list[str]:
-        """The last lines that say something."""
+        """The last lines that are not empty."""
         lines = [line.strip() for line in self._end.decode(errors="replace").splitlines()]
         return [line[-self._LONGEST_LINE :] for line in lines if line][-self._MOST_LINES :]
 
     def close(self) -> None:
-        """Take in what is left in the pipe, and let go of it."""
+        """Read what is left in the pipe, and close it."""
         self.read()
         self._ours.close()
 

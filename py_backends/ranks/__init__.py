@@ -1,4 +1,4 @@
-"""Processes that share no memory and compute together by messages (MPI): how they are started, asked and ended."""
+"""Processes that share no memory and compute together by messages (MPI): how they start, get requests, and end."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An array that lies in blocks on ranks, as a caller holds it."""
+"""An array that lies in blocks on ranks, as the caller sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks as a device: what is brought to them is scattered, what is computed is asked of all of them."""
+"""Ranks as a device: an upload scatters an array over them, a launch runs on all of them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Kernel:
 
 
 class _Thread(threading.local):
-    """What a calling thread was told, and did last."""
+    """What a calling thread announced, and launched last."""
 
     def __init__(self) -> None:
         self.places: list[list[Any]] = []

@@ -198,7 +198,7 @@ def _nothing() -> BackendUnavailable:
 
 
 def _refusal(found: _Installed) -> BackendUnavailable | None:
-    """Why an mpiexec is of no use."""
+    """Why an mpiexec cannot be used."""
     if found.library is None and _mpi4py_looks_for_a_library():
         what = f"{found.mpiexec} is {found.family.name} {found.version}, and no {found.family.library} lies beside it"
         return BackendUnavailable(f"{what} for mpi4py to load", _NEEDS_AN_ENGINE)

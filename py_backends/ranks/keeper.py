@@ -1,4 +1,4 @@
-"""Owns the launcher of some ranks, so that nothing of them is left behind however their client ends.
+"""Owns the launcher of some ranks, so that none of them is left behind, however their client ends.
 
 `python -m py_backends.ranks.keeper CLIENT FOLDER COMMAND...` runs the command and waits until it has ended, or until
 the process CLIENT has: then the ranks, which may be stopped, are continued, have a moment to end in good order, and are

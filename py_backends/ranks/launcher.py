@@ -149,7 +149,7 @@ def is_file(path: Path, use: int = os.R_OK) -> bool:
 
 
 def words(template: str) -> list[str]:
-    """The words of a launcher's command line; WrongRequest where it cannot be one."""
+    """The words of a launcher's command line. Raises WrongRequest for an invalid one."""
     wanted = f'a launcher is written "srun -n {RANKS}", not {template!r}'
     try:
         found = shlex.split(template)

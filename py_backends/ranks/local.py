@@ -1,4 +1,4 @@
-"""What one rank computes with: the fastest backend that computes on the host, by the registry and the contract."""
+"""The backend by which one rank computes: the fastest one on the host, by the registry and the contract."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LocalKernels:
         self._devices: dict[tuple[str, str], HostDevice] = {}
 
     def prepare(self, kernel: str, dtype: np.dtype[Any]) -> tuple[OnArrays, str]:
-        """A kernel for arrays, and who computes it: backend and target. BackendUnavailable where nobody does."""
+        """A kernel for arrays, with its backend and target. Raises BackendUnavailable if there is none."""
         text, target = _preferred(kernel, dtype.name)
         device = self._opened(text.backend, target.name)
         launch, problem = device.prepare(text, dtype), text.problem
@@ -38,13 +38,13 @@ class LocalKernels:
     def _opened(self, backend: str, target: str) -> HostDevice:
         if (backend, target) not in self._devices:
             device = registry.backend(backend).open(target, self._threads)
-            assert isinstance(device, HostDevice), "what is preferred on the host computes there"
+            assert isinstance(device, HostDevice), "the preferred backend on the host computes there"
             self._devices[backend, target] = device
         return self._devices[backend, target]
 
 
 def _preferred(kernel: str, dtype: str) -> tuple[KernelText, Target]:
-    """The text and the target by which a rank computes a kernel in a number format."""
+    """The source and the target by which a rank computes a kernel in a number format."""
     for backend in registry.preferred_on_host():
         for target in registry.targets(backend):
             texts = registry.texts_in(dtype, kernel, backend, target)

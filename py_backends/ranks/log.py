@@ -1,4 +1,4 @@
-"""What ranks and their launcher write, and what it says of how one ended."""
+"""The output of ranks and their launcher, and what it says about how one ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FULL = 1 << 20
 
 
 class Log:
-    """In memory without a name: nobody waits for somebody to read it."""
+    """A log in memory without a name, so that no writer waits for a reader."""
 
     def __init__(self) -> None:
         self.descriptor = os.memfd_create("py-backends-ranks")

@@ -35,9 +35,9 @@ def print_difference(difference: Difference, out: Console) -> None:
     runs = [f"old: {old.created}, py-backends {old.package_version}", f"new: {new.created}, {new.package_version}"]
     print_parts([Text("py-backends diff", style="bold"), *map(Text, runs)], out)
     if difference.one_run:
-        out.print(Text("Both files hold one and the same run."))
+        out.print(Text("Both files hold the same run."))
     if difference.other_cpu:
-        out.print(Text("The CPU is another: what is slower below is no regression of the code.", style="yellow"))
+        out.print(Text("The CPU differs: a slower row below is no regression of the code.", style="yellow"))
     print_remarks("Settings that differ", list(_settings(difference.settings)), out)
     for group in _groups(difference.pairs):
         out.print()
@@ -76,7 +76,7 @@ def _settings(settings: Sequence[Setting]) -> Iterator[Remark]:
 
 
 def _groups(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    """The pairs with a verdict, by kernel, dtype and the shape that was asked for."""
+    """The pairs with a verdict, by kernel, dtype and requested shape."""
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         if pair.verdict is not None:

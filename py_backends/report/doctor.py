@@ -33,7 +33,7 @@ def print_doctor(found: Found, kernels: Sequence[BroughtKernel], out: Console) -
         table.add_row(backend, target.name, Text(state, style=_STYLES[state]), what)
     out.print(Padding(table, (0, 0, 0, 2)))
     if kernels:
-        table = _table("kernel", "from", "state", "texts for")
+        table = _table("kernel", "from", "state", "sources for")
         for each in kernels:
             state = "missing" if each.reason else "available"
             table.add_row(each.kernel, each.package, Text(state, style=_STYLES[state]), ", ".join(each.backends))

@@ -1,4 +1,4 @@
-"""Prints what fewer bits buy and cost: a line for each backend and number format."""
+"""Prints the speed and the error of each backend in each number format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from py_backends import registry
-from py_backends.harness.formats import YARDSTICK, Choice, choices
+from py_backends.harness.formats import BASIS, Choice, choices
 from py_backends.harness.results import Report
 from py_backends.report import layout, table, units
 from py_backends.report.layout import Section
@@ -71,7 +71,7 @@ def over_float32(choice: Choice) -> str:
     """How many times as fast as in float32, with half the width of its interval in per cent."""
     over = choice.over_float32
     if over is None:
-        return "1" if choice.row.dtype == YARDSTICK else ""
+        return "1" if choice.row.dtype == BASIS else ""
     spread = units.spread(over.speedup, over.low, over.high)
     return " ".join(filter(None, (f"{units.figure(over.speedup)}x", spread)))
 

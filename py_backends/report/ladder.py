@@ -30,7 +30,7 @@ def _section(climb: Climb) -> Section:
         title(climb),
         "rung by rung",
         names,
-        [cells(step) for step in [*climb.steps, *climb.yardsticks]],
+        [cells(step) for step in [*climb.steps, *climb.baselines]],
         footnotes=list(footnotes(climb)),
         right=_RIGHT,
         dropped=[names.index(name) for name in _DROPPED_NAMES],
@@ -92,7 +92,7 @@ def footnotes(climb: Climb) -> Iterator[str]:
     """Where the published figures come from; who ran at another shape; which rungs there are not, and why."""
     yield f"published, in times the speed of the first rung and per cent of the peak: {climb.ladder.source}"
     smaller: dict[str, list[str]] = {}
-    for step in [*climb.steps, *climb.yardsticks]:
+    for step in [*climb.steps, *climb.baselines]:
         if step.row.shape != climb.shape:
             smaller.setdefault(sizes(step.row.shape), []).append(f"{step.row.backend} {step.row.variant}")
     for at, names in smaller.items():

@@ -111,7 +111,7 @@ def disturbance(report: Report) -> str | None:
         return f"{dropped} of {count(rounds.taken, 'round')} dropped: {disturbed}."
     return (
         f"Of {count(rounds.taken, 'round')} too few were undisturbed, so all of them count: {disturbed}. Times are "
-        "worse than they are alone, those of backends with several threads most of all."
+        "worse than on an idle machine, most of all for backends with several threads."
     )
 
 
@@ -131,7 +131,7 @@ def _told(row: Row) -> str:
     most, over_bound = max(row.communication.bytes_sent, default=0), row.communication.over_bound
     if not most:
         return "its ranks send nothing"
-    bound = f", {over_bound:.2f} times what some rank has to" if over_bound else ""
+    bound = f", {over_bound:.2f} times what some rank must" if over_bound else ""
     return f"communication takes {row.communicating:.1%} of the kernel: a rank sends {most:,} bytes{bound}"
 
 
@@ -218,7 +218,7 @@ def _launches(rows: Iterable[Row]) -> Iterator[str]:
 def _not_converged(rows: Iterable[Row]) -> Iterator[str]:
     names = [f"{row.backend} {row.target}" for row in rows if row.versus and not row.versus.converged]
     if names:
-        yield f"with more rounds (a longer --budget) these would be known better: {', '.join(dict.fromkeys(names))}"
+        yield f"noisy: a longer --budget narrows these: {', '.join(dict.fromkeys(names))}"
 
 
 def _is_for(control: Control, row: Row) -> bool:
@@ -234,9 +234,9 @@ def _in_words(control: Control) -> str:
     """What the run can tell apart, and how a copy of the baseline fared by that."""
     name = control.second.baseline
     if control.band is None:
-        return f"nothing says how far {name} lies from itself: too few rounds, or a copy of it failed"
+        return f"no noise band: too few rounds, or a copy of {name} failed"
     copy = units.ratio(control.second.speedup, control.second.verdict)
-    return f"{name} against itself lies within ±{100 * control.band:.1f}%; one more copy of it: {copy}"
+    return f"noise band: copies of {name} lie within ±{100 * control.band:.1f}%; one more copy of it: {copy}"
 
 
 def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:

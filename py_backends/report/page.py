@@ -76,7 +76,7 @@ class Shown:
 
 
 def page(reports: Sequence[tuple[str, Report]]) -> str:
-    """The page of reports, each with the name by which it is told from the others."""
+    """The page of reports, each with a name of its own."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -106,7 +106,7 @@ def _compared(reports: Sequence[tuple[str, Report]]) -> list[Beside]:
 
 
 def _first(texts: Sequence[Source]) -> list[Source]:
-    """The two texts that stand beside each other before anybody has chosen: the fastest short ones of two models."""
+    """The two sources that the page shows at first: the fastest short ones of two models."""
     if not texts:
         return []
     fastest = max(texts, key=lambda text: text.best)

@@ -14,7 +14,7 @@ from py_backends.report import layout, table, units
 from py_backends.report.layout import Remark, Section
 
 ROOFS = ("roof", "", "", "binds")
-POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of roof", "bound by")
+POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of ceiling", "bound by")
 UNSURE = "~"
 """Before a figure that may be far off."""
 _DROPPED = tuple(map(POINTS.index, ("variant", "FLOP/byte", "attainable", "target")))
@@ -75,7 +75,7 @@ def roof_name(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collect
 
 
 def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
-    """By what the names of ceilings tell where the data are."""
+    """The notes that explain where the data are, by the names of the ceilings."""
     places = {roof_name(each, machine, roofline.from_memory).partition("(")[2] for each in roofline.bandwidths}
     if any(place.startswith("fits") for place in places):
         yield "fits: by the reported size of that cache, which a virtual machine may share with others"
@@ -84,7 +84,7 @@ def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
 
 
 def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
-    """The points by kernel, dtype and the shape that was asked for, each group nearest to the roof first."""
+    """The points by kernel, dtype and requested shape, each group nearest to the roof first."""
     found: dict[str, list[Point]] = {}
     for point in points:
         found.setdefault(point.row.spec.on_any_threads.workload.title, []).append(point)
@@ -102,7 +102,7 @@ def cells(point: Point) -> tuple[str, ...]:
         f"*{units.figure(point.intensity)}" if row.requested else units.figure(point.intensity),
         units.figure(point.gflops),
         units.figure(point.attainable),
-        of_roof(point),
+        of_ceiling(point),
         point.bound,
     )
 
@@ -112,13 +112,13 @@ def percent(value: float) -> str:
     return f"{value:.0f}%" if value >= 9.95 else f"{value:.2g}%"
 
 
-def of_roof(point: Point) -> str:
+def of_ceiling(point: Point) -> str:
     """Per cent of its roof, marked where the figure may be far off."""
     return f"{UNSURE if point.unsure else ''}{percent(point.percent)}"
 
 
 def footnotes(points: Sequence[Point], report: Report) -> list[str]:
-    """Which points are of a smaller shape than the one that was asked for, and which are not to be relied on."""
+    """The notes on points of a smaller shape than requested, and on unreliable ones."""
     names: dict[str, list[str]] = {}
     for point in points:
         if point.row.requested:
@@ -134,7 +134,7 @@ def footnotes(points: Sequence[Point], report: Report) -> list[str]:
 def why_unsure(report: Report) -> str:
     """Why some figures are not to be relied on, for those that are marked."""
     if mostly_disturbed(report):
-        return "may be far too low: others took the CPUs in most rounds"
+        return "may be far too low: other processes used the CPUs in most rounds"
     return f"may be far off: its time is known to no better than ±{100 * SURE:.0f}%"
 
 
@@ -143,7 +143,7 @@ def remarks(report: Report) -> Iterator[Remark]:
     said = [(row, reason) for row, reason in without_roof(report)]
     for row in report.rows:
         if row.status == "emulated":
-            said.append((row, f"right, and never timed: {row.reason or 'emulated'}"))
+            said.append((row, f"right, never timed: {row.reason or 'emulated'}"))
         elif row.status in FAILURES:
             said.append((row, f"{row.status}: {row.reason}" if row.reason else row.status))
     kernels: dict[tuple[str, str], list[str]] = {}
@@ -159,7 +159,7 @@ def _spread(ceiling: Ceiling) -> str:
 
 
 def _smallest_cache(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
-    """The first cache that is as large as this working set; empty where the results do not tell the caches' sizes."""
+    """The first cache that is as large as this working set; empty if the results lack the caches' sizes."""
     caches = machine.get("cache_bytes")
     if not isinstance(caches, Mapping) or not caches:
         return ""

@@ -81,11 +81,11 @@ def notes(group: Sequence[Curve]) -> Iterator[str]:
             yield f"{name(curve)}: the law misses {', '.join(map(_missed, curve.missed))}"
     if above := [name(curve) for curve in group if curve.fit.low is not None and curve.fit.low > 1]:
         yield (
-            "p above 1, more than n times as fast with n threads (more caches, or a slow run on one): "
+            "p above 1: more than n times as fast on n threads (more caches, or a slow run on one thread); "
             f"the law does not describe {', '.join(above)}"
         )
     if alone := [name(curve) for curve in group if curve.one_thread_only]:
-        yield f"no part of it is parallel, as far as can be seen: {', '.join(alone)}"
+        yield f"no part of it is measurably parallel: {', '.join(alone)}"
     for shape, others in _shortened(group).items():
         yield f"* at {shape}, for the budget: {', '.join(others)}"
     if few := [name(curve) for curve in group if curve.fit.low is None]:
@@ -103,7 +103,7 @@ def efficiency(curve: Curve) -> str:
 
 
 def communicating(row: Row) -> str:
-    """The part of a kernel in which ranks tell one another: "5.2%"; nothing where there are none."""
+    """The part of a kernel in which ranks communicate: "5.2%"; empty without ranks."""
     return "" if row.communicating is None else f"{100 * row.communicating:.1f}%"
 
 

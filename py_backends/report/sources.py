@@ -1,4 +1,4 @@
-"""The kernels' texts for a page: highlighted, each with the speed that was measured of it."""
+"""The kernels' sources for a page: highlighted, each with its measured speed."""
 
 from __future__ import annotations
 

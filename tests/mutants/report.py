@@ -17,23 +17,23 @@ _COLUMNS = ("programming model", "mutants", "equivalent", "not run here", "left 
             "survived", "caught of those that live", "of all at least")  # fmt: skip
 _HEAD = """# Mutants
 
-How much the conformance suite notices: every kernel's text is changed in one place at a time, one operator, bound,
-index, initial value, barrier, wait, directive or tail, and the suite is run on it. `python -m tests.mutants` does that,
-and wrote this page:
+This page shows how much the conformance suite notices. Every kernel's source is changed in one place at a time: one
+operator, bound, index, initial value, barrier, wait, directive or tail. Then the suite runs on it.
+`python -m tests.mutants` does that, and wrote this page:
 
     {command}
 
-- **mutants**: the changes that there are. A header counts for each backend that includes it.
+- **mutants**: all possible changes. A change of a header counts for each backend that includes it.
 - **equivalent**: changes that change no result, listed [below](#equivalent) with the reason. They are not run.
 - **not run here**: what this machine cannot run, listed [below](#not-run-here).
-- **left out**: beyond the sample, which is drawn by lot with a seed for each programming model.
-- **stillborn**: they do not compile, and are not counted. The other ones that were run are those that **live**.
+- **left out**: not in the sample, which is drawn at random with a seed for each programming model.
+- **stillborn**: they do not compile, and are not counted. The others that were run are those that **live**.
 - **caught**: a test failed, crashed, or did not end.
-- **of all at least**: with a confidence of 95%, by Clopper and Pearson, from a sample without bias.
+- **of all at least**: with a confidence of 95%, by Clopper and Pearson, from an unbiased sample.
 
-C++ is compiled without optimisation: an operator means the same. A mutant of `avx` that survives on one instruction set
-is tried on the others.
-Texts that have a form for GPUs are run in that form on the CPU, where the change is in it.
+C++ is compiled without optimisation: so an operator does what the source says. A mutant of `avx` that survives on one
+instruction set is tried on the others. A source with a form for GPUs runs in that form on the CPU, if the change is in
+it.
 """
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 9.0, 5.0
 _MOST_BACKENDS = 6
-"""More lines nobody tells apart; the fastest stay."""
+"""More lines cannot be told apart; the fastest stay."""
 _NO_ERROR = 1e-17
 """Where a result without any error stands: a logarithmic axis has no 0."""
 

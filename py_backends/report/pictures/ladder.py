@@ -67,7 +67,7 @@ def _draw(axes: Axes, climb: Climb) -> None:
             _bar(axes, below, step.rung.published, color=_PUBLISHED, label="published")
             words = _with_percent(f"{step.rung.published:,.0f}x", step.rung.published_percent)
             _write(axes, below, step.rung.published, words)
-    for step in climb.yardsticks:
+    for step in climb.baselines:
         if step.over_first:
             label = f"{step.row.backend}: {units.figure(step.over_first.speedup)}x"
             axes.axvline(step.over_first.speedup, color="#666666", linestyle=":", label=label)

@@ -16,7 +16,7 @@ from py_backends.harness.results import Ceiling, Report
 from py_backends.harness.roofline_points import Point, Roofline, rooflines
 from py_backends.report import units
 from py_backends.report.pictures import style
-from py_backends.report.roofline import UNSURE, groups, of_roof, roof_name, why_unsure
+from py_backends.report.roofline import UNSURE, groups, of_ceiling, roof_name, why_unsure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _LEAST_HEIGHT, _HEIGHT_OF_A_LINE, _HEIGHT_OF_A_FRAME = 10.0, 4.5, 0.145, 0.9
 _MOST_POINTS_NAMED = 45
-"""More names than these beside one panel nobody reads: then only the best of each group are named."""
+"""More names than these beside one panel are too many to read: then only the best of each group are named."""
 _MOST_GROUPS = 6
 """Kernels and shapes in one panel."""
 _BEYOND = 4.0
@@ -64,7 +64,7 @@ def describe(report: Report) -> str:
             f"{units.figure(slowest.rate)} to {units.figure(fastest.rate)} GB/s of memory and caches."
         )
         for title, points in groups(_chosen(roofline)):
-            said = "; ".join(f"{_name(point)} reaches {of_roof(point)}" for point in points)
+            said = "; ".join(f"{_name(point)} reaches {of_ceiling(point)}" for point in points)
             bound = " or ".join(dict.fromkeys(point.bound for point in points))
             at = units.figure(points[0].intensity)
             sentences.append(f"{' '.join(title.split())}, at {at} FLOP/byte, is bound by {bound}: {said}.")
@@ -127,7 +127,7 @@ def _draw(axes: Axes, roofline: Roofline, report: Report) -> None:
             legend.append(_heading(f"{UNSURE} and hollow {why_unsure(report)}"))
         shown = points[: max(1, _MOST_POINTS_NAMED // len(all_groups))]
         named |= dict(enumerate(shown, len(legend)))
-        legend += [_mark(marks[_name(point)], point, label=f"{of_roof(point)}  {_name(point)}") for point in shown]
+        legend += [_mark(marks[_name(point)], point, label=f"{of_ceiling(point)}  {_name(point)}") for point in shown]
     handles = _write_beside(axes, legend)
     for at, point in named.items():
         _lead(axes, point, handles[at], marks[_name(point)].colour)

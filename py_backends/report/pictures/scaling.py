@@ -121,7 +121,7 @@ def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> N
 
 
 def _draw_communication(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> None:
-    """The part of the kernel in which ranks tell one another, by the number of threads."""
+    """The part of the kernel in which ranks communicate, by the number of threads."""
     curves = _of_ranks(group)
     if not curves:
         axes.set_axis_off()
@@ -141,7 +141,7 @@ def _draw_communication(axes: Axes, group: Sequence[Curve], marks: dict[str, sty
 
 
 def _of_ranks(group: Sequence[Curve]) -> list[Curve]:
-    """Those whose row of most threads is of several ranks: a single one tells nobody anything."""
+    """Those whose row of most threads is of several ranks: a single rank does not communicate."""
     told = [(curve, curve.points[-1].row.communication) for curve in group]
     return [curve for curve, communication in told if communication and len(communication.bytes_sent) > 1]
 
