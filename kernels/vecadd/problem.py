@@ -19,8 +19,8 @@ STEPS_ON_CPU = Ladder(
     rungs=(
         Rung("cpp", "lecture", "one loop"),
         Rung("openmp", "lecture", "threads"),
-        Rung("openmp", "tuned", "whole cache lines"),
-        Rung("avx", "tuned", "stores past the cache"),
+        Rung("avx", "streaming_stores", "stores past the cache"),
+        Rung("avx", "tuned", "several lines at once"),
     ),
     sizes=(16_000_057,),  # prime, and more than the caches of most machines hold
     name="CPU",
