@@ -137,14 +137,16 @@ class Ladder:
 
     rungs: the slowest first.
     sizes: at which the ideas show, and the slow rungs do not take too long.
-    source: where the published figures come from, and what they were measured on.
+    source: where the published figures come from, and what they were measured on; None where no rung has any.
     formats: rungs in a narrower number format, which run only on request. They stand above the rungs of their backend.
+    name: what tells it from the others of its kernel: the kind of device that it is for.
     """
 
     rungs: tuple[Rung, ...]
     sizes: tuple[int, ...]
-    source: str
+    source: str | None = None
     formats: tuple[Rung, ...] = ()
+    name: str | None = None
 
 
 RULES = ("bitwise", "componentwise")
@@ -187,6 +189,8 @@ class Problem(ABC):
     """Sizes at which a source may go wrong. The conformance suite tries them beside its own sizes."""
     ladder: ClassVar[Ladder | None] = None
     """For the command `ladder`; None for a kernel without one."""
+    steps: ClassVar[tuple[Ladder, ...]] = ()
+    """From `lecture` to `tuned` with one idea a rung, for each kind of device: for `ladder --steps`."""
 
     _parsed: ClassVar[Signature | None] = None
 

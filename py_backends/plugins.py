@@ -228,8 +228,14 @@ def checked_problem(made: object, name: str) -> Problem:
         raise WrongRequest(f"its edges are {_short(edges)}, not a tuple of tuples of sizes")
     if not isinstance(made.in_place, bool) or not isinstance(made.ladder, Ladder | None):
         raise WrongRequest(f"its in_place is {_short(made.in_place)} and its ladder {_short(made.ladder)}")
+    _check_steps(made.steps)
     _check_work(made)
     return made
+
+
+def _check_steps(steps: object) -> None:
+    if not isinstance(steps, tuple) or not all(isinstance(each, Ladder) for each in steps):
+        raise WrongRequest(f"its steps are {_short(steps)}, not a tuple of ladders")
 
 
 def _check_names(what: str, names: object) -> None:

@@ -203,7 +203,8 @@ def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]
             variant = path.parent.name
             if variant.isidentifier() and not variant.startswith("_"):
                 files.setdefault(variant, (path, package))
-    return dict(sorted(files.items(), key=lambda item: item[0] != "tuned"))
+    first = {"tuned": 0, "lecture": 1}  # what lies between the two is never run unless it is asked for
+    return dict(sorted(files.items(), key=lambda item: first.get(item[0], len(first))))
 
 
 def _folders_of_texts(kernel: str, backend: str) -> Iterator[tuple[Path, str | None]]:

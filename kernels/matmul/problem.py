@@ -45,6 +45,22 @@ LADDER = Ladder(
     ),
 )
 
+STEPS_ON_CPU = Ladder(
+    rungs=(
+        Rung("cpp", "lecture", "three loops"),
+        Rung("cpp", "vectors", "vectors"),
+        Rung("cpp", "loops_reordered", "loops reordered"),
+        Rung("openmp", "threads", "threads"),
+        Rung("openmp", "register_tile", "register tile"),
+        Rung("openmp", "cache_blocks", "cache blocks"),
+        Rung("openmp", "packing", "packing"),
+        Rung("openmp", "tuned", "shares, taller tiles"),
+    ),
+    # Rows a power of two apart take places from each other in the caches, which is what blocks and packing are for.
+    sizes=(1024, 1024, 1024),
+    name="CPU",
+)
+
 
 class MatrixMultiplication(Problem):
     name = "matmul"
@@ -56,6 +72,7 @@ class MatrixMultiplication(Problem):
     in_place = False
     default_sizes = (521, 509, 499)  # primes, all different: edges and swapped sizes show
     ladder = LADDER
+    steps = (STEPS_ON_CPU,)
 
     def reference(self, inputs: Sequence[Array]) -> Reference:
         a, b = inputs

@@ -13,7 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from py_backends.contract import Array, Problem, Reference
+from py_backends.contract import Array, Ladder, Problem, Reference, Rung
+
+STEPS_ON_CPU = Ladder(
+    rungs=(
+        Rung("cpp", "lecture", "one loop"),
+        Rung("openmp", "lecture", "threads"),
+        Rung("avx", "streaming_stores", "stores past the cache"),
+        Rung("avx", "tuned", "several lines at once"),
+    ),
+    sizes=(16_000_057,),  # prime, and more than the caches of most machines hold
+    name="CPU",
+)
 
 
 class VectorAddition(Problem):
@@ -24,6 +35,7 @@ class VectorAddition(Problem):
     dtypes = ("float32", "float64", "float16", "bfloat16")
     sums = MappingProxyType({"float16": "float32", "bfloat16": "float32"})
     in_place = True
+    steps = (STEPS_ON_CPU,)
     default_sizes = (4_000_037,)  # prime: every vector width and work-group size leaves a ragged end
 
     def reference(self, inputs: Sequence[Array]) -> Reference:

@@ -22,8 +22,14 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
     )
     _arguments.add_dtype(parser, default="float64")
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "--formats", action="store_true", help="add the rungs of fewer bits: bfloat16, and the matrix unit made for it"
+    )
+    which.add_argument(
+        "--steps",
+        action="store_true",
+        help="from lecture to tuned instead, one idea a step, of every kernel that has them",
     )
     _arguments.add_shape(parser, "matmul=1000x777x513 (M x N x K)")  # vecadd has no ladder
     _arguments.add_threads(parser)
@@ -50,5 +56,6 @@ def ladder(options: argparse.Namespace) -> int:
             progress=progress,
             command=options.line,
             formats=options.formats,
+            steps=options.steps,
         )
     return _outputs.show_view(report, draw, print_ladders, options)

@@ -23,6 +23,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         "below one another. A pipe gets them unchanged.",
         example="show matmul --backend openmp,cuda --variant lecture",
     )
+    parser.add_argument(
+        "--steps", action="store_true", help="from lecture to tuned, each step as a difference from the one before"
+    )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
     _arguments.add_names(parser, ("backend", "all"), ("variant", "tuned, else lecture"))
     return parser
@@ -31,13 +34,31 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
 def show(options: argparse.Namespace) -> int:
     """Print a kernel's sources side by side."""
     from py_backends.report import table
-    from py_backends.report.show import print_texts
+    from py_backends.report.show import print_steps, print_texts
 
     with _common.usage_errors():
-        texts = chosen_texts(options)
+        chains = chosen_steps(options) if options.steps else []
+        texts = [] if options.steps else chosen_texts(options)
     with table.output() as out:
-        print_texts(texts, out)
+        for chain in chains:
+            print_steps(chain, out)
+        if texts:
+            print_texts(texts, out)
     return 0
+
+
+def chosen_steps(options: argparse.Namespace) -> list[list[KernelText]]:
+    """The texts of each chain of steps of a kernel, in order; UsageError where there is none, or more is asked."""
+    from py_backends import registry
+
+    chains = registry.problem(options.kernel).steps
+    if _common.names(options.backend) or options.variant:
+        raise _common.UsageError("--steps shows texts in an order of its own: leave out --backend and --variant")
+    if not chains:
+        raise _common.UsageError(f"{options.kernel} has no steps: leave out --steps")
+    return [
+        [registry.kernel_texts(options.kernel, rung.backend)[rung.variant] for rung in chain.rungs] for chain in chains
+    ]
 
 
 def chosen_texts(options: argparse.Namespace) -> list[KernelText]:

@@ -1,13 +1,15 @@
 """A kernel from its slowest source to its fastest, rung by rung, beside a published ladder of the same ideas.
 
-The rungs are data of the kernel (`Problem.ladder`). All of them, and the baseline to compare with, are sampled in the
-same rounds, so that the ratio of any two comes from samples that were taken close to each other. A rung that is too
-slow for the shape runs at a smaller one, and is compared by its rate. Rungs in a narrower number format come on top
-where they are asked for: every ladder of a run has the same ones.
+The rungs are data of the kernel: `Problem.ladder`, or `Problem.steps`, which lead from `lecture` to `tuned` with one
+idea a rung. All of them, and the baseline beside them, are sampled in the same rounds, so that the ratio of any two
+comes from samples that were taken close to each other. A rung that is too slow for the shape runs at a smaller one, and
+is compared by its rate. Rungs in a narrower number format come on top where they are asked for: every ladder of a run
+has the same ones.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,6 +26,7 @@ from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.harness.row_ratios import gflops, judged, row_ratio, speedup
 from py_backends.harness.spec import Sizes, Spec, Workload
+from py_backends.number_formats import DTYPES
 
 DEFAULT_BUDGET = 150.0
 _RUNS = 12
@@ -37,7 +40,8 @@ class Step:
 
     over_first, over_below: how many times as fast as the first rung, and as the one below it; None where that has no
         time, and for the first rung itself.
-    percent_of_peak: of the multiply-adds of all threads together; None where the peak is not known.
+    percent_of_peak: of the multiply-adds of all threads together, or of a kernel that is known by its bandwidth of what
+        the memory allows; None where that is not known.
     """
 
     rung: Rung | None
@@ -65,6 +69,14 @@ class Climb:
     missing: list[tuple[Rung, str]]
     baselines: list[Step]
 
+    @property
+    def together(self) -> float | None:
+        """The product of what the steps gain; None where some rung was not timed, or one ran at another shape."""
+        gains = [step.over_below for step in self.steps[1:]]
+        if self.missing or not all(gain and gain.same_shape for gain in gains):
+            return None
+        return math.prod(gain.speedup for gain in gains if gain)
+
 
 def measure(
     shapes: Mapping[str, Sequence[Sizes]],
@@ -76,31 +88,42 @@ def measure(
     command: str | None = None,
     *,
     formats: bool = False,
+    steps: bool = False,
 ) -> Report:
     """Run the rungs of every ladder, each on the first target of its backend, and the baseline.
 
     formats: whether the rungs in narrower number formats run, too.
+    steps: whether the ladders are those from `lecture` to `tuned` (`Problem.steps`).
     The others are those of `compare`; the ladder's own sizes where `shapes` names none for a kernel. Raises
-    WrongRequest for unknown names, impossible sizes, and a kernel without a ladder.
+    WrongRequest for unknown names, impossible sizes, a kernel without a ladder, and a format that not all steps have.
     """
-    found = ladders()
-    for kernel in shapes:
-        registry.problem(kernel)
-        if kernel not in found:
-            raise WrongRequest(f"{kernel} has no ladder: leave out its shape")
-    chosen = {kernel: found[kernel] for kernel in shapes} or found
-    wanted = {(kernel, *text) for kernel, ladder in chosen.items() for text in _texts(kernel, ladder)}
+    chosen = _chosen(chains() if steps else {kernel: (each,) for kernel, each in ladders().items()}, shapes, steps)
+    if steps:
+        _check_formats(chosen, dtypes)
+    every_sizes = [
+        (kernel, each, shapes.get(kernel) or [each.sizes]) for kernel, some in chosen.items() for each in some
+    ]
+    wanted = {
+        (kernel, *text, tuple(at)) for kernel, each, its in every_sizes for at in its for text in _texts(kernel, each)
+    }
 
     def specs(targets: Sequence[BackendTarget]) -> list[Spec]:
-        every = [each for each in request.specs(targets) if (each.kernel, each.backend, each.variant) in wanted]
+        every = [
+            each
+            for each in request.specs(targets)
+            if (each.kernel, each.backend, each.variant, tuple(each.sizes)) in wanted
+        ]
         narrow = _narrow_specs(chosen, dtypes, sizes, targets) if formats else []
         return list(dict.fromkeys([*_first_there(every, targets), *narrow]))
 
-    sizes = {kernel: shapes.get(kernel) or [ladder.sizes] for kernel, ladder in chosen.items()}
+    sizes = {
+        kernel: list(dict.fromkeys(tuple(at) for name, _, its in every_sizes if name == kernel for at in its))
+        for kernel in chosen
+    }
     request = Request(
         kernels=list(chosen),
-        backends=sorted({backend for _, backend, _ in wanted}),
-        variants=sorted({variant for _, _, variant in wanted}),
+        backends=sorted({backend for _, backend, _, _ in wanted}),
+        variants=sorted({variant for _, _, variant, _ in wanted}),
         dtypes=tuple(dtypes),
         shapes=sizes,
     )
@@ -114,6 +137,32 @@ def ladders() -> dict[str, Ladder]:
     return {problem.name: problem.ladder for problem in problems if problem.ladder is not None}
 
 
+def chains() -> dict[str, tuple[Ladder, ...]]:
+    """The kernels that have steps from `lecture` to `tuned`, and these."""
+    problems = map(registry.problem, registry.kernel_names())
+    return {problem.name: problem.steps for problem in problems if problem.steps}
+
+
+def _chosen(
+    found: Mapping[str, tuple[Ladder, ...]], shapes: Mapping[str, Sequence[Sizes]], steps: bool
+) -> Mapping[str, tuple[Ladder, ...]]:
+    """The ladders of the kernels that shapes are given for, else all."""
+    for kernel in shapes:
+        registry.problem(kernel)
+        if kernel not in found:
+            raise WrongRequest(f"{kernel} has no {'steps' if steps else 'ladder'}: leave out its shape")
+    return {kernel: found[kernel] for kernel in shapes} or found
+
+
+def _check_formats(chosen: Mapping[str, tuple[Ladder, ...]], dtypes: Sequence[str]) -> None:
+    for kernel, some in chosen.items():
+        for rung in (rung for each in some for rung in each.rungs):
+            had = registry.kernel_texts(kernel, rung.backend)[rung.variant].dtypes
+            for dtype in dtypes:
+                if registry.known(dtype, DTYPES, "dtype") not in had:
+                    raise WrongRequest(f"the step {rung.variant} of {kernel} is in {', '.join(had)}, not in {dtype}")
+
+
 def climbs(report: Report) -> list[Climb]:
     """The ladders of which a report holds timed rungs, one for each requested dtype and shape.
 
@@ -123,9 +172,11 @@ def climbs(report: Report) -> list[Climb]:
     for row in report.rows:
         groups.setdefault(row.spec.on_any_threads.workload, []).append(row)
     found = ladders()
-    made = []
+    made: list[Climb] = []
     for workload, rows in groups.items():
-        if workload.kernel not in found:
+        held = [each for each in chains().get(workload.kernel, ()) if _holds(rows, each)]
+        made += [_climb(each, rows, [], report) for each in held]
+        if workload.kernel not in found or not _is_of_more(rows, found[workload.kernel], held):
             continue
         ladder = found[workload.kernel]
         beside = {each.dtype: its for each, its in groups.items() if each == workload._replace(dtype=each.dtype)}
@@ -133,6 +184,19 @@ def climbs(report: Report) -> list[Climb]:
             narrower = [row for dtype, its in beside.items() if _is_narrower(dtype, workload.dtype) for row in its]
             made.append(_climb(ladder, rows, narrower, report))
     return [climb for climb in made if climb.steps]
+
+
+def _holds(rows: Sequence[Row], ladder: Ladder) -> bool:
+    """Whether rows are of every rung, timed or not."""
+    texts = {(row.backend, row.variant) for row in rows}
+    return all((rung.backend, rung.variant) in texts for rung in ladder.rungs)
+
+
+def _is_of_more(rows: Sequence[Row], ladder: Ladder, chains: Sequence[Ladder]) -> bool:
+    """Whether a ladder has rungs among the rows that no chain of steps has: else nobody asked for it."""
+    of_chains = {(rung.backend, rung.variant) for each in chains for rung in each.rungs}
+    texts = {(row.backend, row.variant) for row in rows} - of_chains
+    return not chains or any((rung.backend, rung.variant) in texts for rung in ladder.rungs)
 
 
 def _is_narrower(dtype: str, other: str) -> bool:
@@ -192,14 +256,14 @@ def _first_there(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[
 
 
 def _narrow_specs(
-    chosen: Mapping[str, Ladder],
+    chosen: Mapping[str, tuple[Ladder, ...]],
     dtypes: Sequence[str],
     shapes: Mapping[str, Sequence[Sizes]],
     found: Sequence[BackendTarget],
 ) -> list[Spec]:
     """The rungs in formats that are narrower than those of all ladders, each on one target that is there."""
     specs: list[Spec] = []
-    for kernel, ladder in chosen.items():
+    for kernel, ladder in ((kernel, each) for kernel, some in chosen.items() for each in some):
         for rung in ladder.formats:
             if rung.dtype is None or not any(_is_narrower(rung.dtype, dtype) for dtype in dtypes):
                 continue
@@ -241,4 +305,6 @@ def _why_not(rows: Sequence[Row]) -> str:
 
 def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | None, report: Report) -> Step:
     over_first = None if first is None or first is row else speedup(row, first, row_ratio(row, first), None)
-    return Step(rung, row, gflops(row), over_first, over_below, percent_of_peak(row, report.ceilings))
+    of_arithmetic = registry.problem(row.kernel).rate == "gflops"
+    percent = percent_of_peak(row, report.ceilings) if of_arithmetic else row.percent_of_ceiling
+    return Step(rung, row, gflops(row), over_first, over_below, percent)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from py_backends.contract import Rung
+from py_backends.contract import Ladder, Rung
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import FAILURES, Report, Row, Speedup
 from py_backends.report import layout, table, units
 from py_backends.report.layout import Remark, Section
 from py_backends.report.roofline import percent
 
-_DROPPED_NAMES = ("at", "variant", "of peak", "GFLOP/s", "published", "backend")
+_DROPPED_NAMES = ("at", "variant", "of peak", "of ceiling", "GFLOP/s", "GB/s", "published", "backend")
 """The columns that a narrow terminal loses, in this order."""
 _RIGHT = frozenset({3, 4, 5, 6, 8})
 
@@ -28,27 +28,42 @@ def _section(climb: Climb) -> Section:
     names = header(climb)
     return Section(
         title(climb),
-        "rung by rung",
+        "rung by rung" if climb.ladder.source else "step by step",
         names,
-        [cells(step) for step in [*climb.steps, *climb.baselines]],
+        [cells(step)[: len(names)] for step in [*climb.steps, *climb.baselines]],
         footnotes=list(footnotes(climb)),
         right=_RIGHT,
-        dropped=[names.index(name) for name in _DROPPED_NAMES],
+        dropped=[names.index(name) for name in _DROPPED_NAMES if name in names],
     )
 
 
 def title(climb: Climb) -> str:
-    """Kernel, dtype and shape."""
-    return f"{climb.kernel}  {climb.dtype}  {units.shape(climb.shape.values())}"
+    """Kernel, dtype and shape, and which of the kernel's ladders it is."""
+    said = f"{climb.kernel}  {climb.dtype}  {units.shape(climb.shape.values())}"
+    return f"{said}  {climb.ladder.name}" if climb.ladder.name else said
 
 
 def header(climb: Climb) -> tuple[str, ...]:
     """The names of the columns; that of the speed-up says over what, and at which shape that was measured."""
-    first = climb.ladder.rungs[0].backend
-    row = climb.steps[0].row
-    smaller = f" at {sizes(row.shape)}" if row.backend == first and row.shape != climb.shape else ""
-    over = f"over {first}{smaller}"
-    return "rung", "backend", "variant", "at", "GFLOP/s", "of peak", over, "over the rung below", "published"
+    rung, row = climb.ladder.rungs[0], climb.steps[0].row
+    is_first = (row.backend, row.variant) == (rung.backend, rung.variant)
+    smaller = f" at {sizes(row.shape)}" if is_first and row.shape != climb.shape else ""
+    over = f"over {first(climb.ladder)}{smaller}"
+    rate = units.RATES[layout.judged_by(climb.kernel)[1]]
+    of = "of peak" if rate == "GFLOP/s" else "of ceiling"
+    published = ("published",) if climb.ladder.source else ()
+    return "rung", "backend", "variant", "at", rate, of, over, "over the rung below", *published
+
+
+def first(ladder: Ladder) -> str:
+    """What the first rung is called: its backend, and its variant where the backend has more rungs."""
+    rung, *others = ladder.rungs
+    return f"{rung.backend} {rung.variant}" if rung.backend in {each.backend for each in others} else rung.backend
+
+
+def rate(step: Step) -> str:
+    """Its rate, by which people know its kernel."""
+    return units.figure(getattr(step.row.rate, layout.judged_by(step.row.kernel)[1]))
 
 
 def cells(step: Step) -> tuple[str, ...]:
@@ -59,7 +74,7 @@ def cells(step: Step) -> tuple[str, ...]:
         f"{row.backend} {row.target}",
         row.variant,
         sizes(row.shape),
-        units.figure(step.gflops),
+        rate(step),
         "" if step.percent_of_peak is None else percent(step.percent_of_peak),
         _speedup(step.over_first) if step.over_first else ("1" if rung else ""),
         _over_below(step.over_below) if step.over_below else "",
@@ -90,7 +105,11 @@ def published(step: Step) -> str:
 
 def footnotes(climb: Climb) -> Iterator[str]:
     """Where the published figures come from; who ran at another shape; which rungs there are not, and why."""
-    yield f"published, in times the speed of the first rung and per cent of the peak: {climb.ladder.source}"
+    if climb.ladder.source:
+        yield f"published, in times the speed of the first rung and per cent of the peak: {climb.ladder.source}"
+    last = climb.steps[-1].over_first
+    if not climb.ladder.source and last and climb.together:
+        yield f"the steps multiplied: {units.figure(climb.together)}; the last over the first: {_speedup(last)}"
     smaller: dict[str, list[str]] = {}
     for step in [*climb.steps, *climb.baselines]:
         if step.row.shape != climb.shape:

@@ -27,6 +27,7 @@ from py_backends.report.across import Beside, across
 from py_backends.report.layout import Remark, Section
 from py_backends.report.pictures import style
 from py_backends.report.sources import DARK, LIGHT, Source, sources, style_sheet
+from py_backends.report.steps import Walk, walks
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PICTURES = {
@@ -71,6 +72,7 @@ class Shown:
     not_run: list[Remark]
     notes: list[Remark]
     pictures: list[Picture]
+    walks: list[Walk]
     machine: list[tuple[str, str]]
     details: list[tuple[str, str]]
 
@@ -128,6 +130,7 @@ def _shown(key: str, name: str, report: Report) -> Shown:
         not_run=layout.not_run(report),
         notes=layout.notes(report),
         pictures=list(_pictures(key, report)),
+        walks=walks(_drawable(report)),
         machine=list(_machine(report)),
         details=list(_details(report)),
     )

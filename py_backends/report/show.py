@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -39,6 +41,23 @@ def print_texts(texts: Sequence[KernelText], out: Console) -> None:
             grid.add_column(width=width)
         grid.add_row(*(_panel(text, width, out) for text, width in zip(row, widths, strict=True)))
         out.print(grid)
+
+
+def print_steps(texts: Sequence[KernelText], out: Console) -> None:
+    """The first text as it is, each other one as a unified difference from the one before; coloured on a terminal."""
+    print_texts(texts[:1], out)
+    for old, new in pairwise(texts):
+        lines = "\n".join(difference(old, new))
+        if out.is_terminal:
+            out.print(Syntax(f"\n{lines}", "diff", theme="ansi_dark", background_color="default", word_wrap=True))
+        else:
+            out.file.write(f"\n{lines}\n")
+
+
+def difference(old: KernelText, new: KernelText) -> list[str]:
+    """The lines of a unified difference between two texts."""
+    before, after = (text.text.rstrip().splitlines() for text in (old, new))
+    return list(difflib.unified_diff(before, after, old.place, new.place, lineterm=""))
 
 
 def _rows(texts: Sequence[KernelText], width: int) -> Iterator[list[KernelText]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -86,7 +86,7 @@ def _source(text: KernelText, reports: Iterable[tuple[str, Report]]) -> Source:
         text.backend,
         text.place,
         len(text.text.rstrip().splitlines()),
-        _highlighted(text),
+        highlighted(text),
         list(_speeds(rows, rate)),
         max(rates, default=0.0),
     )
@@ -107,8 +107,11 @@ def _speeds(rows: Iterable[tuple[str, Row]], rate: str) -> Iterator[Speed]:
             yield Speed(*at, row.status, "", "")
 
 
-def _highlighted(text: KernelText) -> Markup:
-    """Each line an element of its own, which tells where its rest stands if the page wraps it."""
+def highlighted(text: KernelText, marked: Collection[int] = ()) -> Markup:
+    """Each line an element of its own, which tells where its rest stands if the page wraps it.
+
+    marked: the lines, counted from 0, that are to be told from the others.
+    """
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
@@ -118,5 +121,8 @@ def _highlighted(text: KernelText) -> Markup:
     # Pygments escapes what it highlights, and ends its elements with the line.
     lines = highlight(plain, lexer, HtmlFormatter(nowrap=True)).removesuffix("\n").split("\n")
     begins = (min(_FURTHEST, rest_begins(line, comment_of(text))) for line in plain.split("\n"))
-    made = [f'<span class="line" style="--rest:{at}ch">{line}' for at, line in zip(begins, lines, strict=True)]
+    made = [
+        f'<span class="{"line changed" if number in marked else "line"}" style="--rest:{at}ch">{line}'
+        for number, (at, line) in enumerate(zip(begins, lines, strict=True))
+    ]
     return Markup("\n</span>".join(made) + "</span>")  # noqa: S704  # see above

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import Report
-from py_backends.report import units
-from py_backends.report.ladder import idea, published, sizes, title
+from py_backends.report import layout, units
+from py_backends.report.ladder import first, idea, published, rate, sizes, title
 from py_backends.report.pictures import style
 from py_backends.report.roofline import percent
 
@@ -41,10 +41,11 @@ def describe(report: Report) -> str:
     """What the picture shows, in words. Raises NothingToDraw as `draw` does."""
     sentences = []
     for climb in _found(report):
+        source = f" Published: {climb.ladder.source}." if climb.ladder.source else ""
         said = [f"{_name(step, ' ')}: {_measured(step)}{_beside(step)}" for step in climb.steps]
         sentences.append(
-            f"A ladder of {' '.join(title(climb).split())}, in times the speed of its first rung: {'; '.join(said)}. "
-            f"Published: {climb.ladder.source}."
+            f"A ladder of {' '.join(title(climb).split())}, in times the speed of its first rung: {'; '.join(said)}."
+            f"{source}"
         )
     return " ".join(sentences)
 
@@ -74,7 +75,8 @@ def _draw(axes: Axes, climb: Climb) -> None:
     axes.set_xscale("log")
     longest = max([_times(step) for step in climb.steps] + [rung.published or 1 for rung in climb.ladder.rungs])
     axes.set_xlim(_BEGIN, longest * _ROOM_FOR_WORDS)
-    axes.set_xlabel(f"times as fast as {_first(climb)}, with the 95% interval\npublished: {climb.ladder.source}")
+    published = f"\npublished: {climb.ladder.source}" if climb.ladder.source else ""
+    axes.set_xlabel(f"times as fast as {_first(climb)}, with the 95% interval{published}")
     axes.set_yticks(range(len(climb.steps)), [_name(step, "\n") for step in climb.steps])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
@@ -115,13 +117,14 @@ def _times(step: Step) -> float:
 
 
 def _measured(step: Step) -> str:
-    rate = f"{units.figure(step.gflops)} GFLOP/s"
+    unit = units.RATES[layout.judged_by(step.row.kernel)[1]]
+    of = "peak" if unit == "GFLOP/s" else "ceiling"
     times = f"{units.figure(step.over_first.speedup)}x" if step.over_first else "1x"
-    return f"{_with_percent(times, step.percent_of_peak)}, {rate}"
+    return f"{_with_percent(times, step.percent_of_peak, of)}, {rate(step)} {unit}"
 
 
-def _with_percent(said: str, of_peak: float | None) -> str:
-    return f"{said}, {percent(of_peak)} of peak" if of_peak else said
+def _with_percent(said: str, share: float | None, of: str = "peak") -> str:
+    return f"{said}, {percent(share)} of {of}" if share else said
 
 
 def _beside(step: Step) -> str:
@@ -139,4 +142,5 @@ def _name(step: Step, between: str) -> str:
 
 def _first(climb: Climb) -> str:
     row = climb.steps[0].row
-    return f"{row.backend} at {sizes(row.shape)}" if row.shape != climb.shape else row.backend
+    name = first(climb.ladder)
+    return f"{name} at {sizes(row.shape)}" if row.shape != climb.shape else name

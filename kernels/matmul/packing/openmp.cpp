@@ -1,0 +1,71 @@
+// matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
+// Idea: the strip of b that all tiles of a block read is copied first: its rows lie one after another, in few pages,
+//   and take no places from each other in the cache, as rows do that lie a power of two apart.
+// Model: one directive divides blocks of rows among threads that share memory; `simd` makes vector instructions.
+// Memory: copies each strip of b once for every 252 rows, to the stack; adds to c once for every 192 of p.
+// Edges: tiles of one row take the rows that are left; narrower strips the columns; c is 0 before the first sum.
+// Formats: float32, float64
+#include <omp.h>
+
+#include <cstdint>
+
+constexpr std::int64_t most_rows = 252, most_depth = 192;
+
+#if defined(__AVX512F__)
+constexpr int bytes_of_register = 64;
+#elif defined(__AVX__)
+constexpr int bytes_of_register = 32;
+#else
+constexpr int bytes_of_register = 16;
+#endif
+
+static std::int64_t least(std::int64_t x, std::int64_t y) { return x < y ? x : y; }
+
+/// The tile of c that begins at `c`. All ends of loops over it are constants, so that its sums stay in registers.
+template <typename T, int height, int width>
+static void tile(const T* a, const T (*b)[width], T* c, std::int64_t n, std::int64_t k, std::int64_t depth) {
+  T sum[height][width] = {};
+  for (std::int64_t p = 0; p < depth; ++p) {
+#pragma GCC unroll 6
+    for (int i = 0; i < height; ++i) {
+#pragma omp simd
+      for (int j = 0; j < width; ++j) sum[i][j] += a[i * k + p] * b[p][j];
+    }
+  }
+#pragma GCC unroll 6
+  for (int i = 0; i < height; ++i) {
+#pragma omp simd
+    for (int j = 0; j < width; ++j) c[i * n + j] += sum[i][j];
+  }
+}
+
+/// The columns of c from `j` on: strips of that width, then narrower ones.
+template <typename T, int width>
+static void strips(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t depth,
+                   std::int64_t j) {
+  for (; j + width <= n; j += width) {
+    T packed[most_depth][width];
+    for (std::int64_t p = 0; p < depth; ++p) {
+#pragma omp simd
+      for (int q = 0; q < width; ++q) packed[p][q] = b[p * n + j + q];
+    }
+    std::int64_t i = 0;
+    for (; i + 6 <= m; i += 6) tile<T, 6, width>(a + i * k, packed, c + i * n + j, n, k, depth);
+    for (; i < m; ++i) tile<T, 1, width>(a + i * k, packed, c + i * n + j, n, k, depth);
+  }
+  if constexpr (width > 1) strips<T, width / 2>(a, b, c, m, n, k, depth, j);
+}
+
+template <typename T>
+static void matmul(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::int64_t rows = least(m / omp_get_max_threads() + 1, most_rows);
+#pragma omp parallel for
+  for (std::int64_t i = 0; i < m; i += rows) {
+    const std::int64_t height = least(rows, m - i);
+    for (std::int64_t j = 0; j < height * n; ++j) c[i * n + j] = 0;
+    for (std::int64_t p = 0; p < k; p += most_depth) {
+      const std::int64_t depth = least(most_depth, k - p);
+      strips<T, 2 * bytes_of_register / sizeof(T)>(a + i * k + p, b + p * n, c + i * n, height, n, k, depth, 0);
+    }
+  }
+}

@@ -1,0 +1,89 @@
+"""Steps from `lecture` to `tuned` for a page: each beside the one before, with what was measured of both."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from markupsafe import Markup
+
+from py_backends import registry
+from py_backends.contract import Ladder, Rung
+from py_backends.harness.ladder import Climb, Step, climbs
+from py_backends.harness.results import Report
+from py_backends.kernel_text import KernelText
+from py_backends.report import layout, units
+from py_backends.report.ladder import rate, title
+from py_backends.report.roofline import percent
+from py_backends.report.sources import highlighted
+
+
+@dataclass(frozen=True)
+class Side:
+    """A text of a pair; `figures` says for each format and shape how fast it was."""
+
+    idea: str
+    path: str
+    figures: list[str]
+    code: Markup
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A chain of steps: each next to the one before, what is not in both marked."""
+
+    title: str
+    pairs: list[tuple[Side, Side]]
+
+
+def walks(report: Report) -> list[Walk]:
+    """The chains of steps that a report holds, one for each kind of device."""
+    found: dict[tuple[str, str], list[Climb]] = {}
+    for climb in climbs(report):
+        if climb.ladder in registry.problem(climb.kernel).steps:
+            found.setdefault((climb.kernel, climb.ladder.name or ""), []).append(climb)
+    return [
+        Walk(f"{kernel}, step by step, {name}", list(_pairs(kernel, its[0].ladder, its)))
+        for (kernel, name), its in found.items()
+    ]
+
+
+def _pairs(kernel: str, ladder: Ladder, its: Sequence[Climb]) -> Iterator[tuple[Side, Side]]:
+    for below, above in pairwise(ladder.rungs):
+        texts = [registry.kernel_texts(kernel, rung.backend)[rung.variant] for rung in (below, above)]
+        sides = [
+            Side(rung.idea, text.place, list(_figures(rung, its)), highlighted(text, marked))
+            for rung, text, marked in zip((below, above), texts, changed(*texts), strict=True)
+        ]
+        yield sides[0], sides[1]
+
+
+def changed(old: KernelText, new: KernelText) -> tuple[set[int], set[int]]:
+    """The lines of each text, counted from 0, that are not in the other."""
+    before, after = (text.text.rstrip().splitlines() for text in (old, new))
+    gone, come = set[int](), set[int]()
+    for what, i, end_i, j, end_j in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if what != "equal":
+            gone |= set(range(i, end_i))
+            come |= set(range(j, end_j))
+    return gone, come
+
+
+def _figures(rung: Rung, its: Sequence[Climb]) -> Iterator[str]:
+    for climb in its:
+        step = next((step for step in climb.steps if step.rung is rung), None)
+        said = _figure(step) if step else dict(climb.missing).get(rung, "not timed")
+        yield f"{' '.join(title(climb).split()[1:])}: {said}"
+
+
+def _figure(step: Step) -> str:
+    """Its rate, its share of the ceiling, and how many times as fast as the step before."""
+    said = [f"{rate(step)} {units.RATES[layout.judged_by(step.row.kernel)[1]]}"]
+    if step.percent_of_peak is not None:
+        said.append(f"{percent(step.percent_of_peak)} of the ceiling")
+    if over := step.over_below:
+        spread = units.spread(over.speedup, over.low, over.high)
+        said.append(" ".join(filter(None, (units.ratio(over.speedup, over.verdict), spread))))
+    return ", ".join(said)
