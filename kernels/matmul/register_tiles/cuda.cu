@@ -1,12 +1,11 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Idea: a thread computes 8 x 8 elements of c. For 64 products it reads 8 elements of a and 8 of b: what it has read of
 //   either it multiplies 8 times, from registers.
-// Model: a block of 128 threads computes a tile of c of 128 x 64, from one pair of slices, of 8 products, to the next.
-//   The threads lie in the tile as 16 x 8; the sums of each are 16 rows and 8 columns apart.
+// Model: a block of 128 threads, as 16 x 8, computes a tile of c of 128 x 64, from slices of a and b 8 products deep. The
+//   sums of a thread are 16 rows and 8 columns apart.
 // Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4
-// Memory: each thread copies 8 elements of a and 4 of b to shared memory, in runs of 8 and 64 neighbours. There an
-//   element of a is multiplied 64 times and one of b 128 times. The threads of a warp read 4 rows of a, which lie in
-//   different banks, and 8 neighbours of b.
+// Memory: each thread copies 8 elements of a and 4 of b to shared memory, where they are multiplied 64 and 128 times. The
+//   threads of a warp read 4 rows of a there, which lie in different banks, and 8 neighbours of b.
 // Edges: every thread goes to every barrier, so none returns early. Beyond the ends slices hold zeros, which add
 //   nothing, and sums are not written. Where the grid would be too high, blocks go on in strides of its height.
 // Formats: float32, float64
@@ -14,10 +13,8 @@
 namespace {
 
 using Size = long long;
-
-constexpr int threads = 128, threads_down = 16, threads_across = 8;
-constexpr int down = 8, across = 8;  // sums of a thread
-constexpr int rows = threads_down * down, columns = threads_across * across;
+constexpr int threads_down = 16, threads_across = 8, threads = threads_down * threads_across;
+constexpr int down = 8, across = 8, rows = threads_down * down, columns = threads_across * across;  // sums; a tile
 constexpr int depth = 8;  // columns of a and rows of b in one slice: products between two barriers
 
 template <typename T>
@@ -43,11 +40,11 @@ template <typename T>
 __device__ void multiply(const Slice<T>& slice, int row, int column, T (&sum)[down][across]) {
 #pragma unroll
   for (int q = 0; q < depth; ++q) {
-    T of_a[down], of_b[across];
-    for (int r = 0; r < down; ++r) of_a[r] = slice.a[row + r * threads_down][q];
+    T of_b[across];
     for (int s = 0; s < across; ++s) of_b[s] = slice.b[q][column + s * threads_across];
     for (int r = 0; r < down; ++r) {
-      for (int s = 0; s < across; ++s) sum[r][s] += of_a[r] * of_b[s];
+      const T of_a = slice.a[row + r * threads_down][q];
+      for (int s = 0; s < across; ++s) sum[r][s] += of_a * of_b[s];
     }
   }
 }

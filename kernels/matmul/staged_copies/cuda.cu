@@ -13,10 +13,8 @@
 namespace {
 
 using Size = long long;
-
-constexpr int threads = 128, threads_down = 16, threads_across = 8;
-constexpr int down = 8, across = 8;  // sums of a thread
-constexpr int rows = threads_down * down, columns = threads_across * across;
+constexpr int threads_down = 16, threads_across = 8, threads = threads_down * threads_across;
+constexpr int down = 8, across = 8, rows = threads_down * down, columns = threads_across * across;  // sums; a tile
 constexpr int depth = 8;   // columns of a and rows of b in one slice: products between two barriers
 constexpr int slices = 3;  // one is multiplied while the others arrive
 
@@ -75,11 +73,11 @@ template <typename T>
 __device__ void multiply(const Slice<T>& slice, int row, int column, T (&sum)[down][across]) {
 #pragma unroll
   for (int q = 0; q < depth; ++q) {
-    T of_a[down], of_b[across];
-    for (int r = 0; r < down; ++r) of_a[r] = slice.a[row + r * threads_down][q];
+    T of_b[across];
     for (int s = 0; s < across; ++s) of_b[s] = slice.b[q][column + s * threads_across];
     for (int r = 0; r < down; ++r) {
-      for (int s = 0; s < across; ++s) sum[r][s] += of_a[r] * of_b[s];
+      const T of_a = slice.a[row + r * threads_down][q];
+      for (int s = 0; s < across; ++s) sum[r][s] += of_a * of_b[s];
     }
   }
 }
