@@ -1,12 +1,13 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Idea: the threads of a block need the same rows of a and columns of b. They fetch a tile of each together, into
 //   memory that they share, and every element fetched is multiplied 16 times.
-// Model: a block of 16 x 16 threads computes a tile of c, one element a thread, from one pair of tiles after the other.
+// Model: a block of 16 x 16 threads computes a tile of c, one element a thread, from one pair of tiles after the
+//   other.
 // Work items: n x m, in groups of 16 x 16
-// Memory: each thread copies one element of a and one of b to shared memory, its neighbour in x the next one. A product
-//   takes two reads of shared memory. Barriers part those who write a tile from those who read it.
-// Edges: every thread goes to every barrier, so none returns early. Beyond the ends tiles hold zeros, which add nothing,
-//   and sums are not written. Where the grid would be too high, blocks go on in strides of its height.
+// Memory: each thread copies one element of a and one of b to shared memory, its neighbour in x the next one. A
+//   product takes two reads of shared memory. Barriers part those who write a tile from those who read it.
+// Edges: every thread goes to every barrier, so none returns early. Beyond the ends tiles hold zeros, which add
+//   nothing, and sums are not written. Where the grid would be too high, blocks go on in strides of its height.
 // Formats: float32, float64
 
 namespace {

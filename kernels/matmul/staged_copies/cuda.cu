@@ -1,6 +1,6 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: copies to shared memory are started two slices ahead and go on by themselves, by the instruction cp.async. While
-//   a slice is multiplied the next two arrive, and nobody waits for memory that was asked for just now.
+// Idea: copies to shared memory are started two slices ahead and go on by themselves, by the instruction cp.async.
+//   While a slice is multiplied the next two arrive, and nobody waits for memory that was asked for just now.
 // Model: as in register_tiles/cuda.cu: 128 threads compute a tile of c of 128 x 64, 8 x 8 elements each. With three
 //   slices in shared memory one barrier a slice is enough: what is overwritten was read before the last one.
 // Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4

@@ -3,10 +3,11 @@
 //   comes first, so x is given the first index. Nothing is wrong but the order in which memory is read.
 // Model: one thread of an NVIDIA GPU computes one element; the grid of threads covers c.
 // Work items: m x n, in groups of 16 x 16
-// Memory: neighbouring threads take neighbouring rows, k elements of a and n of c apart. The GPU fetches 32 bytes for
-//   each of them and uses 4 or 8. lecture/cuda.cu has x run along columns: neighbours read neighbours, in few fetches.
-// Edges: threads past the last column or row do nothing. A grid has at most 65,535 blocks from top to bottom, which here
-//   is along n: with more columns, each thread goes on in strides of the grid's height.
+// Memory: neighbouring threads take neighbouring rows: they read elements of a that lie k apart, and write elements
+//   of c that lie n apart. The GPU moves 32 bytes for each, and uses 4 or 8 of them at a time. lecture/cuda.cu has x
+//   run along columns: neighbours share an element of a, and read neighbours of b together, which is called coalesced.
+// Edges: threads past the last column or row do nothing. A grid has at most 65,535 blocks from top to bottom, which
+//   here is along n: with more columns, each thread goes on in strides of the grid's height.
 // Formats: float32, float64
 
 template <typename T>
