@@ -37,6 +37,8 @@ ARCHITECTURES = ["sm_75", nightly("sm_80"), nightly("sm_90"), "sm_100", nightly(
 """Turing, Ampere, Hopper, Blackwell of data centres, and that of others. From sm_100 on the compiler is another one:
 it may not end with what it compiles for the others."""
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
+STEPS = [text for text in TEXTS if text.variant not in ("lecture", "tuned")]
+"""Between the two, an idea each."""
 MATMUL = registry.kernel_texts("matmul", "cuda")["tuned"]
 OF_TENSOR_CORES = {"float16": "HMMA.16816.F32", "bfloat16": "HMMA.16816.F32.BF16", "int8": "IMMA.16832.S8.S8"}
 """What multiplies matrices of each format: the last one wraps around, and would be called .SAT if it did not."""
@@ -68,7 +70,9 @@ def test_every_kernel_has_a_text() -> None:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
+@pytest.mark.parametrize(
+    "text", [text for text in TEXTS if text not in STEPS], ids=lambda text: f"{text.kernel}-{text.variant}"
+)
 def test_compiles_to_machine_code_with_its_sums_in_registers(text: KernelText, architecture: str) -> None:
     """What does not fit, or is indexed by what only the running kernel knows, would lie in slow memory.
 
@@ -82,6 +86,21 @@ def test_compiles_to_machine_code_with_its_sums_in_registers(text: KernelText, a
     frames = [int(frame) for frame in re.findall(r"(\d+) bytes stack frame", log)]
     assert len(frames) == len(text.dtypes)
     assert max(frames) <= 128, log  # a quarter of a thread's sums
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", *(nightly(f"sm_{each}") for each in (75, 90, 100, 120))])
+@pytest.mark.parametrize("text", STEPS, ids=lambda text: f"{text.kernel}-{text.variant}")
+def test_steps_compile_without_memory_for_registers(text: KernelText, architecture: str) -> None:
+    _, log = compiled_text(text, architecture)
+    assert re.findall(r"(\d+) bytes stack frame", log) == ["0"] * len(text.dtypes), log
+
+
+def test_staged_copies_pass_no_register() -> None:
+    text = registry.kernel_texts("matmul", "cuda")["staged_copies"]
+    for dtype in text.dtypes:
+        found = instructions(text, dtype, "sm_80")
+        assert sum(count for name, count in found.items() if name.startswith("LDGSTS")) > 0
+        assert not [name for name in found if name.startswith(("LDG.", "STS"))]
 
 
 def instructions(text: KernelText, dtype: str, architecture: str) -> Counter[str]:

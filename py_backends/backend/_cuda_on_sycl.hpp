@@ -1,7 +1,8 @@
 // What CUDA C++ has and C++ has not, said in SYCL: put before the unchanged text of a CUDA kernel, it makes a
 // SYCL kernel of it, with work items for threads and work groups for blocks. For checking kernels on a CPU.
 // A warp is a sub-group, of 32 work items where a block is a multiple of 32 wide; tensor cores are functions that
-// exchange what such work items have. Not here: extern __shared__, warp intrinsics, atomics, asynchronous copies.
+// exchange what such work items have. Asynchronous copies are objects of LateCopies. Not here: extern __shared__, warp
+// intrinsics, atomics.
 #include <sycl/sycl.hpp>
 
 namespace cuda_on_sycl {
@@ -90,6 +91,47 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   for (int at = 0; at < 4; ++at) chosen |= (bytes >> (selector >> 4 * at & 7) * 8 & 0xff) << 8 * at;
   return chosen;
 }
+
+namespace cuda_on_sycl {
+
+/// The asynchronous copies of a work item (cp.async), as harmful as CUDA allows: from its start on a copy spoils what
+/// it will overwrite, and it arrives when it is waited for, no earlier. A wait or a barrier too few then gives a wrong
+/// result here, as it may on a GPU. At most 64 copies are under way; of more the oldest arrive.
+class LateCopies {
+ public:
+  /// Starts to copy an element to shared memory, or zero where it is not `there`.
+  template <typename T>
+  void start(T* to, const T* from, bool there) {
+    if (last_ - first_ == most_) arrive();
+    __builtin_memset(to, 0xff, sizeof(T));  // NaN
+    copies_[last_++ % most_] = {reinterpret_cast<char*>(to), reinterpret_cast<const char*>(there ? from : nullptr),
+                                sizeof(T), group_};
+  }
+  void end_group() { ++group_; }
+  /// Waits for all groups but the `latest` ones that have ended.
+  template <int latest>
+  void wait() {
+    while (first_ < last_ && copies_[first_ % most_].group + latest < group_) arrive();
+  }
+
+ private:
+  struct Copy {
+    char* to;
+    const char* from;
+    unsigned bytes, group;
+  };
+  static constexpr unsigned most_ = 64;
+
+  void arrive() {
+    const Copy copy = copies_[first_++ % most_];
+    for (unsigned byte = 0; byte < copy.bytes; ++byte) copy.to[byte] = copy.from ? copy.from[byte] : 0;
+  }
+
+  Copy copies_[most_];
+  unsigned first_ = 0, last_ = 0, group_ = 0;
+};
+
+}  // namespace cuda_on_sycl
 
 // Tensor cores, as cuda_warp_matrices.hpp says what they do and PTX ISA where a warp's threads have the elements.
 namespace cuda_on_sycl {

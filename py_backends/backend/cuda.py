@@ -67,7 +67,7 @@ class Gpu(_cupy.Gpu):
 def with_includes(text: KernelText) -> str:
     """A source and the files that it includes in one, for a compiler without an include path.
 
-    Those files include none in their turn.
+    Those files include none in their turn. Errors name the file and line that they are in.
     """
 
     def included(line: re.Match[str]) -> str:
@@ -75,7 +75,7 @@ def with_includes(text: KernelText) -> str:
         number = line.string[: line.end()].count("\n") + 1
         return f'#line 1 "{file.name}"\n{file.read_text(encoding="utf-8")}\n#line {number + 1} "{text.path.name}"'
 
-    return _INCLUDE.sub(included, text.text)
+    return f'#line 1 "{text.path.name}"\n{_INCLUDE.sub(included, text.text)}'
 
 
 class Emulation(_sycl.Device):

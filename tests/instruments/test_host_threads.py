@@ -14,7 +14,7 @@ from typing import Any
 
 import planted
 import pytest
-from conftest import nightly
+from conftest import NIGHTLY, nightly
 from host_threads import LANGUAGES, Case, Program, compiled_driver
 from planted import Fault
 from sanitizers import ADDRESS, SANITIZERS, THREADS, Sanitizer, clang, gcc
@@ -87,7 +87,8 @@ def texts() -> Iterator[Any]:
             for variant, text in registry.kernel_texts(kernel, backend).items():
                 for form in language.forms:
                     name = "-".join(filter(None, (backend, kernel, variant, form)))
-                    yield pytest.param(text, form, marks=getattr(pytest.mark, backend), id=name)
+                    marks = [getattr(pytest.mark, backend), *([] if variant in ("lecture", "tuned") else [NIGHTLY])]
+                    yield pytest.param(text, form, marks=marks, id=name)
 
 
 def with_faults(*kinds: str) -> Any:

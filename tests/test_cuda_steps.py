@@ -1,0 +1,74 @@
+"""The emulation of CUDA notices what is wrong with the kernels between the lecture's matmul and the tuned one.
+
+Each fault is one that a learner makes: a barrier, a wait or a bound too few. On a GPU some of them pass by luck.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import NIGHTLY, targets_of
+
+from py_backends import contract, registry
+from py_backends.harness.case import Case
+from py_backends.kernel_text import KernelText
+
+pytestmark = [pytest.mark.cuda, NIGHTLY]  # each fault compiles a kernel anew
+
+STEPS = registry.kernel_texts("matmul", "cuda")
+BOTH, NOBODY, ALL = "__syncthreads();  // both", "__syncthreads();  // nobody", "__syncthreads();  // everybody"
+WAIT, END = "copies.wait<slices - 2>()", "  copies.end_group();\n}\n\n/// Adds"
+FAULTS = [
+    ("staged_copies", WAIT, "copies.wait<slices - 1>()"),
+    ("strided_reads", "p < k", "p < k - 1"),
+    ("shared_tiles", BOTH, "// both"),
+    ("shared_tiles", NOBODY, "// nobody"),
+    ("shared_tiles", "p + row < k && ", ""),
+    ("several_sums", BOTH, "// both"),
+    ("several_sums", NOBODY, "// nobody"),
+    ("several_sums", "p + row + r < k && ", ""),
+    ("register_tiles", "__syncthreads();  // the slice", "// the slice"),
+    ("register_tiles", NOBODY, "// nobody"),
+    ("register_tiles", "p + q < k && ", ""),
+    ("staged_copies", ALL, "// everybody"),
+    ("staged_copies", WAIT, "copies.wait<slices>()"),
+    ("staged_copies", END, "}\n\n/// Adds"),
+    ("staged_copies", "p + q < k && ", ""),
+]
+
+
+@pytest.fixture(scope="module")
+def device() -> contract.Device:
+    """In this process: none of these faults leaves the arrays and shared memory."""
+    target = targets_of("cuda")[0]
+    if not target.emulated:
+        pytest.skip("a GPU may hide these faults")
+    return registry.backend("cuda").open(target.name, 2)
+
+
+@pytest.mark.parametrize(("variant", "old", "new"), FAULTS)
+def test_a_fault_is_noticed(device: contract.Device, tmp_path: Path, variant: str, old: str, new: str) -> None:
+    text = STEPS[variant]
+    assert old in text.text
+    path = tmp_path / text.path.name
+    path.write_text(text.text.replace(old, new), encoding="utf-8")
+    assert what_is_wrong(device, replace(text, path=path)) is not None
+
+
+def what_is_wrong(device: contract.Device, text: KernelText) -> str | None:
+    """With the result of a kernel for a few tiles, ragged in every size; None where it is right."""
+    sizes, dtype = (129, 131, 41), np.dtype("float32")
+    launch = device.prepare(text, dtype)
+    case = Case(text.problem, sizes, dtype, seed=5)
+    case.poison()
+    arrays = [case._part(at, span.first, span.size + span.zone) for at, span in enumerate(case.spans)]
+    buffers = [device.upload(array) for array in arrays]
+    launch(buffers, sizes)
+    device.wait()
+    device.download(buffers[-1], arrays[-1])
+    reason = case.judge().reason
+    case.close()
+    return reason
