@@ -1,4 +1,4 @@
-"""`show`: a kernel's texts side by side."""
+"""`show`: a kernel's texts side by side, or the difference of two."""
 
 from __future__ import annotations
 
@@ -24,19 +24,39 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
     )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
     _arguments.add_names(parser, ("backend", "all"), ("variant", "tuned, else lecture"))
+    parser.add_argument("--diff", action="store_true", help="two sources of one variant as a unified difference")
     return parser
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print a kernel's texts side by side."""
+    """Print a kernel's texts side by side, or the difference of two."""
     from py_backends.report import table
-    from py_backends.report.show import print_texts
+    from py_backends.report.show import print_difference, print_texts
 
     with _common.usage_errors():
-        texts = chosen_texts(options)
+        texts = _two_texts(options) if options.diff else chosen_texts(options)
     with table.output() as out:
-        print_texts(texts, out)
+        if options.diff:
+            print_difference(*texts, out)
+        else:
+            print_texts(texts, out)
     return 0
+
+
+def _two_texts(options: argparse.Namespace) -> list[KernelText]:
+    """The two sources to compare; without --variant, of two backends in the first variant that both have."""
+    from py_backends import registry
+
+    if options.variant is None and options.backend and len(options.backend) == 2:
+        chosen_texts(options)  # says what is wrong with the names
+        first, second = (registry.kernel_texts(options.kernel, backend) for backend in options.backend)
+        options.variant = [variant for variant in first if variant in second][:1] or None
+    texts = chosen_texts(options)
+    if len(texts) != 2:
+        raise _common.UsageError(
+            f"--diff takes two sources, not {len(texts)}: name two backends that have some, as in --backend cpp,openmp"
+        )
+    return texts
 
 
 def chosen_texts(options: argparse.Namespace) -> list[KernelText]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
@@ -17,6 +18,8 @@ LANGUAGES = {".py": "python", ".cpp": "cpp", ".cu": "cuda", ".cl": "c"}
 """What Pygments calls the language of a file."""
 _COMMENT = {".py": "# "}
 """How a line of comment begins; elsewhere as in C++."""
+_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
+"""The colour of a line of a difference by how it begins; the first that fits counts."""
 _FRAME, _FRAME_OF_TITLE = 4, 6
 """What a panel adds to the width of its text, and of its title: borders and spaces."""
 _READABLE = 76, 56
@@ -39,6 +42,17 @@ def print_texts(texts: Sequence[KernelText], out: Console) -> None:
             grid.add_column(width=width)
         grid.add_row(*(_panel(text, width, out) for text, width in zip(row, widths, strict=True)))
         out.print(grid)
+
+
+def print_difference(old: KernelText, new: KernelText, out: Console) -> None:
+    """What makes one source of another, as a unified difference: in colours on a terminal, plain in a pipe."""
+    lines = difflib.unified_diff(old.text.splitlines(), new.text.splitlines(), old.place, new.place, lineterm="")
+    for line in lines:
+        if not out.is_terminal:
+            out.file.write(f"{line}\n")
+            continue
+        style = next((style for begin, style in _STYLES.items() if line.startswith(begin)), "")
+        out.print(Text(line, style=style))
 
 
 def _rows(texts: Sequence[KernelText], width: int) -> Iterator[list[KernelText]]:
