@@ -190,6 +190,9 @@ class Problem(ABC):
     """Sizes at which a text may go wrong, for the conformance suite, which tries many of any kernel."""
     ladder: ClassVar[Ladder | None] = None
     """For the command `ladder`; None for a kernel without one."""
+    in_numpy: ClassVar[str | None] = None
+    """What users of NumPy write for it, over its arrays `a`, `b` and so on, such as `np.add(a, b, out=c)`. None where
+    that takes more than one statement. Where the result has another dtype than the inputs, it need not be right."""
 
     _parsed: ClassVar[Signature | None] = None
 

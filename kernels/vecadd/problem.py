@@ -24,6 +24,7 @@ class VectorAddition(Problem):
     dtypes = ("float32", "float64", "float16", "bfloat16")
     sums = MappingProxyType({"float16": "float32", "bfloat16": "float32"})
     in_place = True
+    in_numpy = "np.add(a, b, out=c)"
     default_sizes = (4_000_037,)  # prime: every vector width and work-group size leaves a ragged end
 
     def reference(self, inputs: Sequence[Array]) -> Reference:

@@ -37,7 +37,7 @@ def show(options: argparse.Namespace) -> int:
         texts = _two_texts(options) if options.diff else chosen_texts(options)
     with table.output() as out:
         if options.diff:
-            print_difference(*texts, out)
+            print_difference(texts[0], texts[1], out)
         else:
             print_texts(texts, out)
     return 0
