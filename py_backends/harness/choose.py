@@ -46,9 +46,9 @@ _LOOKS = 3
 """Rounds by which one sees who is far behind."""
 FAR = 3.0
 """Who takes this many times as long in every one of these rounds is out."""
-_ENOUGH = 40
-"""Rounds at another size than the one that is asked for, after which it is left unclear."""
-_SECONDS_OF_ONE, _SECONDS_OF_ANOTHER = 20.0, 6.0
+_ENOUGH = 100
+"""Rounds after which two that cannot be told apart are called so."""
+_SECONDS_OF_ONE, _SECONDS_OF_ANOTHER = 20.0, 8.0
 """Of the budget, for the size that is asked for, and for each other one: preparing, checking, and ten rounds."""
 _MOST_OTHERS = 8
 _WORK_OF_LARGER = 8
@@ -220,20 +220,25 @@ def other_sizes(problem: Problem, sizes: Sizes, dtype: str, budget: float) -> li
 def race(groups: Sequence[Group]) -> list[TimedRow]:
     """Who is in the next round: at each size the quickest, and those that cannot be told from it yet.
 
-    Calls race with calls, and kernels with kernels. There are none when all is told.
+    Calls race with calls, and kernels with kernels. The size that is asked for, which alone has kernels, comes first;
+    the others wait until it is told, or has had its rounds. There are none when all is told.
     """
-    chosen: list[TimedRow] = []
+    first: list[TimedRow] = []
+    rest: list[TimedRow] = []
     for group in groups:
         running = [row for row in group.rows if not row.failed]
         kernels = [row for row in running if row.planned.spec.statement is None]
         calls = [row for row in running if row.planned.spec.statement is not None]
-        # Only the size that is asked for has kernels; at others the answer may stay open.
-        most = math.inf if kernels else _ENOUGH
-        chosen += [row for racing in (calls, kernels) for row in _still_in(racing, most)]
-    return chosen
+        if kernels:
+            first += _still_in(calls, _ENOUGH) + _still_in(kernels, _RUNS)
+        else:
+            rest += _still_in(calls, _ENOUGH)
+    if any(len(row.samples) < _RUNS for row in first):
+        return first
+    return [*first, *rest]
 
 
-def _still_in(rows: Sequence[TimedRow], most: float) -> list[TimedRow]:
+def _still_in(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
     """Of rows that are compared with one another, those that need another round, of so many at most."""
     if not rows or max(len(row.samples) for row in rows) >= most:
         return []

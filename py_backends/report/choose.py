@@ -77,8 +77,10 @@ def _why(choice: Choice) -> str:
     best, *others = choice.calls.rows
     kernel = choice.kernel(best)
     said = []
-    if others:
+    if others and choice.calls.is_behind(others[0]):
         said.append(_difference(choice, best, others[0]))
+    elif others:
+        said.append(f"nothing certain sets it apart from {name(others[0])}")
     if kernel and kernel.percent_of_ceiling is not None:
         said.append(f"its kernel reaches {kernel.percent_of_ceiling:.0f}% of what this machine can do")
     if not others:
@@ -97,7 +99,7 @@ def _difference(choice: Choice, best: Row, second: Row) -> str:
     if of_kernel >= _HALF * (of_kernel + of_call):
         figures = [units.duration(seconds(kernel)) for kernel in kernels if kernel]
         return f"its kernel takes {figures[0]} {against.format(figures[1])}"
-    figures = [units.duration(each) for each in beyond if each is not None]
+    figures = [units.duration(each) if each else "nothing" for each in beyond]
     return f"a call costs {figures[0]} beyond the kernel {against.format(figures[1])}"
 
 
@@ -124,7 +126,7 @@ def _one_call(choice: Choice) -> str:
         said = f"{units.duration(beyond)} of {units.duration(whole)} beyond the kernel ({100 * beyond / whole:.0f}%)"
         said = f"{said}{_parts(choice, best, beyond)}"
     else:
-        said = f"nothing that can be seen beyond the kernel, {units.duration(seconds(kernel))}"
+        said = f"nothing to be seen beyond the kernel, which alone takes {units.duration(seconds(kernel))}"
     first = choice.kernels
     if best.spec.implementation in first.names:
         return f"{said}; the kernel alone gives no other answer"
