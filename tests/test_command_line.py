@@ -23,6 +23,7 @@ from py_backends.harness.case import Case
 from py_backends.harness.check import judge
 
 COMMANDS = [
+    "choose",
     "compare",
     "diff",
     "doctor",
@@ -125,7 +126,7 @@ class TestWrongUsage:
         ("arguments", "words"),
         [
             (["compar"], "unknown command 'compar': did you mean 'compare'?"),
-            ([], "name a command: compare, diff, doctor, "),
+            ([], "name a command: choose, compare, diff, "),
         ],
     )
     def test_of_the_whole(self, arguments: list[str], words: str) -> None:

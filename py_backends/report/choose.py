@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from py_backends.harness.choose import Choice, Standing, choices, seconds
@@ -33,7 +34,7 @@ def print_choices(report: Report, out: Console) -> None:
         title = f"{choice.asked.title}  by whole calls from Python, arrays in the host's memory"
         table.print_remarks(title, list(answer(choice)), out)
         if left_out := _left_out(choice.missing):
-            out.print(Text(f"  {left_out}", style="dim"))
+            out.print(Padding(Text(left_out, style="dim"), (0, 0, 0, 2)))
     table.print_end(report, out)
 
 
