@@ -32,6 +32,7 @@ from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.spec import Spec
 from py_backends.report.choose import answer, print_choices
+from py_backends.report.page import page
 
 ROUNDS, ASKED = 30, 1000
 Times = Mapping[str, float]
@@ -121,6 +122,16 @@ class TestAnswers:
         (choice,) = choices(report(*rows))
         assert "upload" not in lines(choice)["one call"]
 
+    def test_whose_call_has_no_time_is_missing_with_its_own_reason(self) -> None:
+        late = replace(row("late", 1.0), status="skipped", seconds=None, fix=LONGER_BUDGET)
+        (choice,) = choices(report(row("one", 1.0), row("one", 1.0, call=False), row("late", 9.0, call=False), late))
+        assert [(each.backend, each.status) for each in choice.missing] == [("late", "skipped")]
+
+    def test_a_page_shows_kernels_and_no_calls(self) -> None:
+        shown = page([("choice.json", report(row("one", 1.0), row("two", 0.123, call=False)))])
+        assert "123 ms" in shown
+        assert "1.00 s" not in shown
+
     def test_without_a_timed_call_there_is_no_answer(self) -> None:
         assert choices(report(row("one", 1.0, call=False))) == []
 
@@ -161,6 +172,11 @@ class TestOtherSizes:
         rows = [row(name, taken, size=size) for size in (10, ASKED) for name, taken in self.HERE.items()]
         (choice,) = choices(report(row("one", 1.0, call=False), *rows, *late))
         assert lines(choice)["other sizes"].endswith("; 8000 takes too long for the budget")
+
+    def test_nothing_measured_elsewhere_is_no_answer_for_elsewhere(self) -> None:
+        late = replace(row("one", 1.0, size=8000), status="skipped", seconds=None, fix=LONGER_BUDGET)
+        (choice,) = choices(report(row("one", 1.0, call=False), row("one", 1.0), late))
+        assert lines(choice)["other sizes"] == "not measured: give a longer --budget"
 
     def test_another_shape_of_the_same_proportions(self) -> None:
         problem = registry.problem("matmul")

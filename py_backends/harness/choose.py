@@ -103,7 +103,7 @@ class Choice:
     kernels: the kernels alone at that size; None where none was timed.
     others: whole calls at other sizes, by rising work.
     too_long: the sizes beyond the one that is asked for which there was no time for.
-    missing: the rows at the size that is asked for that have no time, calls apart.
+    missing: a row of each implementation whose call has no time at the size that is asked for.
     """
 
     asked: Workload
@@ -287,13 +287,14 @@ def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | No
     standings = {sizes: _standing(sizes, at_sizes[sizes]) for sizes in sorted(at_sizes, key=work)}
     called = standings.pop(asked.sizes)
     kernels = [row for row in rows if _is_timed(row)]
+    last_rows = {row.spec.implementation: row for row in [*rows, *calls] if row.spec.sizes == asked.sizes}
     return Choice(
         asked,
         called,
         _standing(asked.sizes, kernels) if kernels else None,
         list(standings.values()),
-        sorted({row.spec.sizes for row in calls} - at_sizes.keys(), key=work),
-        [row for row in rows if called.row(row.spec.implementation) is None],
+        sorted({row.spec.sizes for row in calls if work(row.spec.sizes) > work(asked.sizes)} - at_sizes.keys()),
+        [row for who, row in last_rows.items() if called.row(who) is None],
         {
             call.row.spec.implementation: call
             for each in timelines(replace(report, rows=kernels))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from py_backends.harness.choose import Choice, Standing, choices, seconds
 from py_backends.harness.results import FAILURES, Report, Row
+from py_backends.harness.roofline import MARGIN
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.spec import Sizes
 from py_backends.harness.timeline import PHASES
@@ -23,6 +24,8 @@ _WORTH_SAYING = 0.01
 """The part of a call below which a phase is left out."""
 _FAR_BEYOND = 10.0
 """Times as long, from which on nobody asks for the interval."""
+_MOST_OF_CEILING = 100 * (1 + MARGIN)
+"""Per cent above which a ceiling was disturbed, and explains nothing."""
 _HALF = 0.5
 """The part of a difference by which it is explained."""
 
@@ -82,7 +85,7 @@ def _why(choice: Choice) -> str:
         said.append(_difference(choice, best, others[0]))
     elif others:
         said.append(f"nothing certain sets it apart from {name(others[0])}")
-    if kernel and kernel.percent_of_ceiling is not None:
+    if kernel and kernel.percent_of_ceiling is not None and kernel.percent_of_ceiling <= _MOST_OF_CEILING:
         said.append(f"its kernel reaches {kernel.percent_of_ceiling:.0f}% of what this machine can do")
     if not others:
         said.insert(0, "it is the only one that was timed")
@@ -151,7 +154,7 @@ def _parts(choice: Choice, row: Row, beyond: float) -> str:
 def _other_sizes(choice: Choice) -> str:
     """Where the answer is another, in both directions, as far as was measured."""
     if not choice.others:
-        return f"{'too long for the budget' if choice.too_long else 'not measured'}: {LONGER_BUDGET}"
+        return f"not measured: {LONGER_BUDGET}"
     said = [*_in_direction(choice, upwards=False), *_in_direction(choice, upwards=True)]
     if choice.too_long:
         said.append(f"{', '.join(map(_shape, choice.too_long))} takes too long for the budget")
@@ -189,6 +192,8 @@ def _left_out(rows: Sequence[Row]) -> str:
 def _reason(row: Row) -> str:
     if row.status in FAILURES:
         return row.status
+    if row.status == "ok":
+        return "no round left for it"
     if row.fix == LONGER_BUDGET:
         return "too long for the budget"
     return "not there (py-backends doctor says why)" if row.status == "unavailable" else row.reason or row.status
