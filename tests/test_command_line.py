@@ -406,7 +406,7 @@ class TestInterrupted:
         for row in result["rows"]:
             if stage in {"round 3", LAST_STAGE}:
                 assert (row["status"], row["check"]["passed"]) == ("ok", True)
-                assert row["seconds"]["kernel"]["samples"] >= 2
+                assert row["seconds"]["kernel"]["samples"] >= (2 if stage == "round 3" else 1)
             elif row["status"] == "skipped":
                 assert row["reason"] == "interrupted before its turn"
         if stage == "preparing":

@@ -68,7 +68,9 @@ def variants(backend: str) -> set[str]:
 class TestModels:
     """Which programming models there are."""
 
-    @pytest.mark.parametrize("page", [CLONE / "README.md", DOCS / "write-a-kernel.md", DOCS / "walk.md"])
+    @pytest.mark.parametrize(
+        "page", [CLONE / "README.md", DOCS / "choose.md", DOCS / "write-a-kernel.md", DOCS / "walk.md"]
+    )
     def test_no_page_promises_all_that_there_are(self, page: Path) -> None:
         assert not EVERY.search(read(page))
 
@@ -87,14 +89,14 @@ class TestModels:
             assert named == models, f"{place} does not name {models - named}"
         assert all(re.search(name, places["README"], re.IGNORECASE) for name in LIBRARIES)
 
-    def test_the_readme_has_a_line_for_each_backend(self) -> None:
-        cells = list(columns(read(CLONE / "README.md"), "you want"))
+    def test_each_backend_has_a_line_to_choose_it_by(self) -> None:
+        cells = list(columns(read(DOCS / "choose.md"), "you want"))
         assert sorted(name for line in cells for name in quoted(line[1])) == sorted(our_backends())
 
     def test_backends_of_one_variant_are_named(self) -> None:
         single = {name for name in our_backends() if variants(name) == {"lecture"}}
         assert all(variants(name) == {"lecture", "tuned"} for name in our_backends() if name not in single)
-        for page in (CLONE / "README.md", DOCS / "reference.md", CLONE / "CONTRIBUTING.md"):
+        for page in (DOCS / "choose.md", DOCS / "reference.md", CLONE / "CONTRIBUTING.md"):
             (sentence,) = re.findall(r"((?:`\w+`,?\s+(?:and\s+)?)+)have\s+one\s+variant\b", read(page))
             assert set(quoted(sentence)) == single, page.name
 

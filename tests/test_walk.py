@@ -20,11 +20,11 @@ from rich.console import Console
 from py_backends import __main__ as command_line
 from py_backends import registry
 from py_backends.harness.results import Report
-from py_backends.report import formats, ladder, roofline, scaling, sweep, timeline
+from py_backends.report import formats, ladder, roofline, scaling, sweep, table, timeline
 
-README = CLONE / "README.md"
-WALK = [CLONE / "docs" / "walk.md", CLONE / "docs" / "pictures.md"]
-PAGES = [*WALK, README, CLONE / "docs" / "lecture.md", CLONE / "docs" / "glossary.md"]
+DOCS = CLONE / "docs"
+WALK = [DOCS / "walk.md", DOCS / "pictures.md"]
+PAGES = [*WALK, CLONE / "README.md", *(DOCS / f"{name}.md" for name in ("choose", "glossary", "lecture"))]
 RESULTS = sorted((CLONE / "docs" / "results").glob("*.json"))
 PRINT: dict[str, Callable[[Report, Console], None]] = {
     "formats": formats.print_formats,
@@ -34,6 +34,8 @@ PRINT: dict[str, Callable[[Report, Console], None]] = {
     "sweep": sweep.print_sweeps,
     "timeline": timeline.print_timeline,
 }
+"""Of the commands that draw a picture too."""
+TABLES = {**PRINT, "compare": table.print_report}
 WIDTH_OF_A_PIPE = 120
 FIGURE = re.compile(r"\d[\d,.]*\d%?|\d%?")
 """A number as reports write it, with its per cent."""
@@ -96,7 +98,7 @@ def of(languages: str) -> list[object]:
 def printed(view: str, path: Path) -> list[str]:
     """The lines that a command prints of these results into a pipe."""
     out = Console(file=io.StringIO(), width=WIDTH_OF_A_PIPE, no_color=True, highlight=False)
-    PRINT[view](Report.read(path), out)
+    TABLES[view](Report.read(path), out)
     assert isinstance(out.file, io.StringIO)
     return [line.rstrip() for line in out.file.getvalue().splitlines()]
 
@@ -133,8 +135,10 @@ def test_an_excerpt_stands_in_its_file(block: Block) -> None:
 
 @pytest.mark.parametrize("block", of("text"))
 def test_a_table_is_what_the_command_prints_of_the_results(block: Block) -> None:
-    view, path = results_of(block.source)
-    left = iter(printed(view, path))
+    if block.source.endswith(".txt"):
+        left = iter((CLONE / block.source).read_text(encoding="utf-8").splitlines())
+    else:
+        left = iter(printed(*results_of(block.source)))
     for line in block.text.splitlines():
         assert line in left, f"{block.source} does not print, or not in this place: {line}"
 
@@ -163,7 +167,7 @@ def test_commands_parse(page: Path) -> None:
             pytest.fail(f"no command: {line}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, DOCS / "clusters.md", DOCS / "performance.md"], ids=lambda page: page.stem)
 def test_what_is_linked_is_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8")))
     assert links
@@ -223,13 +227,13 @@ def drawn(drawing: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 class TestShown:
-    """README's picture of two kernels side by side, and the command that it is said to be of."""
+    """The picture of two kernels side by side, and the command that it is said to be of."""
 
     PICTURE = Path("images") / "vecadd.svg"
 
     def test_the_command_beside_the_picture_is_the_one_that_is_drawn(self, drawing: dict[str, Any]) -> None:
-        readme = README.read_text(encoding="utf-8")
-        beside = readme.partition(f"](docs/{self.PICTURE})\n\n")[2]
+        page = (DOCS / "choose.md").read_text(encoding="utf-8")
+        beside = page.partition(f"]({self.PICTURE})\n\n")[2]
         assert beside.startswith(f"`{drawing['SHOWN']}` prints this")
         assert without_blanks(drawing["SHOWN"]) in lines_in(CLONE / "docs" / self.PICTURE)
 

@@ -25,11 +25,17 @@ _OF_BYTES = {1: MPI.BYTE, 2: MPI.UINT16_T, 4: MPI.UINT32_T, 8: MPI.UINT64_T}
 
 @dataclass
 class Blocks:
-    """An array of a shape in blocks; `block` is this rank's."""
+    """An array of a shape in blocks.
+
+    boxes: what each rank holds; `block` is this rank's.
+    of_needed: what each rank's kernel needs, which contains what the rank holds; `needed` is this rank's memory for it.
+    """
 
     shape: tuple[int, ...]
     boxes: Boxes
+    of_needed: Boxes
     block: Array
+    needed: Array
 
 
 def on_first(shape: tuple[int, ...], ranks: int) -> Boxes:
@@ -40,6 +46,13 @@ def on_first(shape: tuple[int, ...], ranks: int) -> Boxes:
 def extent(box: Box) -> tuple[int, ...]:
     """The shape of a box."""
     return tuple(each.stop - each.start for each in box)
+
+
+def inside(box: Box, outer: Box) -> Box:
+    """Where a box lies within one that contains it."""
+    return tuple(
+        slice(part.start - whole.start, part.stop - whole.start) for part, whole in zip(box, outer, strict=True)
+    )
 
 
 def move(ranks: Communicator, source: Array, sources: Boxes, target: Array, targets: Boxes) -> None:
@@ -67,7 +80,7 @@ class _Types:
         return sum(self._sizes) - self._sizes[here]
 
     def _type(self, box: Box, part: Box) -> MPI.Datatype:
-        first = [each.start - whole.start for each, whole in zip(part, box, strict=True)]
+        first = [each.start for each in inside(part, box)]
         return self._element.Create_subarray(extent(box), extent(part), first).Commit()
 
     def __enter__(self) -> Self:

@@ -61,18 +61,22 @@ class Communicator:
             self._room = np.empty(count, np.uint8)
         return self._room[:count].view(dtype).reshape(shape)
 
-    def Allgatherv(self, block: Array, whole_and_counts: Sequence[Any]) -> None:  # noqa: N802  # as mpi4py calls it
-        """Bring the blocks of all ranks, so many elements each, to all of them, one after the other."""
+    def Allgatherv(self, block: Array | None, whole_and_counts: Sequence[Any]) -> None:  # noqa: N802  # mpi4py's name
+        """Bring the blocks of all ranks, so many elements each, to all of them, one after the other.
+
+        block: this rank's own; None where it lies in its place in the whole already.
+        """
         whole, counts = whole_and_counts
         # Around a ring: each rank passes on what it has got, all but what the next one had at the beginning.
-        sent = (sum(counts) - counts[(self.rank + 1) % self.size]) * block.itemsize
-        bytes_of = [count * block.itemsize for count in counts]
-        own, everything = _as_bytes(block), _as_bytes(whole)
+        sent = (sum(counts) - counts[(self.rank + 1) % self.size]) * whole.itemsize
+        bytes_of = [count * whole.itemsize for count in counts]
+        own = MPI.IN_PLACE if block is None else [_as_bytes(block), MPI.BYTE]
+        everything = _as_bytes(whole)
         with self._counted(sent):
             if len(set(counts)) == 1:  # MPICH 5.0 takes half the time where it knows that they are equal
-                self.mpi.Allgather([own, MPI.BYTE], [everything, bytes_of[0], MPI.BYTE])
+                self.mpi.Allgather(own, [everything, bytes_of[0], MPI.BYTE])
             else:
-                self.mpi.Allgatherv([own, MPI.BYTE], [everything, bytes_of, MPI.BYTE])
+                self.mpi.Allgatherv(own, [everything, bytes_of, MPI.BYTE])
 
     def Reduce_scatter(self, parts: Array, own: Array, counts: Sequence[int]) -> None:  # noqa: N802
         """Add the parts of all ranks, and leave each rank its own share of the sum, so many elements."""

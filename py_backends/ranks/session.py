@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from time import perf_counter
 from types import ModuleType
 from typing import Any
@@ -13,13 +14,13 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.contract import Array, Problem
-from py_backends.ranks.blocks import Blocks, Boxes, extent, move, on_first
+from py_backends.ranks.blocks import Blocks, Boxes, extent, inside, move, on_first
 from py_backends.ranks.communicator import Communicator
 from py_backends.ranks.local import LocalKernels, OnArrays
 
 FIRST = 0
 """The rank that sees the caller's arrays."""
-Layout = tuple[tuple[tuple[int, ...], Boxes], ...]
+Layout = tuple[tuple[tuple[int, ...], Boxes, Boxes], ...]
 
 
 @dataclass
@@ -37,22 +38,31 @@ class Held:
 
 @dataclass
 class Prepared:
-    """A kernel on ranks for inputs of a dtype: its problem, its text's module, and what each rank computes with."""
+    """A kernel on ranks for inputs of a dtype: its problem, its source's module, and what each rank computes with.
+
+    The module's `blocks` says which box of each array a rank holds, and `needs` which one its kernel is given: the same
+    where it has no `needs`, and else one that contains it, so that others' shares can be gathered around its own.
+    """
 
     problem: Problem
     text: ModuleType
     local: OnArrays
     dtype: np.dtype[Any]
-    _layouts: dict[tuple[int, ...], Layout] = field(default_factory=dict)
 
     def layout(self, ranks: int, sizes: tuple[int, ...]) -> Layout:
-        """For each array its shape, and its box on each rank."""
-        if sizes not in self._layouts:
-            shapes = self.problem.shapes(sizes)
-            widths = (self.dtype.itemsize,) * (len(shapes) - 1) + (self.problem.result_dtype(self.dtype).itemsize,)
-            of_ranks = [self.text.blocks(rank, ranks, widths, *sizes) for rank in range(ranks)]
-            self._layouts[sizes] = tuple(zip(shapes, zip(*of_ranks, strict=True), strict=True))
-        return self._layouts[sizes]
+        """For each array its shape, its box on each rank, and the box that each rank computes with."""
+        return _layout(self.problem, self.text, self.dtype, ranks, sizes)
+
+
+@lru_cache
+def _layout(problem: Problem, text: ModuleType, dtype: np.dtype[Any], ranks: int, sizes: tuple[int, ...]) -> Layout:
+    shapes = problem.shapes(sizes)
+    widths = (dtype.itemsize,) * (len(shapes) - 1) + (problem.result_dtype(dtype).itemsize,)
+    held, needed = (
+        zip(*(boxes(rank, ranks, widths, *sizes) for rank in range(ranks)), strict=True)
+        for boxes in (text.blocks, getattr(text, "needs", text.blocks))
+    )
+    return tuple(zip(shapes, held, needed, strict=True))
 
 
 class Session:
@@ -93,8 +103,7 @@ class Session:
         if place is not None:
             kernel, variant, of_inputs, sizes, at = place
             prepared = self._kernels[kernel, variant, of_inputs]
-            shape, boxes = prepared.layout(self._ranks.size, tuple(sizes))[at]
-            blocks = self._new(shape, boxes, np.dtype(dtype))
+            blocks = self._new(np.dtype(dtype), *prepared.layout(self._ranks.size, tuple(sizes))[at])
         self._held[buffer] = Held(np.dtype(dtype), blocks, np.empty(0, dtype))
 
     def download(self, buffer: int, memory: Array | None) -> None:
@@ -128,23 +137,23 @@ class Session:
         begin = perf_counter()
         held = [self._held[buffer] for buffer in buffers]
         arranged = [
-            self._arrange(each, shape, boxes, filled=at < len(held) - 1)
-            for at, (each, (shape, boxes)) in enumerate(zip(held, layouts, strict=True))
+            self._arrange(each, *layout, filled=at < len(held) - 1)
+            for at, (each, layout) in enumerate(zip(held, layouts, strict=True))
         ]
-        arrays = [each.block for each in arranged]
+        arrays = [each.needed for each in arranged]
         with ranks.tally.progress.computing():
             getattr(prepared.text, kernel)(ranks, prepared.local, *arrays, *sizes)
         return perf_counter() - begin, ranks.tally.seconds, ranks.tally.sent
 
-    def _arrange(self, held: Held, shape: tuple[int, ...], boxes: Boxes, *, filled: bool) -> Blocks:
+    def _arrange(self, held: Held, shape: tuple[int, ...], boxes: Boxes, of_needed: Boxes, *, filled: bool) -> Blocks:
         """Bring a buffer into a kernel's blocks, where it does not lie in them; an output's contents stay behind.
 
         Those before stay as they are: one buffer may be two inputs, which lie in different blocks.
         """
         old = held.blocks
-        if old is not None and old.shape == shape and old.boxes == boxes:
+        if old is not None and (old.shape, old.boxes, old.of_needed) == (shape, boxes, of_needed):
             return old
-        new = self._new(shape, boxes, held.dtype)
+        new = self._new(held.dtype, shape, boxes, of_needed)
         if old is None:
             count = math.prod(shape)
             if filled:
@@ -161,5 +170,7 @@ class Session:
         whole = np.empty(0, blocks.block.dtype) if memory is None else memory[: math.prod(blocks.shape)]
         move(self._ranks, whole.reshape(extent(boxes[self._ranks.rank])), boxes, blocks.block, blocks.boxes)
 
-    def _new(self, shape: tuple[int, ...], boxes: Boxes, dtype: np.dtype[Any]) -> Blocks:
-        return Blocks(shape, boxes, np.empty(extent(boxes[self._ranks.rank]), dtype))
+    def _new(self, dtype: np.dtype[Any], shape: tuple[int, ...], boxes: Boxes, of_needed: Boxes) -> Blocks:
+        needed = of_needed[self._ranks.rank]
+        memory = np.empty(extent(needed), dtype)
+        return Blocks(shape, boxes, of_needed, memory[inside(boxes[self._ranks.rank], needed)], memory)

@@ -1,13 +1,13 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 # Model: ranks (MPI) in a grid along m, n and k; each multiplies one block of a by one of b, in one call.
-# Memory: distributed: each rank holds a share of its blocks' rows. It gathers a block of a from the ranks that differ
-#     from it along n alone, one of b from those along m, and of the sums with those along k it keeps a share.
+# Memory: distributed: each rank holds a share of its blocks' rows, in their place in the block. It gathers the others:
+#     of a from the ranks that differ from it along n alone, of b from those along m. Of the sums it keeps a share.
 # Edges: shares differ by one row or column, and may have none.
 #
 # Cutting the product along one dimension alone moves the others as a whole; a grid whose blocks are near cubes moves
 # the fewest bytes (Al Daas, Ballard, Grigori, Kumar and Rouse, SPAA 2022, section 5.2).
 
-from functools import cache
+from functools import lru_cache
 from itertools import product
 
 MULTIPLY_ADDS_PER_BYTE = 16  # what a core computes while it sends a byte, roughly: ranks without work cost more
@@ -23,7 +23,7 @@ def within(whole, at, parts):
     return slice(whole.start + cut.start, whole.start + cut.stop)
 
 
-@cache
+@lru_cache
 def best_grid(ranks, widths, m, n, k):
     """How many ranks stand along m, n and k. widths: bytes of an element of a, b and c."""
     divisors = [d for d in range(1, ranks + 1) if ranks % d == 0]
@@ -40,37 +40,43 @@ def best_grid(ranks, widths, m, n, k):
     return min(grids, key=cost)
 
 
+def lines(rank, grid):
+    """Of each dimension of the grid: which of the ranks along it this one is, and how many they are."""
+    along_m, along_n, along_k = grid
+    return (rank // along_k // along_n, along_m), (rank // along_k % along_n, along_n), (rank % along_k, along_k)
+
+
+def needs(rank, ranks, widths, m, n, k):
+    """The blocks that a rank computes with; its share of c."""
+    along_m, along_n, along_k = lines(rank, best_grid(ranks, widths, m, n, k))
+    of_m, of_n, of_k = part(m, *along_m), part(n, *along_n), part(k, *along_k)
+    return (of_m, of_k), (of_k, of_n), (within(of_m, *along_k), of_n)
+
+
 def blocks(rank, ranks, widths, m, n, k):
-    along_m, along_n, along_k = best_grid(ranks, widths, m, n, k)
-    i, j, p = rank // along_k // along_n, rank // along_k % along_n, rank % along_k
-    of_m, of_n, of_k = part(m, i, along_m), part(n, j, along_n), part(k, p, along_k)
-    a = within(of_m, j, along_n), of_k
-    b = within(of_k, i, along_m), of_n
-    c = within(of_m, p, along_k), of_n
-    return a, b, c
+    """Of the blocks that several ranks need, the share of rows that each brings."""
+    along_m, along_n, _ = lines(rank, best_grid(ranks, widths, m, n, k))
+    (of_m, of_k), (_, of_n), c = needs(rank, ranks, widths, m, n, k)
+    return (within(of_m, *along_n), of_k), (within(of_k, *along_m), of_n), c
 
 
 def matmul(ranks, multiply, a, b, c, m, n, k):
     grid = best_grid(ranks.size, (a.itemsize, b.itemsize, c.itemsize), m, n, k)
     along_m, along_n, along_k = ranks.lines(grid)
-    of_m, of_k = part(m, along_m.rank, along_m.size), part(k, along_k.rank, along_k.size)
-    block_a = gathered(along_n, a, of_m.stop - of_m.start)
-    block_b = gathered(along_m, b, of_k.stop - of_k.start)
+    gather(along_n, a)
+    gather(along_m, b)
     if along_k.size == 1:
-        multiply(block_a, block_b, c)
+        multiply(a, b, c)
     else:
-        sums = along_k.room((block_a.shape[0], block_b.shape[1]), c.dtype)
-        multiply(block_a, block_b, sums)
+        sums = along_k.room((a.shape[0], b.shape[1]), c.dtype)
+        multiply(a, b, sums)
         along_k.Reduce_scatter(sums, c, counts(along_k, *sums.shape))
 
 
-def gathered(line, share, rows):
-    """A block of so many rows, of which each rank of a line has a share."""
-    if line.size == 1:
-        return share
-    whole = line.room((rows, share.shape[1]), share.dtype)
-    line.Allgatherv(share, [whole, counts(line, *whole.shape)])
-    return whole
+def gather(line, block):
+    """Bring the shares of all ranks of a line into a block, in which each has put its own."""
+    if line.size > 1:
+        line.Allgatherv(None, [block, counts(line, *block.shape)])
 
 
 def counts(line, rows, columns):
