@@ -86,6 +86,12 @@ class TestAnswers:
         assert said["why"].startswith("its kernel takes 900 ms against 1.40 s of two cpu tuned; its kernel reaches 93%")
         assert said["one call"].endswith("the kernel alone gives no other answer")
 
+    def test_kernels_that_contradict_the_calls_explain_nothing(self) -> None:
+        """A launch of the harness may cost more than the call that a user writes."""
+        said = lines(chosen({"one": 1.0, "two": 1.5}, {"one": 4.0, "two": 2.0}))
+        assert said["why"] == "its call as a whole is shorter, which the kernels alone do not explain"
+        assert said["one call"].startswith("nothing to be seen beyond the kernel, which alone takes 4.00 s")
+
     def test_who_cannot_be_told_apart_is_named_as_such(self) -> None:
         noisy = [0.8, 1.3] * (ROUNDS // 2)
         rows = [row(name, 1.0, call=call) for name in ("one", "far") for call in (True, False)]

@@ -99,6 +99,8 @@ def _difference(choice: Choice, best: Row, second: Row) -> str:
     if kernels[0] is None or kernels[1] is None or beyond[0] is None or beyond[1] is None:
         return ""
     of_kernel, of_call = seconds(kernels[1]) - seconds(kernels[0]), beyond[1] - beyond[0]
+    if of_kernel + of_call <= 0:
+        return "its call as a whole is shorter, which the kernels alone do not explain"
     against = f"against {{}} of {name(second)}"
     if of_kernel >= _HALF * (of_kernel + of_call):
         figures = [units.duration(seconds(kernel)) for kernel in kernels if kernel]
