@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from py_backends import registry
 from py_backends.harness.ceilings import STREAMED as STREAMED_ADDITIONS
 from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS
 
@@ -30,7 +31,6 @@ _NEIGHBOURS_FROM, _NEIGHBOURS_TO, _ROUND = 256, 2048, 8
 
 LIBRARY, CALL, KERNEL = "library", "call", "kernel"
 """What is timed: NumPy's function, `pb.matmul`, launch and wait on the device. A ceiling is timed by its kind."""
-_FUNCTIONS = {"matmul": "np.matmul", "vecadd": "np.add"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Entry(NamedTuple):
     def statement(self, conditions: Conditions) -> str | None:
         """The Python statement that is timed; None where the kernel is."""
         if self.contender.timed == LIBRARY:
-            return f"{_FUNCTIONS[conditions.kernel]}(a, b, out=c)"
+            return registry.problem(conditions.kernel).in_numpy
         if self.contender.timed != CALL:
             return None
         options = {"backend": self.contender.backend, "target": self.contender.target, "threads": conditions.threads}

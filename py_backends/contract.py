@@ -191,6 +191,9 @@ class Problem(ABC):
     """For the command `ladder`; None for a kernel without one."""
     steps: ClassVar[tuple[Ladder, ...]] = ()
     """From `lecture` to `tuned` with one idea a rung, for each kind of device: for `ladder --steps`."""
+    in_numpy: ClassVar[str | None] = None
+    """What users of NumPy write for it, over its arrays `a`, `b` and so on, such as `np.add(a, b, out=c)`. None where
+    that takes more than one statement. Where the result has another dtype than the inputs, it need not be right."""
 
     _parsed: ClassVar[Signature | None] = None
 

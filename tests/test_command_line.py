@@ -23,6 +23,7 @@ from py_backends.harness.case import Case
 from py_backends.harness.check import judge
 
 COMMANDS = [
+    "choose",
     "compare",
     "diff",
     "doctor",
@@ -109,6 +110,8 @@ class TestWrongUsage:
             ("show matmul --backend nunpy", "unknown backend 'nunpy': did you mean 'numpy'?"),
             ("show matmul --variant lectur", "unknown variant 'lectur': did you mean 'lecture'?"),
             ("show", "KERNEL"),
+            ("show matmul --backend cpp --diff", "--diff takes two sources, not 1: name two backends"),
+            ("show matmul --diff", "--diff takes two sources, not "),
             ("hello opnecl", "unknown model 'opnecl': did you mean 'opencl'?"),
             ("hello", "MODEL"),
             ("doctor --json /proc/doctor.json", "/proc cannot be written to"),
@@ -123,7 +126,7 @@ class TestWrongUsage:
         ("arguments", "words"),
         [
             (["compar"], "unknown command 'compar': did you mean 'compare'?"),
-            ([], "name a command: compare, diff, doctor, "),
+            ([], "name a command: choose, compare, diff, "),
         ],
     )
     def test_of_the_whole(self, arguments: list[str], words: str) -> None:
@@ -238,6 +241,20 @@ class TestShow:
         signature = next(at for at, line in enumerate(inside) if line.startswith("static void"))
         assert re.match(r"    \S", inside[signature + 1]), "the rest of the signature, 4 columns to the right"
         assert re.match(r"   \S", inside[1]), "the rest of a comment, below its words"
+
+    def test_the_difference_of_two_backends_in_a_pipe_is_plain(self) -> None:
+        run = run_command("show", "matmul", "--backend", "cpp,openmp", "--variant", "lecture", "--diff")
+        assert (run.returncode, run.stderr) == (0, "")
+        lines = run.stdout.splitlines()
+        assert lines[:2] == ["--- kernels/matmul/lecture/cpp.cpp", "+++ kernels/matmul/lecture/openmp.cpp"]
+        changed = [line for line in lines[2:] if line.startswith(("+", "-")) and not line[1:].startswith("//")]
+        assert changed == ["+#pragma omp parallel for"], "the directive, and nothing else of the code"
+
+    def test_the_difference_of_two_backends_on_a_terminal_has_colours(self) -> None:
+        code, shown = run_in_terminal("show", "matmul", "--backend", "cpp,numpy", "--diff", columns=120)
+        plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
+        assert (code, COLOURS in shown) == (0, True)
+        assert plain.startswith("--- kernels/matmul/lecture/cpp.cpp"), "numpy has no other variant than lecture"
 
     def test_on_a_narrow_terminal_they_stand_below_one_another(self) -> None:
         code, narrow = run_in_terminal("show", "vecadd", "--backend", "openmp,cpp", columns=90)

@@ -195,7 +195,7 @@ class TestReference:
             listed = set(re.findall(r"`(--[a-z]+)", text))
         assert listed == has
 
-    @pytest.mark.parametrize("command", ["ladder", "roofline", "scaling", "sweep", "timeline"])
+    @pytest.mark.parametrize("command", ["choose", "ladder", "roofline", "scaling", "sweep", "timeline"])
     def test_the_budget_is_that_of_the_command(self, command: str) -> None:
         text = section(DOCS / "reference.md", f"### {command}")
         budget = f"{command_line._parser()[1][command].get_default('budget'):g}"

@@ -349,8 +349,12 @@ class TestPlan:
         runs, usual = asked_for["plan"].runs, Plan([], lambda _: []).runs
         assert runs < usual
         target = SimpleNamespace(emulated=False)
-        cpp, numpy = (SimpleNamespace(row=row_of(name, "lecture", 1.0), target=target) for name in ("cpp", "numpy"))
+        cpp, numpy = (
+            SimpleNamespace(row=row_of(name, "lecture", 1.0), target=target, controls=True) for name in ("cpp", "numpy")
+        )
         assert (compare._runs(cpp, runs), compare._runs(numpy, runs)) == (runs, 3 * runs)  # type: ignore[arg-type]
+        numpy.controls = False
+        assert compare._runs(numpy, runs) == runs, "a row like any other"  # type: ignore[arg-type]
 
     def test_cannot_be_resumed_since_a_request_would_ask_for_more(self, asked_for: dict[str, Any]) -> None:
         ladder.measure({}, ["float64"])

@@ -70,6 +70,7 @@ class MatrixMultiplication(Problem):
     dtypes = ("float32", "float64", "float16", "bfloat16", "int8")
     results = Problem.sums
     in_place = False
+    in_numpy = "np.matmul(a, b, out=c)"
     default_sizes = (521, 509, 499)  # primes, all different: edges and swapped sizes show
     ladder = LADDER
     steps = (STEPS_ON_CPU,)

@@ -36,6 +36,7 @@ class VectorAddition(Problem):
     sums = MappingProxyType({"float16": "float32", "bfloat16": "float32"})
     in_place = True
     steps = (STEPS_ON_CPU,)
+    in_numpy = "np.add(a, b, out=c)"
     default_sizes = (4_000_037,)  # prime: every vector width and work-group size leaves a ragged end
 
     def reference(self, inputs: Sequence[Array]) -> Reference:

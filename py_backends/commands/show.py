@@ -1,4 +1,4 @@
-"""`show`: a kernel's sources side by side."""
+"""`show`: a kernel's sources side by side, its steps, or the difference of two sources."""
 
 from __future__ import annotations
 
@@ -23,42 +23,62 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         "below one another. A pipe gets them unchanged.",
         example="show matmul --backend openmp,cuda --variant lecture",
     )
-    parser.add_argument(
-        "--steps", action="store_true", help="from lecture to tuned, each step as a difference from the one before"
-    )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
     _arguments.add_names(parser, ("backend", "all"), ("variant", "tuned, else lecture"))
+    differences = parser.add_mutually_exclusive_group()
+    differences.add_argument("--diff", action="store_true", help="two sources of one variant as a unified difference")
+    differences.add_argument(
+        "--steps", action="store_true", help="from lecture to tuned, each step as a difference from the one before"
+    )
     return parser
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print a kernel's sources side by side."""
+    """Print a kernel's sources side by side, its steps, or the difference of two sources."""
     from py_backends.report import table
-    from py_backends.report.show import print_steps, print_texts
+    from py_backends.report.show import print_difference, print_steps, print_texts
 
     with _common.usage_errors():
         chains = chosen_steps(options) if options.steps else []
-        texts = [] if options.steps else chosen_texts(options)
+        texts = [] if options.steps else _two_texts(options) if options.diff else chosen_texts(options)
     with table.output() as out:
         for chain in chains:
             print_steps(chain, out)
-        if texts:
+        if options.diff:
+            print_difference(texts[0], texts[1], out)
+        elif texts:
             print_texts(texts, out)
     return 0
 
 
 def chosen_steps(options: argparse.Namespace) -> list[list[KernelText]]:
-    """The texts of each chain of steps of a kernel, in order; UsageError where there is none, or more is asked."""
+    """The sources of each chain of steps of a kernel, in order; UsageError where there is none, or more is asked."""
     from py_backends import registry
 
     chains = registry.problem(options.kernel).steps
     if _common.names(options.backend) or options.variant:
-        raise _common.UsageError("--steps shows texts in an order of its own: leave out --backend and --variant")
+        raise _common.UsageError("--steps shows sources in an order of its own: leave out --backend and --variant")
     if not chains:
         raise _common.UsageError(f"{options.kernel} has no steps: leave out --steps")
     return [
         [registry.kernel_texts(options.kernel, rung.backend)[rung.variant] for rung in chain.rungs] for chain in chains
     ]
+
+
+def _two_texts(options: argparse.Namespace) -> list[KernelText]:
+    """The two sources to compare; without --variant, of two backends in the first variant that both have."""
+    from py_backends import registry
+
+    if options.variant is None and options.backend and len(options.backend) == 2:
+        chosen_texts(options)  # says what is wrong with the names
+        first, second = (registry.kernel_texts(options.kernel, backend) for backend in options.backend)
+        options.variant = [variant for variant in first if variant in second][:1] or None
+    texts = chosen_texts(options)
+    if len(texts) != 2:
+        raise _common.UsageError(
+            f"--diff takes two sources, not {len(texts)}: name two backends that have some, as in --backend cpp,openmp"
+        )
+    return texts
 
 
 def chosen_texts(options: argparse.Namespace) -> list[KernelText]:

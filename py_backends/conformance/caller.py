@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import cattrs
 import numpy as np
 
-from py_backends import api, calls, registry
+from py_backends import api, registry
 from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, THREADS, Call, Layout, Misfit
 from py_backends.conformance.formats import COUNTERPARTS
 from py_backends.conformance.trials import Inputs, drawn_from, reference
@@ -36,21 +36,12 @@ _NAN = 0xFF
 
 
 class Caller(Session):
-    """What the worker answers beyond what every worker does. Calls share its device and what it has compiled."""
+    """What the worker answers beyond what every worker does."""
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
         """As a session does. Calls with other numbers of threads open devices of their own, which keep no times."""
-        answer = super().open(descriptors, backend, target, threads)
-        calls.share(backend, target, threads, self._device)
         self._target = target
-        return answer
-
-    def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
-        """As a session does."""
-        answer = super().prepare(descriptors, kernel, variant, dtype)
-        text = registry.kernel_texts(kernel, self._backend)[variant]
-        calls.share_launch(self._device, text, np.dtype(dtype), self._launches[kernel, variant, dtype])
-        return answer
+        return super().open(descriptors, backend, target, threads)
 
     def call(
         self, descriptors: list[int], kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]]

@@ -156,7 +156,8 @@ class Comparison:
         """All of it. What is finished when an exception interrupts it stays."""
         self._progress.update(0, 1, "looking for backends")
         self._found = doctor.probe(asked.backends, asked.targets, asked.threads)
-        self._rows = plan(asked.specs(self._found), self._found, self._threads, timed_only=asked.timed_only)
+        how = {"timed_only": asked.timed_only, "controls": asked.controls}
+        self._rows = plan(asked.specs(self._found), self._found, self._threads, **how)
         estimates = self._estimate([row for row in self._rows if row.text is not None])
         self._check_and_settle((self._shorten if asked.shorten else self._skip)(estimates, asked.runs))
         self._add_controls()
@@ -362,7 +363,10 @@ class Comparison:
         self._deadline = max(self._deadline, begin + _LEAST_FOR_ROUNDS * self._budget)
         watch = Watch(self._groups)
         try:
-            run_rounds(choose(), self._deadline, self._order, progress, most=asked.rounds, watcher=watch, choose=choose)
+            least, most = asked.least_rounds, asked.rounds
+            run_rounds(
+                choose(), self._deadline, self._order, progress, most=most, least=least, watcher=watch, choose=choose
+            )
         finally:
             self._rounds = watch.finish()
 
@@ -386,7 +390,8 @@ def _runs(planned: PlannedRow, if_timed: int) -> int:
 
 def _copies(planned: PlannedRow) -> int:
     """How many controls a row has, if it is timed."""
-    return COPIES if registry.is_baseline(planned.row.backend) and not planned.target.emulated else 0
+    copied = planned.controls and registry.is_baseline(planned.row.backend) and not planned.target.emulated
+    return COPIES if copied else 0
 
 
 def _worker_key(planned: PlannedRow) -> tuple[str, str, int]:

@@ -82,7 +82,7 @@ def groups(timed: Sequence[TimedRow]) -> list[Group]:
 def add_controls(group: Group, bench: Bench) -> None:
     """Start the copies of a group's baseline and check them; without both, nothing of it is judged."""
     baseline = group.baseline
-    if baseline is None or len(group.rows) < 2:
+    if baseline is None or len(group.rows) < 2 or not baseline.planned.controls:
         return
     planned = baseline.planned
     for number in range(1, COPIES + 1):

@@ -159,8 +159,11 @@ class Plan:
         larger shape, and the whole has fewer rounds.
     shorten: whether a row that takes too long for the budget runs at a smaller shape; else it is skipped.
     rounds: at most so many.
+    least_rounds: at least so many, even if they take longer than the budget.
     targets: those that were named, some of which backends may not list.
     threads: numbers of threads for which targets say what they are on so many.
+    controls: whether copies of a baseline run beside it, by which rows are judged. Without them rows are compared with
+        one another, and a baseline is a row like any other.
     choose: tells before each round which rows are in it, none when there are enough; else all are. What it never
         chooses is left out of the results.
     """
@@ -171,19 +174,25 @@ class Plan:
     runs: int = 48
     shorten: bool = True
     rounds: int = 500
+    least_rounds: int = 1
     targets: Sequence[str] = ()
     threads: Sequence[int] = ()
+    controls: bool = True
     choose: Callable[[Sequence[Group]], Sequence[TimedRow]] | None = None
 
 
 @dataclass
 class PlannedRow:
-    """A row before it has run. `text`, the kernel's source, is None if there is nothing to run: its status says why."""
+    """A row before it has run. `text`, the kernel's source, is None if there is nothing to run: its status says why.
+
+    controls: as of the `Plan`.
+    """
 
     spec: Spec
     row: Row
     target: Target
     text: KernelText | None
+    controls: bool = True
 
     @property
     def problem(self) -> Problem:
@@ -202,17 +211,22 @@ class PlannedRow:
 
 
 def plan(
-    specs: Sequence[Spec], found: Sequence[BackendTarget], threads: int, *, timed_only: bool = False
+    specs: Sequence[Spec],
+    found: Sequence[BackendTarget],
+    threads: int,
+    *,
+    timed_only: bool = False,
+    controls: bool = True,
 ) -> list[PlannedRow]:
     """A row for each spec, which says why where it cannot run.
 
     threads: of the rows that ask for no number.
-    timed_only: whether a row is of no use that an emulation would check and not time.
+    timed_only, controls: as of the `Plan`.
     """
     targets = {(backend, target.name): target for backend, target in found}
     asked = [targets[spec.backend, next(iter(spec.stands_for), spec.target)] for spec in specs]
     return [
-        _planned(spec, replace(target, name=spec.target), threads, timed_only)
+        replace(_planned(spec, replace(target, name=spec.target), threads, timed_only), controls=controls)
         for spec, target in zip(specs, asked, strict=True)
     ]
 
@@ -244,7 +258,11 @@ def _variants(texts: Mapping[str, KernelText], variants: Sequence[str] | None) -
 def baselines(rows: Sequence[PlannedRow]) -> dict[int, int]:
     """The index of each compared row's baseline by the index of the row, where there is one."""
     workloads = [row.spec.on_any_threads.workload for row in rows]
-    of_workload = {workload: at for at, workload in enumerate(workloads) if registry.is_baseline(rows[at].row.backend)}
+    of_workload = {
+        workload: at
+        for at, workload in enumerate(workloads)
+        if rows[at].controls and registry.is_baseline(rows[at].row.backend)
+    }
     found = {at: of_workload[workload] for at, workload in enumerate(workloads) if workload in of_workload}
     return {at: baseline for at, baseline in found.items() if not registry.is_baseline(rows[at].row.backend)}
 

@@ -139,8 +139,13 @@ def largest_size(problem: Problem, dtype: str, budget: float) -> int:
     Raises WrongRequest for an unknown dtype.
     """
     registry.known(dtype, DTYPES, "dtype")
+    return 1 << max(1, size_of(problem, dtype, most_bytes(budget))).bit_length() - 1
+
+
+def most_bytes(budget: float) -> int:
+    """How large all arrays of the largest size may be, by memory, and by the time to make and check them."""
     free = machine.free_memory() // _PART_OF_FREE_MEMORY // COPIES
-    return 1 << max(1, size_of(problem, dtype, min(free, int(_BYTES_A_SECOND * budget)))).bit_length() - 1
+    return min(free, int(_BYTES_A_SECOND * budget))
 
 
 def size_of(problem: Problem, dtype: str, count: int) -> int:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import py_backends
-from py_backends import plugins, registry
+from py_backends import calls, plugins, registry
 from py_backends.channel import Channel
 from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
@@ -41,8 +41,12 @@ _SHORTEST = 1e-9
 need some."""
 
 
+_MOST_KEPT = 2**24
+"""Bytes of the copies on which a statement computes, above which they are made anew for each sample."""
+
+
 class Session:
-    """What a worker holds: an opened device, arenas and prepared kernels.
+    """What a worker holds: an opened device, arenas and prepared kernels. Calls of Python functions here share them.
 
     Of a case it is told anew with each request where it lies: in which arena, and at which `spans`.
     """
@@ -79,6 +83,7 @@ class Session:
         self._backend = backend
         self._device = plugins.checked_device(registry.backend(backend).open(target, threads))
         self._device.profiled = True
+        calls.share(backend, target, threads, self._device)
         return {"processes": list(self._device.processes)}
 
     def load(self, descriptors: list[int], arena: int, capacities: list[int]) -> dict[str, Any]:
@@ -109,6 +114,7 @@ class Session:
         begin = perf_counter()
         self._launches[kernel, variant, dtype] = self._device.prepare(text, np.dtype(dtype))
         seconds, device = perf_counter() - begin, self._device
+        calls.share_launch(device, text, np.dtype(dtype), self._launches[kernel, variant, dtype])
         return {
             "seconds": seconds,
             "note": device.note,
@@ -233,12 +239,18 @@ class Session:
         return {"seconds": seconds}
 
     def _copies_of(self, arena: int, statement: str, case: Placed, kernel: str) -> list[Array]:
-        """What a statement computes on, kept as long as the arena."""
+        """What a statement computes on, kept as long as the arena where it is small.
+
+        A dozen workers with large copies of their own would fill the memory, and only one of them computes at a time.
+        """
         kept = self._copies.setdefault(arena, {})
-        if statement not in kept:
-            shapes = registry.problem(kernel).shapes(case.sizes)
-            kept[statement] = [np.array(a).reshape(shape) for a, shape in zip(case.arrays(), shapes, strict=True)]
-        return kept[statement]
+        if statement in kept:
+            return kept[statement]
+        shapes = registry.problem(kernel).shapes(case.sizes)
+        made = [np.array(a).reshape(shape) for a, shape in zip(case.arrays(), shapes, strict=True)]
+        if sum(array.nbytes for array in made) <= _MOST_KEPT:
+            kept[statement] = made
+        return made
 
     def _launches_on(self, case: Placed, count: int) -> list[Launched]:
         """So many launches on a case, whose results are not checked."""

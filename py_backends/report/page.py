@@ -86,6 +86,7 @@ def page(reports: Sequence[tuple[str, Report]]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    reports = [(name, _of_kernels(report)) for name, report in reports]
     script = (_TEMPLATES / "choose.js").read_text(encoding="utf-8")
     texts = sources(reports)
     return environment.get_template("page.html").render(
@@ -101,6 +102,11 @@ def page(reports: Sequence[tuple[str, Report]]) -> str:
         script=Markup(script),  # noqa: S704  # a file of ours
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+def _of_kernels(report: Report) -> Report:
+    """The report without calls that were timed in place of kernels, which tables and pictures would take for these."""
+    return replace(report, rows=[row for row in report.rows if row.statement is None])
 
 
 def _compared(reports: Sequence[tuple[str, Report]]) -> list[Beside]:

@@ -1,4 +1,4 @@
-"""Shows the texts of a kernel side by side: the same computation in several programming models."""
+"""Shows the sources of a kernel side by side: the same computation in several programming models."""
 
 from __future__ import annotations
 
@@ -44,18 +44,24 @@ def print_texts(texts: Sequence[KernelText], out: Console) -> None:
 
 
 def print_steps(texts: Sequence[KernelText], out: Console) -> None:
-    """The first text as it is, each other one as a unified difference from the one before; coloured on a terminal."""
+    """The first source as it is, each other one as a unified difference from the one before."""
     print_texts(texts[:1], out)
     for old, new in pairwise(texts):
-        lines = "\n".join(difference(old, new))
-        if out.is_terminal:
-            out.print(Syntax(f"\n{lines}", "diff", theme="ansi_dark", background_color="default", word_wrap=True))
-        else:
-            out.file.write(f"\n{lines}\n")
+        out.print()
+        print_difference(old, new, out)
+
+
+def print_difference(old: KernelText, new: KernelText, out: Console) -> None:
+    """What makes one source of another, as a unified difference: in colours on a terminal, plain in a pipe."""
+    lines = "\n".join(difference(old, new))
+    if out.is_terminal:
+        out.print(Syntax(lines, "diff", theme="ansi_dark", background_color="default", word_wrap=True))
+    else:
+        out.file.write(f"{lines}\n")
 
 
 def difference(old: KernelText, new: KernelText) -> list[str]:
-    """The lines of a unified difference between two texts."""
+    """The lines of a unified difference between two sources."""
     before, after = (text.text.rstrip().splitlines() for text in (old, new))
     return list(difflib.unified_diff(before, after, old.place, new.place, lineterm=""))
 

@@ -1,0 +1,201 @@
+"""Prints which backend to take, in five lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from py_backends.harness.choose import Choice, Standing, choices, seconds
+from py_backends.harness.results import FAILURES, Report, Row
+from py_backends.harness.roofline import MARGIN
+from py_backends.harness.sizing import LONGER_BUDGET
+from py_backends.harness.spec import Sizes
+from py_backends.harness.timeline import PHASES
+from py_backends.harness.verdicts import SAME
+from py_backends.report import layout, table, units
+from py_backends.report.layout import Remark
+
+_MOST_NAMES = 3
+"""Of those that cannot be told apart, after which the others are counted."""
+_WORTH_SAYING = 0.01
+"""The part of a call below which a phase is left out."""
+_FAR_BEYOND = 10.0
+"""Times as long, from which on nobody asks for the interval."""
+_MOST_OF_CEILING = 100 * (1 + MARGIN)
+"""Per cent above which a ceiling was disturbed, and explains nothing."""
+_HALF = 0.5
+"""The part of a difference by which it is explained."""
+
+
+def print_choices(report: Report, out: Console) -> None:
+    """Five lines for each kernel and dtype; below them who was not timed, and the verdict on the run."""
+    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    for choice in choices(report):
+        title = f"{choice.asked.title}  by whole calls from Python, arrays in the host's memory"
+        table.print_remarks(title, list(answer(choice)), out)
+        if left_out := _left_out(choice.missing):
+            out.print(Padding(Text(left_out, style="dim"), (0, 0, 0, 2)))
+    table.print_end(report, out)
+
+
+def answer(choice: Choice) -> Iterator[Remark]:
+    """The five lines."""
+    yield Remark("use", _use(choice))
+    yield Remark("why", _why(choice))
+    yield Remark("second", _second(choice))
+    yield Remark("one call", _one_call(choice))
+    yield Remark("other sizes", _other_sizes(choice))
+
+
+def name(row: Row) -> str:
+    """Who it is: "avx avx512 tuned"."""
+    return " ".join(row.spec.implementation)
+
+
+def _use(choice: Choice) -> str:
+    """The quickest, those that cannot be told from it, and how it is called."""
+    calls = choice.calls
+    best, *rivals = calls.candidates
+    call = f"{units.duration(seconds(best))} a call, {best.statement}"
+    if not rivals:
+        return f"{name(best)}: {call}"
+    named = [f"{name(row)}, {_ratio(calls, row)}" for row in rivals[: _MOST_NAMES - 1]]
+    if more := len(rivals) - len(named):
+        named.append(f"{more} more")
+    same = all(calls.ahead[id(row)].verdict == SAME for row in rivals)
+    return f"{' or '.join([name(best), *named])}: {'the same within 1%' if same else 'not certain'}; {call}"
+
+
+def _ratio(calls: Standing, row: Row) -> str:
+    """How many times as long a row takes as the quickest, with its interval: "1.02x (0.99 to 1.05)"."""
+    ahead = calls.ahead[id(row)]
+    interval = "" if ahead.low is None or ahead.high is None else f" ({ahead.low:.2f} to {ahead.high:.2f})"
+    return f"{ahead.speedup:.2f}x{interval}" if ahead.speedup < _FAR_BEYOND else f"{units.figure(ahead.speedup)}x"
+
+
+def _why(choice: Choice) -> str:
+    """What of the second's call takes longer; and how near to the machine's ceiling the kernel is."""
+    best, *others = choice.calls.rows
+    kernel = choice.kernel(best)
+    said = []
+    if others and choice.calls.is_behind(others[0]):
+        said.append(_difference(choice, best, others[0]))
+    elif others:
+        said.append(f"nothing certain sets it apart from {name(others[0])}")
+    if kernel and kernel.percent_of_ceiling is not None and kernel.percent_of_ceiling <= _MOST_OF_CEILING:
+        said.append(f"its kernel reaches {kernel.percent_of_ceiling:.0f}% of what this machine can do")
+    if not others:
+        said.insert(0, "it is the only one that was timed")
+    return "; ".join(filter(None, said)) or "its kernel was not timed, so nothing explains it"
+
+
+def _difference(choice: Choice, best: Row, second: Row) -> str:
+    """By what the quickest is ahead of the second: its kernel, or what a call costs beyond it."""
+    kernels = choice.kernel(best), choice.kernel(second)
+    beyond = choice.beyond_kernel(best), choice.beyond_kernel(second)
+    if kernels[0] is None or kernels[1] is None or beyond[0] is None or beyond[1] is None:
+        return ""
+    of_kernel, of_call = seconds(kernels[1]) - seconds(kernels[0]), beyond[1] - beyond[0]
+    if of_kernel + of_call <= 0:
+        return "its call as a whole is shorter, which the kernels alone do not explain"
+    against = f"against {{}} of {name(second)}"
+    if of_kernel >= _HALF * (of_kernel + of_call):
+        figures = [units.duration(seconds(kernel)) for kernel in kernels if kernel]
+        return f"its kernel takes {figures[0]} {against.format(figures[1])}"
+    figures = [units.duration(each) if each else "nothing" for each in beyond]
+    return f"a call costs {figures[0]} beyond the kernel {against.format(figures[1])}"
+
+
+def _second(choice: Choice) -> str:
+    if len(choice.calls.rows) < 2:
+        return "none was timed"
+    second = choice.calls.rows[1]
+    took = f"{name(second)}: {units.duration(seconds(second))} a call, {_ratio(choice.calls, second)} as long"
+    if choice.calls.is_behind(second):
+        return took
+    if choice.calls.ahead[id(second)].verdict == SAME:
+        return f"{took}, the same within 1%"
+    return f"{took}; which of the two is quicker is not certain"
+
+
+def _one_call(choice: Choice) -> str:
+    """The kernel's part of a call, what is beyond it, and who would be first by the kernel alone."""
+    best = choice.calls.best
+    kernel, beyond = choice.kernel(best), choice.beyond_kernel(best)
+    if kernel is None or beyond is None or choice.kernels is None:
+        return "its kernel alone was not timed"
+    whole = seconds(best)
+    if beyond > 0:
+        said = f"{units.duration(beyond)} of {units.duration(whole)} beyond the kernel ({100 * beyond / whole:.0f}%)"
+        said = f"{said}{_parts(choice, best, beyond)}"
+    else:
+        said = f"nothing to be seen beyond the kernel, which alone takes {units.duration(seconds(kernel))}"
+    first = choice.kernels
+    if best.spec.implementation in first.names:
+        return f"{said}; the kernel alone gives no other answer"
+    return f"{said}; by the kernel alone it is {name(first.best)}, {_ratio(first, kernel)} as fast"
+
+
+def _parts(choice: Choice, row: Row, beyond: float) -> str:
+    """The phases beside the kernel, where they explain what is beyond it.
+
+    They are those of single calls. Repeated calls may cost less than these add up to, and then nothing is said.
+    """
+    phases = choice.phases(row)
+    total = sum(phases.values())
+    if not 0 < total <= beyond:
+        return ""
+    phases["the call itself"] = beyond - total
+    ordered = [phase for phase in (*PHASES, "the call itself") if phases.get(phase, 0.0) > _WORTH_SAYING * beyond]
+    return ": " + ", ".join(f"{phase} {units.duration(phases[phase])}" for phase in ordered)
+
+
+def _other_sizes(choice: Choice) -> str:
+    """Where the answer is another, in both directions, as far as was measured."""
+    if not choice.others:
+        return f"not measured: {LONGER_BUDGET}"
+    said = [*_in_direction(choice, upwards=False), *_in_direction(choice, upwards=True)]
+    if choice.too_long:
+        said.append(f"{', '.join(map(_shape, choice.too_long))} takes too long for the budget")
+    return "; ".join(said)
+
+
+def _in_direction(choice: Choice, *, upwards: bool) -> Iterator[str]:
+    furthest = choice.furthest(upwards=upwards)
+    if furthest is None:
+        return
+    found = choice.change(upwards=upwards)
+    if found is None:
+        yield f"no other answer is certain {'up' if upwards else 'down'} to {_shape(furthest)}"
+        return
+    there, last = found
+    ratio = there.times_as_fast(choice.calls.names)
+    how = "" if ratio is None else f", {units.figure(ratio)}x as fast"
+    which = " or ".join(map(name, there.candidates[:_MOST_NAMES]))
+    between = f"between {_shape(min(last, there.sizes))} and {_shape(max(last, there.sizes))}"
+    yield f"the answer changes {between}: at {_shape(there.sizes)} it is {which}{how}"
+
+
+def _shape(sizes: Sizes) -> str:
+    return units.shape(sizes)
+
+
+def _left_out(rows: Sequence[Row]) -> str:
+    """Who has no time, and why in a few words."""
+    named: dict[str, list[str]] = {}
+    for row in rows:
+        named.setdefault(_reason(row), []).append(f"{row.backend} {row.target}")
+    return "; ".join(f"{why}: {', '.join(names)}" for why, names in named.items())
+
+
+def _reason(row: Row) -> str:
+    if row.status in FAILURES:
+        return row.status
+    if row.status == "ok":
+        return "no round left for it"
+    if row.fix == LONGER_BUDGET:
+        return "too long for the budget"
+    return "not there (py-backends doctor says why)" if row.status == "unavailable" else row.reason or row.status

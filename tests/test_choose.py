@@ -1,0 +1,369 @@
+"""The command `choose`: made-up results with known answers, rounds of a race, and what is planned."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from commands import run_command
+from conftest import NIGHTLY
+from rich.console import Console
+
+from py_backends import api, calls, registry
+from py_backends.contract import Target
+from py_backends.errors import WrongRequest
+from py_backends.harness import machine, worker
+from py_backends.harness.case import Case
+from py_backends.harness.choose import Choice, choices, other_sizes, plan, race, statement
+from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.pairing import Group, groups
+from py_backends.harness.plan import PlannedRow
+from py_backends.harness.results import Duration, Report, Row, Seconds
+from py_backends.harness.rounds import TimedRow
+from py_backends.harness.runner import Runner, Sample
+from py_backends.harness.sizing import LONGER_BUDGET
+from py_backends.harness.spec import Spec
+from py_backends.report.choose import answer, print_choices
+from py_backends.report.page import page
+
+ROUNDS, ASKED = 30, 1000
+Times = Mapping[str, float]
+"""Seconds by backend."""
+
+
+def row(backend: str, taken: float | Sequence[float], *, size: int = ASKED, call: bool = True, **phases: float) -> Row:
+    """A row of vecadd of this many seconds, give or take a thousandth, or of these round by round."""
+    noise = np.random.default_rng([len(backend), size, call]).normal(0, 0.001, ROUNDS)
+    samples = (np.asarray(taken) * np.exp(noise)).tolist() if isinstance(taken, float) else list(taken)
+    made = Row("vecadd", backend, "cpu", "tuned", "float32", {"n": size}, "ok", threads=2)
+    made.statement = f"pb.vecadd(a, b, out=c, backend={backend!r})" if call else None
+    middle = float(np.median(samples))
+    made.kernel_seconds = samples
+    made.seconds = Seconds(kernel=Duration(middle, None, None, middle, len(samples)), **phases)
+    return made
+
+
+def report(*rows: Row) -> Report:
+    return Report("2026-11-22", "0.1.0", {"cpu": "Made-up"}, {"seed": 1}, list(rows))
+
+
+def chosen(calls: Times, kernels: Times | None = None, others: Mapping[int, Times] | None = None) -> Choice:
+    """What rows of these seconds say: calls and kernels at the size that is asked for, calls at others."""
+    rows = [row(name, taken, call=False) for name, taken in (kernels or calls).items()]
+    rows += [row(name, taken) for name, taken in calls.items()]
+    rows += [row(name, taken, size=size) for size, times in (others or {}).items() for name, taken in times.items()]
+    (choice,) = choices(report(*rows))
+    return choice
+
+
+def lines(choice: Choice) -> dict[str, str]:
+    return {remark.subject: remark.text for remark in answer(choice)}
+
+
+class TestAnswers:
+    def test_the_quickest_call_wins_whatever_its_kernel(self) -> None:
+        choice = chosen({"copies": 3.0, "stays": 2.0, "slow": 50.0}, {"copies": 1.0, "stays": 1.9, "slow": 49.0})
+        said = lines(choice)
+        assert choice.calls.best.backend == "stays"
+        assert [each.backend for each in choice.calls.candidates] == ["stays"]
+        assert said["use"] == "stays cpu tuned: 2.00 s a call, pb.vecadd(a, b, out=c, backend='stays')"
+        assert re.fullmatch(r"a call costs 10\d ms beyond the kernel against 2.00 s of copies cpu tuned", said["why"])
+        assert said["second"].startswith("copies cpu tuned: 3.00 s a call, 1.50x (1.50 to 1.50) as long")
+        assert "by the kernel alone it is copies cpu tuned, 1.90x" in said["one call"]
+
+    def test_a_quicker_kernel_explains_a_quicker_call(self) -> None:
+        choice = chosen({"one": 1.0, "two": 1.5}, {"one": 0.9, "two": 1.4})
+        choice.kernels.best.percent_of_ceiling = 93.2  # type: ignore[union-attr]
+        said = lines(choice)
+        assert said["why"].startswith("its kernel takes 900 ms against 1.40 s of two cpu tuned; its kernel reaches 93%")
+        assert said["one call"].endswith("the kernel alone gives no other answer")
+
+    def test_kernels_that_contradict_the_calls_explain_nothing(self) -> None:
+        """A launch of the harness may cost more than the call that a user writes."""
+        said = lines(chosen({"one": 1.0, "two": 1.5}, {"one": 4.0, "two": 2.0}))
+        assert said["why"] == "its call as a whole is shorter, which the kernels alone do not explain"
+        assert said["one call"].startswith("nothing to be seen beyond the kernel, which alone takes 4.00 s")
+
+    def test_who_cannot_be_told_apart_is_named_as_such(self) -> None:
+        noisy = [0.8, 1.3] * (ROUNDS // 2)
+        rows = [row(name, 1.0, call=call) for name in ("one", "far") for call in (True, False)]
+        rows = [each if each.backend == "one" else row("far", 9.0, call=bool(each.statement)) for each in rows]
+        (choice,) = choices(report(*rows, row("noisy", noisy), row("noisy", noisy, call=False)))
+        said = lines(choice)
+        assert [each.backend for each in choice.calls.candidates] == ["one", "noisy"]
+        assert re.match(r"one cpu tuned or noisy cpu tuned, 1.0\dx \(0.80 to 1.30\): not certain; 1.00 s", said["use"])
+        assert said["why"] == "nothing certain sets it apart from noisy cpu tuned"
+        assert said["second"].endswith("which of the two is quicker is not certain")
+
+    def test_what_is_the_same_is_called_so(self) -> None:
+        said = lines(chosen({"one": 1.0, "other": 1.001}))
+        assert ": the same within 1%; " in said["use"]
+        assert said["second"].endswith("the same within 1%")
+
+    def test_few_rounds_rule_out_only_who_is_far_behind(self) -> None:
+        rows = [row(name, [taken] * 3) for name, taken in (("one", 1.0), ("near", 2.0), ("far", 4.0))]
+        (choice,) = choices(report(*rows, row("one", [1.0] * 3, call=False)))
+        assert [each.backend for each in choice.calls.candidates] == ["one", "near"]
+
+    def test_the_parts_of_a_call(self) -> None:
+        phases = {"upload": 0.3, "download": 0.1, "release": 0.0001}
+        rows = [row("one", 1.0), row("two", 2.0), row("one", 0.5, call=False, **phases)]
+        (choice,) = choices(report(*rows))
+        said = lines(choice)["one call"]
+        assert said.startswith(
+            "500 ms of 1.00 s beyond the kernel (50%): upload 300 ms, download 100 ms, the call itself"
+        )
+        assert "release" not in said, "a phase below a hundredth is left out"
+
+    def test_phases_of_single_calls_that_repeated_calls_do_not_pay_are_not_named(self) -> None:
+        rows = [row("one", 1.0), row("two", 2.0), row("one", 0.9, call=False, upload=0.3, download=0.1)]
+        (choice,) = choices(report(*rows))
+        assert "upload" not in lines(choice)["one call"]
+
+    def test_whose_call_has_no_time_is_missing_with_its_own_reason(self) -> None:
+        late = replace(row("late", 1.0), status="skipped", seconds=None, fix=LONGER_BUDGET)
+        (choice,) = choices(report(row("one", 1.0), row("one", 1.0, call=False), row("late", 9.0, call=False), late))
+        assert [(each.backend, each.status) for each in choice.missing] == [("late", "skipped")]
+
+    def test_a_page_shows_kernels_and_no_calls(self) -> None:
+        shown = page([("choice.json", report(row("one", 1.0), row("two", 0.123, call=False)))])
+        assert "123 ms" in shown
+        assert "1.00 s" not in shown
+
+    def test_without_a_timed_call_there_is_no_answer(self) -> None:
+        assert choices(report(row("one", 1.0, call=False))) == []
+
+
+class TestOtherSizes:
+    HERE: Times = {"one": 1.0, "two": 1.5}
+
+    def test_the_answer_changes_on_both_sides(self) -> None:
+        others = {10: {"one": 2.0, "two": 1.0}, 100: {"one": 1.0, "two": 1.2}, 9000: {"one": 3.0, "two": 1.0}}
+        choice = chosen(self.HERE, others=others)
+        assert lines(choice)["other sizes"] == (
+            "the answer changes between 10 and 100: at 10 it is two cpu tuned, 2.00x as fast; "
+            "the answer changes between 1000 and 9000: at 9000 it is two cpu tuned, 3.00x as fast"
+        )
+
+    def test_the_nearest_change_counts(self) -> None:
+        others = {10: {"one": 1.0, "two": 2.0}, 100: {"one": 2.0, "two": 1.0}}
+        found = chosen(self.HERE, others=others).change(upwards=False)
+        assert found is not None
+        assert (found[0].sizes, found[1]) == ((100,), (ASKED,))
+
+    def test_without_a_change_it_says_how_far_was_measured(self) -> None:
+        choice = chosen(self.HERE, others={10: self.HERE, 100: self.HERE})
+        assert lines(choice)["other sizes"] == "no other answer is certain down to 10"
+
+    def test_where_two_cannot_be_told_apart_nothing_changes(self) -> None:
+        """At 10 one of the two may win; whoever takes it here is not wrong there for certain."""
+        noisy = row("two", [0.7, 1.2] * (ROUNDS // 2), size=10)
+        rows = [row(name, taken, call=call) for name, taken in self.HERE.items() for call in (True, False)]
+        (choice,) = choices(report(*rows, row("one", 1.0, size=10), noisy))
+        assert choice.change(upwards=False) is None
+
+    def test_what_was_not_measured_is_said(self) -> None:
+        assert lines(chosen(self.HERE))["other sizes"] == "not measured: give a longer --budget"
+        late = [row(name, 9.0, size=8000) for name in self.HERE]
+        for each in late:
+            each.status, each.seconds, each.fix = "skipped", None, LONGER_BUDGET
+        rows = [row(name, taken, size=size) for size in (10, ASKED) for name, taken in self.HERE.items()]
+        (choice,) = choices(report(row("one", 1.0, call=False), *rows, *late))
+        assert lines(choice)["other sizes"].endswith("; 8000 takes too long for the budget")
+
+    def test_nothing_measured_elsewhere_is_no_answer_for_elsewhere(self) -> None:
+        late = replace(row("one", 1.0, size=8000), status="skipped", seconds=None, fix=LONGER_BUDGET)
+        (choice,) = choices(report(row("one", 1.0, call=False), row("one", 1.0), late))
+        assert lines(choice)["other sizes"] == "not measured: give a longer --budget"
+
+    def test_another_shape_of_the_same_proportions(self) -> None:
+        problem = registry.problem("matmul")
+        assert other_sizes(problem, (64, 64, 64), "float32", 20) == []
+        sizes = other_sizes(problem, (64, 128, 256), "float32", 1000)
+        assert sizes[-1] == (128, 256, 512)
+        assert all(m * 4 == n * 2 == k for m, n, k in sizes)
+        assert all(problem.work(size) < problem.work((64, 128, 256)) for size in sizes[:-1])
+        assert len(other_sizes(registry.problem("vecadd"), (2**22,), "float32", 36)) == 2
+
+    def test_nothing_else_is_tried_of_nothing(self) -> None:
+        assert other_sizes(registry.problem("vecadd"), (0,), "float32", 1000) == []
+
+
+def spec(backend: str = "avx", dtype: str = "float32", kernel: str = "vecadd") -> Spec:
+    return Spec(kernel, backend, "cpu", "tuned", dtype, (5,) if kernel == "vecadd" else (5, 6, 7))
+
+
+class TestPlan:
+    @pytest.mark.parametrize(
+        ("asked", "threads", "expected"),
+        [
+            (spec(), None, "pb.vecadd(a, b, out=c, backend='avx', target='cpu', variant='tuned')"),
+            (spec(), 3, "pb.vecadd(a, b, out=c, backend='avx', target='cpu', variant='tuned', threads=3)"),
+            (spec("numpy"), None, "np.add(a, b, out=c)"),
+            (spec("numpy", kernel="matmul"), None, "np.matmul(a, b, out=c)"),
+            # NumPy has no parameter for threads, and its product of int8 is one of int8.
+            (spec("numpy"), 1, "pb.vecadd(a, b, out=c, backend='numpy', target='cpu', variant='tuned', threads=1)"),
+            (
+                spec("numpy", "int8", "matmul"),
+                None,
+                "pb.matmul(a, b, out=c, backend='numpy', target='cpu', variant='tuned')",
+            ),
+        ],
+    )
+    def test_what_is_timed_is_what_a_user_writes(self, asked: Spec, threads: int | None, expected: str) -> None:
+        assert statement(asked, threads) == expected
+
+    def test_calls_of_what_is_there_at_all_sizes_and_kernels_at_one(self) -> None:
+        found = [
+            BackendTarget("numpy", Target("cpu")),
+            BackendTarget("cpp", Target("cpu")),
+            BackendTarget("cuda", Target("emulated", emulated=True, reason="no driver", fix="get one")),
+        ]
+        planned = plan(["vecadd"], 36, shapes={"vecadd": [(2**20,)]})
+        specs = planned.specs(found)
+        kernels = [each.backend for each in specs if each.statement is None]
+        assert kernels == ["numpy", "cpp", "cuda"], "the one that is emulated says why it has no time"
+        calls = [(each.backend, each.sizes == (2**20,)) for each in specs if each.statement]
+        assert sorted(set(calls)) == [("cpp", False), ("cpp", True), ("numpy", False), ("numpy", True)]
+        assert not planned.controls
+
+    def test_one_shape_at_a_time(self) -> None:
+        with pytest.raises(WrongRequest, match="an answer is for one shape"):
+            plan(["vecadd"], 60, shapes={"vecadd": [(5,), (6,)]})
+
+
+def timed(backend: str, size: int, *, call: bool) -> TimedRow:
+    made = Row("vecadd", backend, "cpu", "tuned", "float32", {"n": size}, "ok", statement="a call" if call else None)
+    case = cast(Case, type("Sizes", (), {"sizes": (size,)})())
+    return TimedRow(PlannedRow(made.spec, made, Target("cpu"), None, controls=False), cast(Runner, None), case)
+
+
+def run_race(made: Sequence[Group], times: Times, most: int = 200) -> int:
+    """Give samples to whom it chooses until there is none, or for `most` rounds; how many rounds there were."""
+    generator = np.random.default_rng(1)
+    for number in range(most):
+        in_round = race(made)
+        if not in_round:
+            return number
+        for each in in_round:
+            taken = times[each.planned.row.backend] * math.exp(0.002 * generator.standard_normal())
+            each.samples[number] = Sample(upload=0.0, kernel=taken, download=0.0, end_to_end=taken, drain=0.0)
+    return most
+
+
+class TestRace:
+    def race_of(self, times: Times) -> tuple[int, dict[tuple[str, int, bool], int]]:
+        """Rounds in all, and of each backend, size and whether of calls."""
+        rows = [timed(name, size, call=True) for size in (10, ASKED) for name in times]
+        rows += [timed(name, ASKED, call=False) for name in times]
+        taken = run_race(groups(rows), times)
+        return taken, {
+            (each.planned.row.backend, each.case.sizes[0], each.planned.row.statement is not None): len(each.samples)
+            for each in rows
+        }
+
+    def test_who_is_far_behind_has_but_a_look(self) -> None:
+        taken, rounds = self.race_of({"one": 1.0, "near": 1.3, "far": 30.0})
+        assert taken < 60
+        assert {count for (name, *_), count in rounds.items() if name == "far"} == {3}
+        assert rounds["near", ASKED, True] >= 6
+
+    def test_equals_are_told_to_be_the_same_and_it_ends(self) -> None:
+        taken, _ = self.race_of({"one": 1.0, "other": 1.0})
+        assert taken < 150
+
+    def test_what_no_round_makes_clear_ends_nevertheless(self) -> None:
+        taken, rounds = self.race_of({"one": 1.0, "other": 1.01})
+        assert taken <= 200
+        assert max(rounds.values()) <= 100
+
+    def test_the_size_that_is_asked_for_comes_first(self) -> None:
+        rows = [timed(name, size, call=True) for size in (10, ASKED) for name in ("one", "other")]
+        rows += [timed("one", ASKED, call=False)]
+        run_race(groups(rows), {"one": 1.0, "other": 1.3}, most=4)
+        assert {each.case.sizes[0] for each in rows if each.samples} == {ASKED}
+
+    def test_one_alone_has_what_an_interval_needs(self) -> None:
+        _, rounds = self.race_of({"one": 1.0})
+        assert set(rounds.values()) == {6}
+
+
+class TestWorkers:
+    """What a worker does to time calls."""
+
+    def test_calls_share_its_device(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A second device would compile everything once more, and ranks would be there twice."""
+        for table in "_devices", "_launches", "_ready":
+            monkeypatch.setattr(calls, table, {})
+        session = worker.Session()
+        session.open([], "numpy", "cpu", machine.cpus())
+        session.prepare([], "vecadd", "lecture", "float32")
+        monkeypatch.setattr(registry.backend("numpy"), "open", None)  # a second one could not be opened
+        a = np.arange(3, dtype=np.float32)
+        assert api.function("vecadd")(a, a, backend="numpy", target="cpu").tolist() == [0.0, 2.0, 4.0]
+
+    def test_only_small_copies_stay(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        placed = type("Placed", (), {"sizes": [3], "arrays": lambda _: [np.ones(3, np.float32)] * 3})()
+        session = worker.Session()
+        small = session._copies_of(1, "a call", placed, "vecadd")
+        assert session._copies_of(1, "a call", placed, "vecadd") is small
+        monkeypatch.setattr(worker, "_MOST_KEPT", 35)
+        large = session._copies_of(2, "a call", placed, "vecadd")
+        assert session._copies_of(2, "a call", placed, "vecadd") is not large
+
+
+def test_five_lines_a_workload_and_who_has_no_time() -> None:
+    missing = replace(row("absent", 1.0, call=False), status="unavailable", seconds=None, reason="no driver")
+    slow = replace(row("slow", 1.0, call=False), status="skipped", seconds=None, fix=LONGER_BUDGET)
+    rows = [row(name, taken, call=call) for name, taken in (("one", 1e-3), ("two", 2e-3)) for call in (True, False)]
+    out = io.StringIO()
+    print_choices(report(*rows, missing, slow), Console(file=out, width=120, no_color=True))
+    lines_of_answer = re.findall(r"^  (\w[\w ]*?)  +\S", out.getvalue(), re.MULTILINE)
+    assert lines_of_answer == ["use", "why", "second", "one call", "other sizes"]
+    assert "  not there (py-backends doctor says why): absent cpu; too long for the budget: slow cpu" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--kernel matmull", "unknown kernel 'matmull': did you mean 'matmul'?"),
+        ("--shape vecadd=10 --shape vecadd=20", "an answer is for one shape"),
+        ("--kernel vecadd --dtype int8", "nothing runs in int8"),
+    ],
+)
+def test_wrong_usage_is_one_line(options: str, words: str) -> None:
+    run = run_command("choose", "--backend", "python", *options.split())
+    assert (run.returncode, run.stdout) == (2, "")
+    (line,) = run.stderr.splitlines()
+    assert words in line
+
+
+@NIGHTLY
+@pytest.mark.numpy
+@pytest.mark.python
+def test_a_real_run(tmp_path: Path) -> None:
+    """NumPy's addition of a million elements is quicker than Python's loop."""
+    file = tmp_path / "choice.json"
+    run = run_command(
+        "choose", "--backend", "numpy,python", "--shape", "vecadd=100003", "--budget", "5", "--json", file
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "use          numpy cpu lecture: " in run.stdout
+    assert "np.add(a, b, out=c)" in run.stdout
+    rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    assert {bool(each["statement"]) for each in rows} == {True, False}
+
+
+def test_no_row_ends_with_1() -> None:
+    """What is not there cannot be chosen, and the run says so."""
+    run = run_command("choose", "--backend", "numpy", "--kernel", "vecadd", "--variant", "tuned", "--budget", "1")
+    assert run.returncode == 1
+    assert "No row ran." in run.stdout
