@@ -16,10 +16,12 @@ from commands import CLONE
 from markdown_it.token import Token
 from markdown_pages import headings, tokens
 
-KOREAN = [CLONE / "README.ko.md"]
-NUMBER = re.compile(r"\d+(?:[.,]\d+)*%?")
+KOREAN = [CLONE / "README.ko.md", CLONE / "docs" / "walk.ko.md"]
+NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?:[.,]\d+)*%?")
 OF_KOREAN = re.compile(r"\d+[월차]")
 """Numbers for which English has words: of a month and of a level of caches."""
+MILLIONS = re.compile(r"(\d+) million")
+"""Korean counts them in ten thousands."""
 
 pytestmark = pytest.mark.parametrize("page", KOREAN, ids=lambda page: page.name)
 
@@ -92,8 +94,9 @@ def test_links_lead_to_the_same_places(page: Path) -> None:
 
 def test_numbers_and_names_are_the_same(page: Path) -> None:
     for ours, theirs in zip(sections(english(page)), sections(page), strict=True):
-        numbers = [NUMBER.findall(words(ours)), NUMBER.findall(OF_KOREAN.sub("", words(theirs)))]
-        assert Counter(numbers[0]) == Counter(numbers[1]), words(theirs)
+        said = MILLIONS.sub(lambda found: f"{int(found[1]) * 100:,}", words(ours))
+        numbers = [Counter(NUMBER.findall(text)) for text in (said, OF_KOREAN.sub("", words(theirs)))]
+        assert numbers[0] == numbers[1], words(theirs)
         assert code(ours) == code(theirs)
 
 
