@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ def pages() -> list[Path]:
     return sorted(path for where in (".", "docs", "docs/results", "examples/*") for path in CLONE.glob(f"{where}/*.md"))
 
 
+@cache
 def tokens(text: str) -> list[Token]:
     return MarkdownIt().enable("table").parse(text)
 
@@ -38,6 +40,7 @@ def headings(text: str) -> list[tuple[str, str]]:
     return [(at.tag, after.content) for at, after in pairwise(found) if at.type == "heading_open"]
 
 
+@cache
 def anchors(text: str) -> set[str]:
     """How headings are named in links, the second of one name with a number."""
     found: set[str] = set()
