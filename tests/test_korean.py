@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +16,8 @@ import pytest
 from commands import CLONE
 from markdown_it.token import Token
 from markdown_pages import headings, tokens
+from test_languages import KOREAN
 
-KOREAN = [CLONE / "README.ko.md", CLONE / "docs" / "walk.ko.md", CLONE / "docs" / "lecture.ko.md"]
 NUMBER = re.compile(r"(?<![A-Za-z\d])\d++(?:[.,]\d++)*+%?+(?![월차])")
 """But for those of names, such as float32, and where English has a word: of a month and of a level of caches."""
 MILLIONS = re.compile(r"(\d+) million")
@@ -97,6 +98,14 @@ def test_numbers_and_names_are_the_same(page: Path) -> None:
         numbers = [Counter(NUMBER.findall(text)) for text in (said, words(theirs))]
         assert numbers[0] == numbers[1], words(theirs)
         assert code(ours) == code(theirs)
+
+
+def test_blocks_are_copied_from_the_english_page(page: Path) -> None:
+    copied = runpy.run_path(str(CLONE / "docs" / "blocks.py"))["copied"]
+    text = page.read_text(encoding="utf-8")
+    assert copied(english(page).read_text(encoding="utf-8"), text) == text, "run docs/blocks.py"
+    with pytest.raises(ValueError, match="blocks in English"):
+        copied(english(page).read_text(encoding="utf-8"), f"{text}\n```sh\n```\n")
 
 
 def test_emphasis_is_seen(page: Path) -> None:
