@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote
 
 from commands import CLONE
 from markdown_it import MarkdownIt
@@ -29,9 +30,9 @@ def inline(text: str) -> Iterator[Token]:
 
 
 def links(text: str) -> list[str]:
-    """Where links lead, and where pictures are from."""
+    """Where links lead, and where pictures are from, in letters of any language."""
     found = ((token.attrGet("href"), token.attrGet("src")) for token in inline(text))
-    return [str(target) for targets in found for target in targets if target is not None]
+    return [unquote(str(target)) for targets in found for target in targets if target is not None]
 
 
 def headings(text: str) -> list[tuple[str, str]]:
