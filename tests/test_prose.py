@@ -57,10 +57,10 @@ HOUSE_WORDS = {
 
 
 def pages() -> list[str]:
-    """All that git knows but for the list of changes."""
+    """All in English that git knows but for the list of changes."""
     if not (git := shutil.which("git")):
         return []
-    command = [git, "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    command = [git, "ls-files", "--cached", "--others", "--exclude-standard", "*.md", ":!*.ko.md"]
     run = subprocess.run(command, cwd=CLONE, capture_output=True, text=True, check=False)
     return sorted(set(run.stdout.split()) - {"CHANGELOG.md"})
 
