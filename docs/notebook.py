@@ -11,6 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -20,8 +21,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 DOCS = Path(__file__).parent
 COMMAND = "py-backends "
-NOTE = """*This notebook is made of [{page}]({page}). Figures and tables in the text are of the machine that it tells of.
-What the cells print and draw is of yours. Each cell takes about as long as its command's `--budget`.*"""
+NOTE = """*This notebook is made of [{page}]({page}). Figures and tables in the text are of the machine that it names.
+What the cells print and draw is of yours. A command takes as long as its `--budget`; give a shorter one to look
+around.*"""
 SET_UP = """import os
 import sysconfig
 import tempfile
@@ -87,7 +89,7 @@ def code(commands: str) -> str:
     """A block of commands for IPython, which hands what follows an exclamation mark to a shell; and their pictures."""
     lines = [f"!{line}" if line.startswith(COMMAND) else line for line in commands.splitlines()]
     words = shlex.split(commands)
-    pictures = [file for option, file in zip(words, words[1:], strict=False) if option == "--svg"]
+    pictures = [file for option, file in pairwise(words) if option == "--svg"]
     shown = [f'display(SVG("{picture}"))' for picture in pictures]
     return "\n".join([*lines, *shown])
 

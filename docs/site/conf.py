@@ -80,7 +80,7 @@ def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
             source[0] += "\n\n" + "\n".join([*lines, *(f"/{name}" for name in names), "```"])
 
 
-def add_kernels(app: Sphinx, page: str, source: list[str]) -> None:
+def add_kernels(_app: Sphinx, page: str, source: list[str]) -> None:
     """Append the module of each kernel's problem to the API reference: kernels are found, no list names them."""
     if page == API:
         for kernel in registry.kernel_names():
@@ -109,7 +109,9 @@ def as_restructured_text(_app: Sphinx, _kind: str, _name: str, _it: Any, _option
     for plain, marked in zip(lines, with_marks("\n".join(lines)).split("\n"), strict=False):
         before, indented = made[-1], plain.startswith("    ")
         described = re.fullmatch(r"(\w+(?:, \w+)*): (.+)", marked) if made[1:] else None
-        if plain and not indented and before.startswith(" ") or described and before and not before.startswith(" "):
+        begins = described and before and not before.startswith(" ")
+        ends = plain and not indented and before.startswith(" ")
+        if begins or ends:
             made.append("")
         if plain and not indented:
             code = False
@@ -128,7 +130,9 @@ def with_marks(text: str) -> str:
     return prose[0] + "".join(f"`{name}`{part}" for name, part in zip(names, ended, strict=True))
 
 
-def set_language(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: nodes.document | None) -> None:
+def set_language(
+    _app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
+) -> None:
     """Tell browsers and readers of screens in which language a page is."""
     context["language"] = "ko" if page.endswith(KOREAN) else "en"
 
