@@ -8,7 +8,7 @@ import json
 import re
 import runpy
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,20 +20,16 @@ from rich.console import Console
 from py_backends import __main__ as command_line
 from py_backends import registry
 from py_backends.harness.results import Report
-from py_backends.report import formats, ladder, roofline, scaling, sweep, timeline
+from py_backends.report import notebook
 
 README = CLONE / "README.md"
 WALK = [CLONE / "docs" / "walk.md", CLONE / "docs" / "pictures.md"]
-PAGES = [*WALK, README, CLONE / "docs" / "lecture.md", CLONE / "docs" / "glossary.md"]
+KOREAN = sorted([*CLONE.glob("*.ko.md"), *(CLONE / "docs").glob("*.ko.md")])
+"""`test_languages` holds them to the pages in English."""
+PAGES = [*WALK, README, CLONE / "docs" / "lecture.md", CLONE / "docs" / "glossary.md", *KOREAN]
 RESULTS = sorted((CLONE / "docs" / "results").glob("*.json"))
-PRINT: dict[str, Callable[[Report, Console], None]] = {
-    "formats": formats.print_formats,
-    "ladder": ladder.print_ladders,
-    "roofline": roofline.print_rooflines,
-    "scaling": scaling.print_scaling,
-    "sweep": sweep.print_sweeps,
-    "timeline": timeline.print_timeline,
-}
+PRINT = {view: show for view, show in notebook.VIEWS.items() if view != "compare"}
+"""The views with a picture of their own."""
 WIDTH_OF_A_PIPE = 120
 FIGURE = re.compile(r"\d[\d,.]*\d%?|\d%?")
 """A number as reports write it, with its per cent."""
@@ -88,7 +84,7 @@ def of(languages: str) -> list[object]:
         pytest.param(block, id=f"{page.stem}-{number}")
         for page in PAGES
         for number, block in enumerate(blocks(page), 1)
-        if block.language in languages.split() and (page in WALK or "docs/results" in block.source)
+        if block.language in languages.split() and (page in [*WALK, *KOREAN] or "docs/results" in block.source)
     ]
 
 
@@ -161,23 +157,6 @@ def test_commands_parse(page: Path) -> None:
             command_of(line)
         except SystemExit:
             pytest.fail(f"no command: {line}")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_is_linked_is_there(page: Path) -> None:
-    links = re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8")))
-    assert links
-    for link in links:
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), link
-        if anchor:
-            assert anchor in anchors(target), link
-
-
-def anchors(page: Path) -> set[str]:
-    headings = [heading for heading, _ in sections(page)]
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", WALK, ids=lambda page: page.stem)

@@ -130,9 +130,7 @@ def with_marks(text: str) -> str:
     return prose[0] + "".join(f"`{name}`{part}" for name, part in zip(names, ended, strict=True))
 
 
-def set_language(
-    _app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: nodes.document | None
-) -> None:
+def set_language(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: Any) -> None:
     """Tell browsers and readers of screens in which language a page is."""
     context["language"] = "ko" if page.endswith(KOREAN) else "en"
 
