@@ -6,6 +6,7 @@ import html
 import importlib.util
 import re
 import runpy
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,15 +84,10 @@ class TestReports:
         assert shown.count("<svg ") == 1
         assert not re.search("<(?:script|img|b|i)>", shown)
 
-    def test_need_no_picture_library(self) -> None:
-        script = (
-            "import sys; sys.modules['matplotlib'] = None\n"
-            "from pathlib import Path; from py_backends.harness.results import Report\n"
-            "print(Report.read(Path('docs/results/ladder.json'))._repr_html_())"
-        )
-        run = run_python("-c", script)
-        assert run.returncode == 0, run.stderr
-        assert re.search("No picture: pictures need matplotlib .*pip install", run.stdout)
+    def test_need_no_picture_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        shown = Report.read(RESULTS / "ladder.json")._repr_html_()
+        assert re.search("No picture: pictures need matplotlib .*pip install", shown)
 
 
 class TestRows:
@@ -127,8 +123,7 @@ class TestWalk:
         notebook = made()
         import nbformat
 
-        assert WALK.read_text(encoding="utf-8") == nbformat.writes(notebook) + "
-", MAKE_AGAIN
+        assert WALK.read_text(encoding="utf-8") == nbformat.writes(notebook) + "\n", MAKE_AGAIN
 
     def test_its_text_is_the_pages(self) -> None:
         page = (CLONE / "docs" / "walk.md").read_text(encoding="utf-8")

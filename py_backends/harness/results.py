@@ -222,7 +222,7 @@ class Row:
     stands_for: list[str] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
-        return _notebook().row_as_html(self)
+        return str(_notebook().row_as_html(self))
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         printer.text(_notebook().row_as_text(self))
@@ -266,7 +266,7 @@ class Report:
     interrupted: bool = False
 
     def _repr_html_(self) -> str:
-        return _notebook().report_as_html(self)
+        return str(_notebook().report_as_html(self))
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         printer.text(_notebook().report_as_text(self))
