@@ -33,6 +33,7 @@ from IPython.display import SVG
 import py_backends as pb
 
 os.environ["PATH"] = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # py-backends is there
+os.environ.update(COLUMNS="120", LINES="40", TERM="dumb")  # whole tables, and no progress bar, which cannot move here
 os.chdir(tempfile.mkdtemp())  # the commands write their files there"""
 CLOSING = """## From here
 
