@@ -55,12 +55,18 @@ html_use_index = False  # it is wider than a screen, and the search finds the sa
 
 def setup(app: Sphinx) -> None:
     """What Sphinx calls to hear of extensions."""
+    app.connect("env-get-outdated", read_again)
     app.connect("source-read", add_contents)
     app.connect("source-read", add_kernels)
     app.connect("doctree-read", resolve_folders)
     app.connect("autodoc-process-docstring", as_restructured_text)
     app.connect("html-page-context", set_language)
     app.connect("build-finished", add_index)
+
+
+def read_again(_app: Sphinx, _env: Any, added: set[str], _changed: set[str], removed: set[str]) -> list[str]:
+    """README, where a page is new or gone: its contents are others then."""
+    return [root_doc] if added or removed else []
 
 
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
