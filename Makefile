@@ -1,7 +1,7 @@
 # make compare     the comparison, with all that it needs: .venv, packages, the extension
 # make test        all the tests, in the same environment
 # make benchmarks  what the tuned kernels are held to, against NumPy, MKL, oneDNN, cuBLAS and the machine's ceilings
-# make docs        the API reference, from the docstrings: build/docs/index.html
+# make site        all pages and the API reference as a site: build/site/index.html
 # make wheel       what is published, in dist/: a wheel that needs no compiler, and the source distribution
 # make lint        what .ci/run asks of every change; `make format` does what it can by itself
 #
@@ -21,7 +21,7 @@ export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 export CMAKE_GENERATOR ?= Ninja
 CPP_SOURCES = $(shell find cpp_ext kernels py_backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
 
-.PHONY: build build-all compare test benchmarks docs wheel lint format clean
+.PHONY: build build-all compare test benchmarks site wheel lint format clean
 
 # The environment once, and again when pyproject.toml asks for other packages; the extension whenever a source or a
 # kernel is newer.
@@ -41,8 +41,8 @@ test: build-all $(OCLGRIND)
 benchmarks: build-all
 	$(BIN)/python -m benchmarks $(ARGS)
 
-docs: build-all
-	$(BIN)/python -W error docs/api.py build/docs
+site: build-all
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --conf-dir docs/site --doctree-dir build/site-read . build/site
 
 wheel:
 	@cmake/wheel.sh

@@ -1,26 +1,19 @@
-"""The API reference: every public name says what it takes, returns and raises; pages come of it, without warnings."""
+"""The API reference: every public name says what it takes, returns and raises. `test_site` makes pages of it."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
-import importlib.util
 import inspect
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from commands import CLONE
 
 import py_backends as pb
 from py_backends import contract, registry
 from py_backends.harness import doctor, results
-from py_backends.install import pip_install
 
 KERNELS = registry.kernel_names()
 
@@ -102,39 +95,3 @@ def test_what_others_derive_from_and_get_back_is_described(module: ModuleType) -
         for name, member in vars(base).items():
             if inspect.isfunction(member) and not name.startswith("_"):
                 assert words(member), f"{base.__name__}.{name}"
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The reference as `make docs` makes it; every warning is an error."""
-    if importlib.util.find_spec("pdoc") is None:
-        pytest.skip(f"pdoc is not installed (to change that: {pip_install('docs')})")
-    folder = tmp_path_factory.mktemp("docs")
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "docs/api.py", str(folder)],
-        cwd=CLONE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(CLONE), *sys.path])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
-    return folder
-
-
-def test_pages_have_every_name(pages: Path) -> None:
-    page = (pages / "py_backends.html").read_text(encoding="utf-8")
-    for name in pb.__all__:
-        assert f'id="{name}"' in page
-    assert "<strong>backend</strong>" in page, "parameters are a list"
-    for kernel in KERNELS:
-        assert (pages / "py_backends" / "kernels" / kernel / "problem.html").is_file()
-    contract = (pages / "py_backends" / "contract.html").read_text(encoding="utf-8")
-    for name in ("Device.adopt", "Backend.dtypes", "Problem.inputs"):
-        assert f'id="{name}"' in contract
-
-
-def test_pages_need_nothing_from_elsewhere(pages: Path) -> None:
-    for page in pages.rglob("*.html"):
-        loaded = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?:[^"]+)', page.read_text(encoding="utf-8"))
-        assert loaded == [], page

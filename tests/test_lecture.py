@@ -1,6 +1,6 @@
 """The lecture's map and the glossary: every part has its place or a reason, every term a sentence and a place.
 
-That links lead somewhere and commands parse, `test_walk` shows of all pages for learners.
+`test_site` shows that links lead somewhere, and `test_walk` that commands parse.
 """
 
 from __future__ import annotations

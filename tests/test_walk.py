@@ -8,7 +8,7 @@ import json
 import re
 import runpy
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,22 +20,17 @@ from rich.console import Console
 from py_backends import __main__ as command_line
 from py_backends import registry
 from py_backends.harness.results import Report
-from py_backends.report import formats, ladder, roofline, scaling, sweep, table, timeline
+from py_backends.report import notebook
 
 DOCS = CLONE / "docs"
 WALK = [DOCS / "walk.md", DOCS / "pictures.md"]
-PAGES = [*WALK, CLONE / "README.md", *(DOCS / f"{name}.md" for name in ("choose", "glossary", "lecture"))]
+KOREAN = sorted([*CLONE.glob("*.ko.md"), *DOCS.glob("*.ko.md")])
+"""`test_languages` holds them to the pages in English."""
+PAGES = [*WALK, CLONE / "README.md", *(DOCS / f"{name}.md" for name in ("choose", "glossary", "lecture")), *KOREAN]
 RESULTS = sorted((CLONE / "docs" / "results").glob("*.json"))
-PRINT: dict[str, Callable[[Report, Console], None]] = {
-    "formats": formats.print_formats,
-    "ladder": ladder.print_ladders,
-    "roofline": roofline.print_rooflines,
-    "scaling": scaling.print_scaling,
-    "sweep": sweep.print_sweeps,
-    "timeline": timeline.print_timeline,
-}
-"""Of the commands that draw a picture too."""
-TABLES = {**PRINT, "compare": table.print_report}
+TABLES = notebook.VIEWS
+PRINT = {view: show for view, show in TABLES.items() if view not in ("choose", "compare")}
+"""The views with a picture of their own."""
 WIDTH_OF_A_PIPE = 120
 FIGURE = re.compile(r"\d[\d,.]*\d%?|\d%?")
 """A number as reports write it, with its per cent."""
@@ -90,7 +85,7 @@ def of(languages: str) -> list[object]:
         pytest.param(block, id=f"{page.stem}-{number}")
         for page in PAGES
         for number, block in enumerate(blocks(page), 1)
-        if block.language in languages.split() and (page in WALK or "docs/results" in block.source)
+        if block.language in languages.split() and (page in [*WALK, *KOREAN] or "docs/results" in block.source)
     ]
 
 
@@ -165,23 +160,6 @@ def test_commands_parse(page: Path) -> None:
             command_of(line)
         except SystemExit:
             pytest.fail(f"no command: {line}")
-
-
-@pytest.mark.parametrize("page", [*PAGES, DOCS / "clusters.md", DOCS / "performance.md"], ids=lambda page: page.stem)
-def test_what_is_linked_is_there(page: Path) -> None:
-    links = re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8")))
-    assert links
-    for link in links:
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), link
-        if anchor:
-            assert anchor in anchors(target), link
-
-
-def anchors(page: Path) -> set[str]:
-    headings = [heading for heading, _ in sections(page)]
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", WALK, ids=lambda page: page.stem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from types import UnionType
 from typing import Any, NoReturn
@@ -220,6 +221,12 @@ class Row:
     communication: Communication | None = None
     stands_for: list[str] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        return str(_notebook().row_as_html(self))
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(_notebook().row_as_text(self))
+
     @property
     def communicating(self) -> float | None:
         """The part of its kernel, from 0 to 1, in which ranks communicate; None if it has no ranks."""
@@ -257,6 +264,12 @@ class Report:
     rounds: Rounds | None = None
     seconds_taken: float | None = None
     interrupted: bool = False
+
+    def _repr_html_(self) -> str:
+        return str(_notebook().report_as_html(self))
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(_notebook().report_as_text(self))
 
     def exit_code(self) -> int:
         """0 every row that ran agrees; 1 one failed or none ran; 130 interrupted."""
@@ -300,6 +313,14 @@ class Report:
         """Each kernel with its rows, in the order in which kernels first appear."""
         for kernel in dict.fromkeys(row.kernel for row in self.rows):
             yield kernel, [row for row in self.rows if row.kernel == kernel]
+
+
+def _notebook() -> Any:
+    """What shows results: notebooks and IPython ask the results themselves, by methods of these names.
+
+    By its name, and not before it is asked for: the report knows the harness, which knows no report.
+    """
+    return import_module("py_backends.report.notebook")
 
 
 _MACHINE: dict[str, type | UnionType] = {

@@ -19,13 +19,12 @@ import jinja2
 from markupsafe import Markup
 
 import py_backends
-from py_backends import registry
-from py_backends.harness.results import Report, Row
-from py_backends.number_formats import DTYPES
+from py_backends.harness.results import Report
 from py_backends.report import layout
 from py_backends.report.across import Beside, across
 from py_backends.report.layout import Remark, Section
 from py_backends.report.pictures import style
+from py_backends.report.pictures.drawable import drawable
 from py_backends.report.sources import DARK, LIGHT, Source, sources, style_sheet
 from py_backends.report.steps import Walk, walks
 
@@ -39,7 +38,6 @@ _PICTURES = {
 }
 """The modules of `pictures`, with a title each, in the order in which they are shown."""
 
-_LONGEST_NAME = 48
 _READABLE_PIXELS_PER_INCH = 78
 """Of a picture whose size is meant for 96; on a screen that has less room for it, it is moved about."""
 
@@ -136,47 +134,23 @@ def _shown(key: str, name: str, report: Report) -> Shown:
         not_run=layout.not_run(report),
         notes=layout.notes(report),
         pictures=list(_pictures(key, report)),
-        walks=walks(_drawable(report)),
+        walks=walks(drawable(report)),
         machine=list(_machine(report)),
         details=list(_details(report)),
     )
 
 
 def _pictures(key: str, report: Report) -> Iterator[Picture]:
-    drawable = _drawable(report)
+    shown = drawable(report)
     for name, title in _PICTURES.items():
         module = importlib.import_module(f"py_backends.report.pictures.{name}")
         try:
-            figure = module.draw(drawable)
+            figure = module.draw(shown)
         except style.NothingToDraw as nothing:
             yield Picture(title, None, str(nothing))
         else:
             svg = Markup(style.svg(figure, f"{key}-{name}"))  # noqa: S704  # matplotlib escapes the texts in it
             yield Picture(title, svg, module.describe(report), round(figure.get_figwidth() * _READABLE_PIXELS_PER_INCH))
-
-
-def _drawable(report: Report) -> Report:
-    """The report as the pictures take it.
-
-    Without rows of kernels that are not here, from a clone that has more of them: nothing tells their work. With
-    dollar signs in names kept as they are: between two of them matplotlib expects a formula. And with names so short
-    that a picture has room for them.
-    """
-
-    def known(row: Row) -> bool:
-        here = row.kernel in registry.kernel_names() and row.dtype in DTYPES
-        return here and tuple(row.shape) == registry.problem(row.kernel).dimensions
-
-    def kept(text: str) -> str:
-        short = text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
-        return short.replace("$", r"\$")
-
-    def named(row: Row) -> Row:
-        backend, target, variant = map(kept, (row.backend, row.target, row.variant))
-        return replace(row, backend=backend, target=target, variant=variant, device=row.device and kept(row.device))
-
-    machine = {name: kept(value) if isinstance(value, str) else value for name, value in report.machine.items()}
-    return replace(report, machine=machine, rows=[named(row) for row in report.rows if known(row)])
 
 
 def _machine(report: Report) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,107 @@
+"""How results show themselves in a notebook: the tables that their command prints, and its picture."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import io
+import zlib
+from collections.abc import Callable
+
+from rich.console import Console
+
+from py_backends.harness.results import Report, Row
+from py_backends.report import choose, formats, ladder, layout, roofline, scaling, sweep, table, timeline
+from py_backends.report.pictures import style
+from py_backends.report.pictures.drawable import drawable
+
+VIEWS: dict[str, Callable[[Report, Console], None]] = {
+    "choose": choose.print_choices,
+    "compare": table.print_report,
+    "formats": formats.print_formats,
+    "ladder": ladder.print_ladders,
+    "roofline": roofline.print_rooflines,
+    "scaling": scaling.print_scaling,
+    "sweep": sweep.print_sweeps,
+    "timeline": timeline.print_timeline,
+}
+"""What prints the results of each command."""
+_PICTURES = {"compare": "roofline", "choose": None}
+"""The picture of a command that has none of its own name, if any."""
+_WIDTH = 120
+_PAGE = '<pre style="overflow-x: auto; white-space: pre; line-height: 1.3">{code}</pre>'
+_PICTURE = '<div role="img" aria-label="{words}" style="overflow-x: auto; {page}">{svg}</div>'
+_BEHIND = "--page: var(--jp-layout-color0, transparent)"
+"""What is white in a picture is as the page behind it: Jupyter's, or any other's."""
+_NO_PICTURE = "<p>No picture: {reason}</p>"
+
+
+def report_as_text(report: Report) -> str:
+    """What the command of a report prints into a pipe."""
+    return _as_text(_printed_report(report))
+
+
+def report_as_html(report: Report) -> str:
+    """The same in colours, and the picture below it, or why there is none."""
+    return _as_html(_printed_report(report)) + _picture(report)
+
+
+def row_as_text(row: Row) -> str:
+    """A row as a table of `compare`, and what is said of it."""
+    return _as_text(_printed_row(row))
+
+
+def row_as_html(row: Row) -> str:
+    """The same in colours."""
+    return _as_html(_printed_row(row))
+
+
+def _printed_report(report: Report) -> Console:
+    out = _console()
+    VIEWS[_command(report)](report, out)
+    return out
+
+
+def _printed_row(row: Row) -> Console:
+    alone = Report("", "", {}, {}, [row])
+    out = _console()
+    for section in layout.sections(alone):
+        table.print_section(section, out)
+    table.print_remarks("Not run", layout.not_run(alone), out)
+    table.print_remarks("Notes", layout.notes(alone), out)
+    return out
+
+
+def _console() -> Console:
+    # Told that this is no Jupyter: there rich displays what it prints by itself.
+    return Console(file=io.StringIO(), record=True, width=_WIDTH, highlight=False, force_jupyter=False)
+
+
+def _as_text(out: Console) -> str:
+    return "\n".join(line.rstrip() for line in out.export_text(clear=False).splitlines())
+
+
+def _as_html(out: Console) -> str:
+    return out.export_html(inline_styles=True, code_format=_PAGE, clear=False)
+
+
+def _command(report: Report) -> str:
+    """The command whose results they are; `compare` for those of `py_backends.compare`, and of commands not known."""
+    words = str(report.settings.get("command")).split()
+    return next((word for word in words[1:2] if word in VIEWS), "compare")
+
+
+def _picture(report: Report) -> str:
+    command = _command(report)
+    name = _PICTURES.get(command, command)
+    if name is None:
+        return ""
+    module = importlib.import_module(f"py_backends.report.pictures.{name}")
+    shown = drawable(report)
+    try:
+        figure = module.draw(shown)
+    except ValueError as error:  # no library, too little in the results, or something that matplotlib cannot draw
+        return _NO_PICTURE.format(reason=html.escape(str(error)))
+    # Two pictures of one notebook must not have an id in common.
+    svg = style.svg(figure, f"{name}-{zlib.crc32(report.to_json().encode()):08x}")
+    return _PICTURE.format(words=html.escape(module.describe(shown)), page=_BEHIND, svg=svg)

@@ -1,0 +1,37 @@
+"""Results as pictures take them, whatever stands in a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py_backends import registry
+from py_backends.harness.results import Report, Row
+from py_backends.number_formats import DTYPES
+
+_LONGEST_NAME = 48
+
+
+def drawable(report: Report) -> Report:
+    """The report as the pictures take it.
+
+    Without rows of kernels that are not here, from a clone that has more of them: nothing tells their work. With
+    dollar signs in names kept as they are: between two of them matplotlib expects a formula. And with names so short
+    that a picture has room for them.
+    """
+    machine = {name: _kept(value) if isinstance(value, str) else value for name, value in report.machine.items()}
+    return replace(report, machine=machine, rows=[_named(row) for row in report.rows if _known(row)])
+
+
+def _known(row: Row) -> bool:
+    here = row.kernel in registry.kernel_names() and row.dtype in DTYPES
+    return here and tuple(row.shape) == registry.problem(row.kernel).dimensions
+
+
+def _kept(text: str) -> str:
+    short = text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
+    return short.replace("$", r"\$")
+
+
+def _named(row: Row) -> Row:
+    backend, target, variant = map(_kept, (row.backend, row.target, row.variant))
+    return replace(row, backend=backend, target=target, variant=variant, device=row.device and _kept(row.device))
