@@ -29,6 +29,8 @@ from py_backends.report.pictures import ladder as picture
 
 CHAINS = [(kernel, chain) for kernel, some in chains().items() for chain in some]
 MOST_LINES = 60
+LARGER = {"kernels/matmul/tuned/cuda.cu"}
+"""With vectors of 16 bytes, two sizes of tiles and all number formats at once, as docs/steps_cuda.md says."""
 
 
 def texts_of(kernel: str, chain: Ladder) -> list[KernelText]:
@@ -51,7 +53,9 @@ def printed(report: Report) -> str:
 @pytest.mark.parametrize(("kernel", "chain"), CHAINS, ids=[f"{kernel}-{chain.name}" for kernel, chain in CHAINS])
 class TestData:
     def test_leads_from_lecture_to_tuned(self, kernel: str, chain: Ladder) -> None:
-        assert (chain.rungs[0].variant, chain.rungs[-1].variant) == ("lecture", "tuned")
+        variants = [rung.variant for rung in chain.rungs]
+        assert "lecture" in variants[:2]  # what is wrong with a kernel may come before the right one
+        assert variants[-1] == "tuned"
         assert chain.name
         assert len(chain.sizes) == len(registry.problem(kernel).dimensions)
 
@@ -63,13 +67,14 @@ class TestData:
         texts = texts_of(kernel, chain)
         for old, new in pairwise(texts):
             lines = list(difflib.ndiff(old.text.splitlines(), new.text.splitlines()))
-            assert sum(line.startswith("+ ") for line in lines) <= MOST_LINES, new.place
+            few = sum(line.startswith("+ ") for line in lines) <= MOST_LINES
+            assert few != (new.place in LARGER), new.place
 
     def test_is_in_the_document(self, kernel: str, chain: Ladder) -> None:
-        document = (Path(__file__).parent.parent / "docs" / "steps.md").read_text(encoding="utf-8")
-        if chain.name == "CPU":
-            for rung, text in zip(chain.rungs, texts_of(kernel, chain), strict=True):
-                assert f"| {rung.idea} | `{text.place}` |" in document
+        name = {"CPU": "steps.md", "GPU": "steps_cuda.md"}[chain.name]
+        document = (Path(__file__).parent.parent / "docs" / name).read_text(encoding="utf-8")
+        for rung, text in zip(chain.rungs, texts_of(kernel, chain), strict=True):
+            assert f"| {rung.idea} | `{text.place}` |" in document
 
 
 def test_chains_of_a_kernel_have_names_of_their_own() -> None:

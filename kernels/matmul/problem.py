@@ -61,6 +61,21 @@ STEPS_ON_CPU = Ladder(
     name="CPU",
 )
 
+STEPS_ON_GPU = Ladder(
+    rungs=(
+        Rung("cuda", "strided_reads", "strided reads"),
+        Rung("cuda", "lecture", "coalesced reads"),
+        Rung("cuda", "shared_tiles", "tiles in shared memory"),
+        Rung("cuda", "several_sums", "several sums a thread"),
+        Rung("cuda", "register_tiles", "register tiles"),
+        Rung("cuda", "staged_copies", "copies in stages"),
+        Rung("cuda", "tuned", "vectors, two tile sizes"),
+    ),
+    # Blocks for every multiprocessor of a large GPU, and strided reads still take less than a second.
+    sizes=(2048, 2048, 2048),
+    name="GPU",
+)
+
 
 class MatrixMultiplication(Problem):
     name = "matmul"
@@ -73,7 +88,7 @@ class MatrixMultiplication(Problem):
     in_numpy = "np.matmul(a, b, out=c)"
     default_sizes = (521, 509, 499)  # primes, all different: edges and swapped sizes show
     ladder = LADDER
-    steps = (STEPS_ON_CPU,)
+    steps = (STEPS_ON_CPU, STEPS_ON_GPU)
 
     def reference(self, inputs: Sequence[Array]) -> Reference:
         a, b = inputs

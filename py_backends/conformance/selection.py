@@ -41,6 +41,10 @@ class Subject(NamedTuple):
         return f"{self.text.backend}-{self.target.name}-{self.text.kernel}-{self.text.variant}"
 
 
+_OF_STEPS = "shapes"
+"""The kind that a quick run tries of sources that nobody runs without naming them: at the ragged ends they go wrong."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """The options of a run. An empty list is everything.
@@ -121,8 +125,11 @@ class Selection:
     def _belongs_to_quick(self, kind: Kind[Any], dtype: str, subject: Subject) -> bool:
         """Whether a quick run tries a kind: what is costly once for a kernel and target, or in one dtype alone."""
         text, target = subject.text, subject.target
+        is_default = text.variant == next(iter(registry.kernel_texts(text.kernel, text.backend)))
+        if not (is_default or text.variant == "lecture" or self.variants or kind.name == _OF_STEPS):
+            return False
         once = kind.costly and not self.variants
-        if once and text.variant != next(iter(registry.kernel_texts(text.kernel, text.backend))):
+        if once and not is_default:
             return False
         in_one_dtype = once or (kind.in_one_dtype and target.interpreted)
         return not in_one_dtype or dtype == first_dtype(kind, subject)

@@ -88,8 +88,8 @@ template <typename T>
 __global__ void __launch_bounds__(threads) matmul(const T* a, const T* b, T* c, long long m, long long n, long long k) {
   __shared__ Slice<T> shared[slices];
   const int thread = 32 * threadIdx.y + threadIdx.x, row = thread / threads_across, column = thread % threads_across;
-  const Size j = (Size)blockIdx.x * columns;
-  for (Size i = (Size)blockIdx.y * rows; i < m; i += (Size)gridDim.y * rows) {
+  const Size j = (long long)blockIdx.x * columns;
+  for (Size i = (long long)blockIdx.y * rows; i < m; i += (long long)gridDim.y * rows) {
     T sum[down][across] = {};
     Copies copies;
     for (int s = 0; s < slices - 1; ++s) copy(copies, shared[s], thread, a, b, i, j, s * depth, m, n, k);
