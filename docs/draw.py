@@ -29,7 +29,8 @@ RESULTS = DOCS / "results"
 SHOWN = "py-backends show vecadd --backend openmp,cuda --variant lecture"
 COLUMNS, LINES = 170, 40
 """Of the terminal: no line of code of these two is wrapped."""
-VIEWS = ("formats", "ladder", "roofline", "scaling", "sweep", "timeline")
+DRAWN = ("formats", "ladder", "ladder-steps", "roofline", "scaling", "sweep", "timeline")
+"""Files of results, each named by the command that draws it, and what it is of where there is another one."""
 OF_THE_PAGE = ("ladder", "roofline")
 
 
@@ -37,9 +38,9 @@ def draw(folder: Path) -> None:
     """Write all but the page's into `images` and `pictures` of a folder."""
     for name in ("images", "pictures"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    for view in VIEWS:
-        picture = importlib.import_module(f"py_backends.report.pictures.{view}")
-        style.save(picture.draw(Report.read(RESULTS / f"{view}.json")), folder / "pictures" / f"{view}.svg")
+    for name in DRAWN:
+        picture = importlib.import_module(f"py_backends.report.pictures.{name.partition('-')[0]}")
+        style.save(picture.draw(Report.read(RESULTS / f"{name}.json")), folder / "pictures" / f"{name}.svg")
     (folder / "images" / "vecadd.svg").write_text(shown(), encoding="utf-8")
 
 

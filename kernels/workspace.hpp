@@ -4,6 +4,7 @@
 // linker must never replace the one by the other.
 #pragma once
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,13 +23,27 @@ inline Size least(Size x, Size y) { return x < y ? x : y; }
 /// How many parts of that size it takes.
 inline Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
 
+/// Bytes of a cache of the first core; 0 where there is none, or the system does not tell. Linux lists the caches in the
+/// order of their levels, first data, then instructions, second level, third level. The C library adds up the third
+/// level of all parts of a processor, of which a core reaches one.
+inline Size cache(int number) {
+  char path[64];
+  snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", number);
+  long kibibytes = 0;
+  if (FILE* const file = fopen(path, "r")) {
+    if (fscanf(file, "%ldK", &kibibytes) != 1) kibibytes = 0;
+    fclose(file);
+  }
+  return Size(kibibytes) << 10;
+}
+
 /// Bytes of a core's second-level cache, and of the last level; a usual size where the system does not tell.
 inline Size second_level_cache() {
-  static const Size found = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  static const Size found = cache(2);
   return found > 0 ? found : Size(1) << 20;
 }
 inline Size last_level_cache() {
-  static const Size found = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  static const Size found = cache(3);
   return found > 0 ? found : least(second_level_cache() * 4, Size(1) << 25);
 }
 

@@ -101,6 +101,21 @@ def test_a_text_is_tried_in_what_it_and_its_target_take() -> None:
     assert tried == {"float32", "int8"}
 
 
+def test_a_quick_run_tries_of_steps_what_goes_wrong_at_ragged_ends() -> None:
+    """And all of those that are named, of the default and of the lecture's."""
+    sources = registry.kernel_texts("matmul", "openmp")
+    kinds = [kind for kind in selection.all_kinds_of("matmul") if not kind.costly]
+
+    def tried(variant: str, *named: str) -> set[str]:
+        subject = selection.Subject(sources[variant], Target("cpu"))
+        of_run = selection.Selection(variants=named, quick=True)
+        return {kind.name for kind in kinds if of_run.cases(kind, "float32", subject)}
+
+    assert tried("packing") == {"shapes"}
+    assert tried("packing", "packing") == tried("tuned")
+    assert tried("lecture") > {"shapes", "alignment"}
+
+
 @pytest.mark.parametrize(
     ("kernel", "dtype"),
     [(kernel, dtype) for kernel in ("vecadd", "matmul") for dtype in registry.problem(kernel).dtypes],

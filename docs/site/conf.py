@@ -24,8 +24,16 @@ from py_backends import registry  # noqa: E402
 
 API = "docs/site/api"
 CONTENTS = {
-    "Learn": ("docs/walk", "docs/pictures", "docs/lecture", "docs/glossary"),
-    "Look up": ("docs/reference", API, "docs/performance", "docs/clusters", "docs/conformance", "docs/mutants"),
+    "Learn": ("docs/walk", "docs/steps", "docs/steps_cuda", "docs/pictures", "docs/lecture", "docs/glossary"),
+    "Look up": (
+        "docs/choose",
+        "docs/reference",
+        API,
+        "docs/performance",
+        "docs/clusters",
+        "docs/conformance",
+        "docs/mutants",
+    ),
     "Extend": ("docs/write-a-backend", "docs/write-a-kernel"),
 }
 """The contents, in the order of reading. A page that is not named here stands below the others."""
