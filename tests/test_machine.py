@@ -12,6 +12,7 @@ import cpuinfo
 import psutil
 import pytest
 from conftest import found
+from numpy._core import _multiarray_umath
 
 from py_backends.contract import Target
 from py_backends.harness import machine
@@ -96,6 +97,17 @@ def test_versions_are_doctors() -> None:
 
 ARM = {"arch_string_raw": "aarch64", "flags": ["aes", "asimd", "asimddp", "cpuid", "fp", "sve"]}
 X86 = {"brand_raw": "Made-up CPU", "flags": ["avx", "avx2", "fma", "sse2"]}
+
+
+def test_features_that_programs_do_not_find_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """QEMU hands the host's list through, of a CPU that it does not emulate."""
+    told = tmp_path / "cpuinfo"
+    told.write_text("model name\t: Made-up CPU\nflags\t: sse2 avx avx2 fma avx512f avx512_bf16 amx_tile\n\n")
+    monkeypatch.setattr(machine, "_CPUS", told)
+    monkeypatch.setattr(_multiarray_umath, "__cpu_features__", {"AVX2": True, "FMA3": True, "AVX512F": False})
+    assert machine._told_cpu() == ("Made-up CPU", {"sse2", "avx", "avx2", "fma"})
+    monkeypatch.setattr(_multiarray_umath, "__cpu_features__", {"AVX2": True, "FMA3": True, "AVX512F": True})
+    assert machine._told_cpu() == ("Made-up CPU", set(told.read_text().split("flags\t: ")[1].split()))
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             metavar="NAMES",
             help=f"{what}: a list separated by commas, repeatable; all where there is none",
         )
-    group.addoption("--case", metavar="TEXT", help="only cases of the suite whose names contain this")
+    group.addoption("--case", metavar="NAME", help="only cases of the suite whose names contain this")
     group.addoption("--quick", dest="quick", action="store_true", help="the cases that belong in every CI run")
     group.addoption("--thorough", dest="quick", action="store_false", help="all cases of the suite; the default")
     group.addoption(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -19,6 +20,8 @@ _INSTRUCTION_SETS = {
     "aarch64": ("asimd", "sve"),
 }
 """By architecture: an emulator of one may show another's, the machine's below it."""
+_LEVELS = {"amx": "AVX512F", "avx512": "AVX512F", "avx2": "AVX2", "fma": "FMA3"}
+"""How features begin that come with a level of instructions, and what NumPy calls that."""
 _THREAD_SETTINGS = re.compile(
     r"(OMP|GOMP|KMP|MKL|OPENBLAS|GOTO|BLIS|TBB|DPCPP_CPU|CL_CONFIG_CPU|POCL)_\w+"
     r"|NUMBA_NUM_THREADS|NUMBA_THREADING_LAYER|ONEAPI_DEVICE_SELECTOR|CUDA_VISIBLE_DEVICES"
@@ -171,7 +174,17 @@ def _told_cpu() -> tuple[str, set[str]] | None:
     except (OSError, UnicodeDecodeError):
         return None
     facts = dict(re.findall(r"^(model name|flags)\s*: *(.*\S)", first, re.MULTILINE))
-    return (facts["model name"], set(facts["flags"].split())) if len(facts) == 2 else None
+    return (facts["model name"], _seen(set(facts["flags"].split()))) if len(facts) == 2 else None
+
+
+def _seen(flags: set[str]) -> set[str]:
+    """Features of the CPU but for those that programs do not find: an emulator may hand its host's list through."""
+    try:
+        found = importlib.import_module("numpy._core._multiarray_umath").__cpu_features__  # as numpy.show_runtime does
+    except (ImportError, AttributeError):  # another NumPy
+        return flags
+    lacks = [name for name, of_numpy in _LEVELS.items() if not found.get(of_numpy, True)]
+    return {flag for flag in flags if not flag.startswith(tuple(lacks))}
 
 
 def _probed_cpu() -> tuple[str, set[str]]:
