@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -207,6 +208,9 @@ class TestShow:
         assert first.text.rstrip() in run.stdout
         places = [line.removeprefix("+++ ") for line in run.stdout.splitlines() if line.startswith("+++ ")]
         assert places[: len(others)] == [text.place for text in others]
+        titles = [line for line in run.stdout.splitlines() if re.match(r"[CG]PU, step ", line)]
+        rungs = [(chain.name, at, rung) for chain in chains()["matmul"] for at, rung in enumerate(chain.rungs, 1)]
+        assert titles == [f"{name}, step {at}: {rung.idea}" for name, at, rung in rungs]
 
     @pytest.mark.parametrize(
         ("command", "words"),

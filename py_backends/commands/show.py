@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from py_backends.commands import _arguments, _common
 
 if TYPE_CHECKING:
+    from py_backends.contract import Ladder
     from py_backends.kernel_text import KernelText
 
 
@@ -42,8 +43,8 @@ def show(options: argparse.Namespace) -> int:
         chains = chosen_steps(options) if options.steps else []
         texts = [] if options.steps else _two_texts(options) if options.diff else chosen_texts(options)
     with table.output() as out:
-        for chain in chains:
-            print_steps(chain, out)
+        for ladder, sources in chains:
+            print_steps(ladder, sources, out)
         if options.diff:
             print_difference(texts[0], texts[1], out)
         elif texts:
@@ -51,8 +52,8 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def chosen_steps(options: argparse.Namespace) -> list[list[KernelText]]:
-    """The sources of each chain of steps of a kernel, in order; UsageError where there is none, or more is asked."""
+def chosen_steps(options: argparse.Namespace) -> list[tuple[Ladder, list[KernelText]]]:
+    """Each chain of steps of a kernel with its sources, in order; UsageError where there is none, or more is asked."""
     from py_backends import registry
 
     chains = registry.problem(options.kernel).steps
@@ -61,7 +62,8 @@ def chosen_steps(options: argparse.Namespace) -> list[list[KernelText]]:
     if not chains:
         raise _common.UsageError(f"{options.kernel} has no steps: leave out --steps")
     return [
-        [registry.kernel_texts(options.kernel, rung.backend)[rung.variant] for rung in chain.rungs] for chain in chains
+        (chain, [registry.kernel_texts(options.kernel, rung.backend)[rung.variant] for rung in chain.rungs])
+        for chain in chains
     ]
 
 

@@ -13,6 +13,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from py_backends.contract import Ladder
 from py_backends.kernel_text import KernelText
 
 LANGUAGES = {".py": "python", ".cpp": "cpp", ".cu": "cuda", ".cl": "c"}
@@ -43,12 +44,21 @@ def print_texts(texts: Sequence[KernelText], out: Console) -> None:
         out.print(grid)
 
 
-def print_steps(texts: Sequence[KernelText], out: Console) -> None:
-    """The first source as it is, each other one as a unified difference from the one before."""
+def print_steps(ladder: Ladder, texts: Sequence[KernelText], out: Console) -> None:
+    """The source of the first rung as it is, each other one as a unified difference from the one before.
+
+    A line above each names the ladder and the idea.
+    """
+    titles = [f"{ladder.name}, step {number}: {rung.idea}" for number, rung in enumerate(ladder.rungs, 1)]
+    _print_title(titles[0], out)
     print_texts(texts[:1], out)
-    for old, new in pairwise(texts):
-        out.print()
+    for title, (old, new) in zip(titles[1:], pairwise(texts), strict=True):
+        _print_title(title, out)
         print_difference(old, new, out)
+
+
+def _print_title(title: str, out: Console) -> None:
+    out.print(Text(f"\n{title}\n", style="bold"))
 
 
 def print_difference(old: KernelText, new: KernelText, out: Console) -> None:
