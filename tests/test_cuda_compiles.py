@@ -33,7 +33,7 @@ from py_backends.number_formats import FORMATS
 
 pytestmark = pytest.mark.cuda
 
-ARCHITECTURES = ["sm_75", nightly("sm_80"), nightly("sm_90"), "sm_100", nightly("sm_120")]
+ARCHITECTURES = [nightly("sm_75"), nightly("sm_80"), nightly("sm_90"), "sm_100", nightly("sm_120")]
 """Turing, Ampere, Hopper, Blackwell of data centres, and that of others. From sm_100 on the compiler is another one:
 it may not end with what it compiles for the others."""
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]

@@ -76,7 +76,7 @@ def test_vecadd_at_the_ends_of_stretches(
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ["float32", nightly("float64"), nightly("float16")])
 @pytest.mark.parametrize(("kernel", "sizes"), [("vecadd", (5000,)), ("matmul", (70, 132, 20))])
 def test_any_array_may_be_unaligned(kernel: str, sizes: tuple[int, ...], dtype: str) -> None:
     """CuPy hands out no pointer that is aligned to its elements only, but CUDA allows it."""

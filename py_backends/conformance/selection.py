@@ -42,7 +42,7 @@ class Subject(NamedTuple):
 
 
 _OF_STEPS = "shapes"
-"""The kind that a quick run tries of sources that nobody runs without naming them: at the ragged ends they go wrong."""
+"""The kind that a quick run tries of steps, beside drawn cases, in one dtype: at the ragged ends they go wrong."""
 
 
 @dataclass(frozen=True)
@@ -114,25 +114,29 @@ class Selection:
     def _tried(self, text: KernelText, target: Target) -> tuple[str, ...]:
         """The number formats in which a text is tried: in a quick run few where each takes seconds, or adds little."""
         every = registry.dtypes(text, target)
+        if self.quick and self._is_step(text):
+            return every[:1]
         narrow = [dtype for dtype in every if dtype not in IN_ALL_KINDS]
         costly = target.just_in_time or target.emulated or target.borrowed
         if not self.quick or len(narrow) == len(every) or not costly:
             return every
-        preferred = text.variant == next(iter(registry.kernel_texts(text.kernel, text.backend)))
-        few = narrow[:1] if preferred and not target.emulated else []
+        few = narrow[:1] if _is_default(text) and not target.emulated else []
         return tuple(dtype for dtype in every if dtype in IN_ALL_KINDS or dtype in few)
 
     def _belongs_to_quick(self, kind: Kind[Any], dtype: str, subject: Subject) -> bool:
         """Whether a quick run tries a kind: what is costly once for a kernel and target, or in one dtype alone."""
         text, target = subject.text, subject.target
-        is_default = text.variant == next(iter(registry.kernel_texts(text.kernel, text.backend)))
-        if not (is_default or text.variant == "lecture" or self.variants or kind.name == _OF_STEPS):
+        if self._is_step(text) and kind.name != _OF_STEPS:
             return False
         once = kind.costly and not self.variants
-        if once and not is_default:
+        if once and not _is_default(text):
             return False
         in_one_dtype = once or (kind.in_one_dtype and target.interpreted)
         return not in_one_dtype or dtype == first_dtype(kind, subject)
+
+    def _is_step(self, text: KernelText) -> bool:
+        """Whether nobody runs a source without naming it, as here nobody has."""
+        return not (self.variants or _is_default(text) or text.variant == "lecture")
 
     def _found(self) -> list[BackendTarget]:
         return found(self._backends(), self.targets)
@@ -148,6 +152,10 @@ class Selection:
             for variant, text in registry.kernel_texts(kernel, backend).items()
             if (not self.kernels or kernel in self.kernels) and (not self.variants or variant in self.variants)
         ]
+
+
+def _is_default(text: KernelText) -> bool:
+    return text.variant == next(iter(registry.kernel_texts(text.kernel, text.backend)))
 
 
 def first_dtype(kind: Kind[Any], subject: Subject) -> str | None:
