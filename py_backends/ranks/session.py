@@ -65,6 +65,26 @@ def _layout(problem: Problem, text: ModuleType, dtype: np.dtype[Any], ranks: int
     return tuple(zip(shapes, held, needed, strict=True))
 
 
+class _Memory:
+    """Memory of blocks, kept for the next ones of the same size: new memory costs as much as filling it."""
+
+    def __init__(self) -> None:
+        self._kept: list[Array] = []
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """An array, contents undefined."""
+        count = math.prod(shape) * dtype.itemsize
+        for at, kept in enumerate(self._kept):
+            if kept.nbytes == count:
+                return self._kept.pop(at).view(dtype).reshape(shape)
+        self._kept.clear()  # of other sizes, which may not come again
+        return np.empty(count, np.uint8).view(dtype).reshape(shape)
+
+    def give(self, array: Array) -> None:
+        """Keep the memory of an array that nobody uses any more."""
+        self._kept.append(array.reshape(-1).view(np.uint8))
+
+
 class Session:
     """The ranks of one device; `memory` is an array of the caller's on the first rank, and None on the others."""
 
@@ -73,6 +93,7 @@ class Session:
         self._local = LocalKernels(threads)
         self._kernels: dict[tuple[str, str, str], Prepared] = {}
         self._held: dict[int, Held] = {}
+        self._memory = _Memory()
 
     def prepare(self, backend: str, kernel: str, variant: str, dtype: str) -> str:
         """Make a kernel ready on every rank; by which backend and target each computes its block."""
@@ -121,7 +142,9 @@ class Session:
 
     def release(self, buffer: int) -> None:
         """Let a buffer's memory go, which it may not have come to get."""
-        self._held.pop(buffer, None)
+        held = self._held.pop(buffer, None)
+        if held and held.blocks:
+            self._memory.give(held.blocks.needed)
 
     def launch(
         self, kernel: str, variant: str, dtype: str, buffers: Sequence[int], sizes: Sequence[int]
@@ -172,5 +195,5 @@ class Session:
 
     def _new(self, dtype: np.dtype[Any], shape: tuple[int, ...], boxes: Boxes, of_needed: Boxes) -> Blocks:
         needed = of_needed[self._ranks.rank]
-        memory = np.empty(extent(needed), dtype)
+        memory = self._memory.take(extent(needed), dtype)
         return Blocks(shape, boxes, of_needed, memory[inside(boxes[self._ranks.rank], needed)], memory)
