@@ -20,6 +20,7 @@ import numpy as np
 import plugin_packages
 import pytest
 from commands import CLONE, Finished, run_python
+from conftest import NIGHTLY
 
 from py_backends import registry
 from py_backends.conformance import calls
@@ -236,6 +237,7 @@ class TestWhatIsTold:
         assert len(hung) == 2, run.stdout
         assert run.stdout.count("not run, since hanging-hangs-vecadd-lecture has hung in 2 kinds of cases") >= 3
 
+    @NIGHTLY
     def test_drawn_cases_are_made_small(self, folder: Path) -> None:
         skipping = ("--backend", backend_of("skips_its_tail"), "--target", "skips_its_tail")
         run = run_suite(folder, *skipping, "--kernel", V, "--kind", "drawn")

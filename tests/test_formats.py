@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command
+from conftest import NIGHTLY
 from rich.console import Console
 
 from py_backends import registry
@@ -139,6 +140,7 @@ def test_relative_error_is_that_of_the_rounding(dtype: str) -> None:
     case.close()
 
 
+@NIGHTLY
 @pytest.mark.numpy
 def test_a_real_run(tmp_path: Path) -> None:
     """Once through the command line: each format has its row, its error and its time over float32."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import NIGHTLY
 from mutants import __main__ as tool
 from mutants import c_family, equivalent, in_python, judge, places, report, texts
 from mutants.equivalent import Equivalent, OutOfDate
@@ -230,6 +231,7 @@ def test_a_file_of_something_else_is_told_in_a_line(
 PLAIN = "kernels/vecadd/lecture/python.py"
 
 
+@NIGHTLY
 @pytest.mark.python
 class TestWhole:
     """From the command line to the exit code, on the backend that starts fastest."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_python
+from conftest import nightly
 
 from py_backends.backend import _numba
 from py_backends.contract import Array
@@ -88,7 +89,7 @@ print(_numba_formats.CONVERTS)
 """
 
 
-@pytest.mark.parametrize("variable", ["NUMBA_CPU_NAME=generic", "NUMBA_ENABLE_AVX=0"])
+@pytest.mark.parametrize("variable", [nightly("NUMBA_CPU_NAME=generic"), "NUMBA_ENABLE_AVX=0"])
 def test_a_cpu_without_instructions_for_float16_has_it_too(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where LLVM would call functions of a library that is not there, and end the process."""
     monkeypatch.setenv(*variable.split("="))

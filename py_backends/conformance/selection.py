@@ -115,7 +115,7 @@ class Selection:
         """The number formats in which a text is tried: in a quick run few where each takes seconds, or adds little."""
         every = registry.dtypes(text, target)
         if self.quick and self._is_step(text):
-            return every[:1]
+            return () if target.emulated else every[:1]  # emulated ones are compiled for seconds each
         narrow = [dtype for dtype in every if dtype not in IN_ALL_KINDS]
         costly = target.just_in_time or target.emulated or target.borrowed
         if not self.quick or len(narrow) == len(every) or not costly:
