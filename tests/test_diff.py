@@ -229,7 +229,7 @@ class TestRounds:
         pair = diff(run_of({"avx": [1.0] * 30}), run_of({"avx": [*odd, *[1.0] * 23]})).pairs[1]
         assert pair.verdict == "same"
 
-    @pytest.mark.parametrize("noise", [nightly(0.01), 0.03, nightly(0.05)])
+    @pytest.mark.parametrize("noise", [nightly(0.01), nightly(0.03), nightly(0.05)])
     def test_of_equal_runs_seldom_raise_a_false_alarm(self, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
         """In one whole diff of twenty at most; and one row among twelve that is 30% slower is seen.
 

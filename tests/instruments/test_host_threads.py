@@ -102,7 +102,7 @@ def with_faults(*kinds: str) -> Any:
     )
 
 
-@pytest.mark.parametrize("instrument", [ADDRESS.name, nightly(THREADS.name)])
+@pytest.mark.parametrize("instrument", [nightly(ADDRESS.name), nightly(THREADS.name)])
 @pytest.mark.parametrize(("text", "form"), list(texts()))
 def test_nothing_is_reported(build: Build, text: KernelText, form: str | None, instrument: str) -> None:
     outcome = build(text, form, SANITIZERS[instrument]).run(cases(text.kernel))
