@@ -13,7 +13,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 OCLGRIND := build/oclgrind
-SET_UP := cmake/set_up.sh cpu,peers
+SET_UP := cmake/set_up.sh cpu,peers,conformance
 SET_UP_ALL := $(SET_UP) test,docs,dev
 export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What every command of the Makefile needs: the environment .venv, and the extension, built.
 #
-#   cmake/set_up.sh EXTRAS...    each a list as pip takes it, for instance: cmake/set_up.sh cpu,peers test,docs,dev
+#   cmake/set_up.sh EXTRAS...    each a list as pip takes it, for instance: cmake/set_up.sh cpu,peers,conformance test,docs,dev
 #   cmake/set_up.sh --python     nothing is set up: prints the Python to take, or fails where something is missing
 #
 # Says at once what the system lacks, before anything is fetched, and how to install it. Without a C++ compiler or
