@@ -18,13 +18,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-import ml_dtypes  # noqa: F401  # makes bfloat16 known to NumPy by its name
 import numpy as np
-from numpy.typing import NDArray
 
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.kernel_text import KernelText, Stages, WorkItems
-from py_backends.signature import Signature
+from py_backends.problem import Array, Ladder, Problem, Reference, Rung
 
 __all__ = [
     "Adopted",
@@ -47,7 +45,6 @@ __all__ = [
     "WorkItems",
 ]
 
-Array = NDArray[Any]
 Buffer = Any
 """Memory of a device that begins with the elements of one array. Its type is up to the device."""
 
@@ -81,20 +78,6 @@ class Adopted:
 
 
 @dataclass(frozen=True)
-class Reference:
-    """The right answer of one case.
-
-    value: the result, in float64 where a bound is given, else in the dtype of the result.
-    bound: the largest allowed error of each element, 0 where it must equal `value`; None where every bit must agree.
-    overflow: True where infinity or NaN passes too; None for nowhere.
-    """
-
-    value: Array
-    bound: Array | None = None
-    overflow: Array | None = None
-
-
-@dataclass(frozen=True)
 class Communication:
     """The communication of the ranks that compute one launch.
 
@@ -108,156 +91,6 @@ class Communication:
     bytes_sent: tuple[int, ...]
     seconds_by_rank: tuple[float, ...] = ()
     kernel_by_rank: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One step of a ladder: a kernel's source that adds an idea to that of the rung below.
-
-    backend, variant: those of the source.
-    idea: what it adds, in a few words.
-    published: how many times as fast as the first rung it is in the ladder's source; None where that has no such rung.
-    published_percent: of the peak of the machine of that source.
-    dtype: the number format of its inputs; None for that of the whole ladder.
-    target: where it runs; None for the first available one that is not the target of another rung.
-    """
-
-    backend: str
-    variant: str
-    idea: str
-    published: float | None = None
-    published_percent: float | None = None
-    dtype: str | None = None
-    target: str | None = None
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """A kernel from its slowest source to its fastest, rung by rung.
-
-    rungs: the slowest first.
-    sizes: at which the ideas show, and the slow rungs do not take too long.
-    source: where the published figures come from, and what they were measured on; None where no rung has any.
-    formats: rungs in a narrower number format, which run only on request. They stand above the rungs of their backend.
-    name: what tells it from the others of its kernel: the kind of device that it is for.
-    """
-
-    rungs: tuple[Rung, ...]
-    sizes: tuple[int, ...]
-    source: str | None = None
-    formats: tuple[Rung, ...] = ()
-    name: str | None = None
-
-
-RULES = ("bitwise", "componentwise")
-RATES = ("gflops", "gbytes_per_second")
-
-
-class Problem(ABC):
-    """What a kernel computes, independently of any backend.
-
-    Sizes are tuples of non-negative integers in the order of `dimensions`, which is the order of the
-    kernel's last parameters and of `--shape`.
-
-    A `signature` gives the shapes. A problem whose shapes it cannot express has `dimensions` and the methods `shapes`
-    and `sizes` instead.
-    """
-
-    name: ClassVar[str]
-    signature: ClassVar[str]
-    """The shapes of the inputs and of the output by their sizes: `(m,k),(k,n)->(m,n)` (`py_backends.signature`)."""
-    dimensions: ClassVar[tuple[str, ...]]
-    """The names of the sizes. With a signature: those of the output first, then the others."""
-    inputs: ClassVar[tuple[str, ...]] = ("a", "b")
-    """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
-    keywords of Python nor options of the Python functions."""
-    rule: ClassVar[str]
-    """How results are judged, one of `RULES`."""
-    rate: ClassVar[str]
-    """The usual rate of this kernel, one of `RATES`."""
-    dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64")
-    """The number formats that inputs may have, by their names in NumPy."""
-    results: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The dtype of the result by that of the inputs, where the two differ."""
-    sums: ClassVar[Mapping[str, str]] = MappingProxyType({"float16": "float32", "bfloat16": "float32", "int8": "int32"})
-    """The dtype of the arithmetic by that of the inputs, where the two differ. Sources call it `Sum`. In sources in C++
-    it is always as given here."""
-    in_place: ClassVar[bool]
-    """Whether the output may be one of the inputs."""
-    default_sizes: ClassVar[tuple[int, ...]]
-    edges: ClassVar[tuple[tuple[int, ...], ...]] = ()
-    """Sizes at which a source may go wrong. The conformance suite tries them beside its own sizes."""
-    ladder: ClassVar[Ladder | None] = None
-    """For the command `ladder`; None for a kernel without one."""
-    steps: ClassVar[tuple[Ladder, ...]] = ()
-    """From `lecture` to `tuned` with one idea a rung, for each kind of device: for `ladder --steps`."""
-    in_numpy: ClassVar[str | None] = None
-    """What users of NumPy write for it, over its arrays `a`, `b` and so on, such as `np.add(a, b, out=c)`. None where
-    that takes more than one statement. Where the result has another dtype than the inputs, it need not be right."""
-
-    _parsed: ClassVar[Signature | None] = None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "signature" in cls.__dict__:
-            cls._parsed = Signature.parse(cls.signature)
-            cls.dimensions = cls._parsed.dimensions
-
-    def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """The shape of every array for `sizes`: inputs, then output. ValueError for unsupported sizes."""
-        return self._signature().shapes(sizes)
-
-    def sizes(self, *inputs: Array) -> tuple[int, ...]:
-        """The sizes of inputs that have the right `shapes`; ValueError with one clear line for others."""
-        return self._signature().sizes(self.name, self.inputs, tuple([array.shape for array in inputs]))
-
-    def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
-        """For each array and dimension, the index of its size.
-
-        None where a dimension is something else, or the problem has its own `shapes`.
-        """
-        if self._parsed is None or type(self).shapes is not Problem.shapes:
-            return None
-        return self._parsed.places
-
-    def _signature(self) -> Signature:
-        if self._parsed is None:
-            raise TypeError(f"{type(self).__name__} has neither a signature nor the methods shapes and sizes")
-        return self._parsed
-
-    @abstractmethod
-    def reference(self, inputs: Sequence[Array]) -> Reference:
-        """The right answer for `inputs`, arrays of the shapes above and of one dtype."""
-
-    @abstractmethod
-    def flops(self, sizes: Sequence[int]) -> int:
-        """Floating-point operations of one run."""
-
-    def bytes(self, sizes: Sequence[int], dtype: np.dtype[Any]) -> int:
-        """The fewest bytes one run can move: every input, of `dtype`, read once, the output written once."""
-        *inputs, output = (int(np.prod(shape, dtype=object)) for shape in self.shapes(sizes))
-        return sum(inputs) * dtype.itemsize + output * self.result_dtype(dtype).itemsize
-
-    def result_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """The dtype of the result for inputs of a dtype."""
-        if not self.results:  # first, since NumPy takes most of a microsecond for a name
-            return dtype
-        return np.dtype(self.results.get(dtype.name, dtype))
-
-    def sum_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """The dtype of the arithmetic for inputs of a dtype."""
-        return np.dtype(self.sums.get(dtype.name, dtype))
-
-    def least_communication(self, sizes: Sequence[int], dtype: np.dtype[Any], ranks: int) -> float | None:
-        """A lower bound of the bytes that some rank sends or receives, if so many share work and arrays evenly.
-
-        It holds for any algorithm and any amount of memory. None where no bound is known.
-        """
-        return None
-
-    def work(self, sizes: Sequence[int]) -> int:
-        """A number that run time is about proportional to, for estimates."""
-        return max(1, self.flops(sizes))
 
 
 @dataclass(frozen=True)

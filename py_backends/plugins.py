@@ -25,8 +25,9 @@ from pathlib import Path
 import numpy as np
 
 import py_backends
-from py_backends.contract import RATES, RULES, Backend, Device, Ladder, Problem, Target
+from py_backends.contract import Backend, Device, Ladder, Problem, Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest, whole_number
+from py_backends.problem import RATES, RULES
 
 BACKENDS, KERNELS = "py_backends", "py_backends.kernels"
 """The groups of entry points."""

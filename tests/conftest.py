@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 from commands import Finished, run_command
 
-from py_backends import registry
+from py_backends import calls, registry
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
 from py_backends.conformance.plugin import skip_or_fail
 from py_backends.install import pip_install
@@ -80,6 +80,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if item.config.getoption("--require-browser"):
             pytest.fail(f"a browser is required but not there: {reason}", pytrace=False)
         pytest.skip(f"browser: {reason}")
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The arrays of the last call as its device got them: inputs, then output."""
+    arrays: list[Any] = []
+    run = calls._run
+
+    def spying(device: Any, launch: Any, inputs: Any, output: Any, sizes: Any) -> None:
+        arrays[:] = [*inputs, output]
+        run(device, launch, inputs, output, sizes)
+
+    monkeypatch.setattr(calls, "_run", spying)
+    return arrays
 
 
 def chromium() -> str | None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
 from commands import CLONE
+from compilers import gcc_or_skip
 
 from py_backends import caches
 
@@ -21,9 +19,7 @@ int main() { printf("%lld %lld", (long long)second_level_cache(), (long long)las
 
 def test_sources_in_cpp_and_in_python_know_the_same_caches(tmp_path: Path) -> None:
     """On processors of several parts the C library tells the third level of all of them together."""
-    compiler = shutil.which(os.environ.get("CXX", "g++"))
-    if compiler is None:
-        pytest.skip("no C++ compiler (to change that: apt-get install g++)")
+    compiler = gcc_or_skip()
     source, program = tmp_path / "caches.cpp", tmp_path / "caches"
     source.write_text(PROGRAM)
     subprocess.run([compiler, "-std=c++17", "-I", CLONE / "kernels", source, "-o", program], check=True)

@@ -21,6 +21,7 @@ from started import LAST_STAGE, SOON
 from py_backends import registry
 from py_backends.harness.case import Case
 from py_backends.harness.check import judge
+from py_backends.report import layout
 
 COMMANDS = [
     "choose",
@@ -174,8 +175,16 @@ class TestDoctor:
         targets = [(entry["backend"], entry["target"]) for entry in result["backends"]]
         assert targets == [(name, target.name) for name, target in found()]
         assert {backend for backend, _ in targets} == set(registry.backend_names())
-        table = [tuple(line.split()[:2]) for line in run.stdout.partition("\n\n")[0].splitlines()]
-        assert set(targets) <= set(table)
+        _, table, *_ = run.stdout.split("\n\n")
+        assert set(targets) <= {tuple(line.split()[:2]) for line in table.splitlines()}
+
+    def test_begins_with_the_processor(self, doctor: tuple[Finished, Any]) -> None:
+        """As the results name it, whose machine is in the JSON."""
+        run, result = doctor
+        head, _, _ = run.stdout.partition("\n\n")
+        machine = result["machine"]
+        assert layout.processor(machine) in head
+        assert re.findall(r"\b(L\d) [\d.]+ [KM]iB", head) == list(machine["cache_bytes"])
 
     def test_says_what_is_missing_and_what_would_bring_it(self, doctor: tuple[Finished, Any]) -> None:
         run, result = doctor

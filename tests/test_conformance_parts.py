@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -102,8 +102,9 @@ def test_a_text_is_tried_in_what_it_and_its_target_take() -> None:
 
 
 def test_a_quick_run_tries_of_steps_what_goes_wrong_at_ragged_ends() -> None:
-    """And all of those that are named, of the default and of the lecture's."""
-    sources = registry.kernel_texts("matmul", "openmp")
+    """And all of those that are named, of the default, of the lecture's and of any that is no step."""
+    own = registry.kernel_texts("matmul", "openmp")
+    sources = {**own, "of_its_own": replace(own["packing"], variant="of_its_own")}
     kinds = [kind for kind in selection.all_kinds_of("matmul") if not kind.costly]
 
     def tried(variant: str, *named: str) -> set[str]:
@@ -112,7 +113,7 @@ def test_a_quick_run_tries_of_steps_what_goes_wrong_at_ragged_ends() -> None:
         return {kind.name for kind in kinds if of_run.cases(kind, "float32", subject)}
 
     assert tried("packing") == {"shapes"}
-    assert tried("packing", "packing") == tried("tuned")
+    assert tried("packing", "packing") == tried("tuned") == tried("of_its_own")
     assert tried("lecture") > {"shapes", "alignment"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from commands import CLONE, environment, run_command
+from compilers import gcc_or_skip
 from conftest import NIGHTLY, has_device
 from rich.console import Console
 
@@ -151,7 +151,7 @@ class TestResults:
 
     @pytest.mark.parametrize("name", ["openmp.cpp", "avx.cpp"])
     def test_without_what_marks_steps_they_compile(self, name: str, tmp_path: Path) -> None:
-        compiler = shutil.which("g++") or skip_without_compiler()
+        compiler = gcc_or_skip()
         program = named(name)
         words = (program.said("Build") or "").split()
         shutil.copy(program.path, tmp_path)
@@ -162,7 +162,7 @@ class TestResults:
     def test_the_slide_s_form_of_sycl_is_right_c_plus_plus(self) -> None:
         """What it does needs a compiler that is not on every machine; its types are those of the runtime's headers."""
         pytest.importorskip("dpctl", reason='dpctl is not installed (to change that: pip install "dpctl")')
-        compiler = shutil.which("g++") or skip_without_compiler()
+        compiler = gcc_or_skip()
         command = [sys.executable, CLONE / "cmake" / "locate_sycl.py"]
         located = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
         folders = [f"-isystem{folder}" for folder in located.strip().split(";")[1:]]
@@ -176,10 +176,6 @@ class TestResults:
         )
         (text,) = re.findall(r'"""(.+?)"""', named("cuda.py").source, re.DOTALL)
         assert core.Program(text, "c++", core.ProgramOptions(arch="sm_80")).compile("cubin").code.startswith(b"\x7fELF")
-
-
-def skip_without_compiler() -> str:
-    pytest.skip("no C++ compiler on this machine (to change that: apt install g++)")
 
 
 class TestMissing:
@@ -286,8 +282,7 @@ class TestShown:
             assert out == named("openmp.cpp").source
 
     def test_a_command_prints_a_run(self) -> None:
-        if not any(map(shutil.which, ("c++", "g++", "clang++"))) and not os.environ.get("CXX"):
-            skip_without_compiler()
+        gcc_or_skip()
         run = run_command("hello", "openmp")
         assert (run.returncode, run.stderr) == (0, "")
         assert "-O2 -fopenmp openmp.cpp -o openmp && ./openmp" in run.stdout

@@ -135,6 +135,15 @@ def test_instruction_sets_are_those_of_the_architecture(
     assert layout.best_instruction_set(described) == shown
 
 
+def test_a_machine_in_words() -> None:
+    known = {"cpu": "Made-up(R) CPU", "isa": ["sse2", "avx2"], "logical_cpus": 2}
+    sizes = {"L1": 48 * 2**10, "L2": 1280 * 2**10, "L3": 32 * 2**20}
+    assert layout.processor(known) == "Made-up CPU, 2 cores, AVX2"
+    assert layout.caches(known | {"cache_bytes": sizes}) == "caches L1 48 KiB, L2 1.25 MiB, L3 32 MiB"
+    assert layout.processor({}) == "unknown CPU"
+    assert layout.caches({"cache_bytes": {}}) == layout.caches({}) == ""
+
+
 @pytest.mark.numba_cpu
 def test_the_compiler_of_numba_is_among_the_packages() -> None:
     assert machine.describe()["packages"]["llvmlite"]

@@ -213,6 +213,38 @@ def test_blocks_move_what_they_have_in_common() -> None:
     assert in_a_process(MOVED) == ["moved"]
 
 
+ARRANGED_AGAIN = """
+    import numpy as np
+    from mpi4py import MPI
+    from py_backends.ranks.communicator import Communicator
+    from py_backends.ranks.session import Session
+
+    ranks = Communicator(MPI.COMM_SELF)
+    session = Session(ranks, 1)
+    session.prepare("mpi", "matmul", "tuned", "float32")
+    kernel = ["matmul", "tuned", "float32"]
+    sizes = (2, 6, 3), (4, 3, 3)
+    for buffer, at in enumerate([0, 1, 0, 1]):
+        m, n, k = sizes[buffer // 2]
+        session.upload(buffer, "float32", [*kernel, (m, n, k), at], np.ones((m * k, k * n)[at], np.float32))
+    session.allocate(4, "float32", [*kernel, sizes[0], 2])
+    held = set()
+    for call in range(20):
+        first = 2 * (call % 2)
+        session.launch(*kernel, [first, first + 1, 4], sizes[call % 2])
+        held.add(ranks.memory.nbytes)
+    result = np.empty(12, np.float32)
+    session.download(4, result)
+    print(max(held), (result == 3).all())
+"""
+
+
+def test_a_result_that_changes_its_blocks_leaves_the_old_ones_to_the_next() -> None:
+    """Two products with results of 12 elements, in turn into one buffer: blocks of it exist at most twice."""
+    elements = (6 + 18) + (12 + 9) + 2 * 12
+    assert in_a_process(ARRANGED_AGAIN) == [f"{4 * elements} True"]
+
+
 TWO_DEVICES = """
     import os, threading
     from pathlib import Path

@@ -21,6 +21,7 @@ from types import ModuleType
 
 import pytest
 from commands import CLONE
+from compilers import gcc_or_skip
 
 import py_backends
 
@@ -50,9 +51,7 @@ def check() -> ModuleType:
 def library(folder: Path, name: str, *options: str) -> bytes:
     """A shared library of nothing, linked with these options."""
     path = folder / name
-    compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler on this machine, whose linker sets what is looked at")
+    compiler = gcc_or_skip()
     command = [compiler, "-shared", "-nostdlib", "-x", "c++", "-", "-o", path, "-Wl,--enable-new-dtags", *options]
     subprocess.run(command, input=b"", check=True, capture_output=True, timeout=60)
     return path.read_bytes()
@@ -188,9 +187,7 @@ class TestHeaders:
     @pytest.fixture(scope="class")
     @classmethod
     def headers(cls, tmp_path_factory: pytest.TempPathFactory, options: list[str]) -> Path:
-        compiler = shutil.which("c++")
-        if compiler is None:
-            pytest.skip("no C++ compiler on this machine, whose headers these are")
+        compiler = gcc_or_skip()
         folder = tmp_path_factory.mktemp("module") / "headers"
         command = [sys.executable, CLONE / "cmake" / "collect_headers.py", folder, compiler, *options]
         subprocess.run(command, check=True, timeout=120)

@@ -33,11 +33,11 @@ def doctor(options: argparse.Namespace) -> int:
     from py_backends.report import doctor as report
     from py_backends.report import table
 
-    found, kernels = harness.backends(), harness.kernels()
+    found, kernels, described = harness.backends(), harness.kernels(), machine.describe()
     written = True
     if options.json:
-        text = report.doctor_json(found, kernels, machine.describe())
+        text = report.doctor_json(found, kernels, described)
         written = _outputs.written(options.json, partial(write_whole, content=text))
     with table.output() as out:
-        report.print_doctor(found, kernels, out)
+        report.print_doctor(found, kernels, described, out)
     return 0 if written else 1

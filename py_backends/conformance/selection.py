@@ -135,8 +135,11 @@ class Selection:
         return not in_one_dtype or dtype == first_dtype(kind, subject)
 
     def _is_step(self, text: KernelText) -> bool:
-        """Whether nobody runs a source without naming it, as here nobody has."""
-        return not (self.variants or _is_default(text) or text.variant == "lecture")
+        """Whether a source only leads from `lecture` to the default one, and the run does not name its variant."""
+        if self.variants or _is_default(text) or text.variant == "lecture":
+            return False
+        rungs = (rung for ladder in text.problem.steps for rung in ladder.rungs)
+        return any((rung.backend, rung.variant) == (text.backend, text.variant) for rung in rungs)
 
     def _found(self) -> list[BackendTarget]:
         return found(self._backends(), self.targets)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 
 from py_backends.contract import Array
 from py_backends.ranks.interface import MPI
+from py_backends.ranks.memory import Memory
 from py_backends.ranks.progress import Progress
 
 
@@ -33,13 +33,13 @@ class Communicator:
 
     rank, size: this rank's number among them, and how many they are.
     tally: what was communicated on it and on all that were made of it.
+    memory: of this rank, for what its kernels compute with.
     """
 
-    def __init__(self, made_of: MPI.Intracomm, tally: Tally | None = None) -> None:
+    def __init__(self, made_of: MPI.Intracomm, tally: Tally | None = None, memory: Memory | None = None) -> None:
         self.mpi, self.rank, self.size = made_of, made_of.rank, made_of.size
-        self.tally = tally or Tally()
+        self.tally, self.memory = tally or Tally(), memory or Memory()
         self._grids: dict[tuple[int, ...], tuple[Communicator, ...]] = {}
-        self._room = np.empty(0, np.uint8)
 
     def lines(self, grid: Sequence[int]) -> tuple[Communicator, ...]:
         """The ranks in a grid: for each of its dimensions those that differ from this rank in that one alone.
@@ -50,16 +50,9 @@ class Communicator:
         if made is None:
             cartesian = self.mpi.Create_cart(grid)
             keep = np.eye(len(grid), dtype=bool).tolist()
-            made = tuple(Communicator(cartesian.Sub(axis), self.tally) for axis in keep)
+            made = tuple(Communicator(cartesian.Sub(axis), self.tally, self.memory) for axis in keep)
             self._grids[tuple(grid)] = made
         return made
-
-    def room(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Memory that is kept between launches, contents undefined: new memory costs as much as filling it."""
-        count = math.prod(shape) * dtype.itemsize
-        if self._room.nbytes < count:
-            self._room = np.empty(count, np.uint8)
-        return self._room[:count].view(dtype).reshape(shape)
 
     def Allgatherv(self, block: Array | None, whole_and_counts: Sequence[Any]) -> None:  # noqa: N802  # mpi4py's name
         """Bring the blocks of all ranks, so many elements each, to all of them, one after the other.

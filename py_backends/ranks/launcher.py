@@ -37,7 +37,7 @@ _LAUNCHERS = {
     "orterun": OPEN_MPI,
 }
 """The programs that are the parents of ranks, each with its library."""
-_OF_A_RANK = re.compile(
+_RANK_VARIABLES = re.compile(
     # Settings of users, which begin alike, stay: OMPI_MCA_btl, OMPI_ALLOW_RUN_AS_ROOT, I_MPI_FABRICS. So do Slurm's
     # variables of the job, without those of the step and its task: srun, started by a child, needs them.
     r"""PMI2?_ | PMIX_(?!MCA_) | PALS_
@@ -73,7 +73,7 @@ def is_first() -> bool:
 
 def without_launcher(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables without those by which a child would take itself for a rank, or its launcher for a nested one."""
-    kept = {name: value for name, value in environment.items() if not _OF_A_RANK.match(name)}
+    kept = {name: value for name, value in environment.items() if not _RANK_VARIABLES.match(name)}
     if "PRTE_LAUNCHED" in environment:  # by Open MPI, which tells its ranks where it is: another one would look there
         kept.pop("OPAL_PREFIX", None)
     return kept

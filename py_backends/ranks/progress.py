@@ -16,7 +16,7 @@ import numpy as np
 from py_backends.contract import Array
 
 _FILE, _LAST_WORDS = "progress", "last words"
-_OF_A_RANK = np.dtype([("process", np.int32), ("computes", np.int32)])
+_ENTRY = np.dtype([("process", np.int32), ("computes", np.int32)])
 
 
 class Progress:
@@ -74,15 +74,15 @@ def who_computes(folder: Path) -> list[int]:
 
 def _entries(folder: Path | None, ranks: int) -> Any:
     if folder is None or not folder.is_dir():
-        return np.zeros(ranks, _OF_A_RANK)
+        return np.zeros(ranks, _ENTRY)
     file = os.open(folder / _FILE, os.O_CREAT | os.O_RDWR, 0o600)
-    os.ftruncate(file, ranks * _OF_A_RANK.itemsize)
+    os.ftruncate(file, ranks * _ENTRY.itemsize)
     with open(file, "r+b") as opened:
-        return np.memmap(opened, _OF_A_RANK, shape=(ranks,))
+        return np.memmap(opened, _ENTRY, shape=(ranks,))
 
 
 def _read(folder: Path) -> Array:
     try:
-        return np.frombuffer((folder / _FILE).read_bytes(), _OF_A_RANK)
+        return np.frombuffer((folder / _FILE).read_bytes(), _ENTRY)
     except OSError:
-        return np.empty(0, _OF_A_RANK)
+        return np.empty(0, _ENTRY)

@@ -65,26 +65,6 @@ def _layout(problem: Problem, text: ModuleType, dtype: np.dtype[Any], ranks: int
     return tuple(zip(shapes, held, needed, strict=True))
 
 
-class _Memory:
-    """Memory of blocks, kept for the next ones of the same size: new memory costs as much as filling it."""
-
-    def __init__(self) -> None:
-        self._kept: list[Array] = []
-
-    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """An array, contents undefined."""
-        count = math.prod(shape) * dtype.itemsize
-        for at, kept in enumerate(self._kept):
-            if kept.nbytes == count:
-                return self._kept.pop(at).view(dtype).reshape(shape)
-        self._kept.clear()  # of other sizes, which may not come again
-        return np.empty(count, np.uint8).view(dtype).reshape(shape)
-
-    def give(self, array: Array) -> None:
-        """Keep the memory of an array that nobody uses any more."""
-        self._kept.append(array.reshape(-1).view(np.uint8))
-
-
 class Session:
     """The ranks of one device; `memory` is an array of the caller's on the first rank, and None on the others."""
 
@@ -93,7 +73,6 @@ class Session:
         self._local = LocalKernels(threads)
         self._kernels: dict[tuple[str, str, str], Prepared] = {}
         self._held: dict[int, Held] = {}
-        self._memory = _Memory()
 
     def prepare(self, backend: str, kernel: str, variant: str, dtype: str) -> str:
         """Make a kernel ready on every rank; by which backend and target each computes its block."""
@@ -144,7 +123,7 @@ class Session:
         """Let a buffer's memory go, which it may not have come to get."""
         held = self._held.pop(buffer, None)
         if held and held.blocks:
-            self._memory.give(held.blocks.needed)
+            self._ranks.memory.give_back(held.blocks.needed)
 
     def launch(
         self, kernel: str, variant: str, dtype: str, buffers: Sequence[int], sizes: Sequence[int]
@@ -159,19 +138,33 @@ class Session:
         ranks.mpi.Barrier()
         begin = perf_counter()
         held = [self._held[buffer] for buffer in buffers]
+        replaced: list[Blocks] = []
         arranged = [
-            self._arrange(each, *layout, filled=at < len(held) - 1)
+            self._arrange(each, *layout, replaced, filled=at < len(held) - 1)
             for at, (each, layout) in enumerate(zip(held, layouts, strict=True))
         ]
         arrays = [each.needed for each in arranged]
         with ranks.tally.progress.computing():
             getattr(prepared.text, kernel)(ranks, prepared.local, *arrays, *sizes)
-        return perf_counter() - begin, ranks.tally.seconds, ranks.tally.sent
+        seconds = perf_counter() - begin
+        for blocks in replaced:
+            ranks.memory.give_back(blocks.needed)
+        return seconds, ranks.tally.seconds, ranks.tally.sent
 
-    def _arrange(self, held: Held, shape: tuple[int, ...], boxes: Boxes, of_needed: Boxes, *, filled: bool) -> Blocks:
+    def _arrange(
+        self,
+        held: Held,
+        shape: tuple[int, ...],
+        boxes: Boxes,
+        of_needed: Boxes,
+        replaced: list[Blocks],
+        *,
+        filled: bool,
+    ) -> Blocks:
         """Bring a buffer into a kernel's blocks, where it does not lie in them; an output's contents stay behind.
 
-        Those before stay as they are: one buffer may be two inputs, which lie in different blocks.
+        replaced: is given the blocks before. They stay as they are, since one buffer may be two inputs, which lie in
+            different blocks.
         """
         old = held.blocks
         if old is not None and (old.shape, old.boxes, old.of_needed) == (shape, boxes, of_needed):
@@ -184,6 +177,8 @@ class Session:
             held.behind = held.behind[count:].copy()
         elif filled:
             move(self._ranks, old.block, old.boxes, new.block, boxes)
+        if old is not None:
+            replaced.append(old)
         held.blocks = new
         return new
 
@@ -195,5 +190,5 @@ class Session:
 
     def _new(self, dtype: np.dtype[Any], shape: tuple[int, ...], boxes: Boxes, of_needed: Boxes) -> Blocks:
         needed = of_needed[self._ranks.rank]
-        memory = self._memory.take(extent(needed), dtype)
+        memory = self._ranks.memory.take(extent(needed), dtype)
         return Blocks(shape, boxes, of_needed, memory[inside(boxes[self._ranks.rank], needed)], memory)

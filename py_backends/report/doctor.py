@@ -1,4 +1,4 @@
-"""Shows what this machine has: every backend and target, what would bring those that are missing; plug-ins' kernels."""
+"""Shows what this machine has: its CPU, every backend and target, what would bring those missing; plug-ins' kernels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from rich.text import Text
 
 from py_backends.contract import Target
 from py_backends.harness.doctor import BroughtKernel, origin
+from py_backends.report import layout
 from py_backends.report.layout import Remark
-from py_backends.report.table import print_remarks
+from py_backends.report.table import print_parts, print_remarks
 
 SCHEMA_VERSION = 1
 _STYLES = {"available": "green", "emulated": "yellow", "missing": "dim"}
@@ -23,8 +24,11 @@ Found = Sequence[tuple[str, Target]]
 """Names of backends, each with a target."""
 
 
-def print_doctor(found: Found, kernels: Sequence[BroughtKernel], out: Console) -> None:
-    """A line a backend and target, a line a kernel of a plug-in; below them reasons and fixes of what is missing."""
+def print_doctor(found: Found, kernels: Sequence[BroughtKernel], machine: Mapping[str, Any], out: Console) -> None:
+    """The CPU; a line for each target and each kernel of a plug-in; below them reasons and fixes of what is missing."""
+    parts = filter(None, [layout.processor(machine), layout.caches(machine)])
+    print_parts([Text(part, style="bold") for part in parts], out)
+    out.print()
     table = _table("backend", "target", "state", "device and version")
     for backend, target in found:
         state = _state(target)

@@ -70,7 +70,7 @@ class Remark:
 def heading(report: Report) -> list[str]:
     """What was run on what, in a few words each."""
     machine, settings = report.machine, report.settings
-    parts = [f"py-backends {report.package_version}", ", ".join(_processor(report))]
+    parts = [f"py-backends {report.package_version}", processor(machine)]
     if machine.get("python"):
         parts.append(f"Python {machine['python']}")
     if settings.get("threads") not in (None, machine.get("logical_cpus")):
@@ -326,14 +326,21 @@ def _places(report: Report, places: Iterable[tuple[str, str]]) -> list[str]:
     return list(dict.fromkeys(f"{kernel} {dtype}" if several else kernel for kernel, dtype in places))
 
 
-def _processor(report: Report) -> list[str]:
-    machine = report.machine
+def processor(machine: Mapping[str, Any]) -> str:
+    """The CPU: its name, how many cores, and its widest vectors."""
     name = str(machine.get("cpu") or "unknown CPU").replace("(R)", "").replace("(TM)", "")
     parts = [" ".join(name.split())]
     if machine.get("logical_cpus"):
         parts.append(count(machine["logical_cpus"], "core"))
     best = best_instruction_set(machine)
-    return [*parts, best] if best else parts
+    return ", ".join([*parts, best] if best else parts)
+
+
+def caches(machine: Mapping[str, Any]) -> str:
+    """The size of each level; empty where the machine does not say."""
+    sizes: Mapping[str, int] = machine.get("cache_bytes") or {}
+    levels = ", ".join(f"{level} {units.cache_size(size)}" for level, size in sizes.items())
+    return f"caches {levels}" if levels else ""
 
 
 def best_instruction_set(machine: Mapping[str, Any]) -> str | None:

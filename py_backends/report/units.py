@@ -31,6 +31,12 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
+def cache_size(count: int) -> str:
+    """Bytes of a cache, in the units in which processors have them, by 1024: 1310720 is "1.25 MiB"."""
+    factor, unit = (2**20, "MiB") if count >= 2**20 else (2**10, "KiB")
+    return f"{count / factor:.4g} {unit}"
+
+
 def figure(value: float) -> str:
     """Three significant digits without an exponent, thousands set apart: 0.0123, 4.56, 78.9, 1,235."""
     size = abs(value)

@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-sys.path.insert(0, str(Path(__file__).parent))  # where pytest looks for these too
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where pytest looks for these too
+sys.path.insert(0, str(Path(__file__).parent))
 import planted
+from compilers import clang, family, gcc
 from planted import Fault
-from sanitizers import REPORTED, SANITIZERS, Sanitizer, clang, family, gcc
+from sanitizers import REPORTED, SANITIZERS, Sanitizer
 
 CLONE = Path(__file__).parents[2]
 QUICK_TESTS = ("tests/instruments/test_exact_memory.py", "tests/test_shortcut.py")

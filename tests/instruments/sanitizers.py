@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+
+from compilers import family
 
 HERE = Path(__file__).parent
 _SUPPRESSIONS = HERE / "suppressions"
@@ -81,23 +80,3 @@ THREADS = Sanitizer(
     },
 )
 SANITIZERS = {sanitizer.name: sanitizer for sanitizer in (ADDRESS, THREADS)}
-
-
-@cache
-def family(compiler: str) -> str:
-    """`clang` or `g++`, by what a compiler says of itself."""
-    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
-    return "clang" if "clang" in said else "g++"
-
-
-@cache
-def gcc() -> str | None:
-    """The compiler that every machine with this project has."""
-    return shutil.which(os.environ.get("CXX", "g++"))
-
-
-@cache
-def clang() -> str | None:
-    """The newest clang++ of the machine; None where there is none."""
-    names = [*(f"clang++-{version}" for version in range(40, 14, -1)), "clang++"]
-    return next(filter(None, map(shutil.which, names)), None)

@@ -14,10 +14,11 @@ from typing import Any
 
 import planted
 import pytest
+from compilers import clang, gcc
 from conftest import NIGHTLY, nightly
 from host_threads import LANGUAGES, Case, Program, compiled_driver
 from planted import Fault
-from sanitizers import ADDRESS, SANITIZERS, THREADS, Sanitizer, clang, gcc
+from sanitizers import ADDRESS, SANITIZERS, THREADS, Sanitizer
 
 from py_backends import registry
 from py_backends.kernel_text import KernelText

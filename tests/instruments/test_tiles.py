@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from compilers import gcc_or_skip
 from conftest import NIGHTLY, nightly
-from sanitizers import ADDRESS, HERE, gcc
+from sanitizers import ADDRESS, HERE
 
 from py_backends import registry
 from py_backends.contract import Array
@@ -65,9 +66,7 @@ class Program:
 
     def __init__(self, folder: Path, text: Path = TEXT, flags: Sequence[str] = ADDRESS.flags) -> None:
         self._path = folder / "program"
-        compiler = gcc()
-        if compiler is None:
-            pytest.skip("no C++ compiler (to change that: apt-get install g++)")
+        compiler = gcc_or_skip()
         driver = HERE / "on_tiles"
         always = ["-std=c++17", "-O1", "-g1", "-ffp-contract=off", "-fwrapv", "-fopenmp", "-Wall", "-Wextra", "-Werror"]
         source = [f'-DTEXT="{text}"', f"-I{driver}", str(driver / "run.cpp"), "-o", str(self._path)]
@@ -375,9 +374,9 @@ def test_texts_that_do_not_name_amx_are_not_compiled_for_it(compiled: Compiled) 
 
 def test_a_system_that_refuses_tiles_is_a_reason(tmp_path: Path) -> None:
     """As a container may, whose filter of system calls knows no such request."""
-    compiler = gcc()
-    if compiler is None or platform.system() != "Linux":
-        pytest.skip("no C++ compiler (to change that: apt-get install g++), or no Linux, whose filters these are")
+    if platform.system() != "Linux":
+        pytest.skip("no Linux, whose filters these are")
+    compiler = gcc_or_skip()
     source = HERE / "on_tiles" / "permission.cpp"
     flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([compiler, *flags, str(source), "-o", tmp_path / "permission"], check=True)

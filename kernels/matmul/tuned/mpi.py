@@ -68,9 +68,9 @@ def matmul(ranks, multiply, a, b, c, m, n, k):
     if along_k.size == 1:
         multiply(a, b, c)
     else:
-        sums = along_k.room((a.shape[0], b.shape[1]), c.dtype)
-        multiply(a, b, sums)
-        along_k.Reduce_scatter(sums, c, counts(along_k, *sums.shape))
+        with along_k.memory.lent((a.shape[0], b.shape[1]), c.dtype) as sums:
+            multiply(a, b, sums)
+            along_k.Reduce_scatter(sums, c, counts(along_k, *sums.shape))
 
 
 def gather(line, block):

@@ -45,6 +45,17 @@ def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
     return builder.call(fused, [x, y, z])
 
 
+def write_sums(builder: Any, places: Any, sums: Any, add: Any, align: Any) -> None:
+    """Write the sums to their places, or where `add` is true, add them to what is there."""
+    with builder.if_else(add) as (added_to, replaced):
+        with added_to:
+            for place, sum in zip(places, sums, strict=True):
+                builder.store(total(builder, builder.load(place, align=align), sum), place, align=align)
+        with replaced:
+            for place, sum in zip(places, sums, strict=True):
+                builder.store(sum, place, align=align)
+
+
 @intrinsic
 def multiply_tile(typing, band, panel, depth, to, stride, add):
     """Multiply flat arrays, HEIGHT rows of a that are STRIDE apart by `depth` rows of 2 registers of b.
@@ -99,13 +110,7 @@ def multiply_tile(typing, band, panel, depth, to, stride, add):
             for i in range(HEIGHT)
             for s in (0, 1)
         ]
-        with builder.if_else(add) as (added_to, replaced):
-            with added_to:
-                for place, sum in zip(places, added, strict=True):
-                    builder.store(total(builder, builder.load(place, align=size), sum), place, align=size)
-            with replaced:
-                for place, sum in zip(places, added, strict=True):
-                    builder.store(sum, place, align=size)
+        write_sums(builder, places, added, add, size)
         return context.get_dummy_value()
 
     return types.void(band, panel, types.intp, types.intp, types.intp, types.boolean), emit

@@ -1,0 +1,71 @@
+"""The memory of a rank, used again for one array after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from py_backends.contract import Array
+
+
+class Memory:
+    """Memory of arrays that were given back is kept for the next of the same size: new memory costs as much as filling.
+
+    It holds no more, in use and kept, than was in use at one time in this period or the last. A period ends when all
+    has been given back. So changing sizes leave no more behind than equal ones. What a large computation leaves goes
+    with the first smaller one.
+
+    nbytes: what it holds.
+    """
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self._kept: list[Array] = []  # first what was given back the longest ago
+        self._used = self._most = self._most_before = 0
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """An array, contents undefined."""
+        size = math.prod(shape) * dtype.itemsize
+        most = max(self._most, self._used + size)
+        memory = self._kept_of(size)
+        if memory is None:
+            self._shrink(max(most, self._most_before) - size)
+            memory = np.empty(size, np.uint8)
+            self.nbytes += size
+        self._used, self._most = self._used + size, most
+        return memory.view(dtype).reshape(shape)
+
+    def give_back(self, array: Array) -> None:
+        """Keep the memory of an array that nobody uses any more."""
+        if not array.nbytes:
+            return
+        self._kept.append(array.reshape(-1).view(np.uint8))
+        self._used -= array.nbytes
+        if not self._used:
+            self._shrink(self._most)
+            self._most, self._most_before = 0, self._most
+
+    @contextmanager
+    def lent(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[Array]:
+        """An array, contents undefined, for as long as the context lasts."""
+        array = self.take(shape, dtype)
+        try:
+            yield array
+        finally:
+            self.give_back(array)
+
+    def _kept_of(self, size: int) -> Array | None:
+        """What is kept of a size: what was given back last, since caches may still hold it."""
+        for at in reversed(range(len(self._kept))):
+            if self._kept[at].nbytes == size:
+                return self._kept.pop(at)
+        return None
+
+    def _shrink(self, most: int) -> None:
+        """Let go what was given back the longest ago, until it holds at most so many bytes."""
+        while self.nbytes > most:
+            self.nbytes -= self._kept.pop(0).nbytes
