@@ -72,7 +72,7 @@ SYCL = [
           "CPU"),
     Fault("two work items", RACE, "sycl", "vecadd", "lecture", "c[i]", "c[i / 2]"),
     Fault("without the barrier", RACE, "sycl", "matmul", "tuned", "sycl::group_barrier(item.get_group());", "", "GPU"),
-    Fault("two stretches", RACE, "sycl", "vecadd", "tuned", "sycl::min(n, begin + stretch)", "n", "CPU"),
+    Fault("two chunks", RACE, "sycl", "vecadd", "tuned", "sycl::min(n, begin + chunk)", "n", "CPU"),
     Fault("an index of 32 bits", OVERFLOW, "sycl", "vecadd", "lecture", "item.get_global_id(0)",
           "(int(item.get_global_id(0)) + 2147483647) % 2"),
 ]  # fmt: skip
@@ -86,7 +86,7 @@ MODULES = [
     Fault("without the barrier", RACE, "openmp", "matmul", "tuned", "for schedule(static)",
           "for schedule(static) nowait"),
     Fault("one register on", WRITE, "avx", "vecadd", "lecture", "V::store(c + i", "V::store(c + i + V::lanes"),
-    Fault("the stretch of another thread", RACE, "avx", "vecadd", "tuned", "least(thread * stretch, n)", "Size(0)"),
+    Fault("the chunk of another thread", RACE, "avx", "vecadd", "tuned", "least(thread * chunk, n)", "Size(0)"),
 ]  # fmt: skip
 """In texts that are compiled ahead of time."""
 
@@ -104,7 +104,7 @@ OPENCL = [
           "to[q / block + 1][q % block]", "GPU"),
     Fault("two work items", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i / 2]"),
     Fault("two groups", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i % 256]"),
-    Fault("two stretches", RACE, "opencl", "vecadd", "tuned", "end = min(n, i + stretch)", "end = n", "CPU"),
+    Fault("two chunks", RACE, "opencl", "vecadd", "tuned", "end = min(n, i + chunk)", "end = n", "CPU"),
     Fault("without the barrier", RACE, "opencl", "matmul", "tuned", "barrier(CLK_LOCAL_MEM_FENCE);  // before",
           "// before", "GPU"),
     Fault("an index of 32 bits", OVERFLOW, "opencl", "vecadd", "lecture", "get_global_id(0)",
