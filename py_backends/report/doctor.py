@@ -1,4 +1,4 @@
-"""Shows what this machine has: every backend and target, what would bring those that are missing; plug-ins' kernels."""
+"""Shows what this machine has: every backend and target, the fix for missing ones, and the kernels of plug-ins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ Found = Sequence[tuple[str, Target]]
 
 
 def print_doctor(found: Found, kernels: Sequence[BroughtKernel], out: Console) -> None:
-    """A line a backend and target, a line a kernel of a plug-in; below them reasons and fixes of what is missing."""
+    """A line for each backend and target, and for each kernel of a plug-in.
+
+    Below, reasons and fixes for what is missing.
+    """
     table = _table("backend", "target", "state", "device and version")
     for backend, target in found:
         state = _state(target)
@@ -46,7 +49,7 @@ def print_doctor(found: Found, kernels: Sequence[BroughtKernel], out: Console) -
 
 
 def _table(*columns: str) -> Table:
-    """Three short columns, and a last one that may be folded."""
+    """Three short columns, and a last one that may wrap."""
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
     for column in columns[:-1]:
         table.add_column(column, no_wrap=True)
