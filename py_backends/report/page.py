@@ -149,7 +149,7 @@ def _pictures(key: str, report: Report) -> Iterator[Picture]:
         except style.NothingToDraw as nothing:
             yield Picture(title, None, str(nothing))
         else:
-            svg = Markup(style.svg(figure, f"{key}-{name}"))  # noqa: S704  # matplotlib escapes the texts in it
+            svg = Markup(style.svg(figure, f"{key}-{name}"))  # noqa: S704  # matplotlib escapes the words in it
             yield Picture(title, svg, module.describe(report), round(figure.get_figwidth() * _READABLE_PIXELS_PER_INCH))
 
 
