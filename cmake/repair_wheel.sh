@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# repair_wheel.sh WHEEL FOLDER: write into FOLDER a wheel that runs on other machines, and check it. OpenMP's library
-# comes into it. The SYCL runtime does not: dpctl and the wheel have to use the same one, which the extra `sycl` brings.
+# repair_wheel.sh WHEEL FOLDER: write into FOLDER a wheel that runs on other machines, and check it. It contains
+# OpenMP's library, but not the SYCL runtime: dpctl and the wheel have to use the same one, from the extra `sycl`.
 set -euo pipefail
 auditwheel repair --exclude 'libsycl.so.*' --wheel-dir "$2" "$1"
 "${PYTHON:-python3}" "$(dirname "$0")/check_wheel.py" "$2"/*.whl

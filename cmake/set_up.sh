@@ -1,25 +1,25 @@
 #!/bin/sh
 # What every command of the Makefile needs: the environment .venv, and the extension, built.
 #
-#   cmake/set_up.sh EXTRAS...    each a list as pip takes it, for instance: cmake/set_up.sh cpu,peers,conformance test,docs,dev
-#   cmake/set_up.sh --python     nothing is set up: prints the Python to take, or fails where something is missing
+#   cmake/set_up.sh EXTRAS...    Each is a list as pip takes it, for instance cmake/set_up.sh cpu,peers,conformance test.
+#   cmake/set_up.sh --python     Sets up nothing. Prints the Python to take, or fails where something is missing.
 #
-# Says at once what the system lacks, before anything is fetched, and how to install it. Without a C++ compiler or
-# Python's headers it goes on, and backends that need the extension say why they are not there. Whatever was
-# interrupted, even by SIGKILL, the next run takes up again: what is whole is marked when it is, and what a killed run
-# leaves at work holds the lock until it ends.
+# Before it fetches anything, it says what the system lacks and how to install that. Without a C++ compiler or Python's
+# headers it continues, and backends that need the extension say why they are missing. If it is interrupted, even by
+# SIGKILL, the next run continues the work. Each finished part is marked. What a killed run leaves running holds the
+# lock until it ends.
 set -eu
 cd "$(dirname "$0")/.."
 
 venv=.venv
 preset=${PRESET:-release}  # of CMakePresets.json
 build=build/$preset
-incomplete=build/incomplete     # stands while packages are being installed: half an environment cannot be mended
+incomplete=build/incomplete     # exists while packages are being installed: half an environment cannot be repaired
 installed=$venv/extras           # a folder with a file for each list that is installed
 os_release=${OS_RELEASE:-/etc/os-release}
 
 main() {
-  PATH=$(printf ':%s:' "$PATH" | sed "s|:$(pwd)/$venv/bin:|:|g; s|^:||; s|:\$||")  # no environment is made by itself
+  PATH=$(printf ':%s:' "$PATH" | sed "s|:$(pwd)/$venv/bin:|:|g; s|^:||; s|:\$||")  # without .venv's own Python
   find_python
   find_compiler
   if [ "$1" = --python ]; then
@@ -45,7 +45,7 @@ lack() {  # lack WHAT PACKAGE
   remedy=$(printf "$manager" "$packages")
 }
 
-# Sets `python`, the first that is new enough and can make environments, and begins `missing`.
+# Sets `python` to the first that is new enough and can make environments, and begins `missing`.
 find_python() {
   name_packages
   missing='' packages='' remedy='' python=''
@@ -64,7 +64,7 @@ find_python() {
   fi
 }
 
-# One that compiles, as CMake will look for it.
+# Looks for a compiler that works, as CMake will.
 find_compiler() {
   if [ -n "${CXX:-}" ]; then
     compiles "$CXX" || lack "a C++17 compiler, which CXX=$CXX is not" "$compiler_package"
@@ -76,7 +76,7 @@ find_compiler() {
 # shellcheck disable=SC2086  # CXX may hold options
 compiles() { echo '#include <vector>' | $1 -std=c++17 -fsyntax-only -x c++ - 2>/dev/null; }
 
-# What the distribution calls them, and the command that installs packages.
+# The distribution's names of packages, and its command that installs them.
 name_packages() {
   family=$(ID='' ID_LIKE=''; [ ! -r "$os_release" ] || . "$os_release"; echo " $ID $ID_LIKE ")
   prefix=sudo\ 
@@ -91,7 +91,7 @@ name_packages() {
   esac
 }
 
-# install EXTRAS...: the environment, with what of them it does not have yet. Again when pyproject.toml has changed.
+# install EXTRAS...: add to the environment what it lacks of them, and all again when pyproject.toml has changed.
 install() {
   as_of="$(pwd) $(cksum <pyproject.toml)"
   lacking=''
@@ -106,7 +106,7 @@ install() {
   fi
   touch $incomplete
   $venv/bin/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja pybind11
-  # The build, and not the installation, compiles: it can do so again whenever a kernel changes.
+  # The installation does not compile. The build does, and can do so again whenever a kernel changes.
   $venv/bin/python -m pip install --quiet --no-build-isolation --editable ".[$lacking]" \
     --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF
   mkdir -p $installed
@@ -114,7 +114,7 @@ install() {
   rm $incomplete
 }
 
-# The extension: whatever a source or a kernel made newer, which CMake finds out in a fraction of a second.
+# Builds what is older than its sources, which CMake finds out in a fraction of a second.
 compile() {
   as_of="$(pwd) ${CXX:-} ${CXXFLAGS:-} $(cksum <CMakePresets.json)"
   if [ "$(cat $build/configured 2>/dev/null)" != "$as_of" ]; then
@@ -130,7 +130,7 @@ compile() {
 
 logged() { "$@" >$build/log 2>&1 || { cat $build/log; exit 1; }; }
 
-# The record of a build that did not take place, for backends to repeat, unless an earlier one did.
+# Unless there was an earlier build, records why there is none, for backends to repeat.
 leave_out() {
   # shellcheck disable=SC2016  # Python's
   REASON="it was not built, since the system lacks $missing" FIX="$remedy, then run make again" $venv/bin/python -c '

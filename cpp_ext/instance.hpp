@@ -1,9 +1,9 @@
-// One kernel text, compiled for one instruction set: what the generated instance files hand to a module.
+// One kernel source, compiled for one instruction set: what the generated instance files hand to a module.
 //
-// The instance files are the only ones compiled with -mavx2 and the like, so nothing in them may end up in
-// the rest of the program: everything has internal linkage (static or an unnamed namespace), but for one
-// constant. In particular they use no pybind11 and no function of the standard library that is defined in a
-// header: the linker keeps one copy of such a function for everyone, and it could be the AVX-512 one.
+// Only the instance files are compiled with -mavx2 and the like, so nothing in them may end up in the rest of the
+// program. Everything but one constant has internal linkage (static or an unnamed namespace). In particular, they use
+// no pybind11, and no function of the standard library that is defined in a header. The linker keeps one copy of such a
+// function for everyone, and that could be the AVX-512 one.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 constexpr int most_arguments = 8;  ///< arrays, and sizes, that a kernel may take
 
-/// A kernel behind one signature: its arrays (inputs, then output) and its sizes, in order. False where it found no
-/// memory for its own use: then the output is undefined, and Python raises MemoryError.
+/// A kernel behind one signature: its arrays (inputs, then output) and its sizes, in order. It returns false if it
+/// found no memory for its own use. Then the output is undefined, and Python raises MemoryError.
 using UniformKernel = bool (*)(void* const* arrays, const std::int64_t* sizes);
 
 /// A kernel for one number format.
@@ -25,19 +25,19 @@ struct Format {
   UniformKernel run;
 };
 
-/// One kernel text for one instruction set, in all the formats that it takes.
+/// One kernel source for one instruction set, in all the formats that it takes.
 struct Instance {
   const char* kernel;
   const char* variant;
   const char* instruction_set;
-  const char* sha256;  ///< of the text, in hexadecimal
+  const char* sha256;  ///< of the source, in hexadecimal
   const Format* formats;
   int count_of_formats;
   int arrays;  ///< how many the kernel takes, the output last
   int sizes;   ///< how many the kernel takes
 };
 
-/// The number formats by NumPy's names, as `Formats:` in a text's head comment has them.
+/// The number formats by NumPy's names, as `Formats:` in a source's head comment has them.
 namespace dtypes {
 using float32 = float;
 using float64 = double;
@@ -81,14 +81,14 @@ inline Parameter argument(void* const* arrays, const std::int64_t* sizes, int at
 }
 
 /// Derives a kernel's numbers of arguments, and its uniform entry, from its signature. A kernel that needs memory of
-/// its own returns whether there was enough; any other returns nothing.
+/// its own returns whether there was enough. Any other kernel returns nothing.
 template <auto kernel>
 struct Entry;
 
 template <typename Result, typename... Parameters, Result (*kernel)(Parameters...)>
 struct Entry<kernel> {
   static_assert(std::is_void_v<Result> || std::is_same_v<Result, bool>,
-                "a kernel returns nothing, or bool: whether there was memory enough");
+                "a kernel returns nothing, or bool: whether there was enough memory");
   static constexpr int arrays = (0 + ... + static_cast<int>(std::is_pointer_v<Parameters>));
   static constexpr int sizes = static_cast<int>(sizeof...(Parameters)) - arrays;
   static_assert(0 < arrays && arrays <= most_arguments && sizes <= most_arguments, "raise most_arguments");

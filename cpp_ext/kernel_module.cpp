@@ -1,6 +1,6 @@
-// The Python modules of the C++ backends: each finds its compiled kernels and calls them on NumPy arrays in place.
+// The Python modules of the C++ backends. Each finds its compiled kernels and calls them on NumPy arrays in place.
 //
-// CMake compiles this once for all modules, whose names are in modules.inc, and links it with each one's own part
+// CMake compiles this once for all modules, whose names are in modules.inc. It links it with each module's own part
 // (own_part.cpp). Nothing here knows a kernel or a variant by name.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -24,7 +24,7 @@ namespace py = pybind11;
 
 namespace {
 
-/// A Python sequence, as a list or tuple whose items are reached without calls.
+/// A Python sequence as a list or tuple, whose items are read without calls.
 class Items {
  public:
   Items(py::handle sequence, int expected, const char* what)
@@ -41,7 +41,7 @@ class Items {
   py::object fast_;
 };
 
-/// The data of an array that the kernel can use as it is; an error, never a copy, for any other.
+/// The data of an array that the kernel can use as it is. Any other array is an error, and is never copied.
 void* data_of(py::handle item, const py::dtype& dtype, bool output) {
   if (!py::isinstance<py::array>(item) || !py::reinterpret_borrow<py::array>(item).dtype().equal(dtype)) {
     const auto given =
@@ -68,7 +68,7 @@ class Kernel {
   std::string dtype() const { return dtype_; }
   py::dtype result_dtype() const { return dtypes_.back(); }
 
-  /// Run the kernel. The interpreter lock is free meanwhile; references keep the arrays alive.
+  /// Runs the kernel. Meanwhile the interpreter lock is free, and references keep the arrays alive.
   void operator()(py::handle buffers, py::handle sizes, int threads) const {
     if (threads < 1) throw py::value_error("a kernel runs on at least one thread, not " + std::to_string(threads));
     std::array<py::object, most_arguments> alive;
@@ -88,8 +88,8 @@ class Kernel {
     if (!launch(instance_, run_, arrays.data(), lengths.data(), threads)) throw py::error_already_set();
   }
 
-  /// A function that runs the kernel, in that of some number formats that its arrays have, on those that it can take as
-  /// they are.
+  /// A function that runs the kernel on arrays that it can take as they are. Of some number formats it takes that of
+  /// the arrays.
   py::object shortcut(const Shortcut::Shapes& shapes, bool in_place, int threads,
                       const std::vector<std::string>& dtypes) const {
     return Shortcut::function(std::make_unique<Shortcut>(instance_, shapes, in_place, threads, dtypes));
@@ -111,14 +111,14 @@ std::vector<Kernel> kernels() {
   return all;
 }
 
-/// Whether a text of this module is compiled for an instruction set; few are for some.
+/// Whether any source of this module is compiled for an instruction set. For some sets few are.
 [[maybe_unused]] bool has_instance_for(const std::string& set) {
   const auto is_for_it = [&](const Instance* each) { return each->instruction_set == set; };
   return std::any_of(instances, instances + count_of_instances, is_for_it);
 }
 
-/// Every instruction set that texts are compiled for, best first: its name, what is to be said where it is missing, and
-/// whether this CPU (and its operating system, for the wide registers) has it.
+/// Every instruction set that sources are compiled for, best first. Each has its name, the reason to give where it is
+/// missing, and whether this CPU has it. For wide registers the operating system has to support it, too.
 std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -143,8 +143,8 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
 
 void define(py::module_& module) {
   survive_forks();
-  py::module_::import("ml_dtypes");  // makes bfloat16 known to NumPy by its name
-  // A type of the module's own: the modules of other backends bind the same class under the same name.
+  py::module_::import("ml_dtypes");  // tells NumPy the name bfloat16
+  // The type is local to the module: the modules of other backends bind the same class under the same name.
   py::class_<Kernel>(module, "Kernel", py::module_local())
       .def_property_readonly("kernel", &Kernel::kernel)
       .def_property_readonly("variant", &Kernel::variant)
@@ -161,7 +161,7 @@ void define(py::module_& module) {
 
 }  // namespace
 
-// Python looks only for the one of the module that it loads; the others are not called there.
+// Python looks only for the function of the module that it loads. The others are not called there.
 #define MODULE(name) \
   PYBIND11_MODULE(name, module) { define(module); }
 #include "modules.inc"

@@ -1,4 +1,4 @@
-// How a module runs one of its kernels: on a number of threads, and without the interpreter lock.
+// How a module runs one of its kernels, on a number of threads and without the interpreter lock.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,8 +9,8 @@
 
 namespace {
 
-/// Run a kernel on data of the caller, who holds the interpreter lock, and references that keep the data alive.
-/// Returns false, with Python's MemoryError set, where the kernel found no memory for its own use.
+/// Runs a kernel on the caller's data. The caller holds the interpreter lock, and references that keep the data alive.
+/// Returns false, with Python's MemoryError set, if the kernel found no memory for its own use.
 inline bool launch(const Instance& instance, UniformKernel kernel, void* const* arrays, const std::int64_t* sizes,
                    int threads) {
   PyThreadState* const unlocked = PyEval_SaveThread();

@@ -1,4 +1,4 @@
-// Compiled once for each module, with instances.inc naming its kernels, and with OpenMP where the module has that.
+// Compiled once for each module. instances.inc names its kernels. OpenMP is on where the module has it.
 #include "own_part.hpp"
 
 #if defined(_OPENMP)
@@ -20,7 +20,7 @@ const int count_of_instances = sizeof instances / sizeof *instances;
 
 namespace {
 
-/// For as long as it lives, parallel regions that the calling thread starts have `threads` threads.
+/// While it lives, parallel regions that the calling thread starts have `threads` threads.
 class ThreadLimit {
  public:
 #if defined(_OPENMP)
@@ -45,8 +45,8 @@ bool run_on_threads(UniformKernel kernel, void* const* arrays, const std::int64_
   return kernel(arrays, sizes);
 }
 
-/// A child that is forked has none of its parent's threads, but OpenMP's pool of them would wait for them for ever. So
-/// the pool of the thread that forks is given up before; the next parallel region makes a new one.
+/// A forked child has none of its parent's threads, but OpenMP's thread pool would wait for them for ever. So a thread
+/// gives up its pool before it forks. The next parallel region makes a new one.
 void survive_forks() {
 #if defined(_OPENMP) && defined(__GNUC__) && __GNUC__ >= 9
   pthread_atfork([] { omp_pause_resource_all(omp_pause_soft); }, nullptr, nullptr);

@@ -1,4 +1,4 @@
-// What each module has of its own; all the rest of it is compiled once for all of them.
+// What each module has of its own. All the rest is compiled once for all modules.
 #pragma once
 
 #include "instance.hpp"
@@ -6,8 +6,8 @@
 extern const Instance* const instances[];  ///< its kernels
 extern const int count_of_instances;
 
-/// Runs one of them: the parallel regions that it starts have `threads` threads. Returns what the kernel returns.
+/// Runs a kernel, whose parallel regions have `threads` threads. Returns what the kernel returns.
 bool run_on_threads(UniformKernel kernel, void* const* arrays, const std::int64_t* sizes, int threads);
 
-/// To be called once, before any kernel runs: then a child that is forked can run kernels too.
+/// To be called once, before any kernel runs. Then a forked child can run kernels, too.
 void survive_forks();

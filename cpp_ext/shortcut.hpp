@@ -1,7 +1,7 @@
 // The shortcut from a Python call to a compiled kernel, for arrays that the kernel can take as they are.
 //
-// For a small array, looking at it in Python takes longer than the kernel. Here that takes a fraction of a microsecond;
-// whatever is not plainly fit is left to Python, which knows what to do with it and what to say.
+// For a small array, Python's checks take longer than the kernel. Here they take a fraction of a microsecond. Whatever
+// is not plainly fit is left to Python, which converts it or reports the error.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -19,7 +19,7 @@
 
 namespace {
 
-/// Of a kernel's arrays, inputs and then output.
+/// The dimensions of a kernel's arrays, inputs and then output.
 using Dtypes = std::vector<pybind11::dtype>;
 
 inline Dtypes dtypes_of(const Instance& instance, const Format& format) {
@@ -33,7 +33,7 @@ class Shortcut {
   /// Dimension d of array i has size number `shapes[i][d]`.
   using Shapes = std::vector<std::vector<int>>;
 
-  /// It is for those number formats of the instance that `dtypes` names.
+  /// It takes those number formats of the instance that `dtypes` names.
   Shortcut(const Instance& instance, Shapes shapes, bool in_place, int threads, const std::vector<std::string>& dtypes)
       : instance_(instance), shapes_(std::move(shapes)), in_place_(in_place), threads_(threads) {
     check_shapes();
@@ -45,12 +45,13 @@ class Shortcut {
     if (threads < 1) throw pybind11::value_error("a kernel runs on at least one thread");
   }
 
-  /// The Python function: of the inputs and the output, or None for a new one. Returns the output, or None, having done
-  /// nothing, where an array is not plainly fit.
+  /// The Python function. It takes the inputs, and the output or None for a new one. It returns the output, or None if
+  /// an array is not plainly fit; then nothing was done.
   static pybind11::object function(std::unique_ptr<Shortcut> shortcut) {
-    static PyMethodDef definition = {
-        "shortcut", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&called)), METH_FASTCALL,
-        "Run the kernel on its inputs and its output, or None for a new one; the output, or None if it declines."};
+    static PyMethodDef definition = {"shortcut", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&called)),
+                                     METH_FASTCALL,
+                                     "Run the kernel on its inputs and its output, or None for a new one. Returns the "
+                                     "output, or None if it declines."};
     pybind11::capsule self(shortcut.get(), [](void* owned) { delete static_cast<Shortcut*>(owned); });
     shortcut.release();
     PyObject* const made = PyCFunction_New(&definition, self.ptr());
@@ -110,7 +111,7 @@ class Shortcut {
     return nullptr;
   }
 
-  /// Whether two dtypes are one. Of those that NumPy itself does not have there may be several objects for one type.
+  /// Whether two dtypes are the same. A dtype that NumPy itself lacks may have several objects for one type.
   static bool same(PyObject* given, const pybind11::dtype& wanted) {
     if (given == wanted.ptr()) return true;
     constexpr int first_of_others = 256;  // NPY_USERDEF
@@ -118,7 +119,7 @@ class Shortcut {
            pybind11::reinterpret_borrow<pybind11::dtype>(given).num() == wanted.num();
   }
 
-  /// Whether an array is just what the kernel takes. Sizes that are unknown yet become known by it.
+  /// Whether an array is just what the kernel takes. The array sets sizes that are still unknown.
   bool fits(PyObject* item, const pybind11::dtype& dtype, const std::vector<int>& shape,
             std::array<std::int64_t, most_arguments>& sizes) const {
     if (Py_TYPE(item) != numpy_.PyArray_Type_) return false;  // nor a subclass, which may mean something else
@@ -153,7 +154,7 @@ class Shortcut {
     return {begin, begin + count, given};
   }
 
-  /// Whether the kernel may write to `output` while it reads `input`: they share no byte, or every one, alike.
+  /// Whether the kernel may write to `output` while it reads `input`: they share no byte, or are the same array.
   bool apart(const Bytes& input, const Bytes& output) const {
     if (input.end <= output.begin || output.end <= input.begin) return true;
     const Array *const reads = input.array, *const writes = output.array;
@@ -161,7 +162,7 @@ class Shortcut {
            std::equal(reads->dimensions, reads->dimensions + reads->nd, writes->dimensions);
   }
 
-  /// A new array; null, and no error, where NumPy has none to give.
+  /// A new array; null, and no error, where NumPy makes none.
   pybind11::object empty(const pybind11::dtype& dtype, const std::vector<int>& shape,
                          const std::array<std::int64_t, most_arguments>& sizes) const {
     std::array<Py_intptr_t, most_arguments> dimensions;
@@ -174,7 +175,7 @@ class Shortcut {
     return pybind11::reinterpret_steal<pybind11::object>(made);
   }
 
-  /// Every array has its shape, and the inputs tell every size: what `call` builds on.
+  /// Checks what `call` relies on: every array has its shape, and the inputs tell every size.
   void check_shapes() const {
     if (static_cast<int>(shapes_.size()) != instance_.arrays) throw pybind11::value_error("a shape for each array");
     std::vector<bool> told(static_cast<std::size_t>(instance_.sizes), false);

@@ -1,9 +1,9 @@
-// The SYCL calls that dpctl has no Python function for: compiling SYCL source at run time, launching a kernel
-// over more than 2^31 work items, a wait that raises what went wrong, and the device's own times.
+// The SYCL calls that dpctl has no Python function for. They compile SYCL source at run time, and launch a kernel over
+// more than 2^31 work items. They wait and raise what went wrong, and read the device's own times.
 //
-// Only host code: any C++17 compiler builds it. The device code is compiled by the SYCL runtime itself. dpctl's
-// objects come in by their public addressof_ref(), since the casters of its dpctl4pybind11.hpp abort on a machine
-// whose default device lacks USM host memory.
+// This is only host code, which any C++17 compiler builds. The SYCL runtime compiles the device code itself. dpctl's
+// objects come in by their public addressof_ref(). The casters of its dpctl4pybind11.hpp would abort on a machine whose
+// default device lacks USM host memory.
 #include <sycl/sycl.hpp>
 
 #include <pybind11/pybind11.h>
@@ -30,8 +30,8 @@ T& behind(const py::object& object) {
   return *reinterpret_cast<T*>(object.attr("addressof_ref")().cast<std::uintptr_t>());
 }
 
-/// Whether the device's driver takes kernels that the SYCL runtime compiles from source. The runtime says so of
-/// every OpenCL device; what it compiles to, SPIR-V, is an extension there.
+/// Whether the device's driver takes kernels that the SYCL runtime compiles from source. The runtime claims this of
+/// every OpenCL device. But it compiles to SPIR-V, which is an extension there.
 bool can_compile(const py::object& dpctl_device) {
   auto& device = behind<sycl::device>(dpctl_device);
   if (!device.ext_oneapi_can_build(syclexp::source_language::sycl)) return false;
@@ -40,7 +40,7 @@ bool can_compile(const py::object& dpctl_device) {
   return std::find(extensions.begin(), extensions.end(), "cl_khr_il_program") != extensions.end();
 }
 
-/// A queue that runs its commands in order, and keeps their times if `profiled`; `wait` raises the errors of its
+/// A queue that runs its commands in order, and keeps their times if `profiled`. `wait` raises the errors of its
 /// kernels.
 py::object in_order_queue(const py::object& dpctl_context, const py::object& dpctl_device, bool profiled) {
   const auto raise_first = [](sycl::exception_list errors) {
@@ -54,8 +54,8 @@ py::object in_order_queue(const py::object& dpctl_context, const py::object& dpc
   return dpctl_queue(py::capsule(&queue, "SyclQueueRef"));  // which copies it
 }
 
-/// Compiles `text`, after `prelude`, for the queue's device. Names may be instances of templates, as
-/// `vecadd<float>`; `file` is what errors call the text. Returns a kernel for each name.
+/// Compiles a source, after `prelude`, for the queue's device. Names may be instances of templates, like
+/// `vecadd<float>`. Errors name the source as `file`. Returns a kernel for each name.
 std::vector<sycl::kernel> compile(const py::object& dpctl_queue, const std::string& prelude, const std::string& file,
                                   const std::string& text, const std::vector<std::string>& names,
                                   const std::vector<std::string>& options) {
@@ -81,8 +81,8 @@ sycl::nd_range<dimensions> range(const std::vector<std::size_t>& groups, const s
   return {global, local};
 }
 
-/// Starts a kernel on device memory (addresses) and sizes. Groups are counted slowest dimension first, as in SYCL.
-/// Returns its event where the queue keeps times.
+/// Starts a kernel on device memory (addresses) and sizes. The slowest dimension of groups comes first, as in SYCL.
+/// Returns its event if the queue keeps times.
 std::optional<sycl::event> launch(const py::object& dpctl_queue, const sycl::kernel& kernel,
                                   const std::vector<std::uintptr_t>& addresses, const std::vector<std::int64_t>& sizes,
                                   const std::vector<std::size_t>& groups, const std::vector<std::size_t>& group) {
@@ -104,15 +104,15 @@ std::optional<sycl::event> launch(const py::object& dpctl_queue, const sycl::ker
   return event;
 }
 
-/// Seconds on the device from the start of one command to the end of another, both of which have ended.
+/// Seconds on the device from the start of one command to the end of another. Both have ended.
 double seconds(const sycl::event& first, const sycl::event& last) {
   using namespace sycl::info::event_profiling;
   const auto start = first.get_profiling_info<command_start>(), end = last.get_profiling_info<command_end>();
   return 1e-9 * static_cast<double>(static_cast<std::int64_t>(end - start));  // from nanoseconds
 }
 
-/// Returns when all that the queue was given has ended; raises the first error among it. A CPU's runtime may
-/// compute on the waiting thread too; not so with `aside`, which looks again and again until all is done.
+/// Returns when all commands of the queue have ended; raises their first error. A CPU's runtime may also compute on the
+/// waiting thread. With `aside` it does not: the thread polls until all is done.
 void wait(const py::object& dpctl_queue, bool aside) {
   auto& queue = behind<sycl::queue>(dpctl_queue);
   const py::gil_scoped_release unlocked;
@@ -125,7 +125,7 @@ void wait(const py::object& dpctl_queue, bool aside) {
 }  // namespace
 
 PYBIND11_MODULE(sycl_compiler, module) {
-  // libsycl comes with dpctl: its Python package has to be imported before this module.
+  // libsycl comes with dpctl, whose Python package has to be imported before this module.
   py::class_<sycl::kernel>(module, "Kernel", py::module_local());
   py::class_<sycl::event>(module, "Event", py::module_local());
   module.def("can_compile", &can_compile, py::arg("device"));

@@ -1,5 +1,6 @@
-// The number formats that C++17 has no types for, and what texts do with any format: widen what is loaded, compute in
-// Sum<T>, narrow what is stored. Everything is in an unnamed namespace, for the reason that simd.hpp gives.
+// The number formats that C++17 has no types for, and what sources do with any format. They widen what is loaded,
+// compute in Sum<T>, and narrow what is stored. Everything is in an unnamed namespace, for the reason that simd.hpp
+// gives.
 #pragma once
 
 #if defined(__CUDACC_RTC__)  // NVIDIA's compiler at run time, which brings no headers
@@ -43,7 +44,7 @@ struct SumOf<std::int8_t> {
   using Type = std::int32_t;
 };
 
-/// The type in which is computed with elements of T: wide enough for the product of two of them.
+/// The type in which elements of T are computed: wide enough for the product of two of them.
 template <typename T>
 using Sum = typename SumOf<T>::Type;
 
@@ -59,7 +60,7 @@ inline std::uint32_t bits_of_float(float x) {
   return bits;
 }
 
-// Functions, since compilers take what they see in one place for branches, and then make no vectors of it.
+// These are functions, since compilers would make branches of the same code written in place, and no vectors.
 inline std::int32_t lesser(std::int32_t x, std::int32_t y) { return x < y ? x : y; }
 inline std::int32_t greater(std::int32_t x, std::int32_t y) { return x > y ? x : y; }
 
@@ -73,7 +74,7 @@ inline float widen(Float16 x) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
   return wide;
 #else
-  // The exponent counts from -15 here and from -127 in a float: a product with 2^112, which is exact, makes up for it.
+  // The exponent counts from -15 here and from -127 in a float. Multiplying by 2^112, which is exact, makes up for it.
   const std::uint32_t bits = std::uint32_t(std::int16_t(x.bits)) << 13 & 0x8fffe000u;
   const std::uint32_t infinite = (bits & 0xf800000u) == 0xf800000u ? 0x7f800000u : 0;
   return float_of_bits(bits_of_float(float_of_bits(bits) * 0x1p112f) | infinite);
@@ -103,17 +104,17 @@ struct Narrow<Float16> {
     const std::uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000u;
     const std::int32_t magnitude = bits & 0x7fffffff, infinite = 0x47800000, normal = 0x38800000;  // 2^16 and 2^-14
     const std::int32_t limited = lesser(magnitude, infinite), power = limited & 0x7f800000;
-    // A float 2^13 times as large ends with the digit that is the last one to keep: the addition rounds there.
+    // A float 2^13 times as large ends with the last digit to keep, so the addition rounds there.
     const std::int32_t large = greater(power, normal) + (13 << 23);
     const std::int32_t digits = bits_of_float(float_of_bits(limited) + float_of_bits(large)) - large;
-    // The exponent counts from -15, and one less where the digits begin with the one that is not stored.
+    // The exponent counts from -15, and one less where the leading digit is the one that is not stored.
     const std::uint32_t exponent = (large - (126 << 23)) >> 13, nan = magnitude > 0x7f800000 ? 0x7e00 : 0;
     return {static_cast<std::uint16_t>((exponent + digits) | nan | sign)};
 #endif
   }
 };
 
-/// The element of T nearest to a value, of two equally near ones the even one.
+/// The element of T nearest to a value. Of two equally near ones it is the even one.
 template <typename T>
 T narrow(Sum<T> x) {
   return Narrow<T>::from(x);

@@ -1,7 +1,6 @@
-// Simd<T>: a vector register of float or double and its intrinsics, in the widest instruction set that the
-// file is compiled for; simd_formats.hpp has those of the narrower formats. Everything is in an unnamed namespace:
-// one program holds this header compiled for several instruction sets, and the linker must never replace the one by
-// the other.
+// Simd<T>: a vector register of float or double and its intrinsics, in the widest instruction set that the file is
+// compiled for. simd_formats.hpp has the narrower formats. Everything is in an unnamed namespace. One program holds
+// this header compiled for several instruction sets, and the linker must never replace one version by another.
 #pragma once
 
 #include <immintrin.h>

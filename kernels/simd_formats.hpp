@@ -1,5 +1,5 @@
-// Simd<T> for number formats that are narrower than Sum<T>: load widens elements to a register of Simd<Sum<T>>, in
-// which is computed; store narrows them again. simd.hpp includes this at its end.
+// Simd<T> for number formats that are narrower than Sum<T>. load widens elements to a register of Simd<Sum<T>>, which
+// computes; store narrows them again. simd.hpp includes this at its end.
 #pragma once
 
 #include "formats.hpp"
@@ -10,7 +10,7 @@ namespace {
 // Halves: as many elements of 16 bits as a register has floats. Simd<std::int32_t>: as many sums of products of int8.
 #if defined(__AVX512F__)
 
-constexpr __mmask16 all = 0xffff;  // of functions that have a form without a mask g++ 12 warns: parts not initialised
+constexpr __mmask16 all = 0xffff;  // without masks, g++ 12 warns: parts not initialised
 
 struct Halves {
   using Register = __m256i;
@@ -205,7 +205,7 @@ struct Simd<std::int8_t> : Simd<std::int32_t> {
   using Simd<std::int32_t>::load;
 
   static Register load(const std::int8_t* from) { return widen(from); }
-  /// x and y as load and broadcast give them: the lower halves alone hold all of their value.
+  /// x and y as load and broadcast give them: the lower halves hold their whole value.
   static Register multiply_add(Register x, Register y, Register z) {
     return add(multiply_pairs(lower_halves(x), y), z);
   }

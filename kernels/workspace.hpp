@@ -1,7 +1,7 @@
 // What kernels in C++ need beside arithmetic: counting in parts, the caches' sizes, and memory of their own.
 //
-// Everything is in an unnamed namespace: one program holds this header compiled for several instruction sets, and the
-// linker must never replace the one by the other.
+// Everything is in an unnamed namespace. One program holds this header compiled for several instruction sets, and the
+// linker must never replace one version by another.
 #pragma once
 
 #include <stdio.h>
@@ -20,12 +20,12 @@ namespace {
 using Size = std::int64_t;
 
 inline Size least(Size x, Size y) { return x < y ? x : y; }
-/// How many parts of that size it takes.
+/// How many parts of that size cover the whole.
 inline Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
 
-/// Bytes of a cache of the first core; 0 where there is none, or the system does not tell. Linux lists the caches in the
-/// order of their levels, first data, then instructions, second level, third level. The C library adds up the third
-/// level of all parts of a processor, of which a core reaches one.
+/// Bytes of a cache of the first core; 0 where there is none, or the system does not tell. Linux lists the caches by
+/// level: data, instructions, second level, third level. The C library instead adds up all third-level caches of a
+/// processor, of which a core reaches one.
 inline Size cache(int number) {
   char path[64];
   snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", number);
@@ -37,7 +37,7 @@ inline Size cache(int number) {
   return Size(kibibytes) << 10;
 }
 
-/// Bytes of a core's second-level cache, and of the last level; a usual size where the system does not tell.
+/// Bytes of a core's second-level cache, and of its last level. Where the system does not tell, a usual size.
 inline Size second_level_cache() {
   static const Size found = cache(2);
   return found > 0 ? found : Size(1) << 20;
@@ -47,7 +47,7 @@ inline Size last_level_cache() {
   return found > 0 ? found : least(second_level_cache() * 4, Size(1) << 25);
 }
 
-/// Memory kept by a thread for its next call: taking it anew would cost more than a small product.
+/// Memory that a thread keeps for its next call. Allocating it anew would cost more than a small product.
 struct Workspace {
   void* memory = nullptr;
   Size bytes = 0;
@@ -59,7 +59,7 @@ struct Workspace {
     if (memory == nullptr || wanted > bytes) take(wanted);
     if (memory == nullptr) return nullptr;
 #if defined(PY_BACKENDS_ASAN)
-    // What was not asked for is there, but no kernel may touch it.
+    // The memory may be larger than was asked for, but no kernel may touch the rest.
     __asan_unpoison_memory_region(memory, bytes);
     __asan_poison_memory_region(static_cast<char*>(memory) + wanted, bytes - wanted);
 #endif

@@ -1,9 +1,10 @@
 // multiply_add: `count` multiply-adds of single elements in each thread, in registers alone.
-// Model: chains of fused multiply-adds that do not wait for one another: with a latency of 4 cycles and two units,
-//   8 chains keep the units busy; some more hide the loop. SSE multiplies and adds in two instructions. Each format has
+// Model: chains of fused multiply-adds that do not wait for one another. With a latency of 4 cycles and two units, 8
+//   chains keep the units busy; some more hide the loop. SSE multiplies and adds in two instructions. Each format has
 //   the fastest instruction that this CPU has for it.
-// Memory: a holds the factor and the addend, c one element a thread, which keeps the compiler from leaving out the work.
-// Edges: what is left of `count` after whole steps of all chains is not done: give a multiple of 98,304.
+// Memory: a holds the factor and the addend. c has one element a thread, so that the compiler cannot leave out the
+//   work.
+// Edges: only whole steps of all chains are done, and the rest of `count` is not. So make it a multiple of 98,304.
 // Formats: float32, float64, float16, bfloat16, int8
 // Formats on amx: float16, bfloat16, int8
 #include <cstdint>
@@ -34,7 +35,7 @@ void multiply_add_chains(const T*, Sum<T>* c, std::int64_t count) {
   multiply_add_tiles<T>(c, count);
 }
 #else
-constexpr int chains = 12;  // with the factor and the addend 14 of the 16 registers that every x86-64 has
+constexpr int chains = 12;  // with the factor and the addend, 14 of x86-64's 16 registers
 
 template <typename Unit, typename T>
 inline __attribute__((always_inline)) void run_chains(const T* a, Sum<T>* c, std::int64_t count) {

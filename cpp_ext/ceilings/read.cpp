@@ -1,14 +1,14 @@
-// read: the sum of all elements of a, taken `repetitions` times and added up: memory that is read and never written.
-// Model: full registers, and sums enough that no addition waits for another; each thread takes one stretch of a.
-// Memory: exactly one vector moves. c has one element a thread, which keeps the compiler from leaving out the work.
-// Edges: the last elements of a stretch are added one at a time.
+// read: the sum of all elements of a, taken `repetitions` times and added up. Memory is read and never written.
+// Model: full registers, with so many sums that no addition waits for another. Each thread takes one chunk of a.
+// Memory: exactly one vector moves. c has one element a thread, so that the compiler cannot leave out the work.
+// Edges: the last elements of a chunk are added one at a time.
 #include "vecadd.hpp"
 
 template <typename T>
 static void read(const T* a, T* c, std::int64_t n, std::int64_t repetitions) {
   using V = Simd<T>;
   constexpr int sums = 8;  // with a latency of 4 cycles and two units
-  in_stretches<T>(n, [=](std::int64_t thread, std::int64_t begin, std::int64_t end) {
+  in_chunks<T>(n, [=](std::int64_t thread, std::int64_t begin, std::int64_t end) {
     T total = 0;
     for (std::int64_t repetition = 0; repetition < repetitions; ++repetition) {
       typename V::Register sum[sums];

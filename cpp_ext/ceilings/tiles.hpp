@@ -1,4 +1,4 @@
-// Multiply-adds by Intel's AMX: six tiles of sums, which do not wait for one another, and one of each factor.
+// Multiply-adds by Intel's AMX: six tiles of sums, which do not wait for one another, and one tile of each factor.
 #pragma once
 
 #include <immintrin.h>
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::int64_t sums = 6, elements_of_sum = 16 * 16;
 
-/// Products that one instruction adds to each sum. A float16 takes four of bfloat16, being the sum of two of these.
+/// Products that one instruction adds to each sum. A product of float16 takes four of bfloat16, since each factor is
+/// the sum of two.
 template <typename T>
 constexpr double products = 32;
 template <>
@@ -37,7 +38,7 @@ inline void add_products(std::int32_t) {
   _tile_dpbssd(5, 6, 7);
 }
 
-/// `count` multiply-adds of elements of T, all of them zeros: tiles take as long for any numbers.
+/// `count` multiply-adds of elements of T, all zeros: tiles take equally long for all numbers.
 template <typename T>
 void multiply_add_tiles(Sum<T>* c, std::int64_t count) {
   configure_tiles();

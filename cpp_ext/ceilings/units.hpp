@@ -1,5 +1,5 @@
-// The fastest instruction that multiplies and adds in each number format: Unit<T>, and where only some CPUs have a faster
-// one Dots<T>, to be called where `Dots<T>::there()`. A step adds `products` products to the sums of a register.
+// The fastest instruction that multiplies and adds in each number format: Unit<T>. Where only some CPUs have a faster
+//   one, Dots<T> is to be called if `Dots<T>::there()`. A step adds `products` products to the sums of a register.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Unit {
   static Register add(Register x, Register y) { return V::add(x, y); }
 };
 
-/// Pairs of 16-bit integers: two products of a lane are added to one another, then to the sum.
+/// Pairs of 16-bit integers. The two products of a lane are added to one another, then to the sum.
 template <>
 struct Unit<std::int8_t> : Simd<std::int32_t> {
   static constexpr int products = 2 * lanes;

@@ -1,7 +1,7 @@
-// What the ceilings of memory share: each thread goes over one stretch of the vectors, as often as asked for.
+// What the ceilings of memory share: each thread goes over one chunk of the vectors, as often as asked for.
 //
-// The repetitions lie within the parallel region, so that what threads cost to start and to join is paid once: vectors
-// that fit a cache would be added in less time than that.
+// The repetitions lie within the parallel region, so that starting and joining threads is paid once. Adding vectors
+// that fit a cache would take less time than that.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace {
 
-/// Elements of a cache line: no two threads write to the same one of a vector that begins with a line.
+/// Elements of a cache line. If a vector begins with a line, no two threads write to the same one.
 template <typename T>
 constexpr std::int64_t line = 64 / sizeof(T);
 
-/// Registers that a loop handles in one turn: enough for additions in the first-level cache to wait for nothing.
+/// Registers that a loop handles in an iteration: so many that additions in the first-level cache wait for nothing.
 constexpr std::int64_t unrolled = 4;
 
-/// After this the compiler knows nothing of what stands in memory: it must read, add and write anew.
+/// After this the compiler knows nothing of what is in memory. It must read, add and write anew.
 inline void forget_memory() { asm volatile("" ::: "memory"); }
 
 template <typename T, bool streamed>
@@ -33,9 +33,9 @@ void put(T* to, typename Simd<T>::Register x) {
   }
 }
 
-/// The elements from `begin` to before `end`.
+/// Adds the elements from `begin` to before `end`.
 template <typename T, bool streamed>
-void add_stretch(const T* a, const T* b, T* c, std::int64_t begin, std::int64_t end) {
+void add_chunk(const T* a, const T* b, T* c, std::int64_t begin, std::int64_t end) {
   using V = Simd<T>;
   std::int64_t i = begin;
   if (streamed) {
@@ -51,9 +51,9 @@ void add_stretch(const T* a, const T* b, T* c, std::int64_t begin, std::int64_t 
   for (; i < end; ++i) c[i] = a[i] + b[i];
 }
 
-/// Every thread calls `work` with its number and the elements that are its own, from `begin` to before `end`.
+/// Every thread calls `work` with its number, and with its own elements, from `begin` to before `end`.
 template <typename T, typename Work>
-void in_stretches(std::int64_t n, Work work) {
+void in_chunks(std::int64_t n, Work work) {
 #pragma omp parallel
   {
 #if defined(_OPENMP)
@@ -68,13 +68,13 @@ void in_stretches(std::int64_t n, Work work) {
 }
 
 template <typename T, bool streamed>
-void add_in_stretches(const T* a, const T* b, T* c, std::int64_t n, std::int64_t repetitions) {
-  in_stretches<T>(n, [=](std::int64_t, std::int64_t begin, std::int64_t end) {
+void add_in_chunks(const T* a, const T* b, T* c, std::int64_t n, std::int64_t repetitions) {
+  in_chunks<T>(n, [=](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t repetition = 0; repetition < repetitions; ++repetition) {
-      add_stretch<T, streamed>(a, b, c, begin, end);
+      add_chunk<T, streamed>(a, b, c, begin, end);
       forget_memory();
     }
-    if (streamed) _mm_sfence();  // streamed stores are seen by others only after this
+    if (streamed) _mm_sfence();  // other threads see streamed stores only after this
   });
 }
 

@@ -1,10 +1,10 @@
 // vecadd_stored: c = a + b for vectors of n elements, `repetitions` times, with ordinary stores.
-// Model: full registers; each thread takes one stretch of the vectors, again and again.
-// Memory: every store first reads the cache line that it overwrites, so that four vectors move and three are counted.
-// Edges: the last elements of a stretch are added one at a time.
+// Model: full registers; each thread takes one chunk of the vectors, again and again.
+// Memory: every store first reads the cache line that it overwrites. So four vectors move, and three are counted.
+// Edges: the last elements of a chunk are added one at a time.
 #include "vecadd.hpp"
 
 template <typename T>
 static void vecadd_stored(const T* a, const T* b, T* c, std::int64_t n, std::int64_t repetitions) {
-  add_in_stretches<T, false>(a, b, c, n, repetitions);
+  add_in_chunks<T, false>(a, b, c, n, repetitions);
 }

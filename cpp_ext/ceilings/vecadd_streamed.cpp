@@ -1,10 +1,10 @@
 // vecadd_streamed: c = a + b for vectors of n elements, `repetitions` times, with non-temporal stores.
-// Model: full registers; each thread takes one stretch of the vectors, again and again.
+// Model: full registers; each thread takes one chunk of the vectors, again and again.
 // Memory: stores go past the caches, so that exactly three vectors move.
-// Edges: elements before c is aligned, and the last ones of a stretch, are added one at a time.
+// Edges: elements before c is aligned, and the last ones of a chunk, are added one at a time.
 #include "vecadd.hpp"
 
 template <typename T>
 static void vecadd_streamed(const T* a, const T* b, T* c, std::int64_t n, std::int64_t repetitions) {
-  add_in_stretches<T, true>(a, b, c, n, repetitions);
+  add_in_chunks<T, true>(a, b, c, n, repetitions);
 }

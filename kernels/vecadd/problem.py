@@ -1,8 +1,8 @@
 """vecadd: c[i] = a[i] + b[i] for vectors of n elements.
 
-Every element is one IEEE 754 addition, which is correctly rounded: there is one right answer, and
-every bit of it is checked. Of the 16-bit formats it is the sum in float32, rounded once more, which
-changes nothing: 24 bits are at least twice 11 and two.
+Every element is one IEEE 754 addition, which is correctly rounded: there is one right answer, and every bit of it is
+checked. In the 16-bit formats it is the sum in float32, rounded once more. The first rounding changes nothing, since 24
+bits are at least 2 x 11 + 2.
 """
 
 from __future__ import annotations

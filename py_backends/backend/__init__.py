@@ -1,4 +1,4 @@
-"""The backends, a module each, named as the backend; what several share is in modules with an underscore in front.
+"""The backends: a module for each, of its name. What several share is in modules with an underscore in front.
 
-(Not `backends`: that is what `py_backends.backends()` is called.)
+The folder is not called `backends`, since that is the function `py_backends.backends()`.
 """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Device(HostDevice):
     """The CPU, running the kernels of one extension module for one instruction set."""
 
-    deterministic = True  # threads compute elements, each of which is one sum in one order
+    deterministic = True  # each element is one thread's sum in one order
 
     def __init__(self, module: str, instruction_set: str, threads: int = 1) -> None:
         self._kernels = _kernels(module)
@@ -30,7 +30,7 @@ class Device(HostDevice):
         self._threads = threads
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        """Look the kernel up, and note whether its source has changed since it was compiled."""
+        """Look the kernel up, and note if its source has changed since it was compiled."""
         key = (text.kernel, text.variant, self._instruction_set, dtype.name)
         if text.package is not None:
             raise BackendUnavailable(f"{text.place}: C++ is compiled with py-backends, so a plug-in brings none")
@@ -56,21 +56,21 @@ class Device(HostDevice):
 
 
 def instruction_sets(module: str) -> list[tuple[str, str, bool]]:
-    """The instruction sets of an extension module, best first: name, why it would be missing, whether it is there.
+    """The instruction sets of an extension module, best first: name, reason if missing, whether it is there.
 
-    Raises BackendUnavailable where the module is not there.
+    Raises BackendUnavailable if the module is missing.
     """
     sets: list[tuple[str, str, bool]] = _compiled.load(module).instruction_sets()
     return sets
 
 
 def best_instruction_set(module: str) -> str:
-    """The best that this CPU has; BackendUnavailable where the module is not there."""
+    """The best instruction set that this CPU has. BackendUnavailable if the module is missing."""
     return next(name for name, _, there in instruction_sets(module) if there)
 
 
 def cpu_target(module: str) -> Target:
-    """The target `cpu` of a backend that takes the best instruction set by itself."""
+    """The target `cpu` of a backend that chooses the best instruction set by itself."""
     try:
         instruction_set = best_instruction_set(module)
     except BackendUnavailable as unavailable:
@@ -85,7 +85,7 @@ def compiler() -> str:
 
 @cache
 def cpu_name() -> str | None:
-    """What the CPU calls itself; None where the system does not say."""
+    """The CPU's name for itself; None where the system does not tell."""
     cpuinfo = Path("/proc/cpuinfo")
     if not cpuinfo.is_file():
         return None

@@ -1,4 +1,4 @@
-"""cuBLAS's products whose results are wider than their inputs: CuPy binds the function, and has no name of its own."""
+"""cuBLAS's products whose results are wider than their inputs. CuPy binds the function, but has no wrapper for it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ if TYPE_CHECKING:
     import cupy
 
 _CODES = {"float32": 0, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14}
-"""Of number formats: cudaDataType in CUDA's library_types.h."""
+"""The library's codes of number formats: cudaDataType in CUDA's library_types.h."""
 _WORD = 4
-"""Of int8 the library takes addresses, and sizes of rows, that are multiples of it. Of other sizes it takes some."""
+"""For int8, addresses and sizes of rows must be multiples of this. The library takes only some other sizes."""
 
 
 def gemm_ex(a: cupy.ndarray, b: cupy.ndarray, out: cupy.ndarray) -> None:
-    """Write a b to `out`, none of them empty, all stored by rows: 16-bit formats in float32, int8 in int32.
+    """Write a b to `out`. No array is empty, and all are stored by rows.
 
-    Runs on the calling thread's current device and stream.
+    Results of 16-bit formats are float32, those of int8 are int32. Runs on the calling thread's current device and
+    stream.
     """
     if a.dtype != np.int8:
         _call(a, b, out)
@@ -30,7 +31,7 @@ def gemm_ex(a: cupy.ndarray, b: cupy.ndarray, out: cupy.ndarray) -> None:
 
 
 def _call(a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray) -> None:
-    """The library stores by columns, and so sees each array transposed: to it b comes before a, and n before m."""
+    """The library stores by columns, and so sees each array transposed. For it b comes before a, and n before m."""
     from cupy.cuda import cublas, get_cublas_handle
 
     (m, k), n = a.shape, b.shape[1]
@@ -47,7 +48,7 @@ def _call(a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray) -> None:
 
 
 def _padded(array: cupy.ndarray) -> cupy.ndarray:
-    """The array itself where the library takes it, or a copy with zeros behind its rows and columns."""
+    """The array itself if the library takes it, else a copy with zeros behind its rows and columns."""
     import cupy
 
     rows, columns = array.shape

@@ -1,7 +1,8 @@
 // multiply_add: `steps` times 8 multiply-adds of single elements in each thread of a GPU, in registers alone.
 // Model: 8 chains of fused multiply-adds that do not wait for one another, in as many warps as a multiprocessor holds.
-// Memory: a holds the factor and the addend, c one element a thread, which keeps the compiler from leaving out the work.
-// Edges: none, c has an element for every thread.
+// Memory: a holds the factor and the addend. c has one element a thread, so that the compiler cannot leave out the
+//   work.
+// Edges: none; c has an element for every thread.
 template <typename T>
 __global__ void multiply_add(const T* a, T* c, long long steps) {
   constexpr int chains = 8;

@@ -1,8 +1,8 @@
-// What CUDA C++ has and C++ has not, said in SYCL: put before the unchanged text of a CUDA kernel, it makes a
-// SYCL kernel of it, with work items for threads and work groups for blocks. For checking kernels on a CPU.
-// A warp is a sub-group, of 32 work items where a block is a multiple of 32 wide; tensor cores are functions that
-// exchange what such work items have. Asynchronous copies are objects of LateCopies. Not here: extern __shared__, warp
-// intrinsics, atomics.
+// What CUDA C++ has beyond C++, expressed in SYCL. Put before the unchanged source of a CUDA kernel, it makes a SYCL
+// kernel of it. Work items stand for threads, and work groups for blocks. It is for checking kernels on a CPU.
+// A warp is a sub-group of 32 work items, in blocks that are a multiple of 32 wide. Tensor cores are functions that
+// exchange what these work items have. Asynchronous copies are objects of LateCopies. It lacks extern __shared__, warp
+// intrinsics and atomics.
 #include <sycl/sycl.hpp>
 
 namespace cuda_on_sycl {
@@ -26,7 +26,7 @@ inline Index index(const Range& range) {
 #define blockDim (cuda_on_sycl::index(cuda_on_sycl::item().get_local_range()))
 #define gridDim (cuda_on_sycl::index(cuda_on_sycl::item().get_group_range()))
 
-// To compile for warps takes twice as long, so only where they are asked for.
+// Compiling for warps takes twice as long, so it is done only where they are asked for.
 #if defined(WARPS)
 #define CUDA_ON_SYCL_WARP [[sycl::reqd_sub_group_size(32)]]
 #else
@@ -74,7 +74,7 @@ template <typename T>
 inline T __ldg(const T* address) {
   return *address;
 }
-// Loads and stores that tell a GPU's caches what to keep; a CPU's decide for themselves.
+// Loads and stores that tell a GPU's caches what to keep. A CPU's caches decide by themselves.
 template <typename T>
 inline T __ldcs(const T* address) {
   return *address;
@@ -94,9 +94,9 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
 
 namespace cuda_on_sycl {
 
-/// The asynchronous copies of a work item (cp.async), as harmful as CUDA allows: from its start on a copy spoils what
-/// it will overwrite, and it arrives when it is waited for, no earlier. A wait or a barrier too few then gives a wrong
-/// result here, as it may on a GPU. At most 64 copies are under way; of more the oldest arrive.
+/// The asynchronous copies of a work item (cp.async), as harmful as CUDA allows. From its start on, a copy spoils what
+/// it will overwrite. It arrives only when it is waited for. So a missing wait or barrier gives a wrong result here, as
+/// it may on a GPU. At most 64 copies are under way. Beyond that, the oldest arrive.
 class LateCopies {
  public:
   /// Starts to copy an element to shared memory, or zero where it is not `there`.
@@ -108,7 +108,7 @@ class LateCopies {
                                 sizeof(T), group_};
   }
   void end_group() { ++group_; }
-  /// Waits for all groups but the `latest` ones that have ended.
+  /// Waits for all ended groups but the `latest` ones.
   template <int latest>
   void wait() {
     while (first_ < last_ && copies_[first_ % most_].group + latest < group_) arrive();
@@ -133,19 +133,19 @@ class LateCopies {
 
 }  // namespace cuda_on_sycl
 
-// Tensor cores, as cuda_warp_matrices.hpp says what they do and PTX ISA where a warp's threads have the elements.
+// Tensor cores. cuda_warp_matrices.hpp says what they do, and PTX ISA which thread of a warp has which elements.
 namespace cuda_on_sycl {
 
 /// The work item's place in its warp.
 inline unsigned lane() { return item().get_sub_group().get_local_linear_id(); }
 
-/// What the work item of that place in the warp has for `x`.
+/// The value of `x` in the work item at that place in the warp.
 template <typename X>
 inline X of_lane(X x, unsigned lane) {
   return sycl::select_from_group(item().get_sub_group(), x, lane);
 }
 
-/// Elements that lie in memory one after the other.
+/// Elements that are consecutive in memory.
 template <typename To, typename From>
 inline To bits_of(const From& from) {
   static_assert(sizeof(To) == sizeof(From));
@@ -154,7 +154,7 @@ inline To bits_of(const From& from) {
   return to;
 }
 
-/// Of formats that C++ lacks the text says how they are widened.
+/// For formats that C++ lacks, the source says how they are widened.
 template <typename T>
 inline auto widened(T x) {
   if constexpr (std::is_arithmetic_v<T>)
@@ -168,7 +168,7 @@ struct Word {
   T element[4 / sizeof(T)];
 };
 
-/// Adds the products of the elements in a register of a and in one of b.
+/// Adds the products of the elements in a register of a and in a register of b.
 template <typename T, typename S>
 inline S plus_products(S sum, unsigned a, unsigned b) {
   const auto x = bits_of<Word<T>>(a), y = bits_of<Word<T>>(b);

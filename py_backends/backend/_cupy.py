@@ -1,4 +1,4 @@
-"""NVIDIA's GPUs through CuPy, for the backends that compute with it: which there are, and memory on them."""
+"""NVIDIA's GPUs through CuPy, for the backends that compute with it: which GPUs there are, and memory on them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 MULTIPLY_ADD = Path(__file__).with_name("_cuda_multiply_add.cu")
 _CHAINS = 8
-"""Of the text."""
+"""The options for compiling a source."""
 _STEPS = 2**14
 _THREADS, _BLOCKS_OF_A_MULTIPROCESSOR = 256, 8
-"""Threads of a block; and as many blocks as a multiprocessor holds at once, 2048 threads."""
+"""Threads of a block, and how many blocks a multiprocessor holds at once: 2048 threads."""
 _COPIES_OF_THE_CACHE = 8
 _RUNS = 5
 
 
 def targets() -> list[Target]:
-    """Every GPU by name, available or not; empty where there is no driver, or it has no GPU."""
+    """Every GPU by name, available or not. Empty if there is no driver, or it has no GPU."""
     driver = _nvidia_driver.driver()
     try:
         version = f"{_version(driver)}, driver for CUDA {_dotted(driver.version)}"
@@ -47,7 +47,7 @@ def targets() -> list[Target]:
 
 
 def ordinal(target: str) -> int:
-    """The number that CUDA gives to a GPU; BackendUnavailable where it, its driver or CuPy is not there."""
+    """CUDA's number of a GPU. BackendUnavailable if the GPU, its driver or CuPy is missing."""
     driver = _nvidia_driver.driver()
     if driver.reason is not None:
         raise BackendUnavailable(driver.reason, driver.fix)
@@ -80,7 +80,7 @@ class Gpu(contract.Device):
     def compiled(self, code: str, name: str) -> Any:
         """A kernel in CUDA C++, an instance of a template.
 
-        Not by CuPy's RawModule: that has subnormal float32 taken for zero (-ftz=true), whatever else is asked for.
+        CuPy's RawModule is not used: it always treats subnormal float32 as zero (-ftz=true).
         """
         with self._gpu:
             compile_it = self._cupy.cuda.compiler.compile_using_nvrtc
@@ -90,7 +90,7 @@ class Gpu(contract.Device):
             return module.get_function(names[name])
 
     def recorded(self, launch: Launch) -> Launch:
-        """The launch between two events where it will be asked for its time, else as it is."""
+        """The launch, between two events if its time will be asked for."""
         if not self.profiled:
             return launch
 
@@ -112,7 +112,7 @@ class Gpu(contract.Device):
 
     @property
     def cache_bytes(self) -> int:  # type: ignore[override]  # which a GPU is asked for
-        """Of its L2 cache."""
+        """The bytes of its L2 cache."""
         size: int = self._properties["l2CacheSize"]
         return size
 
@@ -124,14 +124,14 @@ class Gpu(contract.Device):
     def peak(self, dtype: np.dtype[Any]) -> float | None:
         """FLOP/s of multiply-adds in registers, in all of its multiprocessors.
 
-        None of narrower formats than float32: theirs are the tensor cores, which nothing here measures.
+        None for formats narrower than float32. Their rate is that of tensor cores, which nothing here measures.
         """
         if dtype.name not in ("float32", "float64"):
             return None
         with self._gpu:
             kernel = self._multiply_add(dtype.name)
             blocks = _BLOCKS_OF_A_MULTIPROCESSOR * int(self._properties["multiProcessorCount"])
-            constants = self._cupy.asarray(np.array([0.5, 1.0], dtype))  # every chain tends to 2: no number grows
+            constants = self._cupy.asarray(np.array([0.5, 1.0], dtype))  # every chain tends to 2, so none grows
             sums = self._cupy.empty(blocks * _THREADS, dtype)
             arguments = (constants, sums, np.int64(_STEPS))
             seconds = self._best_seconds(lambda: kernel((blocks,), (_THREADS,), arguments))
@@ -145,7 +145,7 @@ class Gpu(contract.Device):
         return self._multiply_adds[dtype]
 
     def bandwidth(self) -> float:
-        """Bytes a second of a copy within its memory, of far more than its caches hold: read and written."""
+        """Bytes a second, read and written, of a copy within its memory that is far larger than its caches."""
         with self._gpu:
             source = self._cupy.zeros(_COPIES_OF_THE_CACHE * max(self.cache_bytes, 2**24), np.uint8)
             copy = self._cupy.empty_like(source)
@@ -153,7 +153,7 @@ class Gpu(contract.Device):
         return float(2 * source.nbytes / seconds)
 
     def _best_seconds(self, work: Callable[[], None]) -> float:
-        """The shortest of a few runs, by events; the first warms up."""
+        """The shortest time of a few runs, by events. The first run warms up."""
         events = [self._cupy.cuda.Event() for _ in range(_RUNS + 1)]
         work()
         for event in events[:-1]:
@@ -193,10 +193,10 @@ class Gpu(contract.Device):
         buffer.array = None
 
     def adopt(self, array: Any) -> Adopted | None:
-        """Arrays of CuPy, and of whoever speaks DLPack or has `__cuda_array_interface__`, in this GPU's memory.
+        """Arrays in this GPU's memory: CuPy's, and others with DLPack or `__cuda_array_interface__`.
 
-        CuPy's own are taken as its kernels take them, in the order of the calling thread's current stream. For others
-        it makes that stream wait, or waits for the stream that they name.
+        CuPy's own are used in the order of the calling thread's current stream, as its kernels use them. For others,
+        CuPy makes that stream wait, or waits for the stream that they name.
         """
         with self._gpu:
             view = self._view(array)
@@ -211,7 +211,7 @@ class Gpu(contract.Device):
         return Adopted(Memory(view.reshape(-1)), view.shape, view.dtype, view.data.ptr, foreign_arrays.writable(array))
 
     def _view(self, array: Any) -> cupy.ndarray | None:
-        """CuPy's view of an array on a GPU, of the very same memory; None of one elsewhere."""
+        """CuPy's view of an array on a GPU, without a copy. None for an array elsewhere."""
         if isinstance(array, self._cupy.ndarray):
             return array
         if foreign_arrays.dlpack_memory(array) in (foreign_arrays.Memory.CUDA, foreign_arrays.Memory.CUDA_MANAGED):
@@ -229,7 +229,7 @@ class Gpu(contract.Device):
 
 
 def _version(driver: _nvidia_driver.Driver) -> str:
-    """CuPy's version, once it is known to work with that driver; BackendUnavailable where it does not."""
+    """CuPy's version, after a check that it works with that driver. BackendUnavailable if it does not."""
     fix = pip_install(driver.extra)
     try:
         import cupy

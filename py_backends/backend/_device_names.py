@@ -18,18 +18,18 @@ POCL = "pocl"
 
 @dataclass(frozen=True)
 class Facts:
-    """What a device says of itself."""
+    """What a device says about itself."""
 
     name: str
     vendor: str
     platform: str
-    """The name of its platform, which is its driver's."""
+    """The name of its platform, which is that of its driver."""
     kind: str
     """`cpu`, `gpu` or another."""
 
 
 def usual_cpu() -> str:
-    """What the CPU would be called, where no driver is found: by the driver that is easiest to have for it."""
+    """The CPU's name where no driver is found: that by the driver which is easiest to install for it."""
     return POCL if other_architecture() else INTEL_CPU
 
 

@@ -1,4 +1,4 @@
-"""Intel's oneMKL, found in its wheel and told its functions' types: what the backend mkl and its kernels share."""
+"""Intel's oneMKL, which the backend mkl and its kernels share: found in its wheel, with the types of its functions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _INTEL_LAYER, _GNU_LAYER = 0, 3
 class _Elements(ctypes.c_void_p):
     """The type of a parameter that is a NumPy array: C sees the address of its first element.
 
-    `array.ctypes.data` would take longer than MKL takes for a small matrix. The address is what follows the head that
-    every Python object has: PyArrayObject_fields in NumPy's ndarraytypes.h, which extensions are compiled against.
+    `array.ctypes.data` would take longer than MKL takes for a small matrix. The address directly follows the head of
+    every Python object. That is fixed by PyArrayObject_fields in NumPy's ndarraytypes.h, which extensions are compiled
+    against.
     """
 
     @classmethod
@@ -35,7 +36,7 @@ class _Elements(ctypes.c_void_p):
 
 @cache
 def library() -> ctypes.CDLL:
-    """MKL with 64-bit sizes, called without the interpreter lock; BackendUnavailable where it is not there."""
+    """MKL with 64-bit sizes, called without the interpreter lock. BackendUnavailable if it is missing."""
     path = _path()
     try:
         mkl = ctypes.CDLL(str(path))
@@ -48,7 +49,7 @@ def library() -> ctypes.CDLL:
 
 @cache
 def integers_are_exact() -> bool:
-    """Whether products of int8 are right, asked of a small one: sums of two saturate at 16 bits without VNNI."""
+    """Whether products of int8 are right, by a small one. Without VNNI, sums of two products saturate at 16 bits."""
     mkl, n = library(), 64
     a, b, c = np.full(n * n, 255, np.uint8), np.full(n * n, 127, np.int8), np.empty(n * n, np.int32)
     none, plain = np.zeros(1, np.int32), (NOT_TRANSPOSED, NOT_TRANSPOSED)
@@ -64,7 +65,7 @@ def version() -> str:
 
 
 def _path() -> Path:
-    """Where the wheel put `libmkl_rt`, the one library that loads MKL's others as the CPU and the calls need them."""
+    """Where the wheel put `libmkl_rt`. This library loads MKL's others, as the CPU and the calls need them."""
     try:
         files = importlib.metadata.files("mkl") or []
     except importlib.metadata.PackageNotFoundError:
@@ -78,11 +79,11 @@ def _path() -> Path:
 
 
 def _choose_threading_layer(mkl: ctypes.CDLL) -> None:
-    """Let MKL use GNU's OpenMP where the system has it, as our C++ kernels do: then there is one pool of threads.
+    """Let MKL use GNU's OpenMP where the system has it, as our C++ kernels do. Then there is one pool of threads.
 
-    Its speed is that of Intel's own OpenMP, whose idle threads would spin for 0.2 s on cores that a neighbour in this
-    process needs. MKL ends the process where it cannot load a layer, so it is tried first. A layer that the user names
-    stays, and so does that of an MKL that has been used in this process before.
+    It is as fast as Intel's own OpenMP, whose idle threads would spin for 0.2 s on cores that other code in this
+    process needs. MKL ends the process if it cannot load a threading layer, so this tries to load it first. A layer
+    that the user names stays. So does that of an MKL that this process has already used.
     """
     if "MKL_THREADING_LAYER" in os.environ:
         return
@@ -95,7 +96,7 @@ def _choose_threading_layer(mkl: ctypes.CDLL) -> None:
 
 
 def _declare(mkl: ctypes.CDLL) -> None:
-    """Give the functions that we call their types: `ctypes` would take sizes for 32-bit integers."""
+    """Give the functions that we call their types. Otherwise `ctypes` would pass sizes as 32-bit integers."""
     size, layout = ctypes.c_int64, ctypes.c_int
     for gemm, number in (
         (mkl.cblas_sgemm_64, ctypes.c_float),

@@ -1,4 +1,4 @@
-"""What the two Numba backends share: whether Numba is there, and what it sees of arrays that it does not know."""
+"""What the two Numba backends share: whether Numba is there, and how it sees arrays of unknown formats."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 
 _SEEN_AS = {np.dtype(np.float16): np.dtype(np.int16), np.dtype(ml_dtypes.bfloat16): np.dtype(np.uint16)}
-"""Integers that no kernel has as a format of its own, and not the same: so their types say what the bits mean."""
+"""Integers that stand for the 16-bit formats. No kernel has them as formats, and they differ, so the type tells the
+format."""
 
 
 def seen(array: Any) -> Any:
-    """An array, of NumPy or on a GPU, as sources see it: a view of the bits if its format is not Numba's."""
+    """An array, of NumPy or on a GPU, as sources see it: a view of the bits if Numba lacks its format."""
     bits = _SEEN_AS.get(array.dtype)
     return array if bits is None else array.view(bits)
 
@@ -28,12 +29,12 @@ def seen_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def meant_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """What such a dtype stands for."""
+    """The format that such a dtype stands for."""
     return next((meant for meant, bits in _SEEN_AS.items() if bits == dtype), dtype)
 
 
 def load(extra: str) -> ModuleType:
-    """Numba itself; BackendUnavailable where it is missing or does not fit the rest of the environment."""
+    """Numba itself. BackendUnavailable if it is missing, or does not fit the rest of the environment."""
     fix = pip_install(extra)
     try:
         return importlib.import_module("numba")

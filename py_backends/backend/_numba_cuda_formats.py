@@ -1,6 +1,6 @@
 """Number formats for sources in Numba for GPUs: `widen` and `narrow`, as `_numba_formats` has them for CPUs.
 
-A GPU's are compiled. The simulator's are interpreted, one number of NumPy at a time.
+For a GPU they are compiled. The simulator interprets them, one NumPy number at a time.
 """
 
 from __future__ import annotations

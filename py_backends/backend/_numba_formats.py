@@ -1,7 +1,7 @@
 """Number formats for sources in Numba, which computes in neither 16-bit format: sources widen, compute and narrow.
 
-A text sees elements of 16 bits as integers, by whose types the formats are told apart (`_numba.seen`). What is here
-emits LLVM's language, for scalars and for vectors.
+A source sees elements of 16 bits as integers, whose types tell the formats apart (`_numba.seen`). The functions here
+emit LLVM's language, for scalars and for vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORD, _FLOAT = ir.IntType(32), ir.FloatType()
 
 
 def _converts() -> bool:
-    """Whether what Numba compiles for has instructions for float16: else LLVM may call functions that are not there."""
+    """Whether the CPU that Numba compiles for has instructions for float16. If not, LLVM may call missing functions."""
     triple, _, features = registry.cpu_target.target_context.codegen().magic_tuple()
     named = features.split(",")
     return triple.startswith(("aarch64", "arm64")) or ("+f16c" in named and "-avx" not in named)
@@ -32,7 +32,7 @@ CONVERTS = _converts()
 
 
 def sum_of(element: Any) -> Any:
-    """The type in which is computed with elements of a type."""
+    """The type in which elements of a type are computed."""
     return {FLOAT16: types.float32, BFLOAT16: types.float32, types.int8: types.int32}.get(element, element)
 
 
@@ -52,7 +52,7 @@ def emit_widened(builder: ir.IRBuilder, x: ir.Value, element: Any, converts: boo
 
 
 def emit_narrowed(builder: ir.IRBuilder, x: ir.Value, element: Any, converts: bool = CONVERTS) -> ir.Value:
-    """The nearest element, of two equally near ones the even one, of a Sum or a vector of them."""
+    """The element nearest to a Sum, or a vector of them. Of two equally near ones it is the even one."""
     if element == FLOAT16 and converts:
         return builder.bitcast(builder.fptrunc(x, _like(x, ir.HalfType())), _like(x, ir.IntType(16)))
     if element not in (FLOAT16, BFLOAT16):
@@ -62,7 +62,7 @@ def emit_narrowed(builder: ir.IRBuilder, x: ir.Value, element: Any, converts: bo
 
 
 def _widened_by_integers(builder: ir.IRBuilder, x: ir.Value) -> ir.Value:
-    # The exponent counts from -15 here and from -127 in a float: a product with 2^112, which is exact, makes up for it.
+    # The exponent counts from -15 here and from -127 in a float. Multiplying by 2^112, which is exact, makes up for it.
     word = builder.zext(x, _like(x, _WORD))
     magnitude = builder.and_(word, _number(word, 0x7FFF))
     infinite = builder.icmp_unsigned(">=", magnitude, _number(word, 0x7C00))
@@ -85,11 +85,11 @@ def _float16_bits(builder: ir.IRBuilder, x: ir.Value) -> ir.Value:
     word = builder.bitcast(x, _like(x, _WORD))
     sign = builder.and_(builder.lshr(word, _number(word, 16)), _number(word, 0x8000))
     magnitude = builder.and_(word, _number(word, 0x7FFFFFFF))
-    # From 2^-14 on: the exponent counts from -15, and 13 digits are rounded off.
+    # From 2^-14 on, the exponent counts from -15, and 13 digits are rounded off.
     odd = builder.and_(builder.lshr(word, _number(word, 13)), _number(word, 1))
     normal = builder.add(magnitude, builder.add(odd, _number(word, 0xFFF - 0x38000000 & 0xFFFFFFFF)))
     normal = builder.lshr(normal, _number(word, 13))
-    # Below, the last digit is 2^-24, as it is of a float between a half and one: the addition rounds there.
+    # Below, the last digit is 2^-24, as in a float between a half and one, so the addition rounds there.
     half = builder.fadd(builder.bitcast(magnitude, x.type), _number(x, 0.5))
     small = builder.sub(builder.bitcast(half, word.type), _number(word, 0x3F000000))
     nan = builder.fcmp_unordered("uno", x, x)
@@ -100,7 +100,7 @@ def _float16_bits(builder: ir.IRBuilder, x: ir.Value) -> ir.Value:
 
 
 def _like(x: ir.Value, kind: ir.Type) -> ir.Type:
-    """A type, or where a value is a vector, that of as many."""
+    """A type, or if a value is a vector, the type of a vector of the same length."""
     return ir.VectorType(kind, x.type.count) if isinstance(x.type, ir.VectorType) else kind
 
 

@@ -1,4 +1,4 @@
-"""Whether there is an NVIDIA driver with a GPU behind it: asked of the driver itself, no library needed."""
+"""Whether there is an NVIDIA driver with a GPU. The driver itself is asked, without any library."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NO_DEVICE = 100
 
 @dataclass(frozen=True)
 class Driver:
-    """What the driver said: its CUDA version and its GPUs, or why there is nothing to use."""
+    """What the driver said: its CUDA version and its GPUs, or why none can be used."""
 
     version: tuple[int, int] | None = None
-    """The newest CUDA version that it supports, (12, 4) for instance; None where it did not say."""
+    """The newest CUDA version that it supports, such as (12, 4); None where it did not say."""
     devices: tuple[str, ...] = ()
     """The GPUs' names, in the driver's order."""
     reason: str | None = None
@@ -35,7 +35,7 @@ class Driver:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """A name of a target for each GPU: `nvidia-h200`, and `nvidia-h200-2` for a second one of the kind."""
+        """A target name for each GPU: `nvidia-h200`, and `nvidia-h200-2` for a second one of the same kind."""
         slugs = [slug(name) for name in self.devices]
         ranks = [slugs[:place].count(name) + 1 for place, name in enumerate(slugs)]
         return tuple(name if rank == 1 else f"{name}-{rank}" for name, rank in zip(slugs, ranks, strict=True))
@@ -43,7 +43,7 @@ class Driver:
 
 @cache
 def driver() -> Driver:
-    """Ask the driver, once a process; never raises."""
+    """Ask the driver, once in a process. Never raises."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -65,7 +65,7 @@ def driver() -> Driver:
 
 
 def needed() -> str:
-    """What a machine needs on which nothing of NVIDIA's is found."""
+    """The fix for a machine without any NVIDIA driver or GPU."""
     return f"needs an NVIDIA GPU with driver 525 or newer, and {pip_install('cuda12')}"
 
 

@@ -1,6 +1,6 @@
-"""Intel's oneDNN, found in its wheel and called by its C interface: what the backend onednn and its kernel share.
+"""Intel's oneDNN, which the backend onednn and its kernel share: found in its wheel, and called by its C interface.
 
-A *primitive* is the code of one operation for one shape and its number formats: the library writes it when asked to.
+A *primitive* is the code of one operation for one shape and its number formats. The library generates it on request.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _SOURCE, _WEIGHTS, _DESTINATION = 1, 33, 17
 _FORMATS = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5, "float64": 7}
 """dnnl_data_type_t."""
 _PRIMITIVES = 64
-"""That a thread keeps."""
+"""How many primitives a thread keeps."""
 
 
 class Failed(RuntimeError):
-    """The library refused something: `unimplemented`, for instance."""
+    """The library refused something, for instance as `unimplemented`."""
 
 
 class Matrix(NamedTuple):
-    """What a primitive has to know of one that is stored by rows."""
+    """What a primitive has to know about a matrix that is stored by rows."""
 
     rows: int
     columns: int
@@ -65,9 +65,9 @@ class _GlobalControl(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL:
-    """The library, called without the interpreter lock; BackendUnavailable where it is not there, or has no CPU."""
+    """The library, called without the interpreter lock. BackendUnavailable if it is missing, or finds no CPU."""
     path = _path()
-    _opencl_drivers.find()  # the CPU is a device of SYCL's to it, and that is OpenCL's
+    _opencl_drivers.find()  # it finds the CPU by SYCL, and SYCL by OpenCL
     try:
         dnnl = _loaded(path)
     except OSError as error:
@@ -79,13 +79,13 @@ def library() -> ctypes.CDLL:
 
 
 def version() -> str:
-    """The library's own, and that of the wheel."""
+    """The versions of the library and of the wheel."""
     number = library().dnnl_version().contents
     return f"{number.major}.{number.minor}.{number.patch}, wheel {importlib.metadata.version('onednn')}"
 
 
 def takes(dtype: str) -> bool:
-    """Whether the library multiplies a number format on this CPU, asked of a small product, with the result in 32 bits.
+    """Whether the library multiplies a number format on this CPU into 32 bits, by a small product.
 
     Without VNNI its sums of two products of int8 stay within 16 bits.
     """
@@ -141,22 +141,22 @@ def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) ->
 def multiply_integers(a: Array, b: Array, c: Array, m: int, n: int, k: int) -> None:
     """Write a b to c, of int8 and int32, with sums of one product at least. Raises `Failed`.
 
-    By a function of the library's, whose sums are exact: those of its primitive pass through float32.
+    It calls a function of the library, whose sums are exact. Those of its primitive pass through float32.
     """
     plain, one, offset = (b"N", b"N", b"F"), 1.0, 0
     to_a, to_b, to_c = (array.ctypes.data for array in (a, b, c))
     none = np.zeros(1, np.int32)
-    sizes, row = (m, n, k), max(1, n)  # of nothing, a row counts as one element long
+    sizes, row = (m, n, k), max(1, n)  # an empty row counts as one element long
     output = 0.0, to_c, row, none.ctypes.data
     _check(library().dnnl_gemm_s8s8s32(*plain, *sizes, one, to_a, k, offset, to_b, row, offset, *output))
 
 
 _of_thread = threading.local()
-"""The stream, and the primitives: one primitive has one scratchpad, and runs once at a time."""
+"""The stream and the primitives of a thread. A primitive has one scratchpad, so it runs once at a time."""
 
 
 class _Handle:
-    """An object of the library's, destroyed with this one."""
+    """An object of the library, destroyed with this one."""
 
     def __init__(self, kind: str, handle: c_void_p) -> None:
         self._as_parameter_ = handle
@@ -176,7 +176,7 @@ class _Primitive:
         self._primitive = _made("primitive", steps)
 
     def run(self, arrays: Sequence[Array], stream: _Handle) -> None:
-        """Return when it is done."""
+        """Wait until it is done."""
         dnnl, addresses = library(), [array.ctypes.data for array in arrays]
         described = zip(self._descriptions, addresses, strict=True)
         memories = [_made("memory", description, self._engine, address) for description, address in described]
@@ -198,7 +198,7 @@ def _engine() -> _Handle:
 
 
 def _made(kind: str, *given: Any, function: str | None = None) -> _Handle:
-    """What `dnnl_KIND_create`, or another function, makes."""
+    """The object that `dnnl_KIND_create`, or another function, makes."""
     handle = c_void_p()
     _check(getattr(library(), function or f"dnnl_{kind}_create")(byref(handle), *given))
     return _Handle(kind, handle)
@@ -224,7 +224,7 @@ def _path() -> Path:
 
 
 def _loaded(path: Path) -> ctypes.CDLL:
-    """A library whose wheel does not say where those that it needs are: beside it. OSError where one is not."""
+    """Load a library together with those that it needs, which are beside it. OSError if one is missing."""
     tried: set[str] = set()
     while True:
         try:
@@ -238,7 +238,7 @@ def _loaded(path: Path) -> ctypes.CDLL:
 
 
 class _Tbb(NamedTuple):
-    """TBB's functions of a global_control, by the names that a C++ compiler gives them."""
+    """TBB's functions for a global_control, by the names that a C++ compiler gives them."""
 
     create: Any
     destroy: Any
@@ -257,7 +257,7 @@ def _threads() -> _Tbb:
 
 
 def _declare(dnnl: ctypes.CDLL) -> None:
-    """Give functions that take no objects alone their types: `ctypes` would take sizes for 32-bit integers."""
+    """Give types to functions that take more than objects. Otherwise `ctypes` would pass sizes as 32-bit integers."""
     dnnl.dnnl_engine_get_count.restype = c_size_t
     dnnl.dnnl_engine_create.argtypes = (c_void_p, c_int, c_size_t)
     dnnl.dnnl_memory_create.argtypes = (c_void_p, c_void_p, c_void_p, c_void_p)

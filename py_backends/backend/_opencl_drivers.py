@@ -1,9 +1,9 @@
 """Makes OpenCL loaders find the drivers in wheels, beside those of the system.
 
-A driver is a library that a loader finds by name in a folder of .icd files. Intel's CPU runtime and PoCL
-come as wheels, whose libraries lie where no loader looks; pyopencl and SYCL (dpctl) have a loader each,
-which obey different variables. Both obey OCL_ICD_VENDORS when it names a folder, in place of the system's.
-So `find` writes a folder of .icd files for all drivers, the system's among them, and names that.
+A driver is a library that a loader finds by name in a folder of .icd files. Intel's CPU runtime and PoCL come as
+wheels, whose libraries lie where no loader looks. pyopencl and SYCL (dpctl) have different loaders, which obey
+different variables. Both obey OCL_ICD_VENDORS when it names a folder, which replaces the system's. So `find` writes a
+folder of .icd files for all drivers, including the system's, and names that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import platformdirs
 
 _SYSTEM = Path("/etc/OpenCL/vendors")
 _WHEELS = {"intel-opencl-rt": "libintelocl.so", "pocl-binary-distribution": "libpocl-*.so"}
-"""Distributions that bring a driver, and what its library is called in them."""
+"""Distributions that bring a driver, and the name of its library in each."""
 
 _lock = threading.Lock()
 
@@ -29,8 +29,8 @@ _lock = threading.Lock()
 def find() -> None:
     """Make the drivers of this environment known to every OpenCL loader of this process.
 
-    Has to come before the first import of pyopencl and dpctl, and may come again. Drivers that the user
-    names by OCL_ICD_VENDORS or OCL_ICD_FILENAMES stay. Never raises.
+    Call it before the first import of pyopencl or dpctl; further calls do no harm. Drivers that the user names by
+    OCL_ICD_VENDORS or OCL_ICD_FILENAMES stay. Never raises.
     """
     with _lock:
         libraries = _distinct([*_named_by_user(os.environ), *_from_wheels()])
@@ -43,7 +43,7 @@ def find() -> None:
 
 
 def _named_by_user(environment: Mapping[str, str]) -> Iterator[str]:
-    """The drivers that loaders would use by themselves: by the user's variables, else the system's."""
+    """The drivers that loaders would use by themselves: those of the user's variables, else the system's."""
     yield from filter(None, environment.get("OCL_ICD_FILENAMES", "").split(os.pathsep))
     vendors = environment.get("OCL_ICD_VENDORS", "")
     if not vendors or Path(vendors).is_dir():
@@ -56,7 +56,7 @@ def _named_by_user(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _lines(icd: Path) -> list[str]:
-    """The library that an .icd file names; none where it cannot be read."""
+    """The library that an .icd file names. None where the file cannot be read."""
     try:
         return list(filter(None, map(str.strip, icd.read_text(encoding="utf-8").splitlines()[:1])))
     except (OSError, UnicodeDecodeError):
@@ -74,14 +74,14 @@ def _from_wheels() -> Iterator[str]:
 
 
 def _distinct(libraries: list[str]) -> list[str]:
-    """Each library once, whatever path leads to it. A bare name is left to the loader's search."""
+    """Each library once, whatever path leads to it. The loader searches for a bare name."""
     return list({os.path.realpath(name) if "/" in name else name: name for name in libraries}.values())
 
 
 def _folder_of(libraries: list[str]) -> Path | None:
-    """A folder with one .icd file for each library; None where no folder can be written.
+    """A folder with one .icd file for each library. None where no folder can be written.
 
-    It is named by its content, so that it can be kept, and shared by processes and environments.
+    Its name depends on its content, so processes and environments can keep and share it.
     """
     content = "\n".join(libraries)
     name = f"opencl-drivers-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
@@ -90,17 +90,17 @@ def _folder_of(libraries: list[str]) -> Path | None:
     with contextlib.suppress(OSError):  # a home that is read-only, full or missing
         temporary = Path(tempfile.gettempdir(), f"py-backends-{os.getuid()}")
         written = _written(temporary / name, libraries)
-        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")  # it fails without a home; so does PoCL
+        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")  # fails without a home folder, as PoCL does
         os.environ.setdefault("POCL_CACHE_DIR", str(temporary / "pocl"))
         return written
     return None
 
 
 def _written(folder: Path, libraries: list[str]) -> Path:
-    """The folder with that content, written beside its place and renamed; OSError where that fails."""
+    """The folder with that content, written beside its place and renamed. OSError where that fails."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.parent.stat().st_uid != os.getuid():
-        raise PermissionError(f"{folder.parent} belongs to someone else")  # loaders run what it names
+        raise PermissionError(f"{folder.parent} belongs to someone else")  # loaders run the libraries that it names
     if not os.access(folder.parent, os.W_OK):
         raise PermissionError(f"{folder.parent} cannot be written")
     if folder.is_dir():

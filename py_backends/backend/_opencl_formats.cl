@@ -1,11 +1,11 @@
-// Comes before every text in OpenCL C, which has no types for the 16-bit formats: widen what is loaded, compute in Sum,
-// narrow what is stored. Elements, and vectors of 2, 4, 8 and 16 of them.
+// Stands before every source in OpenCL C, which has no types for the 16-bit formats. Sources widen what they load,
+// compute in Sum, and narrow what they store. It is for elements, and for vectors of 2, 4, 8 and 16 of them.
 
 #define FUNCTION __attribute__((overloadable, always_inline))
 
 #if FORMAT_float16
 
-/// Without an extension a half is known in memory only. Compilers make an instruction of these, and leave no copy.
+/// Without an extension, a half exists only in memory. Compilers make one instruction of these, without a copy.
 #define WIDEN_AND_NARROW(lanes)                                                                          \
   FUNCTION float##lanes widen(ushort##lanes x) { return vload_half##lanes(0, (const private half*)&x); } \
   FUNCTION ushort##lanes narrow(float##lanes x) {                                                        \
@@ -16,7 +16,8 @@
 
 #if HAS_HALF
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
-/// With the extension halves are converted, which becomes vectors across work items as loads of a half do not.
+/// With the extension, halves are converted. Compilers make vectors across work items of that, but not of loads of a
+/// half.
 FUNCTION float widen(ushort x) { return as_half(x); }
 FUNCTION ushort narrow(float x) { return as_ushort(convert_half_rte(x)); }
 #else
@@ -25,7 +26,7 @@ WIDEN_AND_NARROW()
 
 #elif FORMAT_bfloat16
 
-/// The upper half of a float. What is cut off is rounded to the nearest, of two to the even one; NaN stays NaN.
+/// The upper half of a float, rounded to the nearest, and of two equally near ones to the even one. NaN stays NaN.
 #define WIDEN_AND_NARROW(lanes)                                                                          \
   FUNCTION float##lanes widen(ushort##lanes x) { return as_float##lanes(convert_uint##lanes(x) << 16); } \
   FUNCTION ushort##lanes narrow(float##lanes x) {                                                        \

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 MOST_IDLE_SCRATCH = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 64
-"""Bytes of scratch memory that a thread keeps however little it needs: to take it anew costs more than to hold it."""
+"""Bytes of scratch memory that a thread always keeps, since allocating it anew costs more than keeping it."""
 
 
 def scratch_serves(kept: int, wanted: int) -> bool:
-    """Whether scratch memory of `kept` bytes is to be used where so many are wanted: it suffices, and wastes little."""
+    """Whether to use the kept scratch memory of `kept` bytes for a new need: it is enough, and wastes little."""
     return wanted <= kept <= max(4 * wanted, MOST_IDLE_SCRATCH)

@@ -1,7 +1,7 @@
 """What the backends that compile for SYCL share: its devices, and kernels compiled and launched on them.
 
-SYCL source is compiled at run time by the SYCL runtime that comes with dpctl; dpctl itself has the devices
-and their memory; an extension module of ours connects the two.
+The SYCL runtime that comes with dpctl compiles SYCL source at run time. dpctl itself has the devices and their memory.
+An extension module of ours connects the two.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     import dpctl
 
 _CACHE_LINE = 64
-"""Alignment of a device's memory in bytes: no vector of 64 bytes lies in two lines."""
+"""Alignment of a device's memory in bytes, so that no vector of 64 bytes lies in two cache lines."""
 _OPTIONS = ("-fno-sycl-id-queries-fit-in-int",)  # there may be more than 2^31 work items
 
 
 Usm = Any
-"""A `MemoryUSMDevice`, `MemoryUSMShared` or `MemoryUSMHost` of dpctl's."""
+"""dpctl's `MemoryUSMDevice`, `MemoryUSMShared` or `MemoryUSMHost`."""
 
 
 @dataclass
@@ -43,22 +43,22 @@ class Memory:
 
     address: int
     size: int
-    """In bytes."""
+    """Its size in bytes."""
     owner: Array | Usm | None
-    """What it belongs to: the caller's array where the device computes in place; None once it has been released."""
+    """Its owner, which is the caller's array if the device computes in place. None once it has been released."""
     adopted: bool = False
-    """Whether it is the caller's, on a device."""
+    """Whether it is an array of the caller's that lies on a device."""
 
 
 class UsmArray:
     """An array in memory of a SYCL device (USM), C-contiguous: what a call with `to="device"` returns.
 
-    shape, dtype: as NumPy's.
-    memory: what holds its elements: a `dpctl.memory.MemoryUSMDevice`, or of a CPU that computes in all of its
-        process's memory a `MemoryUSMShared`, whatever number of threads it is to be used with.
+    shape, dtype: as in NumPy.
+    memory: holds its elements, as a `dpctl.memory.MemoryUSMDevice`. For a CPU that computes in all of its process's
+        memory, it is a `MemoryUSMShared`, for any number of threads.
 
-    Others take it without a copy by its `__sycl_usm_array_interface__`: these functions, and `dpnp.tensor.asarray`
-    (`dpnp.asarray` makes a copy). `get()` copies it to the host.
+    Its `__sycl_usm_array_interface__` lets these functions and `dpnp.tensor.asarray` use it without a copy.
+    (`dpnp.asarray` makes a copy.) `get()` copies it to the host.
     """
 
     def __init__(self, memory: Usm, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -72,7 +72,7 @@ class UsmArray:
         return interface | {"data": data, "shape": self.shape, "typestr": self.dtype.str}
 
     def get(self) -> Array:
-        """A copy of it as a NumPy array."""
+        """A copy as a NumPy array."""
         array = np.empty(self.shape, self.dtype)
         if array.size:
             self.memory.copy_to_host(array.reshape(-1).view(np.uint8))
@@ -83,29 +83,29 @@ class UsmArray:
 
 
 Event = Any
-"""The extension module's; None where times are not kept."""
+"""An event of the extension module; None where times are not kept."""
 Start = Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]], Event]
-"""Starts a kernel on buffers and sizes, with so many groups, and items in a group: the fastest dimension first.
-Returns its event, where the device is profiled."""
+"""Starts a kernel on buffers and sizes, with a number of groups, and of items in a group, the fastest dimension first.
+Returns its event if the device is profiled."""
 
 
 class Device(contract.Device):
     """A device of SYCL, or as much of it as `threads` allow. Buffers are `Memory`.
 
-    A CPU that can reach all of its process's memory computes in the arrays themselves. For any other device
-    they are copied to memory of its own.
+    A CPU that can reach all of its process's memory computes in the arrays themselves. Any other device gets copies in
+    memory of its own.
 
     Each thread that calls it has a queue of its own, which runs commands in order.
     """
 
-    deterministic = True  # work items compute elements, each of which is one sum in one order
+    deterministic = True  # each element is one work item's sum in one order
 
     def __init__(self, device: dpctl.SyclDevice, threads: int) -> None:
         import dpctl
 
         self._compiler = _compiled.load("sycl_compiler")
         self._device = device
-        # Intel's runtime computes on one thread of its own at least, and on the one that waits.
+        # Intel's runtime computes on at least one thread of its own, and on the one that waits.
         self._aside = device.is_cpu and threads == 1
         if device.is_cpu and threads < device.max_compute_units:
             self._device = self._part(device, threads)
@@ -122,15 +122,15 @@ class Device(contract.Device):
         prelude: str = "",
         macros: Sequence[str] = (),
     ) -> list[Start]:
-        """Compile function templates of a text, after a prelude, with macros such as `LANES=8`.
+        """Compile function templates of a source, after a prelude, with macros such as `LANES=8`.
 
-        Raises RuntimeError with the compiler's log, BackendUnavailable where the device lacks the dtype.
+        Raises RuntimeError with the compiler's log, and BackendUnavailable if the device lacks the dtype.
         """
         if dtype == np.float64 and not self._device.has_aspect_fp64:
             raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
         instances = [f"{name}<{number_format(dtype).c}>" for name in names]
         headers = standard_headers(Path(str(self._compiler.__file__)).parent)
-        included = f"-I{text.path.parent}"  # what texts include has a name relative to theirs
+        included = f"-I{text.path.parent}"  # sources include files by names relative to their own
         options = [*_OPTIONS, *headers, included, *(f"-D{macro}" for macro in macros)]
         kernels = self._compiler.compile(self._queue, prelude, text.path.name, text.text, instances, options)
         return [self._start(kernel) for kernel in kernels]
@@ -147,10 +147,10 @@ class Device(contract.Device):
         return start
 
     def scratch(self, size: int) -> Buffer:
-        """The calling thread's memory between kernels: of that many bytes at least, and kept for its next launch."""
+        """The calling thread's scratch memory of at least so many bytes, which it keeps for its next launch."""
         kept: Memory | None = getattr(self._of_thread, "scratch", None)
         if kept is None or not scratch_serves(kept.size, size):
-            self.wait()  # an earlier launch may still use what is about to be given up
+            self.wait()  # an earlier launch may still use what is about to be freed
             self._of_thread.scratch = None
             kept = self._of_thread.scratch = self._memory_of_its_own(size)
         return kept
@@ -170,13 +170,13 @@ class Device(contract.Device):
         self._compiler.wait(self._queue, self._aside)
 
     def seconds(self, first: Event, last: Event) -> float:
-        """From the start of one kernel to the end of another, on the device; both have ended."""
+        """Seconds on the device from the start of one kernel to the end of another. Both have ended."""
         taken: float = self._compiler.seconds(first, last)
         return taken
 
     def download(self, buffer: Buffer, array: Array) -> None:
         if buffer.owner is array:
-            self.wait()  # the elements are there once all is done, which is what a copy would wait for
+            self.wait()  # the elements are there once all is done; a copy would also wait for that
         elif array.size:
             buffer.owner.copy_to_host(array.view(np.uint8))
 
@@ -186,10 +186,10 @@ class Device(contract.Device):
         buffer.owner = None
 
     def adopt(self, array: Any) -> Adopted | None:
-        """Arrays with `__sycl_usm_array_interface__`: in USM of this device and its default context.
+        """Arrays with `__sycl_usm_array_interface__`, in USM of this device and its default context.
 
-        A CPU that can reach all of its process's memory takes host and shared USM of any context. The queue that an
-        array comes with is waited for.
+        A CPU that can reach all of its process's memory takes host and shared USM of any context. This waits for the
+        queue of an array.
         """
         interface = getattr(array, "__sycl_usm_array_interface__", None)
         if interface is None:
@@ -209,12 +209,12 @@ class Device(contract.Device):
         return Adopted(Memory(address, usm.nbytes, usm, adopted=True), shape, dtype, address, not read_only)
 
     def _check_reach(self, usm: Usm) -> None:
-        """Raise TypeError for memory where this device's kernels cannot compute."""
+        """Raise TypeError for memory that this device's kernels cannot reach."""
         if usm.get_usm_type(self._context) == "unknown":
             if not (self._in_place and usm.get_usm_type() in ("host", "shared")):
                 raise TypeError(
-                    "it lies in USM of another SYCL context than the backend's, which is its device's default one, or "
-                    "has to do with `threads`; copy it to the host first"
+                    "it lies in USM of another SYCL context than the backend uses: the default one of its device, or "
+                    "with `threads` one of its own; copy it to the host first"
                 )
         elif usm.sycl_device != self._device:
             raise TypeError(f"it lies on another SYCL device, {usm.sycl_device.name}; copy it first")
@@ -232,23 +232,23 @@ class Device(contract.Device):
         return Memory(usm.__sycl_usm_array_interface__["data"][0], size, usm)
 
     def _usm(self, kind: type[Usm], size: int) -> Usm:
-        """New USM; MemoryError where the device does not hold as much in one piece."""
+        """New USM. MemoryError where the device cannot hold that much in one piece."""
         most = self._device.max_mem_alloc_size
         if size > most:
             name = self._device.name
             raise MemoryError(f"{name} holds at most {most / 2**30:.1f} GiB in one array, not {size / 2**30:.1f}")
-        return kind(max(size, 1), alignment=_CACHE_LINE, queue=self._queue)  # there is no empty memory
+        return kind(max(size, 1), alignment=_CACHE_LINE, queue=self._queue)  # SYCL has no empty memory
 
     @property
     def _queue(self) -> dpctl.SyclQueue:
-        """The calling thread's queue, so that a wait is for its own commands and errors."""
+        """The calling thread's queue. So a wait is only for this thread's commands and errors."""
         queue = getattr(self._of_thread, "queue", None)
         if queue is None:
             queue = self._of_thread.queue = self._compiler.in_order_queue(self._context, self._device, self.profiled)
         return queue
 
     def _part(self, device: dpctl.SyclDevice, threads: int) -> dpctl.SyclDevice:
-        """A sub-device of that many threads; the whole one, with a note, where the driver refuses."""
+        """A sub-device of that many threads. If the driver refuses, the whole device, with a note."""
         import dpctl
 
         try:
@@ -260,7 +260,7 @@ class Device(contract.Device):
 
 
 def _in_order(shape: Sequence[int], strides: Sequence[int] | None) -> bool:
-    """Whether elements lie one after the other; strides are counted in elements."""
+    """Whether elements are consecutive. Strides are counted in elements."""
     expected = 1
     for length, stride in zip(reversed(shape), reversed(strides or ()), strict=False):
         if length > 1 and stride != expected:
@@ -270,11 +270,11 @@ def _in_order(shape: Sequence[int], strides: Sequence[int] | None) -> bool:
 
 
 def devices(extra: str) -> dict[str, dpctl.SyclDevice]:
-    """Every device by its target's name, those that cannot compile too.
+    """Every device by its target's name, including those that cannot compile.
 
-    extra: of this distribution, that brings dpctl.
+    extra: the extra of this distribution that brings dpctl.
 
-    Raises BackendUnavailable where there is no device, or what compiles for it is missing.
+    Raises BackendUnavailable if there is no device, or if what compiles for it is missing.
     """
     dpctl = _library(extra)
     _compiled.load("sycl_compiler")
@@ -285,9 +285,9 @@ def devices(extra: str) -> dict[str, dpctl.SyclDevice]:
 
 
 def standard_headers(folder: Path) -> list[str]:
-    """The options that name the headers of C++ and C beside the extension module, which a wheel brings.
+    """Options that name the headers of C++ and C which a wheel brings, beside the extension module.
 
-    The SYCL runtime has none, and takes the system's otherwise: a machine without a compiler has none either.
+    The SYCL runtime has none, and would use the system's. A machine without a compiler has none, either.
     """
     headers = folder / "headers"
     if not headers.is_dir():
@@ -302,7 +302,7 @@ def can_compile(device: dpctl.SyclDevice) -> bool:
 
 
 def version(device: dpctl.SyclDevice) -> str:
-    """Of dpctl and the device's driver."""
+    """The versions of dpctl and of the device's driver."""
     import dpctl
 
     return f"dpctl {dpctl.__version__}, {device.backend.name} driver {device.driver_version}"

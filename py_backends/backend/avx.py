@@ -1,4 +1,4 @@
-"""SSE, AVX2, AVX-512 and AMX intrinsics: one instruction on many lanes; tuned kernels also use threads."""
+"""SSE, AVX2, AVX-512 and AMX intrinsics: one instruction on many lanes. Tuned kernels also use threads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from py_backends.errors import BackendUnavailable
 from py_backends.number_formats import DTYPES
 
 _TAKEN_BY_AMX = {"matmul/tuned": ("float16", "bfloat16", "int8")}
-"""Tiles are matrices, and have no wider formats."""
+"""AMX has only tiles, which are matrices, and no wider formats."""
 _FIX = "needs a CPU that has it"
 
 
 class Backend(contract.Backend):
-    """One target an instruction set, the best first; all are compiled with the extension."""
+    """A target for each instruction set, the best first. All are compiled with the extension."""
 
     dtypes = DTYPES
     preference = 4
@@ -44,5 +44,5 @@ class Backend(contract.Backend):
 
 
 def _taken(target: str) -> Mapping[str, tuple[str, ...]] | None:
-    """The number formats that a target takes where not all of the backend's."""
+    """The number formats that a target takes, if not all of the backend's."""
     return _TAKEN_BY_AMX if target == "amx" else None

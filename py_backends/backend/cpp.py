@@ -1,4 +1,4 @@
-"""C++ in one thread without intrinsics: what the compiler makes of loops."""
+"""C++ in one thread without intrinsics: plain loops, as the compiler optimises them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NVIDIA's cuBLAS, through CuPy: the library that people call for speed on these GPUs. A reference library."""
+"""NVIDIA's cuBLAS, through CuPy: the library that people call for speed on these GPUs. It is a reference library."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Gpu(_cupy.Gpu):
 
 @contextmanager
 def _full_precision() -> Iterator[None]:
-    """Keep the library from rounding float32 to fewer bits (TF32) first, which is quicker and another computation."""
+    """Keep the library from rounding float32 to fewer bits (TF32), which is faster but computes something else."""
     from cupy.cuda import cublas, get_cublas_handle
 
-    handle = get_cublas_handle()  # the calling thread's own, and the current device's
+    handle = get_cublas_handle()  # the handle of the calling thread and the current device
     before = cublas.getMathMode(handle)
     cublas.setMathMode(handle, cublas.CUBLAS_DEFAULT_MATH)
     try:
@@ -64,7 +64,7 @@ def _full_precision() -> Iterator[None]:
 
 
 def _available(gpus: list[Target]) -> list[Target]:
-    """Those that CuPy can use; BackendUnavailable where there are none."""
+    """The GPUs that CuPy can use. BackendUnavailable where there are none."""
     available = [gpu for gpu in gpus if gpu.available]
     if not available:
         raise BackendUnavailable(gpus[0].reason or "CuPy has no GPU", gpus[0].fix)
@@ -73,7 +73,7 @@ def _available(gpus: list[Target]) -> list[Target]:
 
 @cache
 def _version() -> str:
-    """The library's version; BackendUnavailable where CuPy does not find it, or it does not start."""
+    """The library's version. BackendUnavailable if CuPy does not find it, or it does not start."""
     fix = pip_install(_nvidia_driver.driver().extra)
     try:
         from cupy.cuda import cublas, get_cublas_handle

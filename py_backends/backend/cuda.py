@@ -1,6 +1,6 @@
 """CUDA C++ through CuPy, on every NVIDIA GPU.
 
-Without a GPU the unchanged kernels are compiled for SYCL, behind a prelude, and checked on the CPU.
+Without a GPU, the unchanged kernels are compiled for SYCL, after a prelude, and checked on the CPU.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _EMULATED = "emulated"
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
-"""The largest grid in each dimension. In y and z kernels take what is beyond it in strides; beyond x's there
-would be more elements than any device's memory holds."""
+"""The largest grid in each dimension. In y and z, a kernel's threads also compute what lies beyond it, one grid size
+further on. Beyond the limit of x there would be more elements than any device's memory holds."""
 
 
 class Backend(contract.Backend):
@@ -65,9 +65,9 @@ class Gpu(_cupy.Gpu):
 
 
 def with_includes(text: KernelText) -> str:
-    """A source and the files that it includes in one, for a compiler without an include path.
+    """A source together with the files that it includes, for a compiler without an include path.
 
-    Those files include none in their turn. Errors name the file and line that they are in.
+    Those files include no others. Errors name the file and line that they are in.
     """
 
     def included(line: re.Match[str]) -> str:
@@ -79,7 +79,7 @@ def with_includes(text: KernelText) -> str:
 
 
 class Emulation(_sycl.Device):
-    """A CPU in place of a GPU: a work item for each thread, a work group for each block."""
+    """A CPU in place of a GPU, with a work item for each thread and a work group for each block."""
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
@@ -105,7 +105,7 @@ def _three(counts: Sequence[int]) -> tuple[int, ...]:
 
 
 def _emulated(reason: str, fix: str | None) -> Target:
-    """The emulation, because of `reason`; or why not even that is there."""
+    """The emulation, because of `reason`, or why even that is missing."""
     try:
         cpu = _cpu()
     except BackendUnavailable as missing:
@@ -118,7 +118,7 @@ def _emulated(reason: str, fix: str | None) -> Target:
 
 
 def _cpu() -> dpctl.SyclDevice:
-    """The CPU as a device of SYCL; BackendUnavailable where there is none that can compile."""
+    """The CPU as a device of SYCL. BackendUnavailable where there is none that can compile."""
     cpus = [device for device in _sycl.devices("cpu").values() if device.is_cpu and _sycl.can_compile(device)]
     if not cpus:
         raise BackendUnavailable("SYCL has no CPU that compiles kernels", pip_install("cpu"))

@@ -1,4 +1,4 @@
-"""Intel's oneMKL: the library that people call for speed on this kind of CPU. A reference library."""
+"""Intel's oneMKL: the library that people call for speed on this kind of CPU. It is a reference library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
 
 _WITHOUT_INTEGERS = {kernel: tuple(each for each in DTYPES if each != "int8") for kernel in ("matmul", "vecadd")}
-"""What is taken on a CPU where MKL's sums of int8 are not exact."""
+"""The formats on a CPU where MKL's sums of int8 are not exact."""
 
 
 class Backend(contract.Backend):
@@ -34,7 +34,7 @@ class Backend(contract.Backend):
 
 
 class Device(contract.HostDevice):
-    """Runs with at most `threads` threads, a number that each calling thread has for itself."""
+    """Runs with at most `threads` threads. Each calling thread has a limit of its own."""
 
     def __init__(self, threads: int) -> None:
         self._mkl = _mkl.library()

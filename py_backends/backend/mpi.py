@@ -1,4 +1,4 @@
-"""MPI: ranks, processes that share no memory, of one thread or several; the fastest backend computes in each."""
+"""MPI: ranks are processes that share no memory, of one thread or several. The fastest backend computes in each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TARGET = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 
 
 class Backend(contract.Backend):
-    """Targets are ranks x threads of each: distributed memory, shared memory, and what is between."""
+    """Targets are ranks x threads of each: distributed memory, shared memory, and mixtures."""
 
     dtypes = DTYPES
 
@@ -35,7 +35,7 @@ class Backend(contract.Backend):
         return _target(name) if _TARGET.fullmatch(name) else None
 
     def on_threads(self, target: str, threads: int) -> str | None:
-        """One rank of all threads, or as many ranks as there can be of the target's threads, at most."""
+        """One rank of all threads, or at most as many ranks as fit with the target's threads."""
         ranks, of_each = map(int, target.split("x"))
         if ranks == 1 < of_each or threads < of_each:
             ranks, of_each = 1, threads
@@ -65,7 +65,7 @@ def _target(name: str) -> Target:
 
 
 def _memory_models(cpus: int) -> list[str]:
-    """Ranks x threads: distributed memory, shared memory, and the one nearest to square between."""
+    """Ranks x threads: distributed memory, shared memory, and the most even mixture."""
     divisors = [ranks for ranks in range(1, cpus + 1) if cpus % ranks == 0]
     between = min(divisors, key=lambda ranks: (abs(ranks - cpus // ranks), -ranks))
     return list(dict.fromkeys(f"{ranks}x{cpus // ranks}" for ranks in (cpus, between, 1)))

@@ -1,4 +1,4 @@
-"""Numba on the CPU: Python loops compiled by LLVM, the outer one spread over threads (`prange`)."""
+"""Numba on the CPU: Python loops compiled by LLVM, with the outer one spread over threads (`prange`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Backend(contract.Backend):
 class Device(contract.HostDevice):
     """Runs with `threads` threads of Numba's pool, whose size was fixed when Numba was imported."""
 
-    deterministic = True  # the same number of threads takes the same chunks, and each element is one sum
+    deterministic = True  # as many threads take the same chunks, and each element is one sum
 
     def __init__(self, numba: Any, threads: int) -> None:
         self._numba = numba
@@ -45,8 +45,8 @@ class Device(contract.HostDevice):
         self._threads = min(threads, most)
         if threads > most:
             self.note = f"Numba's pool has {most} threads, set by NUMBA_NUM_THREADS or the number of cores"
-        numba.set_num_threads(numba.get_num_threads())  # starts the pool, so that its kind is known
-        # Numba's own pool, taken where there is no OpenMP and no TBB, aborts the process when two threads meet.
+        numba.set_num_threads(numba.get_num_threads())  # starts the pool, whose kind is then known
+        # Without OpenMP and TBB, Numba uses its own pool, which aborts the process when two threads meet.
         self._turn = _ONE_AT_A_TIME if numba.threading_layer() == "workqueue" else nullcontext()
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
@@ -62,7 +62,7 @@ class Device(contract.HostDevice):
 
     @contextmanager
     def _thread_count(self) -> Iterator[None]:
-        """The number of threads belongs to the calling thread in Numba: lend it ours, then give it back."""
+        """Set Numba's number of threads, which belongs to the calling thread, and restore it afterwards."""
         before = self._numba.get_num_threads()
         self._numba.set_num_threads(self._threads)
         try:
@@ -85,8 +85,8 @@ def _signature(numba: Any, text: KernelText, dtype: np.dtype[Any]) -> tuple[Any,
 
 
 def _read_only(array: Array) -> Array:
-    """A view that cannot be written: Numba compiles for that, so that one compiled kernel takes every input."""
-    array.flags.writeable = False  # of the view that `shaped` made, not of the caller's array
+    """A read-only view. Numba compiles for that, so that one compiled kernel takes every input."""
+    array.flags.writeable = False  # changes the view that `shaped` made, not the caller's array
     return array
 
 

@@ -1,7 +1,7 @@
 """Numba on an NVIDIA GPU: kernels written in Python for one thread of a grid.
 
-Without a GPU its kernels run in Numba's simulator, where every thread of the grid is a thread of Python:
-good for checking, useless for timing. Numba chooses between the two when it is imported, by a variable.
+Without a GPU its kernels run in Numba's simulator, where every thread of the grid is a thread of Python. That is good
+for checking, and useless for timing. Numba chooses between the two when it is imported, by a variable.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from py_backends.number_formats import DTYPES
 
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
-"""The largest grid that CUDA starts, by dimension; the kernels take what lies beyond it in strides."""
+"""The largest grid that CUDA starts, by dimension. Beyond it, a kernel's threads compute further elements in
+strides."""
 _QUIET_LOCK = threading.Lock()
 
 
@@ -80,7 +81,7 @@ class Gpu(contract.Device):
         @lru_cache
         def configured(grid: tuple[int, ...]) -> Any:
             with _QUIET_LOCK, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Numba finds small grids a bad use of a GPU
+                warnings.simplefilter("ignore")  # Numba warns of small grids
                 return kernel[grid, work_items.group, self._stream]
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
@@ -91,7 +92,7 @@ class Gpu(contract.Device):
         return self.recorded(launch)
 
     def recorded(self, launch: Launch) -> Launch:
-        """The launch between two events where it will be asked for its time, else as it is."""
+        """The launch, between two events if its time will be asked for."""
         if not self.profiled:
             return launch
 
@@ -133,12 +134,12 @@ class Gpu(contract.Device):
             self._stream.synchronize()
 
     def release(self, buffer: Buffer) -> None:
-        """Nothing to do: the memory goes back with the last reference, and Numba has no other way."""
+        """Nothing to do: the memory is freed with the last reference, and Numba has no other way."""
 
     def adopt(self, array: Any) -> Adopted | None:
-        """Arrays of Numba, and of whoever has `__cuda_array_interface__`, in this GPU's memory.
+        """Arrays in this GPU's memory: Numba's, and others with `__cuda_array_interface__`.
 
-        The stream that they name is waited for. Those that name none are ready for the default stream, which the
+        This waits for the stream that they name. Arrays that name none are ready for the default stream, which the
         per-thread default stream waits for.
         """
         if not hasattr(array, "__cuda_array_interface__"):
@@ -165,12 +166,12 @@ class Gpu(contract.Device):
 
 
 class Simulator(contract.Device):
-    """The same kernels, with a thread of Python for every thread of the grid. Only in a worker.
+    """The same kernels, with a thread of Python for every thread of the grid. Only workers use it.
 
-    Raises BackendUnavailable where the simulator does not start: it loads some of CUDA's own libraries.
+    Raises BackendUnavailable if the simulator does not start: it loads some of CUDA's own libraries.
     """
 
-    deterministic = True  # threads compute elements, each of which is one sum in one order
+    deterministic = True  # each element is one thread's sum in one order
 
     def __init__(self) -> None:
         _run_nothing("in its simulator", pip_install("cpu"))
@@ -183,10 +184,10 @@ class Simulator(contract.Device):
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             groups = work_items.groups(text.named_sizes(sizes))
             with self._turn, warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # infinities are results here, not accidents
+                warnings.simplefilter("ignore", RuntimeWarning)  # infinities are valid results here
                 try:
                     kernel[groups, work_items.group](*buffers, *sizes)
-                except IndexError as error:  # which only a simulator sees
+                except IndexError as error:  # only a simulator sees this
                     raise KernelFault(f"a thread accessed memory past the end of an array: {error}") from error
 
         return launch
@@ -198,17 +199,17 @@ class Simulator(contract.Device):
         return self._cuda.device_array(array.shape, _numba.seen_dtype(array.dtype))
 
     def wait(self) -> None:
-        """Nothing to wait for: a launch in the simulator returns when the grid is done."""
+        """Nothing to do: a launch in the simulator returns when the grid is done."""
 
     def download(self, buffer: Buffer, array: Array) -> None:
         buffer.copy_to_host(_numba.seen(array))
 
     def release(self, buffer: Buffer) -> None:
-        """Nothing to do: the memory goes back with the last reference."""
+        """Nothing to do: the memory is freed with the last reference."""
 
 
 def _load() -> Any:
-    """Numba with its CUDA part; BackendUnavailable where one is missing."""
+    """Numba with its CUDA part. BackendUnavailable if either is missing."""
     driver = _nvidia_driver.driver()
     extra = "cpu" if driver.reason else driver.extra
     numba = _numba.load(extra)
@@ -234,7 +235,7 @@ def _ordinal_of(address: int) -> int:
 
 @cache
 def _check_gpu() -> None:
-    """Run an empty kernel, which needs the driver, a GPU and CUDA's compiler; BackendUnavailable if it does not run."""
+    """Run an empty kernel, which needs the driver, a GPU and CUDA's compiler. BackendUnavailable if it does not run."""
     driver = _nvidia_driver.driver()
     if driver.reason is not None:
         raise BackendUnavailable(driver.reason, driver.fix)
@@ -247,14 +248,14 @@ def _check_gpu() -> None:
 
 
 def _run_nothing(where: str, fix: str) -> None:
-    """Run an empty kernel; BackendUnavailable, with what was raised and the fix, if it does not run."""
+    """Run an empty kernel. BackendUnavailable, with what was raised and the fix, if it does not run."""
     try:
         cuda = _cuda()
         with _QUIET_LOCK, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as above: one thread is a small grid
             cuda.jit("void()")(_empty)[1, 1]()
             cuda.synchronize()
-    except Exception as error:  # whatever the driver, the compiler or their libraries raise is the reason
+    except Exception as error:  # any error of the driver, the compiler or their libraries is the reason
         reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
         raise BackendUnavailable(f"Numba runs no kernel {where}: {reason.rstrip('.:')}", fix) from error
 
@@ -286,7 +287,7 @@ def _signature(text: KernelText, dtype: np.dtype[Any]) -> tuple[Any, ...]:
 
 
 def _version() -> str:
-    """Of Numba, and of numba-cuda where it is installed: without it, Numba has an older one built in."""
+    """The versions of Numba, and of numba-cuda if it is installed. Numba also contains an older version of that."""
     numba = f"Numba {importlib.metadata.version('numba')}"
     try:
         return f"{numba}, numba-cuda {importlib.metadata.version('numba-cuda')}"

@@ -31,11 +31,11 @@ class Backend(contract.Backend):
 
 
 class Device(contract.HostDevice):
-    """Runs with at most `threads` threads of BLAS; additions have one thread in NumPy whatever is asked for."""
+    """Runs with at most `threads` threads of BLAS. NumPy always adds in one thread."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
-        # As many as the pool has anyway: then a launch need not touch it.
+        # Not limited if the pool already has that many, so that a launch need not change it.
         self._limited = any(usual != threads for usual in _LIMIT.without())
         if self._limited:
             with _LIMIT.at(threads):
@@ -50,7 +50,7 @@ class Device(contract.HostDevice):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(), text.kernel)
 
-        @np.errstate(all="ignore")  # infinities are results here, not accidents
+        @np.errstate(all="ignore")  # infinities are valid results here
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             kernel(*text.shaped(buffers, sizes), *sizes)
 
@@ -62,10 +62,10 @@ class Device(contract.HostDevice):
 
 
 class _ThreadLimit:
-    """The number of BLAS threads, which belongs to the process: launches that agree on it share it.
+    """The number of BLAS threads, which belongs to the process. Launches that want the same number share it.
 
-    A launch that wants another number waits until those have ended. The last one puts back what was
-    there before. A launch without a limit does not wait, and has the threads that there are.
+    A launch that wants another number waits until those have ended. The last one restores the number from before. A
+    launch without a limit does not wait, and uses the threads that there are.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ _LIMIT = _ThreadLimit()
 
 @cache
 def _blas_pools() -> list[Any]:
-    """The thread pools of the BLAS libraries loaded at the first call: NumPy's own comes with NumPy."""
+    """The thread pools of the BLAS libraries that are loaded at the first call. NumPy's own comes with NumPy."""
     return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
 
 

@@ -1,4 +1,4 @@
-"""Intel's oneDNN: the library that frameworks for neural networks multiply with on CPUs. A reference library."""
+"""Intel's oneDNN: frameworks for neural networks multiply with it on CPUs. It is a reference library."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Backend(contract.Backend):
 
 
 class Device(contract.HostDevice):
-    """Runs with at most `threads` threads: a limit for all of this process that uses TBB, while a call lasts."""
+    """Runs with at most `threads` threads. During a call, all of this process that uses TBB has that limit."""
 
     def __init__(self, threads: int) -> None:
         _onednn.library()

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     import pyopencl.array as cl_array
 
 _A_DRIVER = "install a driver for it, for instance your distribution's pocl-opencl-icd"
-"""Where no wheel brings one."""
+"""The fix where no wheel brings a driver."""
 _PAUSE = 5e-5
-"""Seconds between two looks at whether a launch has ended."""
+"""Seconds between two checks whether a launch has ended."""
 _BUILDING = threading.Lock()
-"""Held by the thread that builds: what a process does with warnings is one for all its threads."""
+"""Held by the thread that builds, since all threads of a process share the filters of warnings."""
 _CACHE_LINE = 128
-"""Bytes at a multiple of which the longest vector is aligned, and a cache line begins."""
+"""Alignment in bytes of the longest vector, and of a cache line."""
 _TYPES = {"float16": "ushort", "bfloat16": "ushort", "int8": "char"}
-"""What OpenCL C calls an element of a number format, where it is not what C++ calls it."""
+"""OpenCL C's name of a number format's element, if it differs from that in C++."""
 FORMATS = Path(__file__).parent / "_opencl_formats.cl"
 """How sources widen and narrow elements."""
 
@@ -65,20 +65,20 @@ class Backend(contract.Backend):
 class OpenClDevice(contract.Device):
     """A device of OpenCL, or as much of it as `threads` allow. Buffers are `pyopencl.Buffer`s.
 
-    On a CPU they stand on the caller's own memory, elsewhere in the device's. Each thread that calls has a command
-    queue, scratch memory, and kernels of its own: a kernel keeps its arguments.
+    On a CPU they use the caller's own memory, elsewhere the device's. Each calling thread has its own command queue,
+    scratch memory and kernels, since a kernel keeps its arguments.
 
-    form: for which kind of device its kernels are written, `CPU` or `GPU`; the device's own kind where None.
+    form: the kind of device that its kernels are written for, `CPU` or `GPU`; None for the device's own kind.
     """
 
-    deterministic = True  # work items compute elements, each of which is one sum in one order
+    deterministic = True  # each element is one work item's sum in one order
 
     def __init__(self, device: cl.Device, threads: int, form: str | None = None) -> None:
         import pyopencl as cl
 
         self._cl = cl
         self._device = device
-        # Intel's runtime computes on one thread of its own at least, and on the one that waits.
+        # Intel's runtime computes on at least one thread of its own, and on the one that waits.
         self._aside = threads == 1 and _device_names.slug(_facts(device)) == _device_names.INTEL_CPU
         self.on_cpu = self._in_place = bool(device.type & cl.device_type.CPU)
         self._form = form or ("CPU" if self._in_place else "GPU")
@@ -99,7 +99,7 @@ class OpenClDevice(contract.Device):
             elements = stages.scratch_elements(named)
             scratch = [] if elements is None else [self._scratch(elements * bytes_of_sum)]
             arguments = [*buffers, *scratch, *map(np.int64, sizes)]
-            # Kept only where they will be asked: an event keeps what its command has used.
+            # Events are kept only if they will be asked for, since an event keeps what its command has used.
             events: deque[cl.Event] = deque(maxlen=None if self.profiled else 0)
             for kernel, (_, work_items) in zip(kernels.of_thread, stages.kernels, strict=True):
                 groups = work_items.groups(named)
@@ -107,7 +107,7 @@ class OpenClDevice(contract.Device):
                 kernel.set_args(*arguments)
                 events.append(self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, work_items.group))
             self._of_thread.events = events
-            # Else Intel's runtime begins only with the wait, and at times on the waiting thread alone.
+            # Otherwise Intel's runtime begins only with the wait, and sometimes on the waiting thread alone.
             self._queue.flush()
 
         return launch
@@ -122,7 +122,7 @@ class OpenClDevice(contract.Device):
         if not (self._in_place and array.size):
             return self._memory(array.nbytes)
         self._check_size(array.nbytes)
-        # Of memory that kernels may only read, Intel's runtime would make a copy.
+        # Intel's runtime would copy memory that kernels may only read.
         flags = self._cl.mem_flags.READ_WRITE | self._cl.mem_flags.USE_HOST_PTR
         return self._cl.Buffer(self._context, flags, hostbuf=np.asarray(_Writable(array)))
 
@@ -148,13 +148,13 @@ class OpenClDevice(contract.Device):
         if not self._in_place:
             self._cl.enqueue_copy(self._queue, array, buffer, is_blocking=True)
             return
-        # The elements are where they belong; that they can be seen there, only a map promises.
+        # The elements are in their place, but only a map guarantees that the host can see them.
         queue, read = self._queue, self._cl.map_flags.READ
         mapped, _ = self._cl.enqueue_map_buffer(queue, buffer, read, 0, array.shape, array.dtype, is_blocking=True)
         mapped.base.release(queue)
 
     def release(self, buffer: Buffer) -> None:
-        self._of_thread.events = None  # they would keep the buffer until the next launch
+        self._of_thread.events = None  # they would keep the buffer alive until the next launch
         if self._in_place:
             self._queue.finish()  # after an interrupted wait a kernel may still write to the caller's memory
         buffer.release()
@@ -162,7 +162,7 @@ class OpenClDevice(contract.Device):
     def adopt(self, array: Any) -> Adopted | None:
         """Arrays of pyopencl in this device's context, which is that of its earlier results.
 
-        What their events and their queue still have to do is waited for.
+        This waits for their events and their queue.
         """
         from pyopencl.array import Array as ClArray
 
@@ -184,11 +184,11 @@ class OpenClDevice(contract.Device):
         buffer = self._cl.Buffer.from_int_ptr(memory.int_ptr, retain=True)  # which can be released
         if array.offset:
             buffer = self._part_of(buffer, array)
-        # Buffers have no addresses that could be compared; no two are less than 2^64 apart by these.
+        # Buffers have no addresses to compare. These made-up ones are at least 2^64 apart.
         return Adopted(buffer, array.shape, array.dtype, (memory.int_ptr << 64) + array.offset)
 
     def _part_of(self, buffer: cl.Buffer, array: cl_array.Array) -> cl.Buffer:
-        """The buffer from where the array begins."""
+        """The buffer from the beginning of the array on."""
         alignment = self._device.mem_base_addr_align // 8  # OpenCL counts bits
         if array.offset % alignment:
             raise TypeError(
@@ -204,7 +204,7 @@ class OpenClDevice(contract.Device):
         return ClArray(self._queue, shape, dtype, data=self._memory(size) if size else None)
 
     def _memory(self, size: int) -> cl.Buffer:
-        """Memory of the device's own; MemoryError where there is too little."""
+        """Memory of the device itself. MemoryError where there is too little."""
         self._check_size(size)
         size = max(size, 1)  # OpenCL has no empty buffers
         try:
@@ -220,14 +220,17 @@ class OpenClDevice(contract.Device):
             raise MemoryError(f"{name} holds at most {most / 2**30:.1f} GiB in one array, not {size / 2**30:.1f}")
 
     def _on_large_pages(self, size: int) -> cl.Buffer:
-        """Memory of the host's that begins at a cache line; NumPy asks the system for large pages, drivers do not."""
+        """Memory of the host that begins with a cache line.
+
+        It is NumPy's, which asks the system for large pages; drivers do not.
+        """
         self._check_size(size)
         memory = np.empty(max(size, 1) + _CACHE_LINE, np.uint8)
         begin = -memory.ctypes.data % _CACHE_LINE
         return self.allocate(memory[begin : begin + max(size, 1)])
 
     def _scratch(self, size: int) -> cl.Buffer:
-        """The calling thread's memory between kernels: of that many bytes at least, and kept for its next launch."""
+        """The calling thread's scratch memory of at least so many bytes, which it keeps for its next launch."""
         kept: cl.Buffer | None = getattr(self._of_thread, "scratch", None)
         if kept is None or not scratch_serves(kept.size, size):
             self._of_thread.scratch = None
@@ -238,7 +241,7 @@ class OpenClDevice(contract.Device):
 
     @property
     def _queue(self) -> cl.CommandQueue:
-        """The calling thread's queue: commands run in order, and `finish` waits for this thread's alone."""
+        """The calling thread's queue. Commands run in order, and `finish` waits only for this thread's."""
         queue = getattr(self._of_thread, "queue", None)
         if queue is None:
             recording = self._cl.command_queue_properties.PROFILING_ENABLE if self.profiled else 0
@@ -246,7 +249,7 @@ class OpenClDevice(contract.Device):
         return queue
 
     def _part(self, device: cl.Device, threads: int) -> cl.Device:
-        """A sub-device of that many threads; the whole one, with a note, where the driver refuses."""
+        """A sub-device of that many threads. If the driver refuses, the whole device, with a note."""
         try:
             partition: list[Any] = [self._cl.device_partition_property.BY_COUNTS, threads, 0]
             return device.create_sub_devices(partition)[0]
@@ -257,7 +260,7 @@ class OpenClDevice(contract.Device):
 
     def _program(self, text: KernelText, dtype: np.dtype[Any]) -> cl.Program:
         source = f'{FORMATS.read_text(encoding="utf-8")}#line 1 "{text.path.name}"\n{text.text}'
-        if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2 double has to be switched on
+        if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2, double has to be switched on
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"
         sums = number_format(text.problem.sum_dtype(dtype)).c
         lanes = max(1, getattr(self._device, f"native_vector_width_{sums}"))
@@ -265,18 +268,18 @@ class OpenClDevice(contract.Device):
         on_cpu = self._device.type & self._cl.device_type.CPU
         cache = caches.last_level_cache() if on_cpu else self._device.global_mem_cache_size
         facts = {**types(text.problem, dtype, lanes), "CACHE_BYTES": f"{cache}L", self._form: "1"}
-        if "cl_khr_fp16" in self._device.extensions:  # compilers name it for devices that have it not, too
+        if "cl_khr_fp16" in self._device.extensions:  # compilers also define it for devices that lack it
             facts["HAS_HALF"] = "1"
         return _built(self._context, source, [f"-D{name}={value}" for name, value in facts.items()])
 
 
 class _Kernels:
-    """Kernels of a program, a new one for each thread that asks."""
+    """Kernels of a program, a new one for each calling thread."""
 
     def __init__(self, program: cl.Program, names: Sequence[str]) -> None:
         self._program, self._names = program, names
         self._of_thread = threading.local()
-        _ = self.of_thread  # a missing name shows here, not at the first launch
+        _ = self.of_thread  # so a missing name shows here, not at the first launch
 
     @property
     def of_thread(self) -> list[cl.Kernel]:
@@ -289,9 +292,9 @@ class _Kernels:
 
 
 class _Writable:
-    """Shows an array to NumPy as one that can be written to, and keeps it alive.
+    """Presents an array to NumPy as writable, and keeps it alive.
 
-    pyopencl takes no read-only array for memory that kernels may write to, and Intel's runtime copies any other.
+    pyopencl takes no read-only array for memory that kernels may write to. Intel's runtime copies any other memory.
     """
 
     def __init__(self, array: Array) -> None:
@@ -300,9 +303,9 @@ class _Writable:
 
 
 def types(problem: contract.Problem, dtype: np.dtype[Any], lanes: int) -> dict[str, str]:
-    """The number format that a source sees, as macros: the types T of elements and Sum of what is computed.
+    """The number format that a source sees, as macros: T for elements, and Sum for what is computed.
 
-    lanes: of a vector of either, V and Sums; WIDTH is what the names of such vectors end with.
+    lanes: the length of vectors of either, V and Sums. The names of such vectors end with WIDTH.
     """
     kind, sums = _TYPES.get(dtype.name, number_format(dtype).c), number_format(problem.sum_dtype(dtype)).c
     width = str(lanes) if lanes > 1 else ""
@@ -313,16 +316,16 @@ def types(problem: contract.Problem, dtype: np.dtype[Any], lanes: int) -> dict[s
 def _built(context: cl.Context, source: str, options: Sequence[str] = ()) -> cl.Program:
     import pyopencl as cl
 
-    # pyopencl's own cache fails where the home cannot be written; drivers have theirs.
+    # pyopencl's own cache fails if the home folder is read-only. Drivers have caches of their own.
     uncached: Any = {"cache_dir": False}
     with _BUILDING, warnings.catch_warnings():
-        warnings.simplefilter("ignore", cl.CompilerWarning)  # Intel's compiler tells how it went
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # Intel's compiler warns of its log
         program: cl.Program = cl.Program(context, source).build(list(options), **uncached)
     return program
 
 
 def _check_compiler(device: cl.Device) -> None:
-    """Compile an empty kernel; BackendUnavailable where the driver cannot, as an old PoCL on a new CPU."""
+    """Compile an empty kernel. BackendUnavailable if the driver cannot, such as an old PoCL on a new CPU."""
     import pyopencl as cl
 
     try:
@@ -344,7 +347,7 @@ def _target(name: str, device: cl.Device) -> Target:
 
 
 def _devices() -> dict[str, cl.Device]:
-    """Every device by its target's name; BackendUnavailable where there is none."""
+    """Every device by its target's name. BackendUnavailable where there is none."""
     _opencl_drivers.find()
     try:
         importlib.import_module("pyopencl")
@@ -362,7 +365,7 @@ def _devices() -> dict[str, cl.Device]:
 
 
 def _platforms() -> list[cl.Platform]:
-    """The drivers, each once: a loader that knows two ways to a driver lists it twice."""
+    """The drivers, each once. A loader that knows two paths to a driver lists it twice."""
     import pyopencl as cl
 
     try:

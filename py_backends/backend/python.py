@@ -1,4 +1,4 @@
-"""Plain Python loops over lists: what a computation costs when every step of it is an object."""
+"""Plain Python loops over lists. They show what a computation costs when every number is an object."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Backend(contract.Backend):
 class Device(contract.Device):
     """Buffers are lists of floats, which have the 53 bits of a float64, or of integers.
 
-    A result in fewer bits is rounded once more when it is downloaded. For a single addition that changes
-    nothing: 53 bits are more than twice 24 and two, so rounding twice gives what rounding once does.
-    A sum of integers that is too large wraps around, as it does in every other backend.
+    A result in fewer bits is rounded once more when it is downloaded. For a single addition that changes nothing: 53
+    bits are more than 2 x 24 + 2. So rounding twice gives the same as rounding once. A sum of integers that is too
+    large wraps around, as in every other backend.
     """
 
     deterministic = True
@@ -52,7 +52,7 @@ class Device(contract.Device):
         pass
 
     def download(self, buffer: Buffer, array: Array) -> None:
-        with np.errstate(all="ignore"):  # too large for float32 is infinity, as it is for every other backend
+        with np.errstate(all="ignore"):  # too large a float32 becomes infinity, as in every other backend
             wide = np.array(buffer, dtype=np.int64 if array.dtype.kind == "i" else np.float64)
             array[:] = wide.astype(array.dtype)
 

@@ -1,7 +1,7 @@
-"""SYCL through dpctl: kernels in C++, compiled at run time by the compiler in Intel's SYCL runtime, which dpctl brings.
+"""SYCL through dpctl: kernels in C++, which Intel's SYCL runtime compiles when they are first needed.
 
-Kernels are free functions, an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). They run on the
-caller's own memory where the device can reach it, on USM device memory elsewhere.
+Kernels are free functions, an extension of oneAPI to SYCL 2020 (sycl::ext::oneapi::experimental). They use the caller's
+own memory if the device can reach it, else USM device memory.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Backend(contract.Backend):
 class SyclDevice(_sycl.Device):
     """A device of SYCL that runs SYCL kernels.
 
-    form: for which kind of device its kernels are written, `CPU` or `GPU`; the device's own kind where None.
+    form: the kind of device that its kernels are written for, `CPU` or `GPU`; None for the device's own kind.
     """
 
     def __init__(self, device: dpctl.SyclDevice, threads: int, form: str | None = None) -> None:
@@ -78,9 +78,9 @@ class SyclDevice(_sycl.Device):
         return self.seconds(events[0], events[-1])
 
     def _facts(self, dtype: np.dtype[Any]) -> list[str]:
-        """What sources may know of the device: elements of one of its vectors, and bytes of its last-level cache."""
+        """What sources may know about the device: elements of one of its vectors, and bytes of its last-level cache."""
         lanes = getattr(self._device, f"native_vector_width_{number_format(dtype).c}")
-        # Drivers of CPUs tell the size of the second level.
+        # Drivers of CPUs give the size of the second level.
         cache = caches.last_level_cache() if self._device.is_cpu else self._device.global_mem_cache_size
         return [f"LANES={max(1, lanes)}", f"CACHE={cache}"]
 

@@ -2,9 +2,9 @@
 
     pytest --pyargs py_backends.conformance --backend NAME [--target T] [--quick]
 
-`plugin` is the pytest plug-in, with the options and the summary. A case is a trial, whose result a worker leaves in
-guarded memory, or a call of a Python function: `trials` says what a kind of cases is, `any_kernel`, `of_vecadd` and
-`of_matmul` are the kinds of trials, `of_narrow_matmul` those in formats of few bits, `calls` those of calls; `formats`
-says what inputs may be. `running` runs both and counts what holds, `caller` is the worker. `test_*` runs them all.
-docs/conformance.md says what each is for.
+`plugin` is the pytest plug-in, with the options and the summary. A case is a trial or a call. A worker leaves the
+result of a trial in guarded memory; a call is one of a Python function. `trials` says what a kind of cases is.
+`any_kernel`, `of_vecadd` and `of_matmul` have the kinds of trials, and `of_narrow_matmul` those in formats of few bits.
+`calls` has the kinds of calls. `formats` says what inputs may be. `running` runs all cases and counts what holds;
+`caller` is the worker. `test_*` runs everything. docs/conformance.md says what each kind is for.
 """

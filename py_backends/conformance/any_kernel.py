@@ -1,4 +1,4 @@
-"""The kinds that any kernel is tried with: sizes, places in memory, calls that follow each other."""
+"""The kinds that any kernel is tried with: sizes, places in memory, and sequences of calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from py_backends.contract import Problem
 from py_backends.harness.spec import Sizes
 
 _MUCH_WORK = 3_000_000
-"""Operations that plain Python does in a fraction of a second."""
+"""How many operations plain Python does in a fraction of a second."""
 
 
 def _shapes(problem: Problem) -> Iterator[Trial]:
@@ -31,7 +31,7 @@ def _shapes(problem: Problem) -> Iterator[Trial]:
 
 
 def _halved(problem: Problem) -> Sizes:
-    """The default sizes, halved until they are bearable and the problem has them."""
+    """The default sizes, halved until they take little time and the problem has them."""
     sizes = problem.default_sizes
     while max(sizes) > 1 and not (fits(problem, sizes) and problem.work(sizes) <= _MUCH_WORK):
         sizes = tuple(-(-size // 2) for size in sizes)
@@ -61,7 +61,7 @@ def _bare(problem: Problem) -> Iterator[Trial]:
 
 
 def _repeats(problem: Problem) -> Iterator[Trial]:
-    """A hundred calls of changing sizes, smaller after larger and the same again."""
+    """A hundred calls of changing sizes: smaller after larger, and the same again."""
     first = [(size,) * len(problem.dimensions) for size in (9, 21, 9, 3, 21)]
     others = ragged(problem, np.random.default_rng(3), 40, 94)
     for call, sizes in enumerate((*first, *others, first[0]), 1):
@@ -95,7 +95,7 @@ ALWAYS = (
 
 
 def _reaching(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Seeded inputs of very different size."""
+    """Seeded inputs of very different magnitude."""
     reach = limits(dtype).reach
     return _scaled(-reach, reach, shapes, dtype, generator)
 
@@ -141,7 +141,7 @@ def _whole_numbers(problem: Problem) -> Iterator[Trial]:
 
 
 def _odd(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Numbers that no lower precision has."""
+    """Numbers that no lower precision can represent."""
     half = 2 ** (limits(dtype).digits - 1)
     return drawn_from(range(half + 1, 2 * half, 2), shapes, dtype, generator)
 
@@ -157,4 +157,4 @@ WITHOUT_OWN = (
     ),
     Kind("whole-numbers", "numbers with more digits than a lower precision has", _whole_numbers, in_others=None),
 )
-"""For kernels of which the suite knows no more than their problem says."""
+"""The kinds for kernels of which the suite knows only what their problem says."""

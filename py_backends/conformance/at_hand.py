@@ -1,4 +1,4 @@
-"""What this machine has, as tests ask for it: probed once a test session."""
+"""What this machine has, probed once a test session when a test asks for it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _probed: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
 
 
 def found(names: Sequence[str] | None = None, targets: Sequence[str] = ()) -> list[BackendTarget]:
-    """Every target of these backends, or of all where None, those that are missing too.
+    """Every target of these backends, or of all where None. Missing ones are included.
 
-    And of `targets` those that some have beyond, under these names.
+    So are those of `targets` that a backend has only when they are named.
     """
     names, named = registry.backend_names() if names is None else names, tuple(targets)
     new = [name for name in names if (name, named) not in _probed]
@@ -27,12 +27,12 @@ def found(names: Sequence[str] | None = None, targets: Sequence[str] = ()) -> li
 
 
 def targets_of(backend: str) -> list[Target]:
-    """Every target of a backend, those that are missing too."""
+    """Every target of a backend, missing ones included."""
     return [target for _, target in found([backend])]
 
 
 def at_hand(names: Sequence[str] | None = None) -> list[BackendTarget]:
-    """What tests run on: the targets that are there, and of a backend without any the one that says why."""
+    """What tests run on: the targets that are there. A backend without any has the one that says why."""
     chosen = []
     for _, of_backend in groupby(found(names), key=attrgetter("backend")):
         every = list(of_backend)
@@ -46,7 +46,7 @@ def has_device(backend: str) -> bool:
 
 
 def why_missing(backend: str, target: Target | None = None) -> str | None:
-    """The reason why a backend, or one target of it, is not there, with the fix; None where it is."""
+    """Why a backend, or one of its targets, is not there, with the fix. None where it is."""
     candidates = [target] if target else targets_of(backend)
     if any(candidate.available for candidate in candidates):
         return None

@@ -1,7 +1,6 @@
-"""A worker that makes calls too: `python -m py_backends.conformance.caller`.
+"""A worker that also makes calls: `python -m py_backends.conformance.caller`.
 
-One process for both, so that what takes long to compile may be compiled once, and so that a crash is a failure with
-its reason.
+One process does both, so that slow compilations happen only once. A crash of it becomes a failure with its reason.
 """
 
 from __future__ import annotations
@@ -30,30 +29,36 @@ from py_backends.number_formats import number_format
 
 _LINE = 64
 _MARGIN = 256
-"""Bytes watched before and behind an array."""
+"""How many bytes are watched before and behind an array."""
 _NAN = 0xFF
-"""A byte of which a floating-point number consists that is NaN, and an integer that is -1."""
+"""A floating-point number of such bytes is NaN, and an integer of them is -1."""
 
 
 class Caller(Session):
-    """What the worker answers beyond what every worker does."""
+    """The requests that this worker answers and others do not."""
 
     def open(self, descriptors: list[int], backend: str, target: str, threads: int) -> dict[str, Any]:
-        """As a session does. Calls with other numbers of threads open devices of their own, which keep no times."""
+        """Open a device as a session does.
+
+        Calls with other numbers of threads open devices of their own, which keep no times.
+        """
         self._target = target
         return super().open(descriptors, backend, target, threads)
 
     def call(
         self, descriptors: list[int], kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]]
     ) -> dict[str, Any]:
-        """Make calls one after the other until one goes wrong; which one it was (`at`) and how, or None."""
+        """Make calls one after the other until one goes wrong. Say which one (`at`) and how; None if none does."""
         return self._make(kernel, variant, dtype, calls, threads=1)
 
     def together(
         self, descriptors: list[int], kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]]
     ) -> dict[str, Any]:
-        """Make calls from several threads at once, each thread its share; as `call`, the first that went wrong."""
-        self._make(kernel, variant, dtype, calls[:1], threads=1)  # so that what is prepared once is there
+        """Make calls from several threads at once, each thread its share.
+
+        Report the first wrong one, as `call` does.
+        """
+        self._make(kernel, variant, dtype, calls[:1], threads=1)  # what is prepared only once is there afterwards
         return self._make(kernel, variant, dtype, calls, threads=THREADS)
 
     def _make(self, kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]], threads: int) -> dict[str, Any]:
@@ -70,7 +75,7 @@ class Caller(Session):
                     return
 
         if threads == 1:
-            make_share(0)  # in the thread that has opened the device
+            make_share(0)  # in the thread that opened the device
         else:
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(make_share, range(threads)))
@@ -79,9 +84,9 @@ class Caller(Session):
 
 
 def perform(run: Callable[..., Any], problem: Problem, dtype: np.dtype[Any], call: Call) -> str | None:
-    """Make a call of a Python function, of one text on one target; what was wrong with it, or None.
+    """Call a Python function with one source on one target. Say what was wrong, or None.
 
-    One that does not fit comes after one that does: what is kept from that one must not take the other.
+    A call that does not fit follows one that does. What is kept from the first must not accept the second.
     """
     if call.misfit:
         perform(run, problem, dtype, replace(call, misfit=None))
@@ -98,9 +103,9 @@ def perform(run: Callable[..., Any], problem: Problem, dtype: np.dtype[Any], cal
 def perform_at(
     device: Device, run: Callable[..., Any], problem: Problem, dtype: np.dtype[Any], call: Call
 ) -> str | None:
-    """Make a call whose result stays on the device, and pass it back in, twice; what was wrong with it, or None.
+    """Make a call whose result stays on the device, and pass it back in, twice. Say what was wrong, or None.
 
-    A device elsewhere whose library has no arrays has to refuse it.
+    A device with memory of its own, whose library has no arrays, has to refuse it.
     """
     arrays = Arrays.of(problem, dtype, call)
     expected = ValueError if not device.on_cpu and device.new((1,), dtype) is None else None
@@ -108,7 +113,7 @@ def perform_at(
         first = run(*arrays.inputs)
         there = run(*arrays.inputs, to="device")
         values = [first, *arrays.values[1:]]
-        for _ in range(2):  # the second one would see that the first has changed what lies there
+        for _ in range(2):  # the second call would see if the first changed what is there
             if wrong := arrays.wrong_result(problem, call, values, run(there, *arrays.inputs[1:])):
                 return f"{wrong}, from a result on the device"
     except (TypeError, ValueError) as error:
@@ -117,7 +122,7 @@ def perform_at(
 
 
 def _must_raise(problem: Problem, call: Call) -> type[Exception] | None:
-    """What the call has to end with; None where it has to be right."""
+    """The error that the call has to end with; None where it has to succeed."""
     if call.misfit is not None:
         return TypeError if call.misfit.fault in {"dtype", "no array"} else ValueError
     if call.shares is None or problem.in_place:
@@ -131,9 +136,9 @@ def _must_raise(problem: Problem, call: Call) -> type[Exception] | None:
 class Arrays:
     """The arrays of one call, and the memory that they lie in, which is watched.
 
-    values: of the inputs, as they are before anything is wrong with one.
+    values: those of the inputs, before anything is wrong with one.
     inputs, out: as they are passed; `out` is None for a call without.
-    memory: bytes, of each input and then of `out` where that has its own.
+    memory: the bytes around each input, and around `out` where it has memory of its own.
     """
 
     values: Inputs
@@ -146,7 +151,7 @@ class Arrays:
 
     @classmethod
     def of(cls, problem: Problem, dtype: np.dtype[Any], call: Call) -> Arrays:
-        """Lay out what a call is made of."""
+        """Lay out the arrays of a call."""
         *shapes, shape = problem.shapes(call.sizes)
         values = _first_for_others(call, drawn_from(call.values, shapes, dtype, np.random.default_rng(call.seed)))
         layouts, result = (*call.layouts, *call.layouts[-1:] * len(values)), problem.result_dtype(dtype)
@@ -166,13 +171,13 @@ class Arrays:
         return cls(values, inputs, out, [each.memory for each in laid])
 
     def wrong_refusal(self, error: Exception, expected: type[Exception] | None) -> str | None:
-        """What is wrong where a call ended with an error; None where it had to, and left everything as it was."""
+        """What is wrong after a call that raised. None where it had to raise, and changed nothing."""
         if expected is None or not isinstance(error, expected):
             return f"it raised {type(error).__name__}: {error}"
         return None if self._first_changed() is None else "it refused the call, but wrote to the output"
 
     def wrong_result(self, problem: Problem, call: Call, values: Inputs, result: Any) -> str | None:
-        """What is wrong where a call of these values ended with a result, or with memory that is not the output's.
+        """What is wrong with the result of a call of these values, or with memory outside the output.
 
         Afterwards `out` is as it was before the call.
         """
@@ -192,18 +197,18 @@ class Arrays:
         return "it changed an input" if at < len(self.inputs) else "it wrote beside the elements of out"
 
     def _first_changed(self) -> int | None:
-        """The first memory that is not as it was before the call."""
+        """The first memory that has changed since before the call."""
         pairs = enumerate(zip(self._before, self.memory, strict=True))
         return next((at for at, (before, now) in pairs if not np.array_equal(before, now)), None)
 
 
 def _first_for_others(call: Call, inputs: Inputs) -> Inputs:
-    """The inputs, of which all that have the first one's shape are the first one where the call wants it so."""
+    """The inputs. If the call has `twice`, all of the first one's shape are the first one itself."""
     return [inputs[0] if call.twice and each.shape == inputs[0].shape else each for each in inputs]
 
 
 def _spoilt(array: Array, at: int | None, misfit: Misfit | None) -> Array:
-    """The array at a place as it is passed: with what is wrong with it, where that is the misfit's place."""
+    """The array as it is passed at a place. At the misfit's place it has that fault."""
     if misfit is None or misfit.at != at:
         return array
     if misfit.fault == "dtype":
@@ -219,23 +224,23 @@ def _spoilt(array: Array, at: int | None, misfit: Misfit | None) -> Array:
 
 
 class Laid(NamedTuple):
-    """An array, the bytes of all the memory around it, and at which of them it begins."""
+    """An array, the bytes of all the memory around it, and the index of its first byte in that."""
 
     array: Array
     memory: Array
     first: int
 
     def beside(self, shift: int, shape: Sizes, dtype: np.dtype[Any]) -> Array:
-        """An array in the same memory, which begins `shift` elements of the other's behind that one's beginning.
+        """An array in the same memory. It begins `shift` elements of the other array after that one's first.
 
-        Where `shift` is negative, so many of its own elements lie before.
+        If `shift` is negative, it begins so many of its own elements before.
         """
         size = (self.array.dtype if shift > 0 else dtype).itemsize
         return np.ndarray(shape, dtype, self.memory, self.first + shift * size)
 
 
 def lay(values: Array, layout: Layout, margin: int = _MARGIN) -> Laid:
-    """Lay an array out in memory of its own, with so many bytes of NaN before it, and behind it up to a wall."""
+    """Lay an array out in memory of its own. Bytes of NaN stand before it, and behind it up to a wall."""
     steps = ((1,) * values.ndim + layout.steps)[len(layout.steps) :]
     counts = [length * abs(step) for length, step in zip(values.shape, steps, strict=True)]
     if counts:
@@ -247,7 +252,7 @@ def lay(values: Array, layout: Layout, margin: int = _MARGIN) -> Laid:
         memory = np.full(2 * margin + _LINE + layout.offset + size, _NAN, np.uint8)
         first = margin + -(memory.ctypes.data + margin) % _LINE + layout.offset
     whole = memory[first : first + size].view(values.dtype).reshape(counts, order=layout.order)
-    stepped: tuple[Any, ...] = (..., *(slice(None, None, step) for step in steps))  # an element by `...` is an array
+    stepped: tuple[Any, ...] = (..., *(slice(None, None, step) for step in steps))  # with `...`, an element is an array
     begun: tuple[Any, ...] = (..., *(slice(length) for length in values.shape))
     array: Array = whole[stepped][begun]
     array[...] = values
@@ -256,7 +261,7 @@ def lay(values: Array, layout: Layout, margin: int = _MARGIN) -> Laid:
 
 
 def _before_a_wall(size: int) -> Array:
-    """So many bytes of NaN at the end of a page, before one that nobody may touch."""
+    """So many bytes of NaN at the end of a page. The next page is inaccessible."""
     readable = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = np.frombuffer(mmap.mmap(-1, readable + mmap.PAGESIZE), np.uint8)
     libc = ctypes.CDLL(None, use_errno=True)

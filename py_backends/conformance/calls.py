@@ -1,6 +1,6 @@
 """What the Python functions are tried with: how inputs lie in memory, what `out` is, who calls at the same time.
 
-Data again: `caller` performs them, in a process of its own, so that a crash is a failure with its reason.
+These are data, too. `caller` makes the calls in a process of its own, so that a crash is a failure with its reason.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from py_backends.contract import Problem
 from py_backends.harness.spec import Sizes
 
 THREADS = 8
-"""That call at the same time."""
+"""How many threads call at the same time."""
 
 Fault = Literal["size", "dimensions", "dtype", "read-only", "no array"]
-"""What makes an array unfit: one element more in a dimension; a dimension more; another dtype than the others have."""
+"""What makes an array unfit: an element or a dimension too many, or another dtype than the others have."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Layout:
     steps: of the last dimensions, in elements: -1 is reversed, 2 leaves one out.
     padding: elements between the end of a row and the next one.
     offset: bytes beyond an address that is aligned to a cache line.
-    wall: whether it ends where the memory ends that may be touched; then it begins where it has to.
+    wall: whether it ends where the accessible memory ends. Then that decides where it begins.
     """
 
     order: Literal["C", "F"] = "C"
@@ -66,8 +66,8 @@ class Misfit:
     """What is wrong with one array.
 
     at: the input that it is; None for `out`.
-    fault: read-only or no array at all is only `out`.
-    dimension: that is too long.
+    fault: what is wrong; only `out` may be read-only or no array at all.
+    dimension: the one that is too long.
     """
 
     at: int | None
@@ -82,15 +82,15 @@ READ_ONLY, NO_ARRAY = Misfit(None, "read-only"), Misfit(None, "no array")
 class Call(Case):
     """A case that is one call of a kernel's Python function.
 
-    layouts: of the inputs; the last one counts for all further inputs.
+    layouts: those of the inputs; the last one counts for all further inputs.
     out: how it lies; None for a call without.
-    shares: the input in whose memory `out` lies, `shift` elements behind its beginning, or where that is negative so
-        many of its own before; None where it has its own.
+    shares: the input in whose memory `out` lies; None where it has its own.
+    shift: how many elements of that input `out` begins after its first; if negative, how many of its own before.
     misfit: what is wrong with an array, if anything.
     twice: whether all inputs of the first one's shape are the first one itself.
-    to_device: whether the result stays where the device computed it, and then is the first input of a further call.
-    seed: of the inputs.
-    values: that the inputs are drawn from; a normal distribution where there are none.
+    to_device: whether the result stays on the device, and is then the first input of a further call.
+    seed: the one of the inputs.
+    values: the inputs are drawn from these, or from a normal distribution where there are none.
     """
 
     layouts: tuple[Layout, ...] = (IN_ORDER,)
@@ -121,7 +121,7 @@ def _out(problem: Problem) -> Iterator[Call]:
 
 
 def _walls(problem: Problem) -> Iterator[Call]:
-    """Nothing of it would show in a result: what is read too far is not used, or is used for what is not written."""
+    """A result would not show this: what is read too far is not used, or is used for what is not written."""
     wall = Layout(wall=True)
     for sizes in dict.fromkeys((*middling(problem), *problem.edges, *_WALLS.get(problem.name, ()))):
         yield Call(named(sizes), sizes, (wall,), out=wall)
@@ -140,11 +140,11 @@ _WALLS: dict[str, list[Sizes]] = {
         (70, 132, 1),
     ],
 }
-"""Arrays of several pages; of matrices those that are packed, by two threads too, thin ones and deep ones."""
+"""Arrays of several pages. Matrices are packed, also by two threads, and some are thin or deep."""
 
 
 def _in_place(problem: Problem) -> Iterator[Call]:
-    """Where a kernel cannot work in place, it is refused."""
+    """`out` is an input. A kernel that cannot work in place has to refuse it."""
     seeds = {"": 1, " again": 2}
     for sizes, at, (again, seed) in itertools.product(_square(problem), range(len(problem.inputs)), seeds.items()):
         yield Call(f"{named(sizes)}, into input {at}{again}", sizes, shares=at, seed=seed)
@@ -170,7 +170,7 @@ def _unfit_out(problem: Problem) -> Iterator[Call]:
 
 
 def _unfit_inputs(problem: Problem) -> Iterator[Call]:
-    """With an output and without: who looks at the inputs first may do so in several places."""
+    """Calls with an output and without, since each may check its inputs in another place."""
     for sizes, misfit, out in itertools.product(middling(problem)[:2], _misfits(problem), (None, IN_ORDER)):
         name = f"{named(sizes)}, another {misfit.fault} of input {misfit.at}"
         name += f" in dimension {misfit.dimension}" if misfit.fault == "size" else ""
@@ -178,7 +178,7 @@ def _unfit_inputs(problem: Problem) -> Iterator[Call]:
 
 
 def _misfits(problem: Problem) -> Iterator[Misfit]:
-    """Of each input all that others tell from what they are."""
+    """For each input, the dimensions that other inputs fix."""
     for at in range(len(problem.inputs)):
         if len(problem.inputs) > 1:
             yield Misfit(at, "dtype")
@@ -187,7 +187,7 @@ def _misfits(problem: Problem) -> Iterator[Misfit]:
     every = list(itertools.chain.from_iterable(shapes))
     for at, shape in enumerate(shapes):
         for dimension, size in enumerate(shape):
-            if every.count(size) > 1:  # else it is another size, which fits
+            if every.count(size) > 1:  # else it would be another size that fits
                 yield Misfit(at, "size", dimension)
 
 
@@ -201,7 +201,7 @@ def _twice(problem: Problem) -> Iterator[Call]:
 
 
 def _to_device(problem: Problem) -> Iterator[Call]:
-    """Of small whole numbers, whose result is exact: the same there and on the host; where inputs have its dtype."""
+    """Small whole numbers, whose result is exact and so the same on the device and the host. Inputs have its dtype."""
     same = tuple(name for name in problem.dtypes if problem.result_dtype(np.dtype(name)).name == name)
     for sizes in _square(problem)[:1]:
         shapes = problem.shapes(sizes)
@@ -230,7 +230,10 @@ def _numbers_of_threads(problem: Problem) -> Iterator[Call]:
 
 
 def _at_once(problem: Problem) -> Iterator[Call]:
-    """As many for each thread; other threads have other sizes and values. At first each needs as much of its memory."""
+    """Equally many calls for each thread, with other sizes and values.
+
+    At first each needs as much memory as it ever will.
+    """
     dimensions = len(problem.dimensions)
     deep = (*[2] * (dimensions - 2), 1, 3000)[-dimensions:]
     for thread in range(THREADS):
@@ -240,7 +243,7 @@ def _at_once(problem: Problem) -> Iterator[Call]:
 
 
 def _kind(name: str, protects: str, calls: Callable[[Problem], Iterator[Call]], **how: Any) -> Kind[Call]:
-    """On targets that have their device, since the functions do not emulate, and all of its calls on each of them."""
+    """All calls of a kind, on targets that have their device, since the functions do not emulate."""
     return Kind(name, protects, calls, emulated=False, interpreted=None, in_one_dtype=False, **how)
 
 

@@ -13,7 +13,7 @@ from py_backends.contract import Array
 from py_backends.number_formats import DTYPES
 
 IN_ALL_KINDS = ("float32", "float64")
-"""The formats in which a quick run tries every kind; in the others it tries what these do not show."""
+"""The formats in which a quick run tries every kind. In the others it tries what these do not show."""
 FLOATS = tuple(name for name in DTYPES if np.dtype(name).kind != "i")
 NARROW_FLOATS = tuple(name for name in FLOATS if np.dtype(name).itemsize == 2)
 NARROW = tuple(name for name in DTYPES if name not in IN_ALL_KINDS)
@@ -26,19 +26,19 @@ COUNTERPARTS = {
     "int8": "uint8",
     "int32": "float32",
 }
-"""Another format for each, for which it may be taken."""
+"""For each format, another one that it may be mistaken for."""
 _OF_NEXT_LOWER = {"float32": 11, "float64": 24, "float16": 8, "bfloat16": 4}
 
 
 class Limits(NamedTuple):
-    """Of a format.
+    """The properties of a format.
 
-    digits: of a whole number, all of them exact.
-    lower_digits: that are left where it is taken for one of a lower precision, by TF32 or in half of the bits.
+    digits: how many binary digits of a whole number are exact.
+    lower_digits: how many are left in a lower precision, as in TF32 or in half of the bits.
     least, largest: its smallest and its largest positive number.
-    normal: the smallest that is not subnormal.
-    step: from 1 to the next number.
-    reach: a power of two by which most numbers near 1 may be multiplied or divided, and stay exact.
+    normal: its smallest number that is not subnormal.
+    step: the distance from 1 to the next number.
+    reach: a power of two. Most numbers near 1 stay exact when multiplied or divided by it.
     """
 
     digits: int
@@ -65,7 +65,10 @@ def limits(dtype: np.dtype[Any]) -> Limits:
 
 
 def converted(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Numbers of float64 in a format: each the nearest; what is too large is infinite, or the largest where none is."""
+    """The nearest numbers in a format to some of float64.
+
+    Too large ones become infinity, or the largest number where there is none.
+    """
     if dtype.kind == "i":
         range_of = np.iinfo(dtype)
         values = np.clip(np.nan_to_num(values), range_of.min, range_of.max)
@@ -74,5 +77,5 @@ def converted(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def of_sums(kernel: str, dtype: np.dtype[Any]) -> Limits:
-    """Of the format in which a kernel computes with a format."""
+    """The properties of the format that a kernel computes in, given the format of its inputs."""
     return limits(registry.problem(kernel).sum_dtype(dtype))

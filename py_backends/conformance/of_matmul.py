@@ -1,4 +1,4 @@
-"""What matmul is tried with beyond sizes: matrices whose product shows one way to be wrong."""
+"""What matmul is tried with beyond sizes. The product of each pair of matrices reveals one kind of fault."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from py_backends.contract import Problem
 
 _SIZES = ((7, 19, 13), (33, 9, 67), (18, 66, 35))
 _MORE_SIZES = ((1, 23, 4), (16, 16, 16), (64, 64, 64), (65, 130, 33), (13, 1, 70), (50, 3, 41), (100, 120, 130))
-"""The last is packed, and shared among threads, by kernels that do so."""
+"""Kernels that pack, and share work among threads, do so at the last of these."""
 
 
 def _at_sizes(draws: dict[str, Draw], problem: Problem, *, exact: bool = False) -> Iterator[Trial]:
-    """Inputs that are drawn in each of some ways, by names in which sizes have their place."""
+    """Ways to draw inputs, by names with placeholders for the sizes."""
     yield from of_sizes((*_SIZES, *_MORE_SIZES), draws, exact=exact, thorough=_MORE_SIZES[:-1])
 
 
 def _numbered(shapes: Shapes, dtype: np.dtype[Any]) -> Inputs:
-    """Every element is another whole number: a wrong one tells where it was taken from.
+    """Every element is a different whole number, so that a wrong one tells where it was taken from.
 
-    Where a format has too few of them they begin anew, at no multiple of the width of a vector.
+    If a format has too few of them, they start again, not at a multiple of a vector's width.
     """
     numbers = 2 ** limits(dtype).digits - 1
     return [(np.arange(math.prod(shape)) % numbers + 1).astype(dtype).reshape(shape) for shape in shapes]
 
 
 _Place = tuple[float, float]
-"""Of an element in a matrix, in fractions of its height and width."""
+"""The place of an element in a matrix, in fractions of its height and width."""
 _CORNERS = ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
 _PLACES = (*_CORNERS, (0.5, 0.5), (0.3, 0.8))
 
@@ -46,7 +46,7 @@ def _at(place: _Place, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _one_hot(which: int, place: _Place, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """One operand is zero but for a one at a place; the other is numbered."""
+    """One operand is zero but for a single one at some place. The other is numbered."""
     inputs = _numbered(shapes, dtype)
     inputs[which][...] = 0
     inputs[which][_at(place, shapes[which])] = 1
@@ -63,7 +63,7 @@ def _indices(problem: Problem) -> Iterator[Trial]:
 
 
 def _permuted(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Each row of a, or each column of b, has a single one; the other operand is numbered."""
+    """Each row of a, or each column of b, has a single one. The other operand is numbered."""
     inputs = _numbered(shapes, dtype)
     lines = inputs[0] if which == 0 else inputs[1].T
     every = np.arange(len(lines))
@@ -101,7 +101,7 @@ def _small_integers(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.G
 def _precise(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     """Odd numbers with more digits than a lower precision has: TF32 for float32, float32 for float64.
 
-    Of the other formats they have all the digits.
+    In the other formats they have all of the format's digits.
     """
     of = limits(dtype)
     digits = of.lower_digits if dtype.itemsize > 2 else of.digits - 1
@@ -111,7 +111,7 @@ def _precise(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.ran
 
 
 def _cancelling(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Neighbouring products are almost opposite: what is left has half the digits of what was added."""
+    """Neighbouring products almost cancel. What is left has half as many digits as what was added."""
     a, b = seeded(shapes, dtype, generator)
     pairs = a.shape[1] // 2 * 2
     near = limits(dtype).step ** (0.5 if dtype.itemsize > 2 else 1)
@@ -124,7 +124,7 @@ def _cancelling(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Gener
 def _scaled_rows(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     """Rows of a times 2^-60 to 2^60, columns of b times 2^-50 to 2^50: each element keeps its own accuracy.
 
-    Of a format that does not reach so far, times less.
+    In a format with a smaller range, the factors are smaller.
     """
     a, b = seeded(shapes, dtype, generator)
     of_rows, of_columns = generator.choice((-60, -7, 0, 60), len(a)), generator.choice((-50, 0, 11, 50), b.shape[1])
@@ -133,9 +133,9 @@ def _scaled_rows(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Gene
 
 
 _SMALL = {"float32": -69, "bfloat16": -69, "float64": -532, "float16": -18}
-"""Powers of two of which the products are subnormal; in float16, of which no product is, the inputs."""
+"""Powers of two whose products are subnormal. In float16 no product is, so the inputs are."""
 _LARGE = {"float32": 20, "bfloat16": 20, "float64": 500, "float16": 10}
-"""Powers of two that make a number out of a subnormal one."""
+"""Powers of two that turn a subnormal number into a normal one."""
 
 
 def _subnormal_products(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
@@ -149,14 +149,14 @@ def _subnormal_inputs(shapes: Shapes, dtype: np.dtype[Any], generator: np.random
 
 
 def _some_rows_overflow(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Only what is in these rows may be infinite or undefined."""
+    """Only the results of these rows may be infinite or undefined."""
     a, b = seeded(shapes, dtype, generator)
     a[:: max(2, len(a) // 3)] = limits(dtype).largest
     return [a, b]
 
 
 def _just_below_overflow(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every sum stays below the largest number of sums by half, in any order."""
+    """Every sum stays below half of the largest number of its format, in any order."""
     a, b = (np.sign(array) for array in seeded(shapes, dtype, generator))
     most = min(limits(dtype).largest, of_sums("matmul", dtype).largest / (2 * len(b) + 2))
     return [a * dtype.type(most), b]
@@ -172,7 +172,7 @@ def _not_finite(
     *,
     times_zeros: bool = False,
 ) -> Inputs:
-    """One element is not finite; the others are seeded, or those of the other operand zeros."""
+    """One element is not finite. The others are seeded, or the other operand is all zeros."""
     inputs = seeded(shapes, dtype, generator)
     if times_zeros:
         inputs[1 - which][...] = 0
@@ -202,8 +202,8 @@ def _zero_times(problem: Problem) -> Iterator[Trial]:
 def _several_passes(problem: Problem) -> Iterator[Trial]:
     """Deeper and wider than a block, with tiles of unequal height, and more rows of tiles than a band has.
 
-    A few columns have one element more than a quarter of the second-level cache holds; a single one, and each of a
-    pair, has that by itself. Many have one more than the panels, as wide as two registers, that fill half of it.
+    A few columns have one element more than a quarter of the second-level cache holds. A single column, and each of a
+    pair, has that by itself. Many columns are one more than fill half of that cache as panels, two registers wide.
     """
     of_four, of_one = (caches.second_level_cache() // (16 * columns) + 1 for columns in (4, 1))
     deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, of_four), (2, 1, of_one), (2, 2, of_one))
@@ -214,7 +214,7 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
     quick = (*deep, *ragged, *blocks)
     more = ((3, 4, 33_000), (17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
     yield from of_sizes((*quick, *more), thorough=more)
-    # of so many products one may be missing within the bound
+    # with so many products, one may be missing within the bound
     yield from of_sizes(deep, {"{}, whole numbers": _small_integers}, exact=True)
 
 

@@ -1,4 +1,4 @@
-"""What matmul is tried with in formats of 16 and 8 bits: how they are widened, and how their products are summed."""
+"""What matmul is tried with in formats of 16 and 8 bits. It shows how they are widened, and how products are summed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, dr
 from py_backends.contract import Problem
 
 _SIZES = ((7, 19, 13), (33, 9, 67), (18, 66, 35), (100, 120, 130))
-"""The last is packed, and shared among threads, by kernels that do so."""
+"""Kernels that pack, and share work among threads, do so at the last of these."""
 _SHORT, _LONG = 300, 4099
-"""Sums of which 8 digits, and 11, are too few to count the products."""
+"""Depths at which 8 digits, and 11, are too few to count the products."""
 
 
 def _depths(problem: Problem) -> Iterator[Trial]:
-    """Every k around the depths of tiles, the larger ones first, which show more."""
+    """Every k around the depths of tiles. The larger ones show more, and come first."""
     for k in range(97, 0, -1):
         yield from of_sizes([(17, 18, k)], {"{}": _one_row_is_not_a_number})
 
 
 def _one_row_is_not_a_number(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """The last row of a, of which nothing may reach the others through what pads them."""
+    """The last row of a is special. Nothing of it may reach the other rows through their padding."""
     a, b = seeded(shapes, dtype, generator)
     if dtype.kind != "i":
         a[-1] = np.nan
@@ -33,7 +33,7 @@ def _one_row_is_not_a_number(shapes: Shapes, dtype: np.dtype[Any], generator: np
 
 
 def _every_number(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every number that the bits make, times one."""
+    """Every number that the bits can represent, times one."""
     inputs = [np.ones(shape, dtype) for shape in shapes]
     bits = np.arange(2 ** (8 * dtype.itemsize)).astype(f"u{dtype.itemsize}")
     inputs[which] = np.resize(bits.view(dtype), shapes[which])
@@ -41,9 +41,9 @@ def _every_number(which: int, shapes: Shapes, dtype: np.dtype[Any], generator: n
 
 
 def _any_exponent(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Each column of a has another exponent, and each row of b its opposite: products near one, which all count.
+    """Each column of a has another exponent, and each row of b its opposite. All products are near one, so all count.
 
-    Of bfloat16 none is subnormal, since all that they are added to could be lost within the bound.
+    In bfloat16 no element is subnormal, since the error bound would allow losing it.
     """
     of = limits(dtype)
     ends = (of.least, of.largest / 2) if dtype == np.float16 else (of.normal, 1 / of.normal)
@@ -62,12 +62,12 @@ def _conversions(problem: Problem) -> Iterator[Trial]:
 
 
 def _of_two_halves(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Numbers of 9 digits, of which bfloat16 takes 8: what is left over is 1, and the sum of its products is seen."""
+    """Numbers of 9 digits, of which bfloat16 keeps 8. The rest is 1, and the sum of its products shows."""
     return drawn_from(range(257, 289, 4), shapes, dtype, generator)
 
 
 def _positive(most: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Sums that only grow: from some digits on a narrower one would stay, or round what is added."""
+    """Sums that only grow. A narrower sum would stop growing at some point, or round what is added."""
     return drawn_from(range(1, most + 1), shapes, dtype, generator)
 
 
@@ -80,7 +80,7 @@ def _long_sums(problem: Problem) -> Iterator[Trial]:
 
 
 def _largest(signs: tuple[int, int], shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every product is 2^14, or less its opposite: two of them are too many for 16 bits."""
+    """Every product is 2^14, or a little less than its opposite. Two of them do not fit in 16 bits."""
     return [np.full(shape, -128 if sign < 0 else 127, dtype) for sign, shape in zip(signs, shapes, strict=True)]
 
 

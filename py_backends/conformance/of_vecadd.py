@@ -18,13 +18,13 @@ _MORE_LENGTHS = (1, 2, 3, 4, 8, 16, 33, 64, 129, 257, 1025, 4097, 70_001)
 
 
 def _at_lengths(draws: dict[str, Draw], problem: Problem) -> Iterator[Trial]:
-    """Inputs that are drawn in each of some ways, by names in which a length has its place."""
+    """Ways to draw inputs, by names with a placeholder for the length."""
     for n in (*_LENGTHS, *_MORE_LENGTHS):
         yield from of_sizes([(n,)], draws, thorough=[(more,) for more in _MORE_LENGTHS])
 
 
 def _pairs(values: Values, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every value with every other: all pairs again and again, from a place that the seed chooses."""
+    """Every value with every other: all pairs, repeated, from a place that the seed chooses."""
     each = np.array(values(dtype), dtype)
     pairs = np.stack(np.meshgrid(each, each)).reshape(2, -1)
     order = generator.permutation(pairs.shape[1])
@@ -56,7 +56,7 @@ def _overflowing(dtype: np.dtype[Any]) -> list[float]:
 
 
 def _precise(dtype: np.dtype[Any]) -> list[float]:
-    """Whole numbers that the next lower precision would round, whose sums are exact."""
+    """Whole numbers that the next lower precision would round. Their sums are exact."""
     first = 2 ** limits(dtype).lower_digits
     return [float(first + odd) for odd in (1, 3, 5, 77, 101, 2**10 - 1) if odd < first]
 
@@ -68,16 +68,16 @@ def _opposite(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generat
 
 
 def _numbered(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every element tells its place: a by ones, b by a number that no sum of another place has.
+    """Every sum tells its place, since no other place has the same.
 
-    Where a format has too few whole numbers they begin anew, at no multiple of the width of a vector.
+    If a format has too few whole numbers, they start again, not at a multiple of a vector's width.
     """
     index = (np.arange(shapes[0][0]) % (2 ** limits(dtype).digits // 3)).astype(dtype)
     return [index, index[::-1] * dtype.type(2) if generator.random() < 0.5 else index * dtype.type(2)]
 
 
 def _every_number(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every number that 16 bits make, and another of them."""
+    """Every number that 16 bits can represent, each with another one."""
     bits = np.arange(2**16, dtype=np.uint16)
     return [bits.view(dtype), generator.permutation(bits).view(dtype)]
 
@@ -114,21 +114,21 @@ def _indices(problem: Problem) -> Iterator[Trial]:
 
 
 def _last_is(value: float, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """The last element of one of both is a value."""
+    """The last element of one of the inputs is a value."""
     a, b = seeded(shapes, dtype, generator)
     (a if generator.random() < 0.5 else b)[-1] = value
     return [a, b]
 
 
 def _scaled(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Neighbours of very different size: a block that shares one exponent loses the small ones."""
+    """Neighbours of very different magnitude. A block that shares one exponent would lose the small ones."""
     arrays = seeded(shapes, dtype, generator)
     exponents = generator.integers(-limits(dtype).reach, limits(dtype).reach + 1, shapes[0])
     return [np.ldexp(array, exponents + by).astype(dtype) for by, array in enumerate(arrays)]
 
 
 def _beyond_the_caches(problem: Problem) -> Iterator[Trial]:
-    """Vectors that no cache holds, which some texts write past the caches."""
+    """Vectors that fit no cache, which some sources write past the caches."""
     for dtypes, size in ((("float32",), 4), (("float64",), 8), (NARROW_FLOATS, 2)):
         n = max(2**25, caches.last_level_cache()) // (3 * size) + 4099
         yield Trial(named((n,)), (n,), _cheap, starts=(0, 0, 1), dtypes=dtypes, thorough=size != 4)
@@ -141,7 +141,7 @@ def _cheap(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator)
 
 
 def _kind(name: str, protects: str, draw: Draw) -> Kind[Trial]:
-    """Of inputs that are drawn in one way, at all lengths."""
+    """The trials of one way to draw inputs, at all lengths."""
     return Kind(name, protects, partial(_at_lengths, {"{}": draw}), "vecadd", dtypes=FLOATS)
 
 

@@ -1,6 +1,6 @@
 """The pytest plug-in: options, a marker for each backend, skips that say what is missing, and the summary.
 
-The project's own tests load it too, for its markers, skips and workers.
+The project's own tests also load it, for its markers, skips and workers.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _LISTS = {
 _SUITE = str(Path(__file__).parent)
 _HANGS = pytest.StashKey[Counter[str]]()
 _MOST_HANGS = 2
-"""Kinds in which a text may hang before it is not run any more."""
+"""In how many kinds a source may hang before it is no longer run."""
 _TALLIES: list[Tally] = []
 _PROPERTY = "conformance"
-"""Under which a test's report carries its tally: the test may have run in another process."""
+"""The name under which a test's report carries its tally. The test may have run in another process."""
 _Given = TypeVar("_Given")
 
 
@@ -88,7 +88,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register a marker for every backend, and refuse what is nothing's name."""
+    """Register a marker for every backend, and refuse unknown names."""
     for name in registry.backend_names():
         config.addinivalue_line("markers", f"{name}: needs the backend {name}")
     for name in config.getoption("--require-backend"):
@@ -117,9 +117,9 @@ def _known_or_usage_error(prefix: str, check: Callable[[], object]) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of the suite for which the options chose nothing, of which pytest would make skips.
+    """Leave out tests of the suite for which the options chose nothing. pytest would make skips of them.
 
-    Where they chose nothing at all, that is wrong usage: it would look like a success.
+    If they chose nothing at all, that is wrong usage, since it would look like a success.
     """
     unused = {item for item in items if _SUITE in str(item.path) and item.name.endswith("[NOTSET]")}
     items[:] = [item for item in items if item not in unused]
@@ -132,7 +132,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def just_in_time_last(items: list[pytest.Item]) -> None:
-    """Order the tests of texts: those that are compiled meanwhile change places with those that are there at once."""
+    """Put tests of sources that compile at run time last, so that they compile while the others run."""
     subjects = {at: subject for at, item in enumerate(items) if (subject := _given(item, "subject", Subject))}
     ordered = sorted(subjects, key=lambda at: subjects[at].target.just_in_time)
     for at, item in zip(subjects, [items[at] for at in ordered], strict=True):
@@ -140,14 +140,14 @@ def just_in_time_last(items: list[pytest.Item]) -> None:
 
 
 def _given(item: pytest.Item, name: str, kind: type[_Given]) -> _Given | None:
-    """What a test is given under a name: None where that is nothing of a kind, as in tests that are not the suite's."""
+    """The argument of a test of that name. None if it is of another kind, as in tests outside the suite."""
     call = getattr(item, "callspec", None)
     value = call.params.get(name) if call else None
     return value if isinstance(value, kind) else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip, or fail where it is required, a test whose backend or target is not there."""
+    """Skip a test whose backend or target is not there; fail it where that is required."""
     for name in registry.backend_names():
         if item.get_closest_marker(name):
             reason = why_missing(name, _given(item, "target", Target))
@@ -158,8 +158,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def skip_or_fail(config: pytest.Config, backend: str, reason: str) -> NoReturn:
     """Skip a test for what is missing; fail it where that is required.
 
-    With a device that is there, other targets may be missing: a CPU need not have every instruction set. What the
-    suite is to try, by `--backend` or `--target`, must be there.
+    If a device is there, other targets may be missing: a CPU need not have every instruction set. What `--backend` or
+    `--target` chose must be there.
     """
     selection = config.stash[SELECTION]
     chosen = bool(selection.targets) or (backend in selection.backends and why_missing(backend))
@@ -171,11 +171,11 @@ def skip_or_fail(config: pytest.Config, backend: str, reason: str) -> NoReturn:
 def begin(
     config: pytest.Config, subject: Subject, runners: Runners, wanted: Sequence[str], kind: str
 ) -> tuple[Runner, list[Tally]]:
-    """The runner of a text, and a tally for each of the wanted dtypes in which its target can compute it.
+    """The runner of a source, and a tally for each of the wanted dtypes in which its target can compute it.
 
-    Many GPUs have no float64. Skips the test where there are none; fails it where the target, said to be available, can
-    compute in no dtype at all, if the suite is to try it. A text that has hung before fails it too: each further time
-    takes as long as patience lasts.
+    Many GPUs have no float64. Without such a dtype the test is skipped. It fails if the suite is to try the target, and
+    the target can compute in no dtype although it is said to be available. It also fails if the source has often hung
+    before, since each hang takes all of `--patience`.
     """
     if config.stash[_HANGS][subject.label] >= _MOST_HANGS:
         pytest.fail(f"not run, since {subject.label} has hung in {_MOST_HANGS} kinds of cases", pytrace=False)
@@ -190,7 +190,7 @@ def begin(
 
 
 def _why_unable(runner: Runner, text: KernelText, dtype: str) -> str | None:
-    """Why a device cannot compute in a dtype; None where it can, and where preparing fails in another way."""
+    """Why a device cannot compute in a dtype. None where it can, and where preparing fails for another reason."""
     try:
         runner.compile(text, np.dtype(dtype))
     except WorkerFailed as failed:
@@ -232,7 +232,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(scope="session", autouse=True)
 def _keep_compiled_sycl(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the SYCL runtime keep what it compiles for the session, since every worker compiles anew."""
+    """Let the SYCL runtime keep what it compiles during the session. Otherwise every worker compiles anew."""
     os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
     os.environ.setdefault("SYCL_CACHE_DIR", str(tmp_path_factory.mktemp("sycl-cache")))
 
@@ -245,7 +245,7 @@ def selection(pytestconfig: pytest.Config) -> Selection:
 
 @pytest.fixture(scope="session")
 def runners(request: pytest.FixtureRequest, selection: Selection) -> Iterator[Runners]:
-    """A way to any (backend, target), with one worker each for the whole session."""
+    """The runners of each (backend, target), with one worker each for the whole session."""
     made = Runners(selection.patience)
     made.compile(filter(None, (_given(item, "subject", Subject) for item in request.session.items)))
     yield made

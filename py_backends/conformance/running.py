@@ -1,4 +1,4 @@
-"""Runs cases through the workers of a run, one for each (backend, target), and says what did not hold."""
+"""Runs cases in workers, one for each (backend, target), and says what did not hold."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 
 _MODULE = "py_backends.conformance.caller"
-"""What the workers run."""
+"""The module that the workers run."""
 _SMALL_ARENA = 2**26
 _ANY_DEVICE_HOLDS = 2**20
-"""Bytes of a case's arrays for which a device must have memory."""
+"""Bytes of a case's arrays that a device must have memory for."""
 _COPIES = 8
-"""Of a case's arrays, at most: inputs, reference, its parts, the arena."""
+"""The most bytes for a case's arrays: inputs, reference, its parts, and the arena."""
 
 
 class Runners:
-    """Gives everybody the one way to a (backend, target).
+    """Gives everybody the one runner of a (backend, target).
 
-    Compiling takes seconds in some backends, of one core: others run meanwhile.
+    Some backends compile for seconds, on one core. Others run meanwhile.
     """
 
     def __init__(self, patience: float) -> None:
@@ -48,7 +48,7 @@ class Runners:
         self._pool = ThreadPoolExecutor(machine.cpus(), "py-backends-compiling")
 
     def compile(self, subjects: Iterable[Subject]) -> None:
-        """Begin to compile the texts that take long, those of each target one after the other."""
+        """Begin to compile the sources that take long, one after the other for each target."""
         late: dict[Runner, dict[str, Subject]] = {}
         for subject in subjects:
             if subject.target.just_in_time:
@@ -57,7 +57,7 @@ class Runners:
             self._compiling[runner] = self._pool.submit(_compile, runner, list(of_runner.values()))
 
     def get(self, subject: Subject) -> Runner:
-        """The runner of a text, once nobody else uses it."""
+        """The runner of a source, once nobody else uses it."""
         runner = self._runner(subject)
         if compiling := self._compiling.get(runner):
             compiling.result()
@@ -81,7 +81,7 @@ class Runners:
 def _compile(runner: Runner, subjects: Sequence[Subject]) -> None:
     for subject in subjects:
         for dtype in subject.dtypes:
-            with contextlib.suppress(WorkerFailed):  # whoever needs it will see the same
+            with contextlib.suppress(WorkerFailed):  # whoever needs it will see the same error
                 runner.compile(subject.text, np.dtype(dtype))
 
 
@@ -108,18 +108,18 @@ def run_cases(tally: Tally, problem: Problem, cases: Iterable[AnyCase], run: Cal
 
 
 def told(failed: WorkerFailed) -> str:
-    """What is wrong with a case that was the end of its worker, or that it had no result of."""
+    """What is wrong with a case that ended its worker, or left no result."""
     return f"{failed.status}: {failed.reason}"
 
 
 def run_call(runner: Runner, text: KernelText, dtype: str, call: Call) -> str | None:
-    """Make a call; what is wrong, or None. WorkerFailed where the worker has none to tell."""
+    """Make a call. Returns what is wrong, or None; WorkerFailed if the worker has no answer."""
     wrong: str | None = _ask(runner, "call", text, dtype, [call])["wrong"]
     return wrong
 
 
 def run_calls(tally: Tally, runner: Runner, text: KernelText, kind: Kind[Call], calls: Sequence[Call]) -> None:
-    """Make the calls of a kind, and count them. Of those that are made together the first that goes wrong is told."""
+    """Make the calls of a kind, and count them. Of calls made together, only the first wrong one is reported."""
     if not kind.together:
         run_cases(tally, text.problem, calls, partial(run_call, runner, text, tally.dtype))
         return
@@ -132,23 +132,23 @@ def run_calls(tally: Tally, runner: Runner, text: KernelText, kind: Kind[Call], 
 
 
 def _ask(runner: Runner, do: str, text: KernelText, dtype: str, calls: Sequence[Call]) -> dict[str, Any]:
-    """As `Caller.call`, or another method of it."""
+    """Call `Caller.call`, or another method of it, in the worker."""
     what = {"kernel": text.kernel, "variant": text.variant, "dtype": dtype}
     return runner.ask(do, **what, calls=cattrs.unstructure(list(calls)))
 
 
 class Arenas:
-    """The memory of all trials: one arena for the small ones, and one for each that does not fit there."""
+    """The memory of all trials: one arena for the small ones, and one for each trial that does not fit there."""
 
     def __init__(self) -> None:
         self._small: dict[int, Arena] = {}
 
     def run(self, runner: Runner, text: KernelText, case: Answered, *, again: bool = False) -> str | None:
-        """Put a trial into an arena, run it, and judge what it left; what is wrong, or None.
+        """Put a trial into an arena, run it, and judge its result. Returns what is wrong, or None.
 
         again: whether it runs twice, and has to leave the same bits.
 
-        WorkerFailed where its worker has no result; MemoryError where this machine has too little for it.
+        Raises WorkerFailed if its worker has no result, and MemoryError if this machine has too little memory.
         """
         problem, trial = text.problem, case.trial
         with self._arena(runner, problem, trial, case.inputs[0].dtype) as arena:
@@ -165,7 +165,7 @@ class Arenas:
 
     @contextlib.contextmanager
     def _arena(self, runner: Runner, problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Iterator[Arena]:
-        """An arena in which there is place for a trial. A large one is gone afterwards."""
+        """An arena with room for a trial. A large one is freed afterwards."""
         shapes, result = problem.shapes(trial.sizes), problem.result_dtype(dtype)
         most = max(math.prod(shape) for shape in shapes)
         needed = max(span(most, trial.sizes, each, start).end for start in trial.starts for each in (dtype, result))
@@ -194,7 +194,7 @@ class Arenas:
 def run_trials(
     tally: Tally, runner: Runner, arenas: Arenas, text: KernelText, kind: Kind[Trial], trials: Sequence[Trial]
 ) -> None:
-    """Run trials of a kind, and count them; one thing alone where the text or its problem's reference is broken."""
+    """Run trials of a kind, and count them. If the source or its problem's reference is broken, count that alone."""
     try:
         answers = answered(text.kernel, tally.dtype, tuple(trials))
         compiled = runner.compile(text, np.dtype(tally.dtype))

@@ -21,9 +21,9 @@ _OF_KERNELS = (*of_vecadd.KINDS, *of_matmul.KINDS)
 
 
 class Subject(NamedTuple):
-    """A kernel's text on one target.
+    """A kernel's source on one target.
 
-    tried: the number formats in which it is tried; all that both have where None.
+    tried: the number formats in which it is tried. None stands for all that both have.
     """
 
     text: KernelText
@@ -37,12 +37,12 @@ class Subject(NamedTuple):
 
     @property
     def label(self) -> str:
-        """For the name of a test."""
+        """How the name of a test shows it."""
         return f"{self.text.backend}-{self.target.name}-{self.text.kernel}-{self.text.variant}"
 
 
 _OF_STEPS = "shapes"
-"""The kind that a quick run tries of steps, beside drawn cases, in one dtype: at the ragged ends they go wrong."""
+"""The kind that a quick run tries of steps, in one dtype, beside drawn cases. Steps go wrong at ragged ends."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Selection:
     """The options of a run. An empty list is everything.
 
     case: only cases whose names contain it; None for all.
-    patience: seconds after which a worker that has not answered is taken for hung.
+    patience: after so many seconds without an answer, a worker counts as hung.
     """
 
     backends: tuple[str, ...] = ()
@@ -63,9 +63,9 @@ class Selection:
     patience: float = 60.0
 
     def check(self) -> None:
-        """Raise WrongRequest, with one clear line, for a name that is nothing's, and where nothing is chosen.
+        """Raise WrongRequest, with one clear line, for an unknown name, and where nothing is chosen.
 
-        BackendUnavailable and BrokenKernel for what a plug-in promises and does not bring.
+        Raises BackendUnavailable or BrokenKernel for what a plug-in promises and does not bring.
         """
         for name in self.backends:
             registry.known_backend(name)
@@ -89,7 +89,7 @@ class Selection:
         return [each for each in self._found() if each.target.name in self.targets]
 
     def subjects(self) -> Iterator[Subject]:
-        """Every chosen text on every chosen target that is there and takes it in some dtype."""
+        """Every chosen source on every chosen target that is there and takes it in some dtype."""
         borrowing: dict[str, Target] = {}
         for backend, target in self.at_hand():
             first = borrowing.setdefault(backend, target) if target.borrowed and target.available else target
@@ -100,7 +100,7 @@ class Selection:
                     yield Subject(text, target, tried)
 
     def cases(self, kind: Kind[AnyCase], dtype: str, subject: Subject) -> list[AnyCase]:
-        """The cases of a kind that belong to this run, for a text on a target, in a dtype that it may not have."""
+        """The cases of a kind in this run, for a source on a target. There are none in a dtype that it lacks."""
         text, target = subject.text, subject.target
         if (self.kinds and kind.name not in self.kinds) or dtype not in subject.dtypes:
             return []
@@ -112,10 +112,13 @@ class Selection:
         return named_as(self.case, every)
 
     def _tried(self, text: KernelText, target: Target) -> tuple[str, ...]:
-        """The number formats in which a text is tried: in a quick run few where each takes seconds, or adds little."""
+        """The number formats in which a source is tried.
+
+        A quick run has few where each takes seconds, or adds little.
+        """
         every = registry.dtypes(text, target)
         if self.quick and self._is_step(text):
-            return () if target.emulated else every[:1]  # emulated ones are compiled for seconds each
+            return () if target.emulated else every[:1]  # each emulated one compiles for seconds
         narrow = [dtype for dtype in every if dtype not in IN_ALL_KINDS]
         costly = target.just_in_time or target.emulated or target.borrowed
         if not self.quick or len(narrow) == len(every) or not costly:
@@ -124,7 +127,10 @@ class Selection:
         return tuple(dtype for dtype in every if dtype in IN_ALL_KINDS or dtype in few)
 
     def _belongs_to_quick(self, kind: Kind[Any], dtype: str, subject: Subject) -> bool:
-        """Whether a quick run tries a kind: what is costly once for a kernel and target, or in one dtype alone."""
+        """Whether a quick run tries a kind.
+
+        It tries costly kinds once for a kernel and target, or in one dtype alone.
+        """
         text, target = subject.text, subject.target
         if self._is_step(text) and kind.name != _OF_STEPS:
             return False
@@ -148,7 +154,7 @@ class Selection:
         return self.backends or registry.backend_names()
 
     def texts(self, backend: str) -> list[KernelText]:
-        """The chosen texts of a backend."""
+        """The chosen sources of a backend."""
         return [
             text
             for kernel in registry.kernel_names()
@@ -162,18 +168,18 @@ def _is_default(text: KernelText) -> bool:
 
 
 def first_dtype(kind: Kind[Any], subject: Subject) -> str | None:
-    """The one in which a quick run tries a kind that it tries in one dtype alone; None where it has no case in any."""
+    """The dtype in which a quick run tries a kind that it tries in only one. None where there is no case in any."""
     return next((dtype for dtype in subject.dtypes if chosen(kind, subject.text.kernel, dtype, quick=True)), None)
 
 
 def all_kinds_of(kernel: str) -> list[Kind[Trial]]:
-    """Every kind of results of a kernel: those of any, and its own or what stands for them."""
+    """Every kind of trials of a kernel: those of any kernel, and its own, or the general ones if it has none."""
     own = [kind for kind in _OF_KERNELS if kind.kernel == kernel]
     return [*any_kernel.ALWAYS, *(own or any_kernel.WITHOUT_OWN)]
 
 
 def kind_names() -> list[str]:
-    """Of results and of calls."""
+    """The names of all kinds, those of trials and of calls."""
     results = (*any_kernel.ALWAYS, *any_kernel.WITHOUT_OWN, *_OF_KERNELS)
     names = [*(kind.name for kind in results), *(kind.name for kind in calls.KINDS), DRAWN]
     return list(dict.fromkeys(names))

@@ -14,10 +14,10 @@ WIDTHS = (4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Lanes of a vector, rows and columns of tiles and blocks, work items of a group."""
 _SMALL = {1, 2, 3, 5, 6, 7, 11, 12, 13, 14, 21, 42}
 EDGES = tuple(sorted(_SMALL | {width + by for width in WIDTHS for by in (-1, 0, 1)}))
-"""One below, at and above each width, and what is smaller than any."""
+"""One below, at and above each width, and sizes smaller than any width."""
 
 SHAPES: dict[str, list[Sizes]] = {
-    # nothing, one, several blocks of a GPU, and one below, at and above each vector width and work group
+    # none, one, several blocks of a GPU, and one below, at and above each width of vectors and work groups
     "vecadd": [
         (n,) for n in (0, 1, 2049, 3, 255, 256, 257, 31, 33, 2, 4, 5, 7, 8, 9, 15, 16, 17, 32, 63, 65, 64, 521)
     ],
@@ -30,7 +30,7 @@ SHAPES: dict[str, list[Sizes]] = {
         (2, 32, 5), (3, 33, 2),
     ],
 }  # fmt: skip
-"""The fewest that show the most, and the most telling first: where a kernel is run in several forms, or slowly."""
+"""Few sizes that show the most, the most telling first. They are for kernels that run in several forms, or slowly."""
 
 LARGER_SHAPES: dict[str, list[Sizes]] = {
     "vecadd": [(4096,), (100_003,), (1_048_577,)],
@@ -46,16 +46,16 @@ LARGER_SHAPES: dict[str, list[Sizes]] = {
         (200, 170, 150),
     ],
 }
-"""Not where work items are interpreted. The last one is shared among threads."""
+"""Sizes for all but interpreted work items. The last one is shared among threads."""
 
 SHARED: dict[str, Sizes] = {"vecadd": (100_003,), "matmul": (200, 170, 150)}
-"""So much to do that threads share it."""
+"""Sizes with so much work that threads share it."""
 _NEAR = 64
-"""By how much sizes are raised at most to fit."""
+"""The most by which sizes are raised to fit a problem."""
 
 
 def fits(problem: Problem, sizes: Sizes) -> bool:
-    """Whether a problem has these sizes: nothing else is asked of it at those where its `shapes` raises ValueError."""
+    """Whether a problem has these sizes. If its `shapes` raises ValueError, the suite does not use them."""
     try:
         problem.shapes(sizes)
     except ValueError:
@@ -64,7 +64,10 @@ def fits(problem: Problem, sizes: Sizes) -> bool:
 
 
 def fitting(problem: Problem, several: Iterable[Sizes]) -> list[Sizes]:
-    """Of each of these sizes the first that the problem has when all of them are raised by the same, if any is near."""
+    """Each of these sizes, or the nearest above it that the problem has, if any is near.
+
+    All dimensions are raised equally.
+    """
     raised = ([tuple(size + by for size in sizes) for by in range(_NEAR)] for sizes in several)
     found = (next((sizes for sizes in each if fits(problem, sizes)), None) for each in raised)
     return list(dict.fromkeys(sizes for sizes in found if sizes is not None))
@@ -79,7 +82,10 @@ def sweeps(problem: Problem, values: Sequence[int]) -> Iterator[Sizes]:
 
 
 def mixtures(problem: Problem, values: Sequence[int], count: int, most_work: int, seed: int) -> Iterator[Sizes]:
-    """So many distinct sizes that the problem has, drawn from `values`, whose work is bearable; fewer if rare."""
+    """So many distinct sizes that the problem has, drawn from `values`, with little work.
+
+    Fewer if such sizes are rare.
+    """
     drawn = np.random.default_rng(seed).choice(values, (20 * count, len(problem.dimensions)))
     distinct = dict.fromkeys(map(tuple, drawn.tolist()))
     bearable = (sizes for sizes in distinct if fits(problem, sizes) and problem.work(sizes) <= most_work)
@@ -87,7 +93,7 @@ def mixtures(problem: Problem, values: Sequence[int], count: int, most_work: int
 
 
 def middling(problem: Problem) -> list[Sizes]:
-    """A few sizes, ragged for every width, with all dimensions different: for what depends on values."""
+    """A few sizes, ragged for every width, with all dimensions different. They are for kinds about values."""
     dimensions = len(problem.dimensions)
     if dimensions == 1:
         return fitting(problem, [(19,), (67,), (531,), (1,)])
@@ -96,5 +102,5 @@ def middling(problem: Problem) -> list[Sizes]:
 
 
 def ragged(problem: Problem, generator: np.random.Generator, below: int, count: int) -> list[Sizes]:
-    """So many sizes, none of them 0, as they come."""
+    """The first so many sizes of which none is 0."""
     return [tuple(map(int, generator.integers(1, below, len(problem.dimensions)))) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Counts what held and what did not, and tells it at the end of a run."""
+"""Counts what held and what did not, and reports it at the end of a run."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 DRAWN = "drawn"
-"""The kind of what hypothesis draws."""
+"""The kind of the cases that hypothesis draws."""
 PREPARE, REFERENCE = "prepare", "reference"
-"""What stands in place of a case where a text cannot be compiled, and where its problem has no right answer."""
+"""What replaces a case if a source cannot be compiled, and if its problem has no right answer."""
 DEPENDING = frozenset({DRAWN, "repeats", "calls-repeated", "threads-at-once"})
-"""Kinds whose cases fail by what was before or beside them: none of them shows it alone."""
+"""Kinds whose cases depend on earlier or simultaneous ones. None of them fails alone."""
 MOST_FAILURES = 3
-"""Cases of a kind that may fail before the others are left out: some crash or hang, and each then takes seconds."""
+"""So many cases of a kind may fail before the others are left out. Some crash or hang, and each takes seconds."""
 _MOST_SHOWN = 12
-"""Failing kinds of which the cases are shown."""
+"""For how many failing kinds the cases are shown."""
 _MOST_TARGETS = 4
-"""Above it, a target has one line for all that holds."""
+"""With more lines than this, a target has one line for all that holds."""
 
 
 @dataclass
 class Tally:
-    """What becomes of the cases of one kind, for one text, target and dtype.
+    """The results of the cases of one kind, for one source, target and dtype.
 
     cases: how many ran.
     failures: the case and what was wrong, the first few.
@@ -52,12 +52,12 @@ class Tally:
 
     @property
     def exhausted(self) -> bool:
-        """Whether so many have failed, or one took so long, that no further one shows more."""
+        """Whether to stop: enough cases have failed, or one took too long."""
         return self.hung or len(self.failures) >= MOST_FAILURES
 
     @property
     def command(self) -> str:
-        """How to see its first failing case again: alone, where it fails alone."""
+        """How to repeat its first failing case, alone if it fails alone."""
         text = f"--backend={self.backend} --target={self.target} --kernel={self.kernel} --variant={self.variant}"
         dtype = "" if self.kind == DRAWN else f" -k {self.dtype}"
         name = self.failures[0][0]
@@ -66,7 +66,7 @@ class Tally:
 
 
 def summary(tallies: list[Tally]) -> list[str]:
-    """What held and what did not, a line for each kernel, variant and dtype; then what failed, and how to see it."""
+    """What held and what did not, a line for each kernel, variant and dtype. Then what failed, and how to repeat it."""
     ordered = sorted(tallies, key=lambda one: (*_place(one), one.kernel, one.variant, one.dtype))
     targets = {_place(one) for one in ordered}
     lines = []

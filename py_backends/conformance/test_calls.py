@@ -13,7 +13,7 @@ from py_backends.number_formats import DTYPES
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test for each kind, dtype and text."""
+    """A test for each kind, dtype and source."""
     selection = metafunc.config.stash[SELECTION]
     metafunc.parametrize(
         ("kind", "dtype", "subject"),

@@ -1,4 +1,4 @@
-"""What hypothesis draws: sizes, values, layouts and sequences of calls. It makes what fails as small as it can."""
+"""What hypothesis draws: sizes, values, layouts and sequences of calls. It shrinks what fails."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from py_backends.errors import BrokenKernel
 from py_backends.harness.workers import WorkerFailed
 
 _EXAMPLES = {(False, False): 300, (True, False): 15, (False, True): 12, (True, True): 2}
-"""Sequences of cases that are drawn for a text on a target, by whether the run is quick, and work items interpreted."""
+"""How many sequences are drawn for a source on a target, by whether the run is quick and work items are interpreted."""
 
 
 class _Ended(BaseException):
-    """The process of the kernel ended: not shrunk, since each try would start another."""
+    """The kernel's process ended. This is not shrunk, since each try would start another process."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test for each text: of calls where its target has its device, of results where it is emulated."""
+    """A test for each source: of calls where its target has a device, of trials where it is emulated."""
     selection = metafunc.config.stash[SELECTION]
     emulated = "arenas" in metafunc.fixturenames
     wanted = selection.case is None and (not selection.kinds or DRAWN in selection.kinds)
@@ -49,7 +49,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_drawn_calls_end_as_they_must(
     subject: Subject, selection: Selection, runners: Runners, request: pytest.FixtureRequest
 ) -> None:
-    """Sequences of calls of the Python function; a sequence that fails is shrunk."""
+    """Sequences of calls of the Python function. A failing sequence is shrunk."""
     runner, tallies = begin(request.config, subject, runners, subject.dtypes, DRAWN)
     run = partial(run_call, runner, subject.text)
     _draw(request.node, subject, selection, tallies, _calls(subject.text.problem), run)
@@ -81,9 +81,9 @@ def _draw(
     cases: st.SearchStrategy[Any],
     run: Callable[[str, Any], str | None],
 ) -> None:
-    """Run drawn sequences; the same in every quick run, and others in every thorough one.
+    """Run drawn sequences: the same in every quick run, and others in every thorough one.
 
-    What holds is told first: a test ends with what fails.
+    The test reports what holds first, since it ends with what fails.
     """
     of_dtype, last = {tally.dtype: tally for tally in tallies}, tallies[0]
 
@@ -120,10 +120,10 @@ def _sizes(problem: Problem) -> st.SearchStrategy[tuple[int, ...]]:
 
 
 def _values(problem: Problem) -> st.SearchStrategy[tuple[float, ...]]:
-    """A few values that inputs are made of; none for seeded ones."""
+    """A few values that inputs are made of; none for seeded inputs."""
     if problem.rule == "bitwise":
         value = st.floats()
-    else:  # no overflow, beside which infinities may be anything
+    else:  # no overflow, since then infinities may be anything
         value = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 1e-40, 1e-310])
     return st.lists(value, max_size=5).map(tuple)
 

@@ -13,7 +13,7 @@ from py_backends.number_formats import DTYPES
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test for each kind, dtype and text; those that share inputs follow each other."""
+    """A test for each kind, dtype and source. Those that share inputs follow each other."""
     selection = metafunc.config.stash[SELECTION]
     if "kind" not in metafunc.fixturenames:
         places = [marked(name, name, target, name=f"{name}-{target.name}") for name, target in selection.at_hand()]
@@ -34,7 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_it_is_there(backend: str, target: Target, selection: Selection) -> None:
-    """A backend that is not gives its reason here. What was named, and has texts, takes some dtype."""
+    """A backend that is missing gives its reason here. One that was named, and has sources, takes some dtype."""
     assert target.available, backend
     subjects = [Subject(text, target) for text in selection.texts(backend)]
     named = backend in selection.backends or target.name in selection.targets

@@ -1,9 +1,9 @@
-"""What a kind of case is, and those of its cases that are run on arrays in guarded memory: its trials.
+"""What a kind of case is, and what a trial is: a case that runs on arrays in guarded memory.
 
-Data, apart from how it is run. A `Kind` protects against one way to be wrong. Its cases are either `Trial`s, which
-`running` puts into an arena for a worker, or `calls.Call`s, which a worker makes of the Python function. A trial says
-its sizes, its inputs, and what must hold of the result. All of them also hold a kernel to its guard zones, and to
-inputs that nobody writes.
+These are data, apart from how they run. A `Kind` protects against one kind of fault. Its cases are either `Trial`s or
+`calls.Call`s. `running` puts trials into an arena for a worker; a worker makes calls of the Python function. A trial
+has its sizes, its inputs, and what must hold of the result. All trials also check that a kernel leaves guard zones and
+inputs alone.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from py_backends.number_formats import DTYPES
 
 Inputs = list[Array]
 Shapes = Sequence[tuple[int, ...]]
-"""Of the inputs."""
+"""The shapes of the inputs."""
 Draw = Callable[[Shapes, np.dtype[Any], np.random.Generator], Inputs]
 """Makes inputs of given shapes and dtype."""
 Values = Callable[[np.dtype[Any]], Sequence[float]]
-"""What inputs of a dtype are made of."""
+"""The values that inputs of a dtype are made of."""
 
 _BEARABLE = 80_000
-"""Operations of a case that are not too many where each work item is interpreted."""
+"""How many operations a case may have where each work item is interpreted."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is tried, and holds or not.
+    """Something to try, which holds or not.
 
     name: what it is called within its kind.
     sizes: of the kernel.
-    thorough: whether it is left out of a quick run.
-    dtypes: in which it is tried.
+    thorough: whether a quick run leaves it out.
+    dtypes: those in which it is tried.
     """
 
     name: str
@@ -59,11 +59,11 @@ class Trial(Case):
     """A case whose result a worker leaves in guarded memory.
 
     draw: makes its inputs, from a generator that is seeded with the trial's name.
-    exact: whether the result must be the reference itself, and not only within its bound: where every operation is
-        exact, in any order, as those of small whole numbers are.
-    starts: elements by which each array begins beyond an address that is aligned to a page; the last one counts for
-        all further arrays.
-    bare: whether arrays are given without the zones behind them: a device that knows their lengths sees who reads on.
+    exact: whether the result must equal the reference. That holds where every operation is exact, in any order, as with
+        small whole numbers.
+    starts: how many elements after the start of a page each array begins; the last one counts for all further arrays.
+    bare: whether arrays are given without the guard zones behind them. A device that knows their lengths then sees
+        reads beyond.
     """
 
     draw: Draw
@@ -72,14 +72,14 @@ class Trial(Case):
     bare: bool = False
 
     def inputs(self, problem: Problem, dtype: np.dtype[Any]) -> Inputs:
-        """Its inputs, the same for everybody."""
+        """Its inputs, which are the same for every backend."""
         generator = np.random.default_rng(list(self.name.encode()))
-        with np.errstate(all="ignore"):  # what is too large for a float32 is infinite
+        with np.errstate(all="ignore"):  # numbers too large for a float32 become infinite
             return self.draw(problem.shapes(self.sizes)[:-1], dtype, generator)
 
 
 AnyCase = TypeVar("AnyCase", bound=Case)
-"""A trial or a call: all cases of a kind are one or the other."""
+"""A trial or a call. All cases of a kind are one or the other."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,16 @@ class Kind(Generic[AnyCase]):
 
     name: a few words with hyphens.
     protects: what it would catch, as a sentence.
-    cases: of a problem.
-    kernel: whose it is; None for any kernel's.
-    again: whether each trial runs twice, and must leave the same bits where its device says that it is deterministic.
-    together: whether the calls are made by several threads at the same time.
-    lecture, emulated: whether texts of the variant `lecture`, and devices that are emulated, are tried too.
-    interpreted: how many cases there are where work items are interpreted, in a quick run and in a thorough one; None
-        for all of them.
-    in_one_dtype: whether one dtype will do in a quick run there: what interprets them has one code for all.
+    cases: makes the cases of a problem.
+    kernel: the one it belongs to; None for any kernel.
+    again: whether each trial runs twice. If the device says that it is deterministic, both must leave the same bits.
+    together: whether several threads make the calls at the same time.
+    lecture, emulated: whether sources of the variant `lecture`, and emulated devices, are also tried.
+    interpreted: how many cases a quick and a thorough run have if work items are interpreted; None for all.
+    in_one_dtype: whether a quick run there tries one dtype. The interpreter has the same code for all dtypes.
     dtypes: those in which it is tried at all.
-    in_others: how many of its cases a quick run has in a dtype that it does not try in all kinds; None for all of them.
-    costly: whether kernels are compiled for it anew: a quick run tries it in one variant and dtype.
+    in_others: how many cases a quick run has in a dtype in which it does not try all kinds; None for all.
+    costly: whether kernels are compiled anew for it. A quick run then tries it in one variant and dtype.
     """
 
     name: str
@@ -117,7 +116,7 @@ class Kind(Generic[AnyCase]):
 
 
 def named_as(text: str | None, cases: Iterable[AnyCase]) -> list[AnyCase]:
-    """The case of that name; where there is none, all whose names contain the text. All cases where it is None."""
+    """The case of that name, or if there is none, all whose names contain it. All cases if the name is None."""
     every = list(cases)
     if text is None:
         return every
@@ -126,10 +125,10 @@ def named_as(text: str | None, cases: Iterable[AnyCase]) -> list[AnyCase]:
 
 @cache
 def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, interpreted: bool = False) -> list[Any]:
-    """The cases of a kind at sizes that the problem has, in the order in which they stand.
+    """The cases of a kind at sizes that the problem has, in their order.
 
-    quick: whether only those that belong in every CI run.
-    interpreted: whether only those that are bearable where work items run one by one in Python.
+    quick: whether to take only those for every CI run.
+    interpreted: whether to take only those with little work, since Python runs work items one by one.
     """
     problem = registry.problem(kernel)
     if dtype not in kind.dtypes or dtype not in problem.dtypes:
@@ -154,7 +153,7 @@ class Answered(NamedTuple):
 
 @lru_cache(maxsize=4)
 def answered(kernel: str, dtype: str, trials: tuple[Trial, ...]) -> dict[Trial, Answered]:
-    """The right answers of trials, which all backends share; BrokenKernel where the problem of a plug-in has none."""
+    """The right answers of trials, which all backends share. BrokenKernel if a plug-in's problem has none."""
     problem = registry.problem(kernel)
     return {trial: answer(problem, trial, np.dtype(dtype)) for trial in trials}
 
@@ -168,7 +167,7 @@ def answer(problem: Problem, trial: Trial, dtype: np.dtype[Any]) -> Answered:
 
 
 def reference(problem: Problem, inputs: Inputs, sizes: Sequence[int]) -> Reference:
-    """The right answer; BrokenKernel where the problem of a plug-in has none that anything can be judged by."""
+    """The right answer. BrokenKernel if a plug-in's problem has none to judge by."""
     try:
         return reference_of(problem, inputs, sizes)
     except Exception as failed:
@@ -178,9 +177,9 @@ def reference(problem: Problem, inputs: Inputs, sizes: Sequence[int]) -> Referen
 
 
 def drawn_from(values: Sequence[float], shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Inputs whose elements are drawn from a few values; where there are none, from a normal distribution.
+    """Inputs whose elements are drawn from a few values, or without any from a normal distribution.
 
-    Of integers, then, all that there are.
+    Integers are then drawn from all of their range.
     """
     if values:
         pool = converted(np.array(values, np.float64), dtype)
@@ -192,7 +191,7 @@ def drawn_from(values: Sequence[float], shapes: Shapes, dtype: np.dtype[Any], ge
 
 
 seeded: Draw = partial(drawn_from, ())
-"""Inputs from a normal distribution, or of all integers."""
+"""Inputs from a normal distribution, or integers from all of their range."""
 
 
 def named(sizes: Sequence[int]) -> str:
@@ -208,9 +207,9 @@ def of_sizes(
     thorough: Container[Sizes] = (),
     dtypes: tuple[str, ...] = DTYPES,
 ) -> Iterator[Trial]:
-    """Trials of inputs that are drawn in each of some ways, at each of some sizes.
+    """Trials of inputs that are drawn in each of several ways, at each of several sizes.
 
-    draws: by the names of their trials, in which sizes have their place.
+    draws: the ways, by names of their trials with placeholders for the sizes.
     thorough: sizes that a quick run leaves out.
     """
     for (name, draw), each in itertools.product(draws.items(), dict.fromkeys(sizes)):

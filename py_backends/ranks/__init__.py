@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 SOCKET = "ranks"
-"""The name of the socket at which the first rank listens, in a folder that it and its clients know."""
+"""The name of the socket where the first rank listens, in a folder that it and its clients know."""
 SERVED = "PY_BACKENDS_RANKS"
-"""The variable by which a command finds ranks that were there before it: `2x1:FOLDER`."""
+"""The variable that tells a command of ranks that were there before it, such as `2x1:FOLDER`."""
 
 
 class Served(NamedTuple):
@@ -19,7 +19,7 @@ class Served(NamedTuple):
 
 
 def served() -> Served | None:
-    """Those that were there before us; None where there are none."""
+    """The ranks that were there before us; None where there are none."""
     shape, _, folder = os.environ.get(SERVED, "").partition(":")
     if not folder:
         return None

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from py_backends.ranks.device import Device
 
 _ADDRESSES_APART = 1 << 48
-"""More than any array has bytes: no two share memory."""
+"""More bytes than any array has, so that no two share memory."""
 
 
 class DistributedArray:
-    """An array on the ranks of a device: what `to="device"` returns, and takes again without moving it.
+    """An array on the ranks of a device. `to="device"` returns it, and calls take it again without moving it.
 
-    shape, dtype: as NumPy has them.
+    shape, dtype: as in NumPy.
     """
 
     def __init__(self, device: Device, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -28,18 +28,18 @@ class DistributedArray:
         weakref.finalize(self, device.release, number).atexit = False
 
     def get(self) -> Array:
-        """A copy as an array of NumPy."""
+        """A copy as a NumPy array."""
         flat = np.empty(math.prod(self.shape), self.dtype)
         self.device.download(self.number, flat)
         return flat.reshape(self.shape)
 
     def scatter(self, array: Array) -> DistributedArray:
-        """Another array, to lie on the same ranks: in blocks as its first kernel needs them, from then on."""
+        """Another array for the same ranks. From its first kernel on, it lies in the blocks that this kernel needs."""
         flat = np.ascontiguousarray(array).reshape(-1)
         return DistributedArray(self.device, self.device.upload(flat), array.shape, array.dtype)
 
     def adopted(self) -> Adopted:
-        """It, as launches take it."""
+        """The buffer that launches take."""
         return Adopted(Kept(self.number, self), self.shape, self.dtype, self.number * _ADDRESSES_APART)
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class DistributedArray:
 
 
 class Kept(int):
-    """The number of a buffer that belongs to an array, and keeps it: a call does not release it."""
+    """The number of a buffer that belongs to an array and keeps it alive. A call does not release it."""
 
     def __new__(cls, number: int, array: DistributedArray) -> Self:
         made = super().__new__(cls, number)

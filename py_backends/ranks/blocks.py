@@ -1,4 +1,4 @@
-"""Arrays in blocks, one a rank, and how they move from one arrangement of blocks to another.
+"""Arrays in blocks, one for each rank, and how they move from one arrangement of blocks to another.
 
 A block is a box of the array: one slice for each dimension. Scattering, gathering and rearranging are the same: every
 rank sends to every other what both of their boxes have in common.
@@ -17,10 +17,10 @@ from py_backends.ranks.interface import MPI
 
 Box = tuple[slice, ...]
 Boxes = tuple[Box, ...]
-"""That of each rank."""
+"""The box of each rank."""
 
 _OF_BYTES = {1: MPI.BYTE, 2: MPI.UINT16_T, 4: MPI.UINT32_T, 8: MPI.UINT64_T}
-"""MPI's types by the bytes of an element: what moves is not looked at, and MPI knows no bfloat16."""
+"""MPI's types by the bytes of an element. Values do not matter for moving, and MPI has no bfloat16."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Blocks:
     """An array of a shape in blocks.
 
     boxes: what each rank holds; `block` is this rank's.
-    of_needed: what each rank's kernel needs, which contains what the rank holds; `needed` is this rank's memory for it.
+    of_needed: what each rank's kernel needs, which includes what the rank holds; `needed` is this rank's memory for it.
     """
 
     shape: tuple[int, ...]
@@ -49,14 +49,14 @@ def extent(box: Box) -> tuple[int, ...]:
 
 
 def inside(box: Box, outer: Box) -> Box:
-    """Where a box lies within one that contains it."""
+    """The place of a box within one that contains it."""
     return tuple(
         slice(part.start - whole.start, part.stop - whole.start) for part, whole in zip(box, outer, strict=True)
     )
 
 
 def move(ranks: Communicator, source: Array, sources: Boxes, target: Array, targets: Boxes) -> None:
-    """Fill each rank's `target`, the block `targets` says, from the `source` blocks of all."""
+    """Fill each rank's `target`, its block by `targets`, from the `source` blocks of all ranks."""
     here = ranks.rank
     parts_sent = [_common(sources[here], box) for box in targets]
     parts_received = [_common(targets[here], box) for box in sources]
@@ -65,7 +65,7 @@ def move(ranks: Communicator, source: Array, sources: Boxes, target: Array, targ
 
 
 class _Types:
-    """A rank's side of the exchange: for each other rank the part of its block that moves, as a type of MPI."""
+    """A rank's side of the exchange: the part of its block that moves, as an MPI type for each other rank."""
 
     def __init__(self, block: Array, box: Box, parts: Sequence[Box]) -> None:
         self._element = _OF_BYTES[block.itemsize]
@@ -76,7 +76,7 @@ class _Types:
         self.message: Any = [block.view(f"u{block.itemsize}"), (counts, [0] * len(parts)), types]
 
     def bytes_to_others(self, here: int) -> int:
-        """Of all parts but the rank's own."""
+        """The bytes of all parts but the rank's own."""
         return sum(self._sizes) - self._sizes[here]
 
     def _type(self, box: Box, part: Box) -> MPI.Datatype:

@@ -17,11 +17,11 @@ from py_backends.ranks.array import DistributedArray, Kept
 from py_backends.ranks.world import RanksEnded, World
 
 _starting = threading.RLock()
-"""Of the threads of this process one starts ranks that have ended."""
+"""Held by the thread that starts ranks anew, which is one at a time."""
 
 
 def _renew() -> None:
-    """In a forked process: a thread may have held it that is not here."""
+    """A new lock in a forked process, since a thread that is not there may have held the old one."""
     global _starting  # noqa: PLW0603  # there is one a process
     _starting = threading.RLock()
 
@@ -31,7 +31,7 @@ os.register_at_fork(after_in_child=_renew)
 
 @dataclass
 class _Kernel:
-    """A prepared kernel, which is called as a launch."""
+    """A prepared kernel. Calling it launches it."""
 
     device: Device
     text: KernelText
@@ -41,7 +41,7 @@ class _Kernel:
         self.device.run(self, buffers, sizes)
 
     def prepare(self, world: World) -> list[str]:
-        """Make it ready on ranks; the backends and targets by which these compute it."""
+        """Prepare it on ranks. Returns the backends and targets that these compute with."""
         by: list[str] = world.ask("prepare", backend=self.text.backend, **self.names)["by"]
         return by
 
@@ -60,7 +60,7 @@ class _Thread(threading.local):
 
 
 class Device(contract.Device):
-    """Ranks that were started once, and hold the arrays that were brought to them in blocks."""
+    """Ranks that are started once, and hold arrays in blocks."""
 
     def __init__(self, ranks: int, of_each: int, threads: int) -> None:
         self._shape = ranks, of_each
@@ -69,7 +69,7 @@ class Device(contract.Device):
         self._thread = _Thread()
         self._by: set[str] = set()
         self.obeys_threads = ranks * of_each == threads
-        self.on_cpu = self._latest.machines == 1  # what one machine can do is no ceiling of several
+        self.on_cpu = self._latest.machines == 1  # the ceilings of one machine are none for several
 
     @property
     def processes(self) -> Sequence[int]:  # type: ignore[override]  # others come where these have ended
@@ -77,7 +77,10 @@ class Device(contract.Device):
 
     @property
     def _world(self) -> World:
-        """The ranks: new ones where the last have ended, or are those of the process that this one was forked from."""
+        """The ranks.
+
+        They are new if the last ones have ended, or belong to the process that this one was forked from.
+        """
         if not self._latest.alive:
             with _starting:
                 if not self._latest.alive:
@@ -112,7 +115,7 @@ class Device(contract.Device):
         self._thread.communication = Communication(max(communicating), sent, communicating, seconds)
 
     def wait(self) -> None:
-        pass  # a launch returns when the slowest rank has ended
+        pass  # a launch returns when the slowest rank is done
 
     def event_seconds(self) -> float | None:
         return self._thread.seconds
@@ -139,7 +142,7 @@ class Device(contract.Device):
         return DistributedArray(self, number, shape, dtype)
 
     def _made(self, do: str, array: Array | None = None, **how: Any) -> int:
-        """A new buffer, which nobody knows of where an exception comes instead."""
+        """A new buffer. After an exception it is released, since nobody knows its number."""
         world = self._world
         number = world.new_number()
         try:
@@ -150,12 +153,12 @@ class Device(contract.Device):
         return number
 
     def _with(self, *buffers: int) -> World:
-        """The ranks that hold buffers; RanksEnded where these have ended."""
+        """The ranks that hold buffers. RanksEnded if these have ended."""
         world = self._latest
         if not (world.alive and all(map(world.has, buffers))):
             raise RanksEnded("the ranks on which an array lay have ended, and it with them")
         return world
 
     def _place(self) -> list[Any] | None:
-        """Of which kernel the next array is that comes, where that was told."""
+        """The kernel that the next array is for, if that was announced."""
         return self._thread.places.pop(0) if self._thread.places else None

@@ -1,7 +1,7 @@
 """Finds what starts ranks: a launcher that the user names, the mpiexec of a wheel in this environment, or one in PATH.
 
-An mpiexec that is found here starts ranks on this machine alone, inside a job of several nodes, too. What is to reach
-further the user names, as a launcher.
+An mpiexec that is found here starts ranks on this machine alone, even inside a job of several nodes. To reach other
+nodes, the user names a launcher.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Engine:
     """What starts ranks.
 
     name: for people.
-    environment: variables that mpiexec and the ranks are to be started with.
-    words: what stands before the program's own command line; `{ranks}` in it is how many.
+    environment: variables for mpiexec and the ranks.
+    words: the words before the program's own command line; `{ranks}` in them is the number of ranks.
     """
 
     name: str
@@ -38,13 +38,13 @@ class Engine:
     words: tuple[str, ...]
 
     def command(self, ranks: int) -> list[str]:
-        """What to put in front of the program's own command line."""
+        """The words before the program's own command line."""
         return [word.replace(launcher.RANKS, str(ranks)) for word in self.words]
 
 
 @dataclass(frozen=True)
 class _Family:
-    """An implementation of MPI, and how its mpiexec is told to start any number of ranks here, bound to no core."""
+    """An implementation of MPI, and how to tell its mpiexec to start any number of ranks here, bound to no core."""
 
     name: str
     wheel: str
@@ -56,7 +56,7 @@ class _Family:
 
 
 _HERE = "-launcher", "fork", "-host", "localhost"
-"""Of Hydra, which in a job of Slurm would have srun start ranks on all its nodes."""
+"""Options of Hydra, which in a Slurm job would otherwise let srun start ranks on all nodes."""
 _FAMILIES = (
     _Family(
         name="MPICH",
@@ -76,7 +76,8 @@ _FAMILIES = (
         environment={
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            # Of version 5, then of version 4. The schedulers named are not to be asked for nodes, or to start daemons.
+            # For version 5, then for version 4. The named schedulers are not to be asked for nodes, or to start
+            # daemons.
             "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
             "PRTE_MCA_hwloc_default_binding_policy": "none",
             "PRTE_MCA_ras": "^slurm,pbs,lsf,gridengine,flux",
@@ -84,10 +85,10 @@ _FAMILIES = (
             "OMPI_MCA_rmaps_base_oversubscribe": "1",
             "OMPI_MCA_hwloc_base_binding_policy": "none",
             "OMPI_MCA_ras": "^slurm,tm,lsf,gridengine,loadleveler,alps",
-            "OMPI_MCA_plm": "isolated",  # which needs no ssh, too
+            "OMPI_MCA_plm": "isolated",  # it also needs no ssh
         },
-        # Else it takes a second to find that there is no network between ranks of one machine. How a site's own
-        # talks is the site's choice.
+        # Otherwise it takes a second to find that there is no network between ranks of one machine. A site's own
+        # library is left to the site's choice.
         of_wheel={"OMPI_MCA_btl": "sm,self"},
     ),
     _Family(
@@ -104,7 +105,7 @@ _FAMILIES = (
 
 @dataclass(frozen=True)
 class _Installed:
-    """An mpiexec that is there; `library` is None where none lies beside it that mpi4py's wheel could load."""
+    """An mpiexec that is there. `library` is None if mpi4py's wheel could load no library beside it."""
 
     mpiexec: Path
     family: _Family
@@ -121,7 +122,7 @@ class _Installed:
 
 
 def engine() -> Engine:
-    """What starts ranks here; BackendUnavailable, with one clear line, where nothing does."""
+    """What starts ranks here. BackendUnavailable, with one clear line, where nothing does."""
     if importlib.util.find_spec("mpi4py") is None:
         raise BackendUnavailable("mpi4py is not installed", pip_install("mpi"))
     if template := os.environ.get(launcher.TEMPLATE):
@@ -135,7 +136,7 @@ def engine() -> Engine:
 
 
 def _named(template: str) -> Engine:
-    """What the user names knows its machines, and its ranks find its library."""
+    """A launcher that the user names. It knows its machines, and its ranks find its library."""
     try:
         return Engine(template.strip(), {}, tuple(launcher.words(template)))
     except WrongRequest as error:
@@ -154,7 +155,7 @@ def _of_wheels() -> Iterator[_Installed]:
 
 
 def _file_of(wheel: importlib.metadata.Distribution, name: str) -> Path | None:
-    """A wheel's file; None where it is lost, or another wheel has put its own in its place, as these do."""
+    """A wheel's file. None if it is lost, or if another wheel has replaced it, as these wheels do."""
     for file in wheel.files or ():
         path = Path(os.path.normpath(str(wheel.locate_file(file))))
         if file.name == name and path.is_file():
@@ -172,7 +173,7 @@ def _in_path() -> Iterator[_Installed]:
 
 @cache
 def _said_by(mpiexec: Path) -> str:
-    """What an mpiexec says of itself."""
+    """What an mpiexec says about itself."""
     environment = launcher.without_launcher(os.environ)
     try:
         said = subprocess.run(
@@ -212,7 +213,7 @@ def _refusal(found: _Installed) -> BackendUnavailable | None:
 
 
 def _mpi4py_looks_for_a_library() -> bool:
-    """Its wheels do, which have a module for each interface. One that was compiled here is linked to its library."""
+    """Whether mpi4py looks for a library, as its wheels do. One that was compiled here is linked to its library."""
     package = importlib.util.find_spec("mpi4py")
     folders = package.submodule_search_locations or () if package else ()
     return any(any(Path(folder).glob("MPI.mpich.*")) for folder in folders)

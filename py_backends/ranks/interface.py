@@ -1,4 +1,4 @@
-"""MPI, by the library of the launcher that started this process. To import it is to become a rank."""
+"""MPI, by the library of the launcher that started this process. Importing this makes the process a rank."""
 
 from py_backends.ranks import launcher
 

@@ -1,8 +1,9 @@
 """Owns the launcher of some ranks, so that none of them is left behind, however their client ends.
 
-`python -m py_backends.ranks.keeper CLIENT FOLDER COMMAND...` runs the command and waits until it has ended, or until
-the process CLIENT has: then the ranks, which may be stopped, are continued, have a moment to end in good order, and are
-killed. What they had in the folder, which it makes, and in shared memory is removed. It is never stopped itself.
+`python -m py_backends.ranks.keeper CLIENT FOLDER COMMAND...` runs the command. It waits until the command or the
+process CLIENT has ended. Then ranks that are stopped continue. All have a moment to end in good order, and are killed.
+It makes the folder, and removes it with all that the ranks had there and in shared memory. The keeper itself never
+stops.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from py_backends.ranks.log import FIRST
 from py_backends.ranks.progress import last_words, processes
 
 _MOMENT = 1.0
-"""Seconds in which ranks end by themselves, where they do nothing."""
+"""Seconds in which idle ranks end by themselves."""
 _LOOKS_EVERY = 0.05
-"""Seconds between looks whether ranks have started."""
+"""Seconds between checks whether ranks have started."""
 _DIES_WITHIN = 0.1
-"""Seconds from the end of the ranks of a launcher that is killed to its own."""
+"""Seconds that a killed launcher takes to end after its ranks."""
 _SHARED = "/dev/shm/"  # noqa: S108  # where Linux keeps it (shm_overview(7))
 _OF_HYDRA = "/tmp/", "hydra_hwloc_xmlfile_*"  # noqa: S108  # MPICH's, wherever TMPDIR is
-"""A description of the machine for ranks that start, which a launcher that is killed leaves behind."""
+"""A description of the machine for starting ranks. A killed launcher leaves it behind."""
 
 
 def _adopt_orphans() -> None:
-    """Ask Linux to make this process the parent of what its descendants leave behind."""
+    """Ask Linux to make this process the parent of its orphaned descendants."""
     set_child_subreaper = 36  # PR_SET_CHILD_SUBREAPER in <linux/prctl.h>
     ctypes.CDLL(None).prctl(set_child_subreaper, 1)
 
@@ -54,7 +55,10 @@ def _send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
 
 
 def _shared_files(processes: Iterable[psutil.Process]) -> set[str]:
-    """Files of shared memory that processes have mapped: MPI's, which it removes if it ends in good order."""
+    """Files of shared memory that processes have mapped.
+
+    They are MPI's, which removes them if it ends in good order.
+    """
     found: set[str] = set()
     for process in processes:
         with contextlib.suppress(psutil.Error, OSError):
@@ -76,7 +80,7 @@ class Keeper:
     """One launcher, for one client."""
 
     def __init__(self, client: int, folder: Path, command: Sequence[str]) -> None:
-        """ProcessLookupError where the client has ended already."""
+        """Raises ProcessLookupError if the client has already ended."""
         self._client = os.pidfd_open(client)
         self._told, tells = os.pipe()
         signal.signal(signal.SIGTERM, lambda *_: os.write(tells, b"."))
@@ -87,9 +91,9 @@ class Keeper:
         self._launcher = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(folder)})
 
     def wait(self) -> None:
-        """Return when the launcher, a rank or the client has ended, or this one says that it is done (SIGTERM).
+        """Wait until the launcher, a rank or the client has ended, or the client is done with it (SIGTERM).
 
-        Note what the ranks share, once they have started, and who was the first to end.
+        Notes what the ranks share, once they have started, and which was the first to end.
         """
         launcher, poll = os.pidfd_open(self._launcher.pid), select.epoll()
         for descriptor in (self._client, self._told, launcher):
@@ -103,10 +107,10 @@ class Keeper:
                 watched = os.pidfd_open(process)
                 poll.register(watched, select.EPOLLIN)
                 ended[watched] = f"rank {rank} was killed (out of memory?), or exited"
-        # Some may be of other ranks that started at this moment: they have read it, or find out by themselves.
+        # Some may belong to other ranks that are just starting. These have read it, or find out by themselves.
         self._left_behind |= _descriptions() - self._of_others
         self._left_behind |= _shared_files(_started())
-        (first, _), *_ = poll.poll()  # Linux tells what happened in the order in which it did
+        (first, _), *_ = poll.poll()  # Linux reports what happened in its order
         if first == launcher or (first in ended and self._launcher_was_killed()):
             code = self._launcher.wait()
             _say(f"{FIRST}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
@@ -114,16 +118,16 @@ class Keeper:
             _say(f"{FIRST}{ended[first]}")
 
     def _launcher_was_killed(self) -> bool:
-        """Whether a rank ended because its launcher was being killed, which lets go of its ranks before it is dead.
+        """Whether a rank ended because its launcher was being killed, which drops its ranks before it is dead.
 
-        One that ends because of a rank exits with a code.
+        A launcher that ends because of a rank exits with a code.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._launcher.wait(_DIES_WITHIN) < 0
         return False
 
     def end(self) -> None:
-        """End what is left of the ranks, and remove what they had."""
+        """End the remaining ranks, and remove what they had."""
         left = _started()
         self._left_behind |= _shared_files(left)
         _send(left, signal.SIGCONT)
@@ -145,7 +149,7 @@ def main() -> None:
     """Keep the ranks of a client."""
     client, folder, *command = sys.argv[1:]
     for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a terminal's, which are the client's affair
+        signal.signal(number, signal.SIG_IGN)  # a terminal's signals are for the client to handle
     _adopt_orphans()
     try:
         keeper = Keeper(int(client), Path(folder), command)

@@ -1,6 +1,6 @@
-"""What started this process among others, where something did: how many ranks it says there are, and its library.
+"""The launcher that started this process among others, if any: its number of ranks, and its library.
 
-By variables and files alone: to import MPI is to become a rank.
+Only variables and files are used, since importing MPI would make the process a rank.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ TEMPLATE = "PY_BACKENDS_LAUNCHER"
 """The variable with the command line that starts ranks, such as `srun -n {ranks}`."""
 RANKS = "{ranks}"
 LIBRARY = "MPI4PY_LIBMPI"
-"""The variable by which mpi4py is told what to load."""
+"""The variable that tells mpi4py what to load."""
 
 MPICH, OPEN_MPI = "libmpi.so.12", "libmpi.so.40"
-"""The names by which mpi4py's wheel loads a library: of MPICH and those that are like it (Intel's, Cray's), and of
-Open MPI."""
+"""The names by which mpi4py's wheel loads a library: those of MPICH and its relatives (Intel's, Cray's), and of Open
+MPI."""
 _FOLDERS = "lib", "lib64", f"lib/{os.uname().machine}-linux-gnu", "lib/release"
 _LAUNCHERS = {
     "hydra_pmi_proxy": MPICH,
@@ -38,8 +38,8 @@ _LAUNCHERS = {
 }
 """The programs that are the parents of ranks, each with its library."""
 _RANK_VARIABLES = re.compile(
-    # Settings of users, which begin alike, stay: OMPI_MCA_btl, OMPI_ALLOW_RUN_AS_ROOT, I_MPI_FABRICS. So do Slurm's
-    # variables of the job, without those of the step and its task: srun, started by a child, needs them.
+    # Users' settings stay, although they begin alike: OMPI_MCA_btl, OMPI_ALLOW_RUN_AS_ROOT, I_MPI_FABRICS. Of Slurm's
+    # variables, those of the job stay, since a child's srun needs them. Those of the step and its task go.
     r"""PMI2?_ | PMIX_(?!MCA_) | PALS_
     | OMPI_(?!MCA_|ALLOW_RUN_AS_ROOT) | PRTE_(?!MCA_) | OPAL_USER_PARAMS_GIVEN
     | OMPI_MCA_(orte_|ess|pmix$|shmem_RUNTIME|initial_wdir|mpi_oversubscribe|num_procs|cpu_type|PREFIXES)
@@ -55,7 +55,7 @@ def world_size() -> int:
     for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
         if size := _number(name):
             return size
-    # Slurm's variables alone say nothing: they are the same in the one shell that runs a job's script.
+    # Slurm's variables alone say nothing. The one shell that runs a job's script has the same.
     in_a_step = any(name in os.environ for name in ("PMIX_RANK", "PMI_RANK", "PMI_CONTROL_PORT"))
     return _number("SLURM_STEP_NUM_TASKS") or 1 if in_a_step else 1
 
@@ -66,25 +66,28 @@ def _number(name: str) -> int:
 
 
 def is_first() -> bool:
-    """Whether this process is the first rank of those, by the variables: before MPI has told, or where it cannot."""
+    """Whether this process is the first of those ranks, by the variables.
+
+    It holds before MPI can tell, and without it.
+    """
     names = "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"
     return next((_number(name) for name in names if name in os.environ), 0) == 0
 
 
 def without_launcher(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables without those by which a child would take itself for a rank, or its launcher for a nested one."""
+    """The variables without those that would make a child seem a rank, or its launcher a nested one."""
     kept = {name: value for name, value in environment.items() if not _RANK_VARIABLES.match(name)}
-    if "PRTE_LAUNCHED" in environment:  # by Open MPI, which tells its ranks where it is: another one would look there
+    if "PRTE_LAUNCHED" in environment:  # Open MPI tells its ranks where it is, and another one would look there
         kept.pop("OPAL_PREFIX", None)
     return kept
 
 
 def use_its_library() -> None:
-    """Have mpi4py load the library of the launcher that started this process, rather than that of a wheel.
+    """Make mpi4py load the library of the launcher that started this process, rather than that of a wheel.
 
-    To be called before MPI is imported. Nothing changes where the user has chosen, or where none is found.
+    Call it before MPI is imported. Nothing changes if the user has chosen a library, or none is found.
     """
-    # Of three lines, where `check_world` has one.
+    # Its warning has three lines, and `check_world` has one.
     warnings.filterwarnings("ignore", message="suspicious MPI execution environment", category=RuntimeWarning)
     if not {LIBRARY, "MPI4PY_MPIABI"} & os.environ.keys() and (found := _its_library()):
         os.environ[LIBRARY] = found
@@ -95,7 +98,7 @@ def _its_library() -> str | None:
     if started_by:
         found = library(started_by, _LAUNCHERS[started_by.name])
         return str(found) if found else None
-    # Slurm's daemon lies beside no library: what a module has put into the paths is meant.
+    # There is no library beside Slurm's daemon. The one meant is what a module has put into the paths.
     names = (OPEN_MPI, MPICH) if "PMIX_RANK" in os.environ else (MPICH, OPEN_MPI)
     of_the_site = [mpiexec for mpiexec in in_path() if not mpiexec.is_relative_to(sys.prefix)]
     beside = (library(mpiexec, name) for mpiexec in of_the_site[:1] for name in names)
@@ -103,14 +106,14 @@ def _its_library() -> str | None:
 
 
 def _launchers() -> Iterator[Path]:
-    """Launchers among this process's ancestors, from the nearest on."""
+    """Launchers among this process's ancestors, the nearest first."""
     process = os.getppid()
     while process > 1:
         try:
             program = Path(f"/proc/{process}/exe").readlink()
-            # The name of the program, in parentheses, may hold anything.
+            # The name of the program, in parentheses, may contain anything.
             fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
-        except OSError:  # another user's, Slurm's daemon for instance; or it has ended
+        except OSError:  # another user's, such as Slurm's daemon, or it has ended
             return
         if program.name in _LAUNCHERS:
             yield program
@@ -137,14 +140,17 @@ def in_path() -> Iterator[Path]:
 
 
 def library(program: Path, name: str) -> Path | None:
-    """The library of this name that was installed together with a program, mpiexec for instance."""
+    """The library of this name that was installed together with a program such as mpiexec."""
     prefixes = program.parent.parent, program.resolve().parent.parent
     files = (prefix / folder / name for prefix in prefixes for folder in _FOLDERS)
     return next(filter(is_file, files), None)
 
 
 def is_file(path: Path, use: int = os.R_OK) -> bool:
-    """Whether there is a file that this user may use; Path's own would raise PermissionError in another's folder."""
+    """Whether there is a file that this user may use.
+
+    Path.is_file would raise PermissionError in another user's folder.
+    """
     return os.access(path, use) and path.is_file()
 
 
@@ -163,9 +169,9 @@ def words(template: str) -> list[str]:
 
 
 def check_world(size: int, expected: int | None = None) -> None:
-    """Raise BackendUnavailable where MPI sees a world of another size than the launcher has started.
+    """Raise BackendUnavailable if MPI's world has another size than the launcher has started.
 
-    expected: how many ranks were asked for; where None, those of which the launcher's variables tell, if they do.
+    expected: how many ranks were asked for; None for the number in the launcher's variables, if any.
     """
     told = world_size()
     started = expected or (told if told > 1 else size)

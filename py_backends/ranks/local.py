@@ -1,4 +1,4 @@
-"""The backend by which one rank computes: the fastest one on the host, by the registry and the contract."""
+"""The backend that one rank computes with: the preferred one on the host, by the registry and the contract."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 
 OnArrays = Callable[..., None]
-"""Computes a kernel on arrays of its shapes: inputs, then the output."""
+"""Computes a kernel on arrays of its shapes, inputs and then the output."""
 
 
 class LocalKernels:
-    """Kernels of this process, each by the backend that is preferred among those that have it."""
+    """Kernels of this process. Each is computed by the preferred backend of those that have it."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -44,7 +44,7 @@ class LocalKernels:
 
 
 def _preferred(kernel: str, dtype: str) -> tuple[KernelText, Target]:
-    """The source and the target by which a rank computes a kernel in a number format."""
+    """The source and the target that a rank computes a kernel with, in a number format."""
     for backend in registry.preferred_on_host():
         for target in registry.targets(backend):
             texts = registry.texts_in(dtype, kernel, backend, target)

@@ -1,6 +1,6 @@
-"""Who the ranks of this machine are and which of them compute, for those that wait for them or watch over them.
+"""Which ranks run on this machine, and which of them compute. Those that wait for ranks, or watch them, use this.
 
-One that never comes back from its kernel, or is ended from outside, cannot say so itself.
+A rank that never returns from its kernel, or is killed, cannot report it itself.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ _ENTRY = np.dtype([("process", np.int32), ("computes", np.int32)])
 
 
 class Progress:
-    """What a rank tells of itself, in a file that all of this machine map."""
+    """What a rank says about itself, in a file that all processes of this machine map."""
 
     def __init__(self, folder: Path | None = None, rank: int = 0, ranks: int = 1) -> None:
-        """Where there is no folder, or none of that name on this machine, nobody reads it."""
+        """Without the folder on this machine, nobody reads it."""
         self._folder = folder
         self._own = _entries(folder, ranks)[rank : rank + 1]
         self._own["process"] = os.getpid()
 
     @contextlib.contextmanager
     def computing(self) -> Iterator[None]:
-        """In a kernel."""
+        """During this, the rank counts as computing."""
         yield from self._while(1)
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """For other ranks, in the middle of a kernel or of something else."""
+        """During this, in a kernel or elsewhere, the rank counts as waiting for others."""
         yield from self._while(0)
 
     def say(self, line: str) -> None:
-        """Leave a line behind: a launcher that is ending may not pass on what a rank has just written."""
+        """Leave a line behind, since an ending launcher may not pass on what a rank has just written."""
         if self._folder is not None and self._folder.is_dir():
             with open(self._folder / _LAST_WORDS, "a", encoding="utf-8") as words:
                 words.write(f"{line}\n")
@@ -54,12 +54,12 @@ class Progress:
 
 
 def processes(folder: Path) -> dict[int, int]:
-    """Those of the ranks on this machine, by the ranks."""
+    """What the ranks on this machine say, by rank."""
     return {rank: int(process) for rank, process in enumerate(_read(folder)["process"]) if process}
 
 
 def last_words(folder: Path) -> str:
-    """What ranks have left behind; nothing where there is nothing."""
+    """The lines that ranks have left behind, if any."""
     try:
         return (folder / _LAST_WORDS).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -67,7 +67,7 @@ def last_words(folder: Path) -> str:
 
 
 def who_computes(folder: Path) -> list[int]:
-    """The ranks that compute at this moment; none where all do, or nobody knows."""
+    """The ranks that compute now. None if all do, or if that is unknown."""
     computes = _read(folder)["computes"]
     return [] if computes.all() else np.flatnonzero(computes).tolist()
 

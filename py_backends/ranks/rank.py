@@ -1,7 +1,7 @@
-"""The program of a rank: waits for commands, without using a core, and does them together with the other ranks.
+"""The program of a rank. It waits for commands without using a core, and does them together with the other ranks.
 
-The first rank answers clients, the processes that have opened a device of ranks, at a Unix socket, and passes what they
-ask on to all ranks. Started by `world` as `python -m py_backends.ranks.rank FOLDER CPUS` under a launcher of MPI.
+Clients are processes that have opened a device of ranks. The first rank answers them at a Unix socket, and passes their
+requests on to all ranks. `world` starts this as `python -m py_backends.ranks.rank FOLDER CPUS` under a launcher of MPI.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from py_backends.ranks.session import FIRST, Session
 from py_backends.shared_memory import SharedMemory
 
 _LARGEST_COMMAND = 1024
-"""Bytes; all commands are sent as so many, since who waits for one cannot know its length."""
+"""Every command is sent as so many bytes, since a waiting rank cannot know its length."""
 _SPINS, _NAPS = 0.005, 0.002
-"""Seconds for which an idle rank looks for a command all the time, since another may follow at once; and those that it
-sleeps between two looks after that. MPI itself would use a whole core to wait."""
+"""For how many seconds an idle rank polls for the next command, which may follow at once. Then it sleeps the second
+number of seconds between two checks. MPI itself would use a whole core to wait."""
 
 
 class Ranks:
-    """All ranks of the world, with a session for each client; every rank has the same ones."""
+    """All ranks of the world, with a session for each client. Every rank has the same sessions."""
 
     def __init__(self, world: MPI.Intracomm, folder: Path | None = None) -> None:
-        """`folder` is where those that wait for the ranks can see which of them compute."""
+        """`folder` shows to those who wait for the ranks which of them compute."""
         self._world = world
         self._aborted = False
         self._progress = Progress(folder, world.rank, world.size)
@@ -50,7 +50,7 @@ class Ranks:
         self._command = np.zeros(_LARGEST_COMMAND, np.uint8)
 
     def pass_on(self, command: dict[str, Any]) -> None:
-        """From the first rank to all others."""
+        """Send a command from the first rank to all others."""
         encoded = json.dumps(command).encode()
         assert len(encoded) <= _LARGEST_COMMAND, "a command is a few names and numbers"
         self._command[:] = ord(" ")
@@ -58,7 +58,7 @@ class Ranks:
         self._world.Ibcast([self._command, MPI.BYTE], FIRST).Wait()
 
     def follow(self) -> None:
-        """What all ranks but the first do: what these pass on, until it is to end."""
+        """What all ranks but the first do: the commands that it passes on, until they are to end."""
         while (command := self._next())["do"] != "end":
             self.do(command, None)
 
@@ -74,20 +74,20 @@ class Ranks:
         return command
 
     def do(self, command: dict[str, Any], memory: Array | None) -> dict[str, Any]:
-        """Do a command together with all ranks; the first one's return value is the answer.
+        """Do a command together with all ranks. The first rank's return value is the answer.
 
-        What goes wrong in the middle leaves the others waiting for this rank: it ends them all.
+        An error in the middle leaves the others waiting for this rank, so it ends them all.
         """
         arguments = dict(command)
         try:
             answer: dict[str, Any] = getattr(self, f"_{arguments.pop('do')}")(memory=memory, **arguments)
-        except BaseException:  # a kernel's sys.exit, too
+        except BaseException:  # also a kernel's sys.exit
             self.abort()
             raise
         return answer
 
     def abort(self) -> None:
-        """End all ranks for what is raised in this one, and say so, once: else they would wait for it for ever."""
+        """End all ranks for an error in this one, and say so once. Otherwise they would wait for it for ever."""
         if self._aborted:
             return
         self._aborted = True
@@ -98,7 +98,7 @@ class Ranks:
         self._world.Abort(1)
 
     def _open(self, client: int, ranks: int, threads: int, memory: None) -> dict[str, Any]:
-        """A session of the first so many ranks."""
+        """Open a session of the first so many ranks."""
         world = self._world
         some = world.Split(0 if world.rank < ranks else MPI.UNDEFINED, world.rank)
         processes = world.gather((os.uname().nodename, os.getpid()), FIRST) or []
@@ -156,7 +156,7 @@ class Ranks:
         return {}
 
     def _launch(self, client: int, memory: None, **what: Any) -> dict[str, Any]:
-        """Of each rank the seconds of the kernel, those in which it communicated, and the bytes that it has sent."""
+        """For each rank, the seconds of the kernel, those of communication in it, and the bytes that it has sent."""
         communicator = self._communicators[client]
         if communicator is None:
             return {}
@@ -170,7 +170,7 @@ class Ranks:
 
 
 class Clients:
-    """What the first rank does: it takes commands of any client, and their arrays, to all ranks."""
+    """What the first rank does: it brings the commands and arrays of all clients to all ranks."""
 
     def __init__(self, ranks: Ranks, folder: Path) -> None:
         self._ranks = ranks
@@ -181,7 +181,7 @@ class Clients:
         self._memory: dict[tuple[int, int, bool], SharedMemory] = {}
 
     def serve(self, *, until: int | None = None) -> None:
-        """Answer until the last client has left, or where `until` is a descriptor, until that can be read."""
+        """Answer until the last client has left, or until the descriptor `until` can be read, if there is one."""
         poll = select.poll()
         for descriptor in filter(None, (self._listener.fileno(), until)):
             poll.register(descriptor, select.POLLIN)
@@ -200,7 +200,7 @@ class Clients:
                         return
 
     def _answer(self, client: int) -> bool:
-        """Answer one request; False where the client has left."""
+        """Answer one request. False if the client has left."""
         channel = self._clients[client]
         received = channel.receive()
         if received is None:
@@ -219,7 +219,7 @@ class Clients:
         return True
 
     def _array(self, client: int, where: dict[str, Any] | None, descriptors: Sequence[int]) -> Array | None:
-        """The caller's array, in memory that it shares: mapped once, and again where it is to be written to."""
+        """The caller's array, in memory that it shares. It is mapped once, and again for writing."""
         if where is None:
             return None
         key = client, where["key"], where["writable"]
@@ -256,7 +256,7 @@ def _say(line: str) -> None:
 
 
 def _bind(cpus: Sequence[Sequence[int]]) -> None:
-    """Keep to the CPUs of this rank, where the project has shared them out."""
+    """Keep to the CPUs of this rank, if the project has assigned them."""
     if cpus:
         os.sched_setaffinity(0, cpus[MPI.COMM_WORLD.rank])
 
@@ -269,7 +269,7 @@ def main() -> None:
     _bind(cpus)
     faulthandler.enable()
     ranks = Ranks(world, folder)
-    world.Barrier()  # whoever finds the first one finds all
+    world.Barrier()  # whoever finds the first rank finds all
     try:
         if world.rank == FIRST:
             Clients(ranks, folder).serve()

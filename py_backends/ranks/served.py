@@ -21,7 +21,7 @@ from py_backends.ranks.session import FIRST
 
 
 def serve_command(arguments: Sequence[str]) -> int:
-    """Run a command on the first rank, and serve it with all of them; its exit code, on every rank."""
+    """Run a command on the first rank, and serve it with all ranks. Returns its exit code on every rank."""
     world = MPI.COMM_WORLD
     launcher.check_world(world.size)
     ranks = Ranks(world)
@@ -36,7 +36,7 @@ def serve_command(arguments: Sequence[str]) -> int:
                 interpreter.command("py_backends", *arguments),
                 env=launcher.without_launcher(interpreter.environment(served)),
             )
-            os.sched_setaffinity(child.pid, cpus)  # else it has the core of this rank alone
+            os.sched_setaffinity(child.pid, cpus)  # otherwise it has only the core of this rank
             clients.serve(until=os.pidfd_open(child.pid))
             code = child.wait()
         finally:
@@ -48,7 +48,7 @@ def serve_command(arguments: Sequence[str]) -> int:
 
 
 def _cpus_and_threads(world: MPI.Intracomm) -> tuple[set[int], int]:
-    """The CPUs of all ranks of this machine, and how many threads each rank of the world has a CPU for."""
+    """The CPUs of all ranks of this machine, and for how many threads each rank of the world has CPUs."""
     here = os.uname().nodename, frozenset(os.sched_getaffinity(0))
     of_all = world.allgather(here)
     cpus = set().union(*(own for node, own in of_all if node == here[0]))

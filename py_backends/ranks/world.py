@@ -1,4 +1,4 @@
-"""A client's side of some ranks: starts them, asks them, and tells how they ended."""
+"""A client's side of some ranks: starts them, sends requests, and says how they ended."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ from py_backends.shared_memory import SharedMemory, behind
 
 _STARTS_WITHIN, _LOOKS_EVERY = 60.0, 0.002
 _ENDS_WITHIN = 10.0
-"""Seconds that a keeper may take: it gives ranks a moment, and kills them."""
+"""Seconds that a keeper may take to give ranks a moment, and to kill them."""
 _ANSWERS_WITHIN = 2.0
-"""Seconds in which a call that was interrupted may still end by itself."""
+"""Seconds in which an interrupted call may still end by itself."""
 _SOON, _QUIET = 1.0, 5.0
-"""Seconds after which it is told that some ranks wait for others, and those between two looks at who they are."""
+"""After how many seconds to say that ranks wait for others, and seconds between two checks which they are."""
 _numbers = count()
-"""Of buffers: no two have the same, on whatever ranks."""
+"""Numbers of buffers. No two buffers have the same, on any ranks."""
 
 
 class RanksEnded(RuntimeError):
-    """The ranks are gone; says which one was the first, and how, where that is known."""
+    """The ranks have ended. Says which was the first, and how it ended, if that is known."""
 
 
 class World:
-    """Some ranks, of some threads each, started for this process or there before it.
+    """Some ranks with some threads each, started for this process or there before it.
 
-    Its methods may be called from several threads.
+    Several threads may call its methods.
 
-    machines: on how many they run.
-    processes: those of the ranks on this machine, where this process has started them.
+    machines: how many they run on.
+    processes: those of the ranks on this machine, if this process has started them.
     """
 
     def __init__(self, ranks: int, threads: int) -> None:
-        """BackendUnavailable where they do not start, or other ones do."""
+        """Raises BackendUnavailable if they do not start, or others than expected do."""
         self._lock = RLock()
         self._process = os.getpid()
         self._log = Log()
@@ -90,7 +90,7 @@ class World:
 
     @property
     def alive(self) -> bool:
-        """Whether they can be asked, by this process: one that was forked has none."""
+        """Whether this process can send them requests. A forked process cannot."""
         return self._channel is not None and self._process == os.getpid()
 
     def has(self, number: int) -> bool:
@@ -105,7 +105,7 @@ class World:
         writable: bool = False,
         **arguments: Any,
     ) -> dict[str, Any]:
-        """Have all ranks do something, and the first one with an array; RanksEnded where that was their end."""
+        """Let all ranks do something, the first one with an array. RanksEnded if they ended over it."""
         with self._lock:
             while released := _taken(self._released, _MOST_RELEASED):
                 self._exchange({"do": "release", "buffers": released}, [])
@@ -113,7 +113,7 @@ class World:
             try:
                 answer = self._exchange({"do": do, **arguments, **memory}, descriptors)
             except BaseException:
-                self._known.clear()  # it may not have come there: what is sent again is mapped again
+                self._known.clear()  # it may not have arrived, so it is sent and mapped again
                 raise
             if written_back is not None and array is not None:
                 array[...] = written_back
@@ -122,27 +122,27 @@ class World:
         return answer
 
     def new_number(self) -> int:
-        """Of a buffer."""
+        """The number of a new buffer."""
         return next(_numbers)
 
     def release(self, number: int) -> None:
-        """Let go of a buffer, when something is asked the next time: what a message costs is not lost on it."""
+        """Release a buffer together with the next request, so that it costs no message of its own."""
         self._released.append(number)
 
     def close(self) -> None:
-        """End the ranks: in good order where they do nothing, and else after a moment."""
+        """End the ranks: in good order if they are idle, otherwise after a moment."""
         self._hang_up()
         if self._keeper and self._process == os.getpid():
             self._keeper.terminate()
             self._await_keeper()
-            shutil.rmtree(self._folder, ignore_errors=True)  # where somebody has killed the keeper
+            shutil.rmtree(self._folder, ignore_errors=True)  # if somebody has killed the keeper
 
     def abandon(self) -> None:
-        """In a forked process: let go of what leads to ranks that are its parent's."""
-        self._lock = RLock()  # a thread may have held it that is not here
+        """In a forked process, close what leads to the ranks of its parent."""
+        self._lock = RLock()  # a thread that is not here may have held it
         self._hang_up()
         if self._keeper:
-            self._keeper.returncode = 0  # whatever it is: its parent waits for it
+            self._keeper.returncode = 0  # in any case: its parent waits for it
 
     def _hang_up(self) -> None:
         channel, self._channel = self._channel, None
@@ -150,13 +150,13 @@ class World:
             channel.close()
 
     def _await_keeper(self) -> None:
-        """Until all that ranks and launcher wrote is there, and nothing of them is left."""
+        """Wait until everything that ranks and launcher wrote is there, and nothing of them is left."""
         if self._keeper:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._keeper.wait(_ENDS_WITHIN)
 
     def _start(self, ranks: int, threads: int) -> None:
-        """Start ranks, and what ends them with this process."""
+        """Start ranks, and a keeper that ends them with this process."""
         found = engine()
         folder = str(self._folder)
         rank = interpreter.command("py_backends.ranks.rank", folder, json.dumps(_shares(ranks, threads)))
@@ -167,11 +167,11 @@ class World:
             stdin=subprocess.DEVNULL,
             stdout=self._log.descriptor,
             stderr=self._log.descriptor,
-            start_new_session=True,  # it outlives us by a moment, and Ctrl-C is not its affair
+            start_new_session=True,  # it outlives us by a moment, and ignores Ctrl-C
         )
 
     def _connected(self) -> Channel:
-        """The way to the first rank, once that listens; BackendUnavailable where it does not come to it."""
+        """The connection to the first rank, once that listens. BackendUnavailable if it never does."""
         until = monotonic() + _STARTS_WITHIN
         while monotonic() < until:
             end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -187,7 +187,7 @@ class World:
         raise BackendUnavailable(f"no rank answered on this machine within {_STARTS_WITHIN:g} s{self._log.told()}")
 
     def _exchange(self, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
-        """Send a request, and wait for its answer. Whoever is interrupted meanwhile leaves none to the next one."""
+        """Send a request, and wait for its answer. An interruption leaves no answer for the next request."""
         channel = self._channel
         if channel is None:
             raise RanksEnded(f"the ranks have ended{self._log.told()}")
@@ -209,7 +209,7 @@ class World:
         return received[0]
 
     def _wait_for_answer(self, channel: Channel) -> None:
-        """Until there is one. Where the same ranks compute for long, and the others wait for them, that is told."""
+        """Wait until there is an answer. If the same ranks compute for long while the others wait, say so."""
         poll = select.poll()
         poll.register(channel.fileno(), select.POLLIN)
         began = monotonic()
@@ -225,7 +225,7 @@ class World:
             before = computing
 
     def _end_unless_it_answers(self, channel: Channel) -> None:
-        """An interrupted call is to end: if not by itself then with the ranks, of which new ones start when needed."""
+        """End an interrupted call, if need be with its ranks. New ones start when needed."""
         poll = select.poll()
         poll.register(channel.fileno(), select.POLLIN)
         try:
@@ -237,7 +237,7 @@ class World:
             self.close()
 
     def _shared(self, array: Array | None, writable: bool) -> tuple[dict[str, Any], list[int], Array | None]:
-        """How the first rank is told of an array, the descriptors that go along, and memory to copy back from."""
+        """How to tell the first rank about an array: message, descriptors to send, and memory to copy back from."""
         if array is None:
             return {}, [], None
         place, written_back = behind(array), None
@@ -268,7 +268,7 @@ class World:
         return {"memory": about}, descriptors, written_back
 
     def _room(self, needed: int) -> SharedMemory:
-        """Memory that the first rank can map, for arrays that lie where it cannot."""
+        """Memory that the first rank can map, for arrays that it cannot reach."""
         if self._staged is None or self._staged.bytes.nbytes < needed:
             if self._staged:
                 self._staged.close()
@@ -277,7 +277,7 @@ class World:
 
 
 def _part(channel: Channel, keeper: subprocess.Popen[bytes] | None, process: int) -> None:
-    """Let ranks end that nobody asks any more, and whose keeper nobody else will wait for."""
+    """End ranks that nobody needs any more, and wait for their keeper, since nobody else will."""
     if process != os.getpid():
         return
     channel.close()
@@ -287,11 +287,11 @@ def _part(channel: Channel, keeper: subprocess.Popen[bytes] | None, process: int
 
 
 _MOST_RELEASED = 80
-"""Of buffers or memory, with one message, which has its largest size."""
+"""How many buffers, or pieces of memory, one message releases at most, since its size is limited."""
 
 
 def _taken(numbers: deque[int], most: int) -> list[int]:
-    """The first of those that any thread may add to."""
+    """Take at most so many from the front of a queue that any thread may extend."""
     return [numbers.popleft() for _ in range(min(most, len(numbers)))]
 
 
@@ -306,7 +306,7 @@ def _abandon_all() -> None:
 
 @atexit.register
 def _close_all() -> None:
-    """So that nothing is left when this process has ended."""
+    """Leave nothing behind when this process ends."""
     for world in list(_worlds):
         world.close()
 
@@ -315,7 +315,7 @@ os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _shares(ranks: int, threads: int) -> list[list[int]]:
-    """The CPUs of each rank, where there are enough for all of their threads; none where the system is to decide."""
+    """The CPUs of each rank, if there are enough for all of their threads. None if the system is to decide."""
     cpus = sorted(os.sched_getaffinity(0))
     if ranks * threads > len(cpus):
         return []

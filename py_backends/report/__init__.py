@@ -1,1 +1,1 @@
-"""Shows results and kernels: on a terminal, in a pipe, in files. Computes none."""
+"""Shows results and kernels on a terminal, in a pipe and in files. It computes none."""

@@ -1,4 +1,4 @@
-"""Several reports beside one another: machines, or days. A verdict belongs to its own report, and so does a rate."""
+"""Several reports side by side, of different machines or days. Rates and verdicts belong to their own report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from py_backends.report import layout, units
 
 @dataclass(frozen=True)
 class Cell:
-    """What one report says of a row: its rate and verdict, or its status."""
+    """What one report says about a row: its rate and verdict, or its status."""
 
     text: str
     verdict: str = ""
@@ -21,9 +21,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the comparison, with a cell for each report; None where a report does not have the row.
+    """A row of the comparison, with a cell for each report. None if a report lacks the row.
 
-    spec: its threads only where a report has it on several numbers of them.
+    spec: what identifies the row, with threads only if a report has it for several numbers of them.
     """
 
     spec: Spec
@@ -32,7 +32,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Beside:
-    """All reports at one kernel, dtype and shape that was asked for."""
+    """All reports at one kernel, dtype and requested shape."""
 
     title: str
     unit: str
@@ -40,7 +40,7 @@ class Beside:
 
 
 def across(reports: Sequence[Report]) -> list[Beside]:
-    """A table for each kernel, dtype and shape that two reports or more have, in the order in which they come."""
+    """A table for each kernel, dtype and shape in at least two reports, in their order."""
     key = told_apart(*((row.spec for row in report.rows) for report in reports))
     workloads: dict[Workload, dict[Spec, list[Row | None]]] = {}
     for number, report in enumerate(reports):

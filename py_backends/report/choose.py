@@ -1,4 +1,4 @@
-"""Prints which backend to take, in five lines."""
+"""Prints which backend to choose, in five lines."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from py_backends.report import layout, table, units
 from py_backends.report.layout import Remark
 
 _MOST_NAMES = 3
-"""Of those that cannot be told apart, after which the others are counted."""
+"""So many indistinguishable backends are named. Further ones are only counted."""
 _WORTH_SAYING = 0.01
-"""The part of a call below which a phase is left out."""
+"""A phase below this part of a call is left out."""
 _FAR_BEYOND = 10.0
-"""Times as long, from which on nobody asks for the interval."""
+"""From so many times as long on, the interval is left out."""
 _MOST_OF_CEILING = 100 * (1 + MARGIN)
-"""Per cent above which a ceiling was disturbed, and explains nothing."""
+"""Above so many per cent of it, a ceiling was disturbed when measured, and explains nothing."""
 _HALF = 0.5
-"""The part of a difference by which it is explained."""
+"""What makes up this part of a difference explains it."""
 
 
 def print_choices(report: Report, out: Console) -> None:
-    """Five lines for each kernel and dtype; below them who was not timed, and the verdict on the run."""
+    """Five lines for each kernel and dtype. Below them, who was not timed, and the verdict on the run."""
     table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
     for choice in choices(report):
         title = f"{choice.asked.title}  by whole calls from Python, arrays in the host's memory"
@@ -51,12 +51,12 @@ def answer(choice: Choice) -> Iterator[Remark]:
 
 
 def name(row: Row) -> str:
-    """Who it is: "avx avx512 tuned"."""
+    """A row's name: "avx avx512 tuned"."""
     return " ".join(row.spec.implementation)
 
 
 def _use(choice: Choice) -> str:
-    """The quickest, those that cannot be told from it, and how it is called."""
+    """The fastest row, those that cannot be told from it, and how to call it."""
     calls = choice.calls
     best, *rivals = calls.candidates
     call = f"{units.duration(seconds(best))} a call, {best.statement}"
@@ -70,14 +70,14 @@ def _use(choice: Choice) -> str:
 
 
 def _ratio(calls: Standing, row: Row) -> str:
-    """How many times as long a row takes as the quickest, with its interval: "1.02x (0.99 to 1.05)"."""
+    """How many times as long a row takes as the fastest, with its interval: "1.02x (0.99 to 1.05)"."""
     ahead = calls.ahead[id(row)]
     interval = "" if ahead.low is None or ahead.high is None else f" ({ahead.low:.2f} to {ahead.high:.2f})"
     return f"{ahead.speedup:.2f}x{interval}" if ahead.speedup < _FAR_BEYOND else f"{units.figure(ahead.speedup)}x"
 
 
 def _why(choice: Choice) -> str:
-    """What of the second's call takes longer; and how near to the machine's ceiling the kernel is."""
+    """Which part of the second's call takes longer, and how near the kernel is to the machine's ceiling."""
     best, *others = choice.calls.rows
     kernel = choice.kernel(best)
     said = []
@@ -93,7 +93,7 @@ def _why(choice: Choice) -> str:
 
 
 def _difference(choice: Choice, best: Row, second: Row) -> str:
-    """By what the quickest is ahead of the second: its kernel, or what a call costs beyond it."""
+    """Why the fastest is ahead of the second: by its kernel, or by what a call costs beyond it."""
     kernels = choice.kernel(best), choice.kernel(second)
     beyond = choice.beyond_kernel(best), choice.beyond_kernel(second)
     if kernels[0] is None or kernels[1] is None or beyond[0] is None or beyond[1] is None:
@@ -122,7 +122,7 @@ def _second(choice: Choice) -> str:
 
 
 def _one_call(choice: Choice) -> str:
-    """The kernel's part of a call, what is beyond it, and who would be first by the kernel alone."""
+    """The kernel's part of a call, the rest, and who would be first by the kernel alone."""
     best = choice.calls.best
     kernel, beyond = choice.kernel(best), choice.beyond_kernel(best)
     if kernel is None or beyond is None or choice.kernels is None:
@@ -140,9 +140,9 @@ def _one_call(choice: Choice) -> str:
 
 
 def _parts(choice: Choice, row: Row, beyond: float) -> str:
-    """The phases beside the kernel, where they explain what is beyond it.
+    """The phases of a call other than the kernel, if they explain what a call costs beyond it.
 
-    They are those of single calls. Repeated calls may cost less than these add up to, and then nothing is said.
+    They are those of single calls. Repeated calls may cost less than their sum. Then nothing is said.
     """
     phases = choice.phases(row)
     total = sum(phases.values())
@@ -154,7 +154,7 @@ def _parts(choice: Choice, row: Row, beyond: float) -> str:
 
 
 def _other_sizes(choice: Choice) -> str:
-    """Where the answer is another, in both directions, as far as was measured."""
+    """Where the answer changes, in both directions, as far as was measured."""
     if not choice.others:
         return f"not measured: {LONGER_BUDGET}"
     said = [*_in_direction(choice, upwards=False), *_in_direction(choice, upwards=True)]
@@ -184,7 +184,7 @@ def _shape(sizes: Sizes) -> str:
 
 
 def _left_out(rows: Sequence[Row]) -> str:
-    """Who has no time, and why in a few words."""
+    """Who has no time, and why, in a few words."""
     named: dict[str, list[str]] = {}
     for row in rows:
         named.setdefault(_reason(row), []).append(f"{row.backend} {row.target}")

@@ -16,7 +16,7 @@ from py_backends.report.layout import Remark, Section
 from py_backends.report.table import print_parts, print_remarks, print_section
 
 _VERDICTS = {SLOWER: "red", FASTER: "green", UNCLEAR: "yellow", SAME: ""}
-"""In the order in which a reader wants to see them, with their colours."""
+"""Verdicts in the order in which readers look for them, with their colours."""
 _HEADER = ("backend", "target", "variant", "kernel", "speed-up", "change", "", "verdict")
 _NOT_JUDGED = {
     "speedup": "",
@@ -24,13 +24,13 @@ _NOT_JUDGED = {
     "time": "* by time alone, which drifts with the machine: ",
     None: "not comparable: ",
 }
-"""How a row that is not judged was compared, ahead of the reason."""
+"""How a row without a verdict was compared. It stands before the reason."""
 _DROPPED = (4, 6, 3, 2, 1)
-"""The columns that a narrow terminal loses, in this order: all but the backend, the change and the verdict."""
+"""The columns that a narrow terminal drops, in this order: all but the backend, the change and the verdict."""
 
 
 def print_difference(difference: Difference, out: Console) -> None:
-    """What differs around the runs; a table a kernel, dtype and shape; what came and went; one sentence."""
+    """What differs around the runs, a table for each kernel, dtype and shape, new and lost rows, and one sentence."""
     old, new = difference.old, difference.new
     runs = [f"old: {old.created}, py-backends {old.package_version}", f"new: {new.created}, {new.package_version}"]
     print_parts([Text("py-backends diff", style="bold"), *map(Text, runs)], out)
@@ -65,7 +65,7 @@ def _rows(count: int) -> str:
 
 
 def _settings(settings: Sequence[Setting]) -> Iterator[Remark]:
-    """A line a setting, all its parts in it."""
+    """A line for each setting, with all its parts."""
     for name in dict.fromkeys(setting.name for setting in settings):
         said = [
             f"{part} {old or 'not there'} → {new or 'not there'}".strip()
@@ -127,19 +127,19 @@ def _cells(pair: Pair) -> tuple[str | Text, ...]:
 
 
 def _before_and_now(figures: Iterable[str]) -> str:
-    """Nothing where one run has none."""
+    """The figures of both runs. Empty if a run has none."""
     both = list(figures)
     return " → ".join(both) if len(both) == 2 else ""
 
 
 def _change(ratio: float, kind: str | None) -> str:
-    """Three significant digits on both sides of 1, and a star where no speed-ups at one shape were compared."""
+    """Three significant digits on both sides of 1. A star means that no speed-ups at one shape were compared."""
     digits = f"{ratio:.3f}" if 0.0995 <= ratio < 0.9995 else units.figure(ratio)
     return digits if kind == "speedup" else f"*{digits}"
 
 
 def _footnotes(pairs: Sequence[Pair]) -> list[str]:
-    """For each reason not to judge, the rows that it holds for."""
+    """For each reason not to judge, the rows that it applies to."""
     names: dict[str, list[str]] = {}
     for pair in pairs:
         if pair.reason:

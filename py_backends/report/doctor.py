@@ -1,4 +1,4 @@
-"""Shows what this machine has: its CPU, every backend and target, what would bring those missing; plug-ins' kernels."""
+"""Shows this machine: its CPU, every backend and target, the fix for missing ones, and the kernels of plug-ins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ Found = Sequence[tuple[str, Target]]
 
 
 def print_doctor(found: Found, kernels: Sequence[BroughtKernel], machine: Mapping[str, Any], out: Console) -> None:
-    """The CPU; a line for each target and each kernel of a plug-in; below them reasons and fixes of what is missing."""
+    """The CPU; a line for each backend and target, and for each kernel of a plug-in.
+
+    Below, reasons and fixes for what is missing.
+    """
     parts = filter(None, [layout.processor(machine), layout.caches(machine)])
     print_parts([Text(part, style="bold") for part in parts], out)
     out.print()
@@ -50,7 +53,7 @@ def print_doctor(found: Found, kernels: Sequence[BroughtKernel], machine: Mappin
 
 
 def _table(*columns: str) -> Table:
-    """Three short columns, and a last one that may be folded."""
+    """Three short columns, and a last one that may wrap."""
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
     for column in columns[:-1]:
         table.add_column(column, no_wrap=True)

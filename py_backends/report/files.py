@@ -1,4 +1,4 @@
-"""Writes results to files: JSON, which is the whole, and CSV and Markdown, which are views of it."""
+"""Writes results to files: JSON, which has everything, and CSV and Markdown, which are views of it."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ _COLUMNS = (
     "versus.baseline", "versus.speedup", "versus.low", "versus.high", "versus.same_shape", "versus.verdict",
     "versus.rounds", "versus.converged", "check.relative_error",
 )  # fmt: skip
-"""The columns of CSV: where a figure stands in the JSON of a row."""
+"""The columns of CSV, with the place of each figure in the JSON of a row."""
 
 
 def write_json(report: Report, path: Path) -> None:
-    """The results as they are documented; OSError where the file cannot be written."""
+    """Write the results as they are documented. OSError if the file cannot be written."""
     write_whole(path, report.to_json())
 
 
 def write_csv(report: Report, path: Path) -> None:
-    """A line a row; OSError where the file cannot be written."""
+    """Write a line for each row. OSError if the file cannot be written."""
     write_whole(path, csv_text(report))
 
 
 def write_markdown(report: Report, path: Path) -> None:
-    """The tables as they are printed; OSError where the file cannot be written."""
+    """Write the tables as they are printed. OSError if the file cannot be written."""
     write_whole(path, markdown_text(report))
 
 
 def csv_text(report: Report) -> str:
-    """A header and a line a row; empty where there is no figure."""
+    """A header, and a line for each row. A cell is empty if there is no figure."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -54,7 +54,7 @@ def csv_text(report: Report) -> str:
 
 
 def markdown_text(report: Report) -> str:
-    """A section a table, then what was not run, notes and the verdict."""
+    """A section for each table, then what was not run, notes and the verdict."""
     lines = ["# " + layout.heading(report)[0], "", ", ".join(layout.heading(report)[1:])]
     for section in layout.sections(report):
         lines += ["", f"## {section.title}", ""]
@@ -78,7 +78,7 @@ def _field(row: Row, column: str) -> Any:
         return units.shape(sizes.values()).replace(" ", "")
     value: Any = row
     for name in column.split("."):
-        value = getattr(value, name, None)  # of None too: what there is not has no parts
+        value = getattr(value, name, None)  # also for None: what is missing has no parts
     return value
 
 

@@ -14,12 +14,12 @@ from py_backends.report.layout import Section
 from py_backends.report.roofline import percent, remarks
 
 _DROPPED_NAMES = ("moved", "variant", "of peak", "target")
-"""The columns that a narrow terminal loses, in this order."""
+"""The columns that a narrow terminal drops, in this order."""
 _RIGHT = frozenset({4, 5, 6, 7, 8})
 
 
 def print_formats(report: Report, out: Console) -> None:
-    """A table for each kernel and shape; below them what has no place there."""
+    """A table for each kernel and shape. Below them, what has no place there."""
     said = {"Checked only, or wrong": (each for each in remarks(report)), "Not run": layout.not_run(report)}
     table.print_view(report, _sections(report), said, out)
 
@@ -39,7 +39,7 @@ def _sections(report: Report) -> Iterator[Section]:
 
 
 def header(found: Sequence[Choice]) -> tuple[str, ...]:
-    """The names of the columns, with the unit in which people know the kernel."""
+    """The names of the columns, with the usual unit of the kernel's rate."""
     unit = units.RATES[registry.problem(found[0].row.kernel).rate]
     return "backend", "target", "variant", "format", "moved", unit, "over float32", "of peak", "error"
 
@@ -61,7 +61,7 @@ def cells(choice: Choice) -> tuple[str, ...]:
 
 
 def rate(choice: Choice) -> float:
-    """In the unit in which people know the kernel."""
+    """The rate, in the usual unit of the kernel."""
     assert choice.row.rate is not None, "only timed rows are choices"
     known: float = getattr(choice.row.rate, registry.problem(choice.row.kernel).rate)
     return known
@@ -77,7 +77,7 @@ def over_float32(choice: Choice) -> str:
 
 
 def error(choice: Choice) -> str:
-    """Relative, against float64 of inputs that nothing has rounded."""
+    """The relative error, against float64 of unrounded inputs."""
     return "" if choice.relative_error is None else f"{choice.relative_error:.1e}"
 
 

@@ -1,4 +1,4 @@
-"""Shows what a first program has done: each step in words, its lines of the source, and what they printed."""
+"""Shows what a first program did: each step in words, its lines of the source, and what they printed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from py_backends.report.show import LANGUAGES
 from py_backends.report.table import print_remarks
 
 _NUMBERS, _GAP = 3, 3
-"""Columns: for the number of a line, and between columns."""
+"""Widths in characters: of the number of a line, and between columns."""
 _PRINTED = "green"
 
 
 def print_program(program: Program, outcome: Outcome, out: Console) -> None:
-    """Its title and command, what keeps it from running as it should, and its steps."""
+    """Its title and command, why it does not run as it should, and its steps."""
     out.print(Text(program.title, style="bold"))
     out.print(Text(f"{_place(program)}    {outcome.command or 'not run'}", style="dim"))
     if outcome.reason:
@@ -39,7 +39,7 @@ def print_program(program: Program, outcome: Outcome, out: Console) -> None:
 
 
 def print_sources(programs: Sequence[Program], out: Console) -> None:
-    """The whole files; in a pipe as they are, a single one so that it can be kept and run."""
+    """The whole files. A single one goes into a pipe unchanged, so that it can be saved and run."""
     for program in programs:
         if out.is_terminal or len(programs) > 1:
             out.print(Text(f"==> {_place(program)} <==", style="dim"))
@@ -50,7 +50,7 @@ def print_sources(programs: Sequence[Program], out: Console) -> None:
 
 
 def _print_step(step: Step, program: Program, printed: Sequence[str], width: int, out: Console) -> None:
-    """The code, and what it printed: beside it where there is room, else below."""
+    """The code, and what it printed, beside it if there is room, else below."""
     beside = _widest(step.code) <= width
     lines = _code("\n".join(step.code), program).split("\n", allow_blank=True)
     effects = printed if beside else ()
@@ -67,7 +67,7 @@ def _print_step(step: Step, program: Program, printed: Sequence[str], width: int
 
 
 def _width_of_code(program: Program, outcome: Outcome, out: Console) -> int:
-    """The columns of code beside which there is room for all that is printed beside it."""
+    """The width of the code that leaves room for all that is printed beside it."""
     steps = sorted((_widest(step.code), step.number) for step in program.steps if step.number in outcome.printed)
     most = 0
     needed = 0

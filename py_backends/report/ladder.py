@@ -1,4 +1,4 @@
-"""Prints ladders: what each idea gains, beside what it gained where the ladder was published."""
+"""Prints ladders: what each idea gains here, beside the published gain."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from py_backends.report.layout import Remark, Section
 from py_backends.report.roofline import percent
 
 _DROPPED_NAMES = ("at", "variant", "of peak", "of ceiling", "GFLOP/s", "GB/s", "published", "backend")
-"""The columns that a narrow terminal loses, in this order."""
+"""The columns that a narrow terminal drops, in this order."""
 _RIGHT = frozenset({3, 4, 5, 6, 8})
 
 
 def print_ladders(report: Report, out: Console) -> None:
-    """A table for each ladder; below it where its published figures come from, and what was not run."""
+    """A table for each ladder. Below it, the source of its published figures, and what was not run."""
     remarks = {"Went wrong": _wrong(report.rows), "Not run": layout.not_run(report)}
     table.print_view(report, map(_section, climbs(report)), remarks, out)
 
@@ -38,13 +38,13 @@ def _section(climb: Climb) -> Section:
 
 
 def title(climb: Climb) -> str:
-    """Kernel, dtype and shape, and which of the kernel's ladders it is."""
+    """Kernel, dtype and shape, and which of the kernel's ladders this is."""
     said = f"{climb.kernel}  {climb.dtype}  {units.shape(climb.shape.values())}"
     return f"{said}  {climb.ladder.name}" if climb.ladder.name else said
 
 
 def header(climb: Climb) -> tuple[str, ...]:
-    """The names of the columns; that of the speed-up says over what, and at which shape that was measured."""
+    """The names of the columns. That of the speed-up says over what, and at which shape that was measured."""
     rung, row = climb.ladder.rungs[0], climb.steps[0].row
     is_first = (row.backend, row.variant) == (rung.backend, rung.variant)
     smaller = f" at {sizes(row.shape)}" if is_first and row.shape != climb.shape else ""
@@ -56,18 +56,18 @@ def header(climb: Climb) -> tuple[str, ...]:
 
 
 def share_of(rate: str) -> str:
-    """What a share is a share of: the peak, or the ceiling at the kernel's arithmetic intensity."""
+    """What a share refers to: the peak, or the ceiling at the kernel's arithmetic intensity."""
     return "of peak" if rate == "GFLOP/s" else "of ceiling"
 
 
 def first(ladder: Ladder) -> str:
-    """What the first rung is called: its backend, and its variant where the backend has more rungs."""
+    """The name of the first rung: its backend, and its variant if the backend has more rungs."""
     rung, *others = ladder.rungs
     return f"{rung.backend} {rung.variant}" if rung.backend in {each.backend for each in others} else rung.backend
 
 
 def rate(step: Step) -> str:
-    """Its rate, by which people know its kernel."""
+    """The usual rate of its kernel."""
     return units.figure(getattr(step.row.rate, layout.judged_by(step.row.kernel)[1]))
 
 
@@ -88,18 +88,18 @@ def cells(step: Step) -> tuple[str, ...]:
 
 
 def idea(rung: Rung) -> str:
-    """What it adds, and its number format where that is its own."""
+    """What it adds, and its number format if that is another one."""
     return f"{rung.idea}, {rung.dtype}" if rung.dtype else rung.idea
 
 
 def sizes(shape: dict[str, int]) -> str:
-    """A shape in few letters: one size where all are the same."""
+    """A short shape: one size if all are equal."""
     values = list(shape.values())
     return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))
 
 
 def published(step: Step) -> str:
-    """How many times as fast as the first rung, and the per cent of the peak, where the ladder was published."""
+    """The published figures: how many times as fast as the first rung, and per cent of the peak."""
     rung = step.rung
     if rung is None or rung.published is None:
         return ""
@@ -109,7 +109,7 @@ def published(step: Step) -> str:
 
 
 def footnotes(climb: Climb) -> Iterator[str]:
-    """Where the published figures come from; who ran at another shape; which rungs there are not, and why."""
+    """The source of the published figures, who ran at another shape, and which rungs are missing and why."""
     if climb.ladder.source:
         yield f"published, in times the speed of the first rung and per cent of the peak: {climb.ladder.source}"
     last = climb.steps[-1].over_first

@@ -1,4 +1,4 @@
-"""What a report says, as text in cells: `table` prints it, `files` writes it as Markdown."""
+"""What a report says, as words in cells. `table` prints them, and `files` writes them as Markdown."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from py_backends.report import units
 _NOT_RUN = frozenset({"unavailable", "skipped"})
 _HEADER = ("backend", "target", "variant", "kernel", "")
 _DROPPED = (9, 8, 6, 5, 4, 2, 1)
-"""All but the backend, the time and how it compares."""
+"""The columns that a narrow terminal drops: all but the backend, the time and the comparison."""
 _RULES = {"bitwise": "every row bit for bit", "componentwise": "every row within its error bound"}
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row without a time, and why."""
+    """A row without a time, and the reason."""
 
     backend: str
     target: str
@@ -33,7 +33,7 @@ class Line:
 
 
 _MUCH_LONGER = 1.5
-"""From here on launch and wait are said to take time of their own."""
+"""From this ratio on, a note says that launch and wait take time of their own."""
 _SIGNALS = {"steal": "while the host took CPUs away", "others": "while other processes used CPUs"}
 """The signals of interference in words."""
 
@@ -42,10 +42,10 @@ _SIGNALS = {"steal": "while the host took CPUs away", "others": "while other pro
 class Section:
     """A table under its title.
 
-    rows: each a cell for every column of the header.
-    lines: below them, rows of a comparison that have no time.
-    right: the columns that end in line; the others begin in line.
-    dropped: the columns that a narrow terminal loses, in this order.
+    rows: each has a cell for every column of the header.
+    lines: rows of a comparison that have no time, below the others.
+    right: the right-aligned columns; the others are left-aligned.
+    dropped: the columns that a narrow terminal drops, in this order.
     """
 
     title: str
@@ -60,7 +60,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something said of one backend and target: why it did not run and what would change that, or a note."""
+    """A remark on one backend and target: why it did not run, with the fix, or a note."""
 
     subject: str
     text: str
@@ -68,7 +68,7 @@ class Remark:
 
 
 def heading(report: Report) -> list[str]:
-    """What was run on what, in a few words each."""
+    """What was run, and on what machine, in a few words each."""
     machine, settings = report.machine, report.settings
     parts = [f"py-backends {report.package_version}", processor(machine)]
     if machine.get("python"):
@@ -82,7 +82,7 @@ def heading(report: Report) -> list[str]:
 
 
 def sections(report: Report) -> list[Section]:
-    """A section for each kernel, dtype and requested shape, in the order of the rows; none without a row to show."""
+    """A section for each kernel, dtype and requested shape with a row to show, in the order of the rows."""
     groups: dict[Workload, list[Row]] = {}
     several = len({row.threads for row in report.rows if row.threads is not None}) > 1
     for row in report.rows:
@@ -102,7 +102,7 @@ def not_run(report: Report) -> list[Remark]:
 
 
 def disturbance(report: Report) -> str | None:
-    """Which rounds were disturbed, and what became of them; None where the comparison had the machine to itself."""
+    """Which rounds were disturbed, and what became of them. None if nothing disturbed the comparison."""
     rounds = report.rounds
     if rounds is None or not rounds.disturbed:
         return None
@@ -116,7 +116,7 @@ def disturbance(report: Report) -> str | None:
 
 
 def notes(report: Report) -> list[Remark]:
-    """What the rows that ran have to say, once for each backend, target and note; and why there are no ceilings."""
+    """The notes of rows that ran, once for each backend, target and note, and why there are no ceilings."""
     said = [(row, "; ".join(filter(None, (row.note, _told(row))))) for row in report.rows if row.status not in _NOT_RUN]
     remarks = _remarks(report, ((row, text, None) for row, text in said if text))
     if report.without_ceilings:
@@ -125,7 +125,7 @@ def notes(report: Report) -> list[Remark]:
 
 
 def _told(row: Row) -> str:
-    """How much of a kernel of ranks is communication, in a few words."""
+    """How much of a kernel on ranks is communication, in a few words."""
     if row.communication is None or row.communicating is None:
         return ""
     most, over_bound = max(row.communication.bytes_sent, default=0), row.communication.over_bound
@@ -162,7 +162,7 @@ class _Timed(NamedTuple):
 def judged_by(kernel: str) -> tuple[str, str]:
     """The rule by which a kernel's results are checked, and the rate by which they are compared.
 
-    Results may come from a clone with kernels that are not here: of those the rule is not known.
+    Results may come from a clone with other kernels. Their rule is unknown here.
     """
     if kernel not in registry.kernel_names():
         return "", "gflops"
@@ -181,7 +181,7 @@ def _section(workload: Workload, group: Sequence[Row], controls: Iterable[Contro
         "end to end",
         "error/bound",
     )
-    # By rate, which at one shape is by time; a size of 0 leaves no work to rate, only time.
+    # Sorts by rate, which at one shape is by time. A size of 0 leaves no work and so no rate, only time.
     in_order = sorted(_timed(group, rate), key=lambda timed: (-timed.rate, timed.kernel.median))
     rows = [timed.row for timed in in_order]
     with_time = {id(row) for row in rows}
@@ -204,7 +204,7 @@ def _section(workload: Workload, group: Sequence[Row], controls: Iterable[Contro
 
 
 def _launches(rows: Iterable[Row]) -> Iterator[str]:
-    """Of kernels that were timed by their device's events, those whose launch takes as long as they, or longer."""
+    """Kernels timed by their device's events whose launch takes as long as the kernel, or longer."""
     names = [
         f"{row.backend} {row.target} {units.duration(row.seconds.clock.median)}"
         for row in rows
@@ -231,7 +231,7 @@ def _is_for(control: Control, row: Row) -> bool:
 
 
 def _in_words(control: Control) -> str:
-    """What the run can tell apart, and how a copy of the baseline fared by that."""
+    """What the run can tell apart, and the result of one more copy of the baseline."""
     name = control.second.baseline
     if control.band is None:
         return f"no noise band: too few rounds, or a copy of {name} failed"
@@ -246,7 +246,7 @@ def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:
 
 
 def _footnotes(rows: Iterable[Row]) -> list[str]:
-    """For each shape that was not the one asked for, the rows that ran at it."""
+    """For each shape that was not the requested one, the rows that ran at it."""
     names: dict[str, list[str]] = {}
     for row in rows:
         star, how = ("* ", ", compared by rate") if _other_shape(row) else ("", "")
@@ -273,7 +273,10 @@ def _cells(timed: _Timed) -> tuple[str, ...]:
 
 
 def versus(row: Row) -> str:
-    """How a row compares with its baseline, in words; "1" is the baseline itself, a star compares rates."""
+    """How a row compares with its baseline, in words. "1" is the baseline itself.
+
+    A star means that rates were compared.
+    """
     if row.versus is None:
         return ""
     if row.backend == row.versus.baseline:
@@ -306,7 +309,7 @@ def _line(row: Row) -> Line:
 
 
 def _remarks(report: Report, said: Iterable[tuple[Row, str, str | None]]) -> list[Remark]:
-    """Once for each backend, target and text; kernels and dtypes are named only where it is not true of all."""
+    """Each remark once for each backend and target. Kernels and dtypes are named only if it does not apply to all."""
     everything = {(row.kernel, row.dtype) for row in report.rows}
     where: dict[tuple[str, str, str, str | None], list[tuple[str, str]]] = {}
     for row, text, fix in said:
@@ -321,7 +324,7 @@ def _remarks(report: Report, said: Iterable[tuple[Row, str, str | None]]) -> lis
 
 
 def _places(report: Report, places: Iterable[tuple[str, str]]) -> list[str]:
-    """Kernels, with their dtype where the report has several."""
+    """Kernels, with their dtype if the report has several dtypes."""
     several = len({row.dtype for row in report.rows}) > 1
     return list(dict.fromkeys(f"{kernel} {dtype}" if several else kernel for kernel, dtype in places))
 
@@ -344,7 +347,7 @@ def caches(machine: Mapping[str, Any]) -> str:
 
 
 def best_instruction_set(machine: Mapping[str, Any]) -> str | None:
-    """What people call the widest vectors that a machine has; None where it does not say."""
+    """The usual name of a machine's widest vectors; None if the report does not say."""
     isa = set(machine.get("isa") or ())
     return next((label for flag, label in _INSTRUCTION_SETS if flag in isa), None)
 

@@ -1,4 +1,4 @@
-"""How results show themselves in a notebook: the tables that their command prints, and its picture."""
+"""How results appear in a notebook: the tables that their command prints, and its picture."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ VIEWS: dict[str, Callable[[Report, Console], None]] = {
     "sweep": sweep.print_sweeps,
     "timeline": timeline.print_timeline,
 }
-"""What prints the results of each command."""
+"""The function that prints the results of each command."""
 _PICTURES = {"compare": "roofline", "choose": None}
 """The picture of a command that has none of its own name, if any."""
 _WIDTH = 120
 _PAGE = '<pre style="overflow-x: auto; white-space: pre; line-height: 1.3">{code}</pre>'
 _PICTURE = '<div role="img" aria-label="{words}" style="overflow-x: auto; {page}">{svg}</div>'
 _BEHIND = "--page: var(--jp-layout-color0, transparent)"
-"""What is white in a picture is as the page behind it: Jupyter's, or any other's."""
+"""White in a picture becomes the page behind it, in Jupyter or elsewhere."""
 _NO_PICTURE = "<p>No picture: {reason}</p>"
 
 
@@ -42,12 +42,12 @@ def report_as_text(report: Report) -> str:
 
 
 def report_as_html(report: Report) -> str:
-    """The same in colours, and the picture below it, or why there is none."""
+    """The same in colours, with the picture below it, or why there is none."""
     return _as_html(_printed_report(report)) + _picture(report)
 
 
 def row_as_text(row: Row) -> str:
-    """A row as a table of `compare`, and what is said of it."""
+    """A row as a table of `compare`, with its remarks."""
     return _as_text(_printed_row(row))
 
 
@@ -73,7 +73,7 @@ def _printed_row(row: Row) -> Console:
 
 
 def _console() -> Console:
-    # Told that this is no Jupyter: there rich displays what it prints by itself.
+    # rich is told that this is not Jupyter, where it would display its output by itself.
     return Console(file=io.StringIO(), record=True, width=_WIDTH, highlight=False, force_jupyter=False)
 
 
@@ -86,7 +86,7 @@ def _as_html(out: Console) -> str:
 
 
 def _command(report: Report) -> str:
-    """The command whose results they are; `compare` for those of `py_backends.compare`, and of commands not known."""
+    """The command of the results; `compare` for those of `py_backends.compare`, and for unknown commands."""
     words = str(report.settings.get("command")).split()
     return next((word for word in words[1:2] if word in VIEWS), "compare")
 
@@ -100,8 +100,8 @@ def _picture(report: Report) -> str:
     shown = drawable(report)
     try:
         figure = module.draw(shown)
-    except ValueError as error:  # no library, too little in the results, or something that matplotlib cannot draw
+    except ValueError as error:  # no library, too few results, or something that matplotlib cannot draw
         return _NO_PICTURE.format(reason=html.escape(str(error)))
-    # Two pictures of one notebook must not have an id in common.
+    # No two pictures of a notebook may share an id.
     svg = style.svg(figure, f"{name}-{zlib.crc32(report.to_json().encode()):08x}")
     return _PICTURE.format(words=html.escape(module.describe(shown)), page=_BEHIND, svg=svg)

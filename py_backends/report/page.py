@@ -1,6 +1,6 @@
 """One self-contained page of one or several reports: tables, pictures, machines, and the kernels side by side.
 
-The page loads nothing and sends nothing: a content security policy allows its own styles and its one script, by the
+The page loads and sends nothing. A content security policy allows only its own styles and its one script, by the
 script's hash. Templates escape what they show.
 """
 
@@ -36,17 +36,17 @@ _PICTURES = {
     "sweep": "Sizes",
     "timeline": "Where the time of a call goes",
 }
-"""The modules of `pictures`, with a title each, in the order in which they are shown."""
+"""The modules of `pictures`, each with a title, in the order in which they are shown."""
 
 _READABLE_PIXELS_PER_INCH = 78
-"""Of a picture whose size is meant for 96; on a screen that has less room for it, it is moved about."""
+"""Letters of a picture, whose size is meant for 96, can still be read at this. On a narrower screen it scrolls."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture and the same in words, or why there is none.
+    """A picture and its description, or why there is none.
 
-    width: the least, in CSS pixels, at which its letters can be read.
+    width: the smallest width, in CSS pixels, at which its letters can be read.
     """
 
     title: str
@@ -57,7 +57,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Shown:
-    """All that the page says of one report. `key` is its name in ids and addresses."""
+    """All that the page says about one report. `key` is its name in ids and addresses."""
 
     key: str
     name: str
@@ -103,7 +103,7 @@ def page(reports: Sequence[tuple[str, Report]]) -> str:
 
 
 def _of_kernels(report: Report) -> Report:
-    """The report without calls that were timed in place of kernels, which tables and pictures would take for these."""
+    """The report without whole calls, which tables and pictures would mistake for kernels."""
     return replace(report, rows=[row for row in report.rows if row.statement is None])
 
 
@@ -149,12 +149,12 @@ def _pictures(key: str, report: Report) -> Iterator[Picture]:
         except style.NothingToDraw as nothing:
             yield Picture(title, None, str(nothing))
         else:
-            svg = Markup(style.svg(figure, f"{key}-{name}"))  # noqa: S704  # matplotlib escapes the texts in it
+            svg = Markup(style.svg(figure, f"{key}-{name}"))  # noqa: S704  # matplotlib escapes the words in it
             yield Picture(title, svg, module.describe(report), round(figure.get_figwidth() * _READABLE_PIXELS_PER_INCH))
 
 
 def _machine(report: Report) -> Iterator[tuple[str, str]]:
-    """What was run on what, by name; what is not known is left out."""
+    """What was run, and on what machine, by name. Unknown things are left out."""
     machine, settings = report.machine, report.settings
     memory = machine.get("memory_bytes")
     devices: dict[str, dict[str, None]] = {}
@@ -182,7 +182,7 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _details(report: Report) -> Iterator[tuple[str, str]]:
-    """What few ask for, as JSON."""
+    """Details that few readers need, as JSON."""
     for title, name in (
         ("Instruction sets", "isa"),
         ("Versions of compilers and drivers", "versions"),

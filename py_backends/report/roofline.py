@@ -16,14 +16,14 @@ from py_backends.report.layout import Remark, Section
 ROOFS = ("roof", "", "", "binds")
 POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of ceiling", "bound by")
 UNSURE = "~"
-"""Before a figure that may be far off."""
+"""The mark before a figure that may be far off."""
 _DROPPED = tuple(map(POINTS.index, ("variant", "FLOP/byte", "attainable", "target")))
-"""The columns that a narrow terminal loses, in this order."""
+"""The columns that a narrow terminal drops, in this order."""
 _DRAM = "DRAM"
 
 
 def print_rooflines(report: Report, out: Console) -> None:
-    """For each dtype its ceilings, then a table for each kernel and shape; below them what has no place there."""
+    """For each dtype its ceilings, then a table for each kernel and shape. Below them, what has no place there."""
     table.print_view(
         report,
         _sections(report),
@@ -56,7 +56,7 @@ def _sections(report: Report) -> Iterator[Section]:
 
 
 def roofs(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A line a ceiling under `ROOFS`: what it is, its rate, half the width of its interval, and whom it binds."""
+    """A line for each ceiling under `ROOFS`: its name, rate, half the width of its interval, and what it limits."""
     for peak in roofline.peaks:
         yield roof_name(peak, machine), f"{units.figure(peak.rate)} GFLOP/s", _spread(peak), ""
     for each in roofline.bandwidths:
@@ -66,7 +66,7 @@ def roofs(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[tuple[str,
 
 
 def roof_name(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collection[int] = ()) -> str:
-    """What a ceiling is, in a few words; `from_memory` as in `Roofline`."""
+    """A ceiling's name in a few words. `from_memory` is that of `Roofline`."""
     if ceiling.working_set_bytes is None:
         return f"peak, {ceiling.instruction_set}" if ceiling.instruction_set else "peak"
     kind = "reading " if ceiling.kind == READS else ""
@@ -84,7 +84,7 @@ def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
 
 
 def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
-    """The points by kernel, dtype and requested shape, each group nearest to the roof first."""
+    """The points by kernel, dtype and requested shape. In each group, those nearest to the roof come first."""
     found: dict[str, list[Point]] = {}
     for point in points:
         found.setdefault(point.row.spec.on_any_threads.workload.title, []).append(point)
@@ -108,12 +108,12 @@ def cells(point: Point) -> tuple[str, ...]:
 
 
 def percent(value: float) -> str:
-    """Per cent: whole ones, and below 10 two significant digits."""
+    """Per cent, as whole numbers, or below 10 with two significant digits."""
     return f"{value:.0f}%" if value >= 9.95 else f"{value:.2g}%"
 
 
 def of_ceiling(point: Point) -> str:
-    """Per cent of its roof, marked where the figure may be far off."""
+    """Per cent of its roof, marked if the figure may be far off."""
     return f"{UNSURE if point.unsure else ''}{percent(point.percent)}"
 
 
@@ -132,14 +132,14 @@ def footnotes(points: Sequence[Point], report: Report) -> list[str]:
 
 
 def why_unsure(report: Report) -> str:
-    """Why some figures are not to be relied on, for those that are marked."""
+    """Why marked figures are unreliable."""
     if mostly_disturbed(report):
         return "may be far off: other processes used the CPUs in most rounds"
     return f"may be far off: its time is known to no better than ±{100 * SURE:.0f}%"
 
 
 def remarks(report: Report) -> Iterator[Remark]:
-    """The rows that ran and are under no roof: without a ceiling, without a time, or wrong."""
+    """The rows that ran and have no roof: without a ceiling, without a time, or wrong."""
     said = [(row, reason) for row, reason in without_roof(report)]
     for row in report.rows:
         if row.status == "emulated":
@@ -159,12 +159,12 @@ def _spread(ceiling: Ceiling) -> str:
 
 
 def _smallest_cache(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
-    """The first cache that is as large as this working set; empty if the results lack the caches' sizes."""
+    """The first cache that is as large as this working set. Empty if the results lack the caches' sizes."""
     caches = machine.get("cache_bytes")
     if not isinstance(caches, Mapping) or not caches:
         return ""
     for level, size in caches.items():
-        # The first two levels belong to one core, and each thread has its part there.
+        # The first two levels belong to one core, where each thread has its part.
         together = size * (ceiling.threads or 1) if level in {"L1", "L2"} else size
         if (ceiling.working_set_bytes or 0) <= together:
             return f"fits {level}"

@@ -29,15 +29,18 @@ _TWO_POINTS = {
 
 
 def print_scaling(report: Report, out: Console) -> None:
-    """A table for each kernel, dtype and shape, strong then weak; below them what was not run, and the verdict."""
-    # What ranks tell one another stands in the tables: a line for each number of them would be too many.
+    """A table for each kernel, dtype and shape, first strong, then weak.
+
+    Below them, what was not run, and the verdict.
+    """
+    # The tables have the communication of ranks, since a line for each number of ranks would be too much.
     quiet = replace(report, rows=[replace(row, communication=None) for row in report.rows])
     remarks = {"Not run": layout.not_run(report), "Notes": layout.notes(quiet)}
     table.print_view(report, map(_section, groups(curves(report))), remarks, out)
 
 
 def groups(found: Sequence[Curve]) -> list[list[Curve]]:
-    """Curves that belong together: of one kind, kernel, dtype and shape that was asked for on one thread."""
+    """Curves that belong together: of one kind, kernel, dtype, and requested shape on one thread."""
     together: dict[tuple[Workload, str], list[Curve]] = {}
     for curve in found:
         together.setdefault((curve.row.spec.workload, curve.kind), []).append(curve)
@@ -69,7 +72,7 @@ def limit(curve: Curve) -> str:
 
 
 def notes(group: Sequence[Curve]) -> Iterator[str]:
-    """What the figures do not say: whether they test the law, where it fails, and at which shape others ran."""
+    """What the figures do not say: whether they test the law, where it fails, and which rows ran at another shape."""
     kind = group[0].kind
     counts = sorted({point.threads for curve in group for point in curve.points})
     if len(counts) == 1:
@@ -93,7 +96,7 @@ def notes(group: Sequence[Curve]) -> Iterator[str]:
 
 
 def name(curve: Curve) -> str:
-    """Who it is, in a few words."""
+    """Its name, in a few words."""
     return f"{curve.row.backend} {curve.target}"
 
 
@@ -103,12 +106,12 @@ def efficiency(curve: Curve) -> str:
 
 
 def communicating(row: Row) -> str:
-    """The part of a kernel in which ranks communicate: "5.2%"; empty without ranks."""
+    """The part of a kernel in which ranks communicate: "5.2%". Empty without ranks."""
     return "" if row.communicating is None else f"{100 * row.communicating:.1f}%"
 
 
 def over_bound(row: Row) -> str:
-    """The most that a rank sends over the least that some rank has to: "1.28x"; nothing where there are no ranks."""
+    """The most that a rank sends, over the least that some rank has to: "1.28x". Empty without ranks."""
     if row.communication is None:
         return ""
     return "-" if row.communication.over_bound is None else f"{row.communication.over_bound:.2f}x"
@@ -152,8 +155,8 @@ def _section(group: Sequence[Curve]) -> Section:
         [_cells(curve, counts, strong=strong, ranks=ranks) for curve in sorted(group, key=_by_speed)],
         footnotes=list(notes(group)),
         right=columns[3:],
-        # A narrow terminal keeps the backend, the speed-up with most threads and p; longer than others what tells the
-        # curves of one backend apart, and what cannot be reckoned from the others.
+        # A narrow terminal keeps the backend, the speed-up with most threads and p. Of the others, it keeps longest
+        # what tells the curves of a backend apart, and what cannot be computed from the rest.
         dropped=[2, 3, *range(first, last), *(columns[-1:] if strong else ()), last + 1, 1, *of_ranks],
     )
 

@@ -17,20 +17,20 @@ from py_backends.contract import Ladder
 from py_backends.kernel_text import KernelText
 
 LANGUAGES = {".py": "python", ".cpp": "cpp", ".cu": "cuda", ".cl": "c"}
-"""What Pygments calls the language of a file."""
+"""Pygments' name for the language of a file."""
 _COMMENT = {".py": "# "}
-"""How a line of comment begins; elsewhere as in C++."""
+"""How a comment line begins. In other languages it is as in C++."""
 _FRAME, _FRAME_OF_TITLE = 4, 6
-"""What a panel adds to the width of its text, and of its title: borders and spaces."""
+"""What a panel adds to the width of its source, and of its title: borders and spaces."""
 _READABLE = 76, 56
-"""A panel for lines this long may stand beside another, where longer lines are wrapped. The second where the terminal
-has no room for two of the first: it has for two of the second from 120 columns on."""
+"""The widths of lines for which two panels may stand side by side. Longer lines are wrapped. The second width is for
+terminals without room for two panels of the first. From 120 columns on there is room for two of the second."""
 _INDENT = 4
-"""By how much the rest of a wrapped line of code stands further to the right than its beginning."""
+"""How much further to the right the rest of a wrapped line of code begins."""
 
 
 def print_texts(texts: Sequence[KernelText], out: Console) -> None:
-    """As many beside one another as fit the terminal; in a pipe one below the other, as they are."""
+    """As many side by side as fit the terminal. In a pipe, one below the other, unchanged."""
     if not out.is_terminal:
         for number, text in enumerate(texts):
             out.file.write(("\n" if number else "") + f"==> {_title(text)} <==\n{text.text.rstrip()}\n")
@@ -45,7 +45,7 @@ def print_texts(texts: Sequence[KernelText], out: Console) -> None:
 
 
 def print_steps(ladder: Ladder, texts: Sequence[KernelText], out: Console) -> None:
-    """The source of the first rung as it is, each other one as a unified difference from the one before.
+    """The source of the first rung unchanged, each other one as a unified difference from the one before.
 
     A line above each names the ladder and the idea.
     """
@@ -62,7 +62,7 @@ def _print_title(title: str, out: Console) -> None:
 
 
 def print_difference(old: KernelText, new: KernelText, out: Console) -> None:
-    """What makes one source of another, as a unified difference: in colours on a terminal, plain in a pipe."""
+    """The unified difference between two sources, in colours on a terminal, and plain in a pipe."""
     lines = "\n".join(difference(old, new))
     if out.is_terminal:
         out.print(Syntax(lines, "diff", theme="ansi_dark", background_color="default", word_wrap=True))
@@ -77,7 +77,7 @@ def difference(old: KernelText, new: KernelText) -> list[str]:
 
 
 def _rows(texts: Sequence[KernelText], width: int) -> Iterator[list[KernelText]]:
-    """Fill each row of the terminal with the next texts that fit."""
+    """Fill each row of the terminal with the next sources that fit."""
     row: list[KernelText] = []
     used = 0
     for text in texts:
@@ -91,7 +91,7 @@ def _rows(texts: Sequence[KernelText], width: int) -> Iterator[list[KernelText]]
 
 
 def _widths(row: Sequence[KernelText], width: int) -> list[int]:
-    """The columns of each panel: what it needs, then what is left for whole lines of code, then for whole comments."""
+    """The width of each panel: what it needs, then more for whole lines of code, then for whole comments."""
     widths = [min(_needed(text, width), width) for text in row]
     for whole in (_widest_code, _widest):
         for at, text in enumerate(row):
@@ -100,25 +100,25 @@ def _widths(row: Sequence[KernelText], width: int) -> list[int]:
 
 
 def _needed(text: KernelText, width: int) -> int:
-    """The columns that a text needs on a terminal of that width: its comments may be wrapped, and very long code."""
+    """The width that a source needs on a terminal of that width. Its comments may be wrapped, and very long code."""
     wide, narrow = _READABLE
     readable = wide if 2 * (wide + _FRAME) <= width else narrow
     return max(min(_widest_code(text), readable + _FRAME), _FRAME_OF_TITLE + cell_len(_name(text)))
 
 
 def _widest_code(text: KernelText) -> int:
-    """The columns in which no line of code is wrapped."""
+    """The width in which no line of code is wrapped."""
     lines = [line for line in text.text.splitlines() if not line.lstrip().startswith(comment_of(text))]
     return _FRAME + max(map(cell_len, lines), default=0)
 
 
 def _widest(text: KernelText) -> int:
-    """The columns in which nothing is wrapped."""
+    """The width in which nothing is wrapped."""
     return max(_FRAME + max(map(cell_len, text.text.splitlines()), default=0), _FRAME_OF_TITLE + cell_len(_title(text)))
 
 
 def comment_of(text: KernelText) -> str:
-    """How a line of comment begins in a text."""
+    """How a comment line begins in a source."""
     return _COMMENT.get(text.path.suffix, "// ")
 
 
@@ -133,13 +133,13 @@ def _panel(text: KernelText, width: int, out: Console) -> Panel:
 
 
 def rest_begins(line: str, comment: str) -> int:
-    """How far to the right the rest of a line stands below it, where it is wrapped: of a comment, below its words."""
+    """How far to the right the rest of a wrapped line begins. That of a comment begins below its words."""
     indent = len(line) - len(line.lstrip())
     return indent + (len(comment) if line.startswith(comment, indent) else _INDENT)
 
 
 def _wrapped(line: Text, width: int, comment: str, out: Console) -> Text:
-    """A line, and below it what has no room in it."""
+    """A line, and below it what does not fit into it."""
     pieces = line.wrap(out, width)
     if len(pieces) < 2:
         return line

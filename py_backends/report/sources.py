@@ -14,15 +14,15 @@ from py_backends.report import layout, units
 from py_backends.report.show import LANGUAGES, comment_of, rest_begins
 
 LIGHT, DARK = "xcode", "lightbulb"
-"""Styles of Pygments whose every colour has a contrast of 4.5 or more to the page's background for code."""
+"""Styles of Pygments. Each of their colours has a contrast of at least 4.5 to the page's background for code."""
 
 _FURTHEST = 16
-"""Columns: the rest of a line stands no further to the right, where a phone would have no room for it."""
+"""The most columns by which the rest of a line is indented, since a phone has no room for more."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What one row of one report says of a text; `threads` is None where the report does not tell."""
+    """What one row of one report says about a source. `threads` is None if the report does not tell."""
 
     report: str
     target: str
@@ -36,7 +36,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel's text in one programming model."""
+    """A kernel's source in one programming model."""
 
     kernel: str
     variant: str
@@ -46,7 +46,7 @@ class Source:
     code: Markup
     speeds: list[Speed]
     best: float
-    """Its highest rate in all reports; 0 where none was measured."""
+    """Its highest rate in all reports, or 0 if none was measured."""
 
     @property
     def title(self) -> str:
@@ -54,9 +54,9 @@ class Source:
 
 
 def sources(reports: Sequence[tuple[str, Report]]) -> list[Source]:
-    """The texts of each kernel that the reports have rows of, by variant and by model; reports come with their names.
+    """The sources of each kernel in the reports, by variant and by model. Reports come with their names.
 
-    The texts are those of this installation, which may be newer than the rows.
+    The sources are those of this installation, which may be newer than the rows.
     """
     measured = {row.kernel for _, report in reports for row in report.rows}
     texts = (
@@ -70,7 +70,7 @@ def sources(reports: Sequence[tuple[str, Report]]) -> list[Source]:
 
 
 def style_sheet(style: str) -> str:
-    """CSS that colours what stands in an element of the class `code`."""
+    """CSS that colours the contents of elements of the class `code`."""
     from pygments.formatters import HtmlFormatter
 
     return str(HtmlFormatter(style=style).get_style_defs(".code"))
@@ -108,9 +108,9 @@ def _speeds(rows: Iterable[tuple[str, Row]], rate: str) -> Iterator[Speed]:
 
 
 def highlighted(text: KernelText, marked: Collection[int] = ()) -> Markup:
-    """Each line an element of its own, which tells where its rest stands if the page wraps it.
+    """Each line as an element of its own, which says where its rest begins if the page wraps it.
 
-    marked: the lines, counted from 0, that are to be told from the others.
+    marked: the lines, counted from 0, to be highlighted.
     """
     from pygments import highlight
     from pygments.formatters import HtmlFormatter

@@ -22,7 +22,7 @@ from py_backends.report.sources import highlighted
 
 @dataclass(frozen=True)
 class Side:
-    """A text of a pair; `figures` says for each format and shape how fast it was."""
+    """A source of a pair. `figures` says how fast it was in each format and shape."""
 
     idea: str
     path: str
@@ -32,7 +32,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Walk:
-    """A chain of steps: each next to the one before, what is not in both marked."""
+    """A chain of steps. Each stands next to the one before, with their differences marked."""
 
     title: str
     pairs: list[tuple[Side, Side]]
@@ -61,7 +61,7 @@ def _pairs(kernel: str, ladder: Ladder, its: Sequence[Climb]) -> Iterator[tuple[
 
 
 def changed(old: KernelText, new: KernelText) -> tuple[set[int], set[int]]:
-    """The lines of each text, counted from 0, that are not in the other."""
+    """The lines of each source, counted from 0, that are not in the other."""
     before, after = (text.text.rstrip().splitlines() for text in (old, new))
     gone, come = set[int](), set[int]()
     for what, i, end_i, j, end_j in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
@@ -79,7 +79,7 @@ def _figures(rung: Rung, its: Sequence[Climb]) -> Iterator[str]:
 
 
 def _figure(step: Step, climb: Climb) -> str:
-    """Its rate, and the size where it is another; its share; how many times as fast as the step before."""
+    """Its rate, with the size if it is another one, its share, and how many times as fast it is as the step before."""
     rate_in = units.RATES[layout.judged_by(step.row.kernel)[1]]
     at = f" at {sizes(step.row.shape)}" if step.row.shape != climb.shape else ""
     said = [f"{rate(step)} {rate_in}{at}"]

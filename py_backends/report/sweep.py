@@ -66,12 +66,12 @@ def crossover(found: Crossover | None) -> str:
 
 
 def name(line: Line) -> str:
-    """Who it is, in a few words."""
+    """Its name, in a few words."""
     return f"{line.backend} {line.target}"
 
 
 def _without_few_rounds(note: str | None) -> str | None:
-    """What a row says beside that it had few rounds, which is no news where most sizes have but a look."""
+    """The notes of a row, without the one on few rounds, which holds for most sizes here."""
     kept = [each for each in (note or "").split("; ") if not each.endswith(FEW_ROUNDS)]
     return "; ".join(kept) or None
 
@@ -80,7 +80,7 @@ def _of_measure(sweep: Sweep, measure: str, figure: str) -> Section:
     unit = units.RATES[sweep.unit] if figure == RATE else "time"
     header = (*_NAMES, *map(size, sweep.sizes))
     first, last = len(_NAMES), len(header) - 1
-    # A narrow terminal loses every other size before it loses more: the first and the last size stay.
+    # A narrow terminal drops every other size before it drops more. The first and the last size stay.
     between = [*range(first + 1, last, 2), *range(first + 2, last, 2)]
     return Section(
         f"{sweep.asked.title}  {WORDS[measure]}",
@@ -96,7 +96,7 @@ def _of_measure(sweep: Sweep, measure: str, figure: str) -> Section:
 
 
 def _by_last(sweep: Sweep, measure: str) -> Sequence[Line]:
-    """By the best rate that each reaches."""
+    """Sorted by the best rate that each reaches."""
     return sorted(sweep.lines, key=lambda line: -max(point.rate(measure) or 0.0 for point in line.points))
 
 
@@ -114,7 +114,7 @@ def _figure(point: Point, measure: str, figure: str) -> str:
 
 
 def _too_long(report: Report) -> Iterator[Remark]:
-    """Once for each kernel, dtype and sizes, who takes too long for them."""
+    """Who takes too long for which sizes, once for each kernel and dtype."""
     sizes: dict[tuple[str, ...], list[str]] = {}
     for row in report.rows:
         if row.status == "skipped" and row.fix == LONGER_BUDGET:

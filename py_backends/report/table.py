@@ -26,9 +26,9 @@ _INDENT, _GAP = 2, 2
 
 @contextmanager
 def output() -> Iterator[Console]:
-    """Standard output: a terminal as it is; into a pipe plain text of a fixed width, without trailing blanks.
+    """Standard output: a terminal as it is, or a pipe with plain text of a fixed width, without trailing blanks.
 
-    OutputFailed where it cannot be written.
+    Raises OutputFailed if it cannot be written.
     """
     with streams.writing():
         if sys.stdout.isatty():
@@ -42,14 +42,14 @@ def output() -> Iterator[Console]:
 
 
 def print_report(report: Report, out: Console) -> None:
-    """A table a kernel, dtype and shape; below them what was not run, notes and the verdict."""
+    """A table for each kernel, dtype and shape. Below them, what was not run, notes and the verdict."""
     print_view(report, layout.sections(report), {"Not run": layout.not_run(report), "Notes": layout.notes(report)}, out)
 
 
 def print_view(
     report: Report, sections: Iterable[Section], remarks: Mapping[str, Iterable[Remark]], out: Console
 ) -> None:
-    """What was run on what; the tables; below them remarks by their titles; what disturbed the run, and the verdict."""
+    """The heading, the tables, remarks by their titles, what disturbed the run, and the verdict."""
     print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
     for section in sections:
         out.print()
@@ -84,7 +84,7 @@ def print_section(section: Section, out: Console) -> None:
 
 
 def print_parts(parts: Sequence[Text], out: Console) -> None:
-    """Parts of a heading, each on the line of the one before where it fits there."""
+    """Parts of a heading, each on the line of the one before if it fits there."""
     line = Text()
     for part in parts:
         if line and line.cell_len + 4 + part.cell_len > out.width:
@@ -95,7 +95,7 @@ def print_parts(parts: Sequence[Text], out: Console) -> None:
 
 
 def print_remarks(title: str, remarks: Sequence[Remark], out: Console) -> None:
-    """Who, what is said of it, and the fix: beside it where there is room, else below."""
+    """Who a remark is about, the remark, and the fix, beside it if there is room, else below."""
     if not remarks:
         return
     out.print()

@@ -23,13 +23,13 @@ from py_backends.report import layout, table, units
 from py_backends.report.layout import Section
 
 HEADER = ("backend", "target", "variant", *PHASES, REST, "end to end", "not kernel", *ONCE)
-"""`rest`: what a measured call takes beyond its phases. `not kernel`: the part of the call that is not its kernel."""
+"""`rest` is what a measured call takes beyond its phases. `not kernel` is the part of the call outside its kernel."""
 _DROPPED = tuple(map(HEADER.index, (FIRST_LAUNCH, REST, PREPARE, "release", "launch", "variant", "download", "upload")))
-"""The columns that a narrow terminal loses, in this order."""
+"""The columns that a narrow terminal drops, in this order."""
 
 
 def print_timeline(report: Report, out: Console) -> None:
-    """A table for each kernel, dtype and shape; below them what was not run, and the verdict."""
+    """A table for each kernel, dtype and shape. Below them, what was not run, and the verdict."""
     table.print_view(report, map(_section, timelines(report)), {"Not run": layout.not_run(report)}, out)
 
 
@@ -46,7 +46,7 @@ def _section(timeline: Timeline) -> Section:
 
 
 def cells(call: Call) -> tuple[str, ...]:
-    """A call's line under `HEADER`; empty where a phase was not measured."""
+    """A call's line under `HEADER`. A cell is empty if that phase was not measured."""
     row = call.row
     phases = [units.duration(call.phases[phase]) if phase in call.phases else "" for phase in PHASES]
     if call.shortened:
@@ -64,7 +64,7 @@ def cells(call: Call) -> tuple[str, ...]:
 
 
 def footnotes(calls: Sequence[Call]) -> list[str]:
-    """Which calls were of a smaller shape than the one that was asked for; what each rank did, where there are some."""
+    """Which calls had a smaller shape than the requested one, and what each rank did, if there are ranks."""
     names: dict[str, list[str]] = {}
     for call in calls:
         if call.shortened:
@@ -74,7 +74,7 @@ def footnotes(calls: Sequence[Call]) -> list[str]:
 
 
 def _ranks(call: Call) -> str:
-    """The kernel of each rank, and what of it is communication."""
+    """The kernel of each rank, and the communication in it."""
     ranks = [f"rank {lane.rank} {units.duration(lane.kernel)} ({communicating(lane)})" for lane in call.some_lanes]
     of = "" if len(ranks) == len(call.lanes) else f", {len(ranks)} of {len(call.lanes)} ranks, the slowest first"
     return f"{call.row.backend} {call.row.target}, kernel (communication in it){of}: {', '.join(ranks)}"

@@ -16,9 +16,9 @@ def duration(seconds: float) -> str:
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
-    """The unit in which a time is said, in seconds and by its name: 0.0066 is said in (1e-3, "ms")."""
+    """The unit for a time, in seconds and by its name: that for 0.0066 is (1e-3, "ms")."""
     for size, unit in _SECONDS:
-        if seconds >= 0.9995 * size:  # what rounds to 1.00 of a unit is said in that unit
+        if seconds >= 0.9995 * size:  # a time that rounds to 1.00 of a unit gets that unit
             return size, unit
     return _SECONDS[-1]
 
@@ -50,7 +50,7 @@ def figure(value: float) -> str:
 
 
 def spread(median: float, low: float | None, high: float | None) -> str:
-    """Half the width of an interval, in per cent of its median; empty where there is no interval."""
+    """Half the width of an interval, in per cent of its median. Empty without an interval."""
     if low is None or high is None or not median > 0:
         return ""
     percent = 50 * (high - low) / median
@@ -67,5 +67,5 @@ def ratio(speedup: float, verdict: str | None) -> str:
 
 
 def shape(sizes: Iterable[int]) -> str:
-    """Sizes as a person writes them: "1000 x 777 x 513"."""
+    """Sizes as people write them: "1000 x 777 x 513"."""
     return " x ".join(map(str, sizes))

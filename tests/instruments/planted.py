@@ -1,4 +1,4 @@
-"""Faults to plant in scratch copies of kernel texts: an instrument that does not report one reports nothing."""
+"""Faults to plant in scratch copies of kernel sources: an instrument that does not report one reports nothing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ BARRIER = "barrier"
 
 @dataclass(frozen=True)
 class Fault:
-    """A change to one text that is wrong in one way.
+    """A change to one source that is wrong in one way.
 
     name: says where it is.
     kind: what it is, which decides on the instruments that have to report it.
     old, new: what is replaced, all of it, by what.
-    form: of the text that it is in, `CPU` or `GPU`, where it has several.
+    form: of the source that it is in, `CPU` or `GPU`, where it has several.
     """
 
     name: str
@@ -33,12 +33,16 @@ class Fault:
     form: str | None = None
 
     def planted(self, folder: Path) -> KernelText:
-        """The faulty text, a file in `folder`."""
+        """The faulty source, a file in `folder`. The fault may be in a header beside it, which then lies there too."""
         text = registry.kernel_texts(self.kernel, self.backend)[self.variant]
-        assert self.old in text.text, f"{text.path} is no longer what {self.name} was planted in"
-        path = folder / text.path.name
-        path.write_text(text.text.replace(self.old, self.new), encoding="utf-8")
-        return replace(text, path=path)
+        files = [text.path, *sorted(text.path.parent.glob("*.hpp"))]
+        faulty = next((file for file in files if self.old in file.read_text(encoding="utf-8")), None)
+        assert faulty, f"{text.path} is no longer what {self.name} was planted in"
+        for file in {text.path, faulty}:
+            source = file.read_text(encoding="utf-8")
+            changed = source.replace(self.old, self.new) if file == faulty else source
+            (folder / file.name).write_text(changed, encoding="utf-8")
+        return replace(text, path=folder / text.path.name)
 
 
 def of(faults: Iterable[Fault], *kinds: str) -> list[Fault]:
@@ -72,7 +76,7 @@ SYCL = [
           "CPU"),
     Fault("two work items", RACE, "sycl", "vecadd", "lecture", "c[i]", "c[i / 2]"),
     Fault("without the barrier", RACE, "sycl", "matmul", "tuned", "sycl::group_barrier(item.get_group());", "", "GPU"),
-    Fault("two stretches", RACE, "sycl", "vecadd", "tuned", "sycl::min(n, begin + stretch)", "n", "CPU"),
+    Fault("two chunks", RACE, "sycl", "vecadd", "tuned", "sycl::min(n, begin + chunk)", "n", "CPU"),
     Fault("an index of 32 bits", OVERFLOW, "sycl", "vecadd", "lecture", "item.get_global_id(0)",
           "(int(item.get_global_id(0)) + 2147483647) % 2"),
 ]  # fmt: skip
@@ -82,13 +86,14 @@ MODULES = [
     Fault("a column less of workspace", WRITE, "openmp", "matmul", "tuned", "parts(n, width) * width)",
           "parts(n, width) * width - 1)"),
     Fault("an index of 32 bits", OVERFLOW, "openmp", "vecadd", "lecture", "c[i]", "c[(int(i) + 2147483647) % 2]"),
-    Fault("a sum for all threads", RACE, "openmp", "matmul", "lecture", "T sum = 0;", "static T sum; sum = 0;"),
+    Fault("a sum for all threads", RACE, "openmp", "matmul", "lecture", "Sum<T> sum = 0;",
+          "static Sum<T> sum; sum = 0;"),
     Fault("without the barrier", RACE, "openmp", "matmul", "tuned", "for schedule(static)",
           "for schedule(static) nowait"),
     Fault("one register on", WRITE, "avx", "vecadd", "lecture", "V::store(c + i", "V::store(c + i + V::lanes"),
-    Fault("the stretch of another thread", RACE, "avx", "vecadd", "tuned", "least(thread * stretch, n)", "Size(0)"),
+    Fault("the chunk of another thread", RACE, "avx", "vecadd", "tuned", "least(thread * chunk, n)", "Size(0)"),
 ]  # fmt: skip
-"""In texts that are compiled ahead of time."""
+"""In sources that are compiled ahead of time."""
 
 MODULES_BY_CLANG = [
     Fault("one lane on", WRITE, "avx", "matmul", "tuned", "sum[r][s], ragged);", "sum[r][s], ragged + 1);"),
@@ -104,7 +109,7 @@ OPENCL = [
           "to[q / block + 1][q % block]", "GPU"),
     Fault("two work items", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i / 2]"),
     Fault("two groups", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i % 256]"),
-    Fault("two stretches", RACE, "opencl", "vecadd", "tuned", "end = min(n, i + stretch)", "end = n", "CPU"),
+    Fault("two chunks", RACE, "opencl", "vecadd", "tuned", "end = min(n, i + chunk)", "end = n", "CPU"),
     Fault("without the barrier", RACE, "opencl", "matmul", "tuned", "barrier(CLK_LOCAL_MEM_FENCE);  // before",
           "// before", "GPU"),
     Fault("an index of 32 bits", OVERFLOW, "opencl", "vecadd", "lecture", "get_global_id(0)",

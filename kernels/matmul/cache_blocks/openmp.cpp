@@ -1,9 +1,9 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: blocks of rows and of p are finished one after another: the strip of b that all tiles of a block read stays in
-//   the first-level cache, and their part of a in the second-level cache.
+// Idea: finish one block of rows and of p after another. Then the strip of b that all tiles of a block read stays in
+//   the first-level cache. The tiles' part of a stays in the second-level cache.
 // Model: one directive divides blocks of rows among threads that share memory; `simd` makes vector instructions.
-// Memory: reads a strip of b from far away once for every 252 rows, and of a; adds to c once for every 192 of p.
-// Edges: tiles of one row take the rows that are left; narrower strips the columns; c is 0 before the first sum.
+// Memory: reads a strip of b from further away once for every 252 rows. Adds to c once for every 192 of p.
+// Edges: tiles of one row take the rows that are left, and narrower strips the columns. c is 0 before the first sum.
 // Formats: float32, float64
 #include <omp.h>
 
@@ -21,7 +21,7 @@ constexpr int bytes_of_register = 16;
 
 static std::int64_t least(std::int64_t x, std::int64_t y) { return x < y ? x : y; }
 
-/// The tile of c that begins at `c`. All ends of loops over it are constants, so that its sums stay in registers.
+/// The tile of c that begins at `c`. All its loops have constant ends, so the sums stay in registers.
 template <typename T, int height, int width>
 static void tile(const T* a, const T* b, T* c, std::int64_t n, std::int64_t k, std::int64_t depth) {
   T sum[height][width] = {};
@@ -39,7 +39,7 @@ static void tile(const T* a, const T* b, T* c, std::int64_t n, std::int64_t k, s
   }
 }
 
-/// The columns of c from `j` on: strips of that width, then narrower ones.
+/// The columns of c from `j` on, in strips of that width, then in narrower ones.
 template <typename T, int width>
 static void strips(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t depth,
                    std::int64_t j) {

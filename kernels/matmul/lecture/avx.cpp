@@ -1,9 +1,9 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Model: one thread; one instruction (FMA; in SSE two) multiplies and adds in all lanes of a register, which are
+// Model: one thread. One instruction multiplies and adds in all lanes of a register (FMA; SSE needs two). The lanes are
 //   neighbouring elements of a row of c.
-// Memory: reads a by rows, each element copied to all lanes, and b by registers of neighbouring columns; writes c once.
-//   So every visit to a cache line of b yields a register of elements, where cpp takes one element: what is gained over
-//   cpp is gained by this order too, not by the lanes alone.
+// Memory: reads a by rows, each element copied to all lanes, and b by registers of neighbouring columns. Writes c once.
+//   Each visit to a cache line of b yields a register of elements, in cpp only one. So part of the gain over cpp comes
+//   from this order.
 // Edges: columns left after the last full register are summed one at a time; an empty sum is 0.
 #include <cstdint>
 

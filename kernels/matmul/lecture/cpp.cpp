@@ -1,6 +1,6 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: C++ in one thread: three loops, as in the definition.
-// Memory: reads a by rows and b by columns, whose elements lie n apart; writes every element of c once.
+// Memory: reads a by rows, and b by columns, whose elements lie n apart. Writes every element of c once.
 // Edges: none; every loop ends at its size, and an empty sum is 0.
 #include <cstdint>
 

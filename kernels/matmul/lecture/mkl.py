@@ -1,9 +1,9 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-# Model: one call into Intel's MKL, a tuned library, for c = 1 a b + 0 c; it chooses code for the CPU at hand.
-# Memory: MKL copies blocks of a and b into the cache and reads them many times from there.
-#   The sums of both 16-bit formats are in float32, as c is. Of int8 MKL takes a unsigned: as a copy, 128 higher.
-# Edges: a row of nothing counts as one element long, as BLAS demands of the distances between rows.
-#   MKL's sums of int8 saturate at 2^31: a call for each part of k, of which no sum gets there.
+# Model: one call into Intel's MKL, a tuned library, for c = 1 a b + 0 c. It chooses code for the CPU at hand.
+# Memory: MKL copies blocks of a and b into the cache, and reads them many times from there. The sums of both 16-bit
+#   formats are in float32, as c is. For int8, MKL wants a unsigned: it gets a copy with 128 added.
+# Edges: the distance between rows is at least 1, even if rows are empty, as BLAS demands. MKL's sums of int8 saturate
+#   at 2^31. So k is split over several calls, none of which reaches that.
 
 import numpy as np
 

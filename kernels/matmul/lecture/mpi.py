@@ -1,7 +1,7 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-# Model: ranks, processes that share no memory (MPI); each computes its own rows of c, by one call for all of them.
-# Memory: distributed: each rank holds its own rows of a, b and c, and gathers the others' rows of b by messages.
-# Edges: some ranks have a row more than others, or none.
+# Model: ranks are processes that share no memory (MPI). Each computes its own rows of c, by one call for all of them.
+# Memory: distributed. Each rank holds its own rows of a, b and c, and gathers the other rows of b by messages.
+# Edges: some ranks have one row more than others, or none.
 
 import numpy as np
 

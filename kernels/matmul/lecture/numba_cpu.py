@@ -1,7 +1,7 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 # Model: a decorator compiles the Python loops, and prange divides the rows of c among threads.
-# Memory: every thread reads its rows of a, and all of b by columns, whose elements lie n apart; writes its rows of c.
-#   NumPy's arrays come with their shapes, so that they are indexed by row and column.
+# Memory: every thread reads its rows of a, and all of b by columns, whose elements lie n apart. It writes its rows of
+#   c. NumPy's arrays come with their shapes, so they are indexed by row and column.
 # Edges: none; the loops end with the last row, column and product.
 
 from numba import njit, prange

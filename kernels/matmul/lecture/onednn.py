@@ -1,10 +1,10 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-# Model: a primitive of Intel's oneDNN, a tuned library: code that it writes for this shape and the CPU at hand.
-#   Of int8 a function of it, since the primitive's sums pass through float32.
-# Memory: oneDNN copies blocks of a and b into the cache and reads them many times from there.
-#   The sums of both 16-bit formats are in float32, those of int8 in int32, as c is.
+# Model: a primitive of Intel's oneDNN, a tuned library, which generates code for this shape and CPU. For int8 it is a
+#   function instead, since the primitive's sums pass through float32.
+# Memory: oneDNN copies blocks of a and b into the cache, and reads them many times from there. The sums are in the
+#   format of c: float32 for both 16-bit formats, int32 for int8.
 # Formats: float32, float16, bfloat16, int8
-# Edges: oneDNN leaves c as it is where k is 0; a sum of no products is 0.
+# Edges: where k is 0, oneDNN leaves c as it is, so it is set to 0 here.
 
 from py_backends.backend._onednn import Matrix, multiply, multiply_integers
 

@@ -1,6 +1,7 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: one directive divides the rows of c among threads that share memory.
-// Memory: every thread reads its rows of a, and all of b by columns, whose elements lie n apart; writes its rows of c.
+// Memory: every thread reads its rows of a, and all of b by columns, whose elements lie n apart. It writes its rows of
+//   c.
 // Edges: none; every loop ends at its size, and an empty sum is 0.
 #include <cstdint>
 

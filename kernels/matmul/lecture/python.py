@@ -1,5 +1,5 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-# Model: plain Python in one thread: three loops, as in the definition; the interpreter adds one product after another.
+# Model: plain Python in one thread: three loops, as in the definition. The interpreter adds one product after another.
 # Memory: lists of boxed floats, read through pointers; a by rows, b by columns.
 # Edges: none; the loops end with the last row, column and product.
 

@@ -1,7 +1,8 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: the loops over p and j change places: the innermost one reads b and writes c by rows, as they lie in memory.
-// Model: C++ in one thread: three loops; the directive `simd` makes vector instructions of the innermost one.
-// Memory: for every row of c reads all of b, in order; a row of c stays in the first-level cache.
+// Idea: the loops over p and j change places. The innermost loop now reads b and writes c by rows, as they lie in
+//   memory.
+// Model: C++ in one thread, three loops. The directive `simd` makes vector instructions of the innermost one.
+// Memory: reads all of b in order for every row of c. A row of c stays in the first-level cache.
 // Edges: none; every loop ends at its size, and c is 0 before the first sum.
 // Formats: float32, float64
 #include <cstdint>

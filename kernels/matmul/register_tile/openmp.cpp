@@ -1,8 +1,9 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: 6 rows by 2 registers of c stay in vector registers while p runs: what is loaded of b serves 6 rows.
+// Idea: keep 6 rows by 2 registers of c in vector registers while p runs. Each register loaded from b then serves 6
+//   rows.
 // Model: one directive divides bands of rows among threads that share memory; `simd` makes vector instructions.
-// Memory: reads a strip of b, two registers wide, once for every 6 rows; writes every element of c once.
-// Edges: tiles of one row take the rows that are left; narrower strips the columns; an empty sum is 0.
+// Memory: reads a strip of b, two registers wide, once for every 6 rows. Writes every element of c once.
+// Edges: tiles of one row take the rows that are left, and narrower strips the columns. An empty sum is 0.
 // Formats: float32, float64
 #include <omp.h>
 
@@ -16,7 +17,7 @@ constexpr int bytes_of_register = 32;
 constexpr int bytes_of_register = 16;
 #endif
 
-/// The tile of c that begins at `c`. All ends of loops over it are constants, so that its sums stay in registers.
+/// The tile of c that begins at `c`. All its loops have constant ends, so the sums stay in registers.
 template <typename T, int height, int width>
 static void tile(const T* a, const T* b, T* c, std::int64_t n, std::int64_t k) {
   T sum[height][width] = {};
@@ -34,7 +35,7 @@ static void tile(const T* a, const T* b, T* c, std::int64_t n, std::int64_t k) {
   }
 }
 
-/// The columns of c from `j` on: strips of that width, then narrower ones.
+/// The columns of c from `j` on, in strips of that width, then in narrower ones.
 template <typename T, int width>
 static void strips(const T* a, const T* b, T* c, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t j) {
   for (; j + width <= n; j += width) {

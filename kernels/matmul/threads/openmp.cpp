@@ -1,7 +1,7 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: no row of c needs another one: every thread computes some of them.
+// Idea: no row of c depends on another one, so every thread computes some of them.
 // Model: one directive divides the rows of c among threads that share memory; `simd` makes vector instructions.
-// Memory: a thread reads all of b for each of its rows, in order; a row of c stays in its first-level cache.
+// Memory: a thread reads all of b in order for each of its rows. A row of c stays in its first-level cache.
 // Edges: none; every loop ends at its size, and c is 0 before the first sum.
 // Formats: float32, float64
 #include <cstdint>

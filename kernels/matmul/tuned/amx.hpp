@@ -1,16 +1,16 @@
-// matmul in bfloat16, float16 and int8 by Intel's AMX: the text of avx for CPUs that have it. A core has eight tiles, each
-// of up to 16 rows of 64 bytes, and an instruction that multiplies two of them and adds the product to a third.
+// matmul in bfloat16, float16 and int8 by Intel's AMX: the source of avx for CPUs that have it. A core has eight tiles,
+// each of up to 16 rows of 64 bytes. One instruction multiplies two of them and adds the product to a third.
 //
-// Idea: 2 x 2 tiles of c stay in registers while two tiles of a and two of b at a time are multiplied into them. A row of
-//   a tile of a is 64 bytes of a row of a. A row of a tile of b has 16 columns and several rows of b: those whose
-//   elements fill 32 bits together, beside each other. Both are packed so.
+// Idea: 2 x 2 tiles of c stay in registers. Two tiles of a and two of b at a time are multiplied into them. A row of a
+//   tile of a is 64 bytes of a row of a. A row of a tile of b has 16 columns and several rows of b. Elements that fill
+//   32 bits together stand beside each other. Both are packed so.
 // Memory: a panel is 32 rows of a, or 32 columns of b, over the depth of a pass. A panel of a stays in the first-level
-//   cache while the panels of b pass by, which stay in the second-level cache while the panels of a do. Tiles of c are
-//   stored to a buffer, and vector instructions add that to c while the next tiles are multiplied.
-// Edges: panels are filled up with zeros, on both sides: zero times infinity would be no zero.
-// Numbers: products of bfloat16 are exact, and subnormal numbers are zeros. A float16 is the sum of two bfloat16, exactly:
-//   four products make one of float16. Tiles know no infinity that is such a sum, nor one times a subnormal number:
-//   where c is not finite, rows and columns with such elements are computed anew, in float64.
+//   cache while the panels of b pass by. Those stay in the second-level cache while the panels of a do. Tiles of c are
+//   stored to a buffer. Vector instructions add that to c while the next tiles are multiplied.
+// Edges: panels are filled up with zeros on both sides, since zero times infinity would be no zero.
+// Numbers: products of bfloat16 are exact, and subnormal numbers count as zeros. A float16 is exactly the sum of two
+//   bfloat16, so four products make one of float16. Tiles know no infinity that is such a sum, nor its product with a
+//   subnormal number. Where c is not finite, rows and columns with such elements are computed anew, in float64.
 //
 // Everything is in an unnamed namespace, for the reason that workspace.hpp gives.
 #pragma once
@@ -28,9 +28,9 @@
 
 namespace {
 
-/// Of the first-level cache, of 48 KiB where there are tiles, that a panel of a fills at most.
+/// What a panel of a fills at most of the first-level cache, which has 48 KiB where there are tiles.
 constexpr Size most_bytes_of_panel = Size(32) << 10;
-/// Multiplications in all up to which threads cost more than they save.
+/// Up to so many multiplications in all, threads cost more than they save.
 constexpr double few_to_share = 256.0 * 256 * 256;
 
 struct Range {
@@ -45,7 +45,8 @@ struct Product {
   Size m, n, k;
 };
 
-/// Tiles 4 and 5 times 6 and 7, into 0 to 3. Tiles are named by digits: intrinsics paste them into their instructions.
+/// Multiplies tiles 4 and 5 by 6 and 7, into 0 to 3. Tiles are named by digits: intrinsics paste them into their
+/// instructions.
 template <typename T>
 void multiply_tiles() {
   if constexpr (sizeof(T) == 1) {
@@ -66,13 +67,13 @@ inline void load_a(const Word* tiles) {
   _tile_loadd(5, tiles + words_of_tile, bytes_of_row);
 }
 
-/// Past the first-level cache, where a panel of a is to stay.
+/// Prefetches past the first-level cache, where a panel of a is to stay.
 inline void load_b(const Word* tiles) {
   _tile_stream_loadd(6, tiles, bytes_of_row);
   _tile_stream_loadd(7, tiles + words_of_tile, bytes_of_row);
 }
 
-/// A block of c that is computed and waits in a buffer; its rows go to c one after the other.
+/// A computed block of c that waits in a buffer. Its rows go to c one after the other.
 template <typename S>
 struct Waiting {
   const S* from;
@@ -80,7 +81,8 @@ struct Waiting {
   Size stride, rows, columns;
   bool add;
 
-  /// The next `count` rows; `largest` becomes the largest magnitude that has gone to c, as the bits of a float.
+  /// Adds the next `count` rows to c. `largest` becomes the largest magnitude that has gone to c, as the bits of a
+  /// float.
   void go(Size count, Word& largest) {
     for (Size last = least(count, rows); last > 0; --last, --rows, from += side, to += stride) {
       if (columns == side) {
@@ -106,13 +108,14 @@ struct Waiting {
   }
 };
 
-/// A panel of a times one of b, into the buffer, once all rows of the block of c that waits there have gone.
+/// Multiplies a panel of a by one of b, into the buffer. By then all rows of the block that waited there have gone to
+/// c.
 template <typename T>
 void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, Waiting<Sum<T>>& waiting,
                      Word& largest) {
   constexpr Size low = 2 * words_of_tile;  // where the tiles of the second parts begin
   const Size rows_a_step = parts(side, steps);
-  __asm__ volatile("" : : : "memory");  // panels are written before: the intrinsics do not say that they read them
+  __asm__ volatile("" : : : "memory");  // writes the panels: the intrinsics do not say that they read them
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -138,7 +141,7 @@ void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, W
   _tile_stored(3, buffer + rows_of_tile * side + rows_of_tile, bytes);
 }
 
-/// How deep a pass is, and how many columns of b it packs. All passes but the last are of the same depth.
+/// How deep a pass is, and how many columns of b it packs. All passes but the last have the same depth.
 template <typename T>
 struct Pass {
   Size steps, columns;
@@ -154,7 +157,7 @@ struct Pass {
   Size words_of_panel() const { return steps * words_of_step<T>; }
 };
 
-/// The rows of a times a block of columns of b, over the depth of a pass.
+/// Multiplies the rows of a by a block of columns of b, over the depth of a pass.
 template <typename T>
 void multiply_pass(const Product<T>& x, Range rows, Range columns, Range depth, Word* panel_of_a, Word* panels_of_b,
                    Word& largest) {
@@ -178,7 +181,7 @@ void multiply_pass(const Product<T>& x, Range rows, Range columns, Range depth, 
 
 thread_local Workspace workspace_of_panels;
 
-/// One thread's part of c; false where there is no memory for panels. `largest` is as `Waiting` has it.
+/// Computes one thread's part of c; false where there is no memory for panels. `largest` is that of `Waiting`.
 template <typename T>
 bool multiply(const Product<T>& x, Range rows, Range columns, Word& largest) {
   const Pass<T> pass(x.k, columns.size());
@@ -204,7 +207,7 @@ bool all_finite(const T* x, Size count) {
   return finite;
 }
 
-/// Up to 32 elements of a row of c. No sum of such products overflows in float64.
+/// Computes up to 32 elements of a row of c in float64, where no sum of such products overflows.
 template <typename T>
 void multiply_in_float64(const Product<T>& x, Size i, Size j, Size count) {
   double sum[side] = {};
@@ -215,7 +218,8 @@ void multiply_in_float64(const Product<T>& x, Size i, Size j, Size count) {
   for (Size at = 0; at < count; ++at) x.c[i * x.n + j + at] = static_cast<float>(sum[at]);
 }
 
-/// Rows of c that meet infinity or NaN in a, and blocks of columns that do in b. False where there is no memory.
+/// Computes anew rows of c that meet infinity or NaN in a, and blocks of columns that do in b. False where there is no
+/// memory.
 template <typename T>
 bool multiply_infinite(const Product<T>& x) {
   const Size blocks = parts(x.n, side);
@@ -237,8 +241,8 @@ bool multiply_infinite(const Product<T>& x) {
   return true;
 }
 
-/// Into how many parts the columns of c are divided among threads, the rows into threads / that: every part packs its
-/// rows of a and its columns of b by itself, and this packs the least.
+/// How many parts the columns of c are divided into for threads. The rows are divided into threads / that. Every part
+/// packs its own rows of a and columns of b, and this division packs the least.
 inline Size parts_of_columns(Size threads, Size m, Size n) {
   Size best = 1;
   for (Size across = 1; across <= threads; ++across) {
@@ -248,7 +252,7 @@ inline Size parts_of_columns(Size threads, Size m, Size n) {
   return best;
 }
 
-/// A thread's part of so many rows or columns, in whole panels.
+/// A thread's part of so many rows or columns, as whole panels.
 inline Range part_of(Size whole, Size part, Size of) {
   const Size panels = parts(whole, side);
   return {panels * part / of * side, least(panels * (part + 1) / of * side, whole)};

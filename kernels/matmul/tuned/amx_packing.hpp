@@ -8,13 +8,13 @@
 
 namespace {
 
-using Word = std::uint32_t;  // what a tile of b has of one column in a row
+using Word = std::uint32_t;  // consecutive elements of one column in a row of a tile of b
 
 constexpr Size rows_of_tile = 16, bytes_of_row = 64, words_of_row = 16, words_of_tile = rows_of_tile * words_of_row;
-/// Rows of a, or columns of b, in a panel: those of two tiles.
+/// Rows of a, or columns of b, in a panel of two tiles.
 constexpr Size side = 2 * rows_of_tile;
 
-/// How the elements of a format become those of tiles: `parts` tiles hold each element, as parts that add up to it.
+/// How the elements of a format become those of tiles. Each element is the sum of its parts in `parts` tiles.
 template <typename T>
 struct Tiles;
 
@@ -29,7 +29,8 @@ template <>
 struct Tiles<Float16> {
   using Element = std::uint16_t;
   static constexpr int parts = 2;
-  /// The first eight digits, or the three that are left. Neither is subnormal in bfloat16, which has more exponents.
+  /// The first eight binary digits, or the three that are left. Neither part is subnormal in bfloat16, which has more
+  /// exponents.
   static Element part(Float16 x, int which) {
     const float whole = widen(x), high = float_of_bits(bits_of_float(whole) & 0xffff0000u);
     return static_cast<Element>(bits_of_float(which == 0 ? high : whole - high) >> 16);
@@ -43,14 +44,14 @@ struct Tiles<std::int8_t> {
   static Element part(std::int8_t x, int) { return static_cast<Element>(x); }
 };
 
-/// Elements in a row of a tile of a, and rows of b in one of b: a step is as deep.
+/// The depth of a step: elements in a row of a tile of a, and rows of b in a tile of b.
 template <typename T>
 constexpr Size depth_of_step = bytes_of_row / Size(sizeof(typename Tiles<T>::Element));
-/// Of a panel: first the two tiles of the one part, then those of the other.
+/// Elements of a step of a panel: first the two tiles of one part, then those of the other.
 template <typename T>
 constexpr Size words_of_step = 2 * words_of_tile * Tiles<T>::parts;
 
-/// Up to 32 rows of a, over `depth` columns, as tiles.
+/// Packs up to 32 rows of a, over `depth` columns, as tiles.
 template <typename T>
 void pack_a(const T* a, Size stride, Size rows, Size depth, Word* to) {
   using Element = typename Tiles<T>::Element;
@@ -74,7 +75,7 @@ void pack_a(const T* a, Size stride, Size rows, Size depth, Word* to) {
   }
 }
 
-/// A step of a panel of b, which has all of it.
+/// Packs a step of a panel of b, all of whose elements exist.
 template <typename T>
 void pack_step_of_b(const T* b, Size stride, Word* to) {
   constexpr Size bits = 8 * sizeof(typename Tiles<T>::Element), in_word = 32 / bits;
@@ -96,7 +97,7 @@ void pack_step_of_b(const T* b, Size stride, Word* to) {
   }
 }
 
-/// Up to 32 columns of b, over `depth` rows, as tiles.
+/// Packs up to 32 columns of b, over `depth` rows, as tiles.
 template <typename T>
 void pack_b(const T* b, Size stride, Size columns, Size depth, Word* to) {
   constexpr Size deep = depth_of_step<T>;

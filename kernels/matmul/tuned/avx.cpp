@@ -1,14 +1,14 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Idea: a tile of c stays in vector registers while a column of a and a row of b are multiplied into it. (Goto and van
 //   de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008.)
-// Model: intrinsics name the registers and what is fetched ahead; each thread computes a part of c by itself.
-// Memory: a and b are packed into panels that the tile reads in order: a in blocks that stay in the second-level cache,
-//   b into the last; the first tile to need a panel of b reads b in place and packs it on the way, which hides the cost
-//   behind its arithmetic. Small and thin matrices are read where they are. The narrower formats are always packed, and
-//   widened by that: those of 16 bits to floats, int8 to pairs of 16 bits. Dot products take them as they are: AVX-512
-//   VNNI four of int8, AVX-512 BF16 two of bfloat16, of which subnormal ones then count as zeros.
-// Edges: rows and registers are shared out evenly among tiles, so that none is much smaller than another; only the
-//   last register of a row of c may be ragged, and is loaded and stored in part.
+// Model: intrinsics name the registers and what is prefetched. Each thread computes a part of c by itself.
+// Memory: a and b are packed into panels that the tile reads in order. Blocks of a stay in the second-level cache,
+//   those of b in the last. The first tile to need a panel of b reads b in place and packs it on the way, which hides
+//   the cost behind its arithmetic. Small and thin matrices are read where they are. The narrower formats are always
+//   packed, which widens 16 bits to floats and int8 to pairs of 16 bits. Dot products take them as they are. AVX-512
+//   VNNI multiplies four int8, AVX-512 BF16 two bfloat16, of which subnormal ones count as zeros.
+// Edges: rows and registers are divided evenly among tiles, so that none is much smaller than another. Only the last
+//   register of a row of c may be ragged. It is loaded and stored in part.
 // Formats on amx: float16, bfloat16, int8
 #if defined(__AMX_TILE__)
 #include "amx.hpp"
@@ -24,16 +24,16 @@
 
 namespace {
 
-/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves, and the
-/// fewer rows of a have room in the cache.
+/// Products summed in registers before a tile of c is read and written again. The more, the less of c moves, but the
+/// fewer rows of a fit in the cache.
 template <typename P>
 constexpr Size most_depth = 8192 / sizeof(P);
-/// Multiplications of one thread up to which packing costs more than it saves, and in all up to which threads do.
+/// Up to so many multiplications of one thread, packing costs more than it saves. Up to so many in all, threads do.
 constexpr double few_to_pack = 128.0 * 128 * 128, few_to_share = 100.0 * 100 * 100;
-/// Of the last-level cache that a thread's panels of b may take at most; where it is shared with others, none has more.
+/// What a thread's panels of b may take of the last-level cache. Where others share it, no thread has more.
 constexpr Size most_bytes_of_b = Size(32) << 20;
 
-/// A whole in as few parts as none exceeds `most`; they differ by one at most.
+/// Divides a whole into the fewest parts of at most `most`. They differ by one at most.
 struct Split {
   Size count, size, larger;
   Split(Size whole, Size most) : count(parts(whole, most)), size(whole / count), larger(whole % count) {}
@@ -53,7 +53,7 @@ struct Product {
   Size m, n, k;
 };
 
-/// Whether tiles can read T where it is.
+/// Whether tiles can read elements of T in place.
 template <typename T, typename P>
 constexpr bool as_packed = std::is_same_v<T, P>;
 
@@ -63,7 +63,7 @@ Size rows_of_panel(Range depth) {
   return parts(depth.size(), products<P>) + (has_offsets<P> ? 1 : 0);
 }
 
-/// The columns of one panel after the other: each is some registers wide.
+/// The columns in panels, one after the other, each some registers wide.
 template <typename P>
 struct Panels {
   Range columns;
@@ -75,7 +75,8 @@ struct Panels {
   Size columns_of(Size panel) const { return least(width(panel), columns.size() - begin(panel)); }
 };
 
-/// Packs the last panel of b if it has to be filled up to whole registers. Tiles pack the others or read them in place.
+/// Packs the last panel of b if it has to be filled up to whole registers. Tiles pack the other panels or read them in
+/// place.
 template <typename T, bool packed>
 void pack_ragged_panel(const Product<T>& x, Range columns, Range depth, T* panels_of_b) {
   const Panels<T> panels(columns);
@@ -86,7 +87,7 @@ void pack_ragged_panel(const Product<T>& x, Range columns, Range depth, T* panel
   pack_b(b, x.n, depth.size(), panels.columns_of(last), to);
 }
 
-/// Some rows of a, which `a` holds packed, times the panels of b; the `first` rows pack b.
+/// Multiplies some rows of a, packed in `a`, by the panels of b. The `first` rows pack b.
 template <typename T, typename P, bool packed>
 void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth, const P* a, P* panels_of_b,
                      bool first) {
@@ -107,7 +108,7 @@ void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth
     } else if (first) {
       pack_b(b, x.n, depth.size(), panels.columns_of(panel), panel_of_b);
     }
-    // While b is packed, that is the memory of the next panel: to fetch it serves the writing as well.
+    // While b is packed, `next` is the memory of the next panel. Prefetching it serves writing it as well.
     if (packed) in.next = panel_of_b + width * height, in.next_step = parts(width, tiles.count);
     const auto higher = tile_of<P, kind>(least(tiles.size + 1, rows_of_tile<P>), registers);
     const auto lower = tile_of<P, kind>(tiles.size, registers);
@@ -125,7 +126,7 @@ void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth
   }
 }
 
-/// The rows of a in panels as high as the tiles, to `to`; returns where the tiles read a.
+/// Packs the rows of a to `to`, in panels as high as the tiles. Returns where the tiles read a.
 template <typename T, typename P, bool packed>
 const P* pack_rows(const Product<T>& x, Range rows, Range depth, P* to) {
   const T* const a = x.a + rows.begin * x.k + depth.begin;
@@ -140,14 +141,14 @@ const P* pack_rows(const Product<T>& x, Range rows, Range depth, P* to) {
 
 thread_local Workspace workspace_of_a, workspace_of_b;
 
-/// One thread's part of c; false where there is no memory for panels.
+/// Computes one thread's part of c; false where there is no memory for panels.
 template <typename T, typename P, bool packed>
 bool multiply(const Product<T>& x, Range rows, Range columns, Size threads) {
   constexpr Size lanes = Simd<P>::lanes;
   const Size steps = parts(x.k, products<P>);
   const Split passes(steps, most_depth<P>);
   const Size depth_of_pass = parts(steps, passes.count), bytes_of_pass = depth_of_pass * Size(sizeof(P));
-  // A quarter of a cache, since c and the other operand pass through it too.
+  // A quarter of a cache, since c and the other operand also pass through it.
   const Split blocks(rows.size(), second_level_cache() / 4 / bytes_of_pass + 1);
   const Size room = least(last_level_cache() / 4 / threads, most_bytes_of_b) / bytes_of_pass;
   const Size columns_of_pass = least(columns.size(), (room < 1024 ? 1024 : room) / lanes * lanes);
@@ -173,7 +174,7 @@ bool multiply(const Product<T>& x, Range rows, Range columns, Size threads) {
   return true;
 }
 
-/// c = a b for a vector b: rows of a times b, each in as many sums as it takes to keep adding while others are under way.
+/// c = a b for a vector b. Each row of a times b has several sums, so that no addition waits for another.
 template <typename T>
 void multiply_vector(const T* a, const T* b, Sum<T>* c, Size m, Size k, Size threads) {
   using V = Simd<T>;
@@ -200,8 +201,8 @@ void multiply_vector(const T* a, const T* b, Sum<T>* c, Size m, Size k, Size thr
   }
 }
 
-/// Into how many parts the columns of c are divided among threads, the rows into threads / that: every part packs its
-/// rows of a and its columns of b by itself, so that no thread waits for another, and this packs the least.
+/// How many parts the columns of c are divided into for threads. The rows are divided into threads / that. Every part
+/// packs its own rows of a and columns of b, so that no thread waits for another. This division packs the least.
 Size parts_of_columns(Size threads, Size m, Size n) {
   Size best = 1;
   for (Size across = 1; across <= threads; ++across) {
@@ -211,7 +212,7 @@ Size parts_of_columns(Size threads, Size m, Size n) {
   return best;
 }
 
-/// What computes one thread's part: formats that have to be widened are packed always, whatever that costs.
+/// What computes one thread's part. Formats that have to be widened are always packed, whatever that costs.
 template <typename T>
 auto multiply_of(bool in_place) {
   if constexpr (std::is_same_v<T, std::int8_t>) {

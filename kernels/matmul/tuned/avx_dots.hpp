@@ -1,23 +1,24 @@
-// Dot products for avx.cpp: a lane of 32 bits holds the elements of several steps of p, of which one instruction
-// multiplies all and adds the products. Sums of int8 are exact modulo 2^32.
+// Dot products for avx.cpp. A lane of 32 bits holds the elements of several steps of p. One instruction multiplies them
+// all and adds the products. Sums of int8 are exact modulo 2^32.
 #pragma once
 
 #include "../../simd.hpp"
 
 namespace {
 
-/// Two of int8, 16 bits each.
+/// Two elements of int8, 16 bits each.
 struct Pair {
   std::int32_t bits;
 };
 
-/// Two of bfloat16, for AVX-512 BF16. It takes subnormal numbers for zeros, and rounds to them.
+/// Two elements of bfloat16, for AVX-512 BF16. It treats subnormal numbers and results as zeros.
 struct BFloat16Pair {
   std::int32_t bits;
 };
 
-/// Four of int8, 8 bits each, for AVX-512 VNNI. It multiplies unsigned numbers with signed ones: to those of a 128 is
-/// added, and the sums begin with -128 times the sums of columns of b, which stand before a panel's first row.
+/// Four elements of int8, 8 bits each, for AVX-512 VNNI. It multiplies unsigned by signed numbers, so 128 is added to
+/// those of a. To make up for it, sums begin with -128 times the sums of columns of b. These stand before a panel's
+/// first row.
 struct Quad {
   std::int32_t bits;
 };
@@ -39,7 +40,7 @@ struct Words : Simd<std::int32_t> {
   using Simd<std::int32_t>::broadcast;
   using Vector = std::uint32_t __attribute__((vector_size(sizeof(Register))));
 
-  /// A register's worth of bytes, as numbers of 32 bits.
+  /// A register's bytes, as numbers of 32 bits.
   static Vector widened(const std::int8_t* from) { return reinterpret_cast<Vector>(widen(from)); }
   static void interleave(Register x, Register y, Register& low, Register& high) {
     using Floats = Simd<float>::Register;
@@ -49,7 +50,7 @@ struct Words : Simd<std::int32_t> {
   }
 };
 
-/// Packed elements, of whatever format, as numbers of 32 bits.
+/// Packed elements of any format, as numbers of 32 bits.
 template <typename P>
 struct Packed : Words {
   static Register load(const P* from) { return Words::load(&from->bits); }
@@ -61,9 +62,9 @@ template <>
 struct Simd<Pair> : Packed<Pair> {
   static Register multiply_add(Register x, Register y, Register z) { return add(multiply_pairs(x, y), z); }
 
-  /// Two elements of a row for each lane.
+  /// Two elements of a row in each lane.
   static Register of_row(const std::int8_t* from) { return widen_to_pairs(from); }
-  /// An element of each of two rows for each lane.
+  /// An element of each of two rows in each lane.
   static Register of_rows(const std::int8_t* from, std::int64_t stride) {
     return reinterpret_cast<Register>((widened(from) & 0xffff) | widened(from + stride) << 16);
   }
@@ -74,9 +75,9 @@ struct Simd<Pair> : Packed<Pair> {
 
 #if defined(__AVX512F__)
 
-/// Whether this CPU multiplies pairs of bfloat16 faster than floats. AMD's (Zen 4, Zen 5) begin as many VDPBF16PS as
-/// multiply-adds of floats, of twice the products; Intel's (Cooper Lake, Sapphire Rapids) a quarter as many, which is
-/// half of the products. No flag of a CPU tells, so that its maker has to.
+/// Whether this CPU multiplies pairs of bfloat16 faster than floats. AMD's (Zen 4, Zen 5) issue VDPBF16PS as often as
+/// multiply-adds of floats, for twice the products. Intel's (Cooper Lake, Sapphire Rapids) issue it a quarter as often,
+/// for half the products. No CPU flag tells, so the maker decides.
 inline bool has_fast_pairs_of_bfloat16() { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd"); }
 
 template <>

@@ -1,17 +1,18 @@
-// Panels of a and b for avx.cpp: what tiles read in order. Elements are widened while they are packed.
+// Panels of a and b for avx.cpp, which tiles read in order. Elements are widened while they are packed.
 #pragma once
 
 #include "avx_tile.hpp"
 
 namespace {
 
-/// A square of as many registers as each has lanes: to interleave its halves turns the places of its elements, counted
-/// in binary by row and lane, by one digit; as many times as a lane has digits exchanges row and lane.
+/// Transposes a square of as many registers as each has lanes, in log2(lanes) passes. A pass interleaves the halves.
+/// That rotates the binary index of each element, row before lane, by one digit. After all passes, row and lane have
+/// changed places.
 template <typename T>
 void transpose(typename Simd<T>::Register* x) {
   using V = Simd<T>;
 #pragma GCC unroll 4
-  for (int turned = 1; turned < V::lanes; turned *= 2) {
+  for (int rotated = 1; rotated < V::lanes; rotated *= 2) {
     typename V::Register y[V::lanes];
 #pragma GCC unroll 8
     for (int r = 0; r < V::lanes / 2; ++r) V::interleave(x[r], x[r + V::lanes / 2], y[2 * r], y[2 * r + 1]);
@@ -20,7 +21,7 @@ void transpose(typename Simd<T>::Register* x) {
   }
 }
 
-/// A register of steps along a row of a, and a single one.
+/// A register of steps along a row of a, and a single step.
 template <typename P, typename T>
 typename Simd<P>::Register steps_of_row(const T* a) {
   if constexpr (products<P> > 1)
@@ -36,14 +37,14 @@ P step_of_row(const T* a, Size left) {
     return widen(*a);
 }
 
-/// `rows` rows of a, stored by columns. Writes up to a register past the panel's end.
+/// Packs `rows` rows of a, stored by columns. Writes up to a register past the panel's end.
 template <typename T, typename P>
 void pack_a(const T* a, Size stride, Size rows, Size depth, P* to) {
   using V = Simd<P>;
   constexpr Size elements = V::lanes * products<P>;
   Size p = 0;
   for (; p + elements <= depth; p += elements, a += elements, to += V::lanes * rows) {
-    // From the last rows on: what a store writes beyond its column is overwritten by those that follow.
+    // The last rows come first. What a store writes beyond its column is overwritten by those that follow.
     for (Size first = (rows - 1) / V::lanes * V::lanes; first >= 0; first -= V::lanes) {
       typename V::Register x[V::lanes];
 #pragma GCC unroll 16
@@ -58,11 +59,11 @@ void pack_a(const T* a, Size stride, Size rows, Size depth, P* to) {
   }
 }
 
-/// `columns` columns of b, stored by rows that are filled up to whole registers with zeros.
+/// Packs `columns` columns of b, stored by rows that are filled up to whole registers with zeros.
 template <typename T>
 void pack_b(const T* b, Size stride, Size depth, Size columns, Sum<T>* to) {
   using V = Simd<T>;
-  constexpr Size rows_ahead = 8;  // more than a set of the cache holds, if rows are a power of two apart, is in vain
+  constexpr Size rows_ahead = 8;  // more would not fit in a set of the cache if rows are a power of two apart
   const Size whole = columns / V::lanes * V::lanes;
   for (Size p = 0; p < depth; ++p, b += stride) {
     for (Size j = 0; j < whole; j += V::lanes, to += V::lanes) {
@@ -76,7 +77,7 @@ void pack_b(const T* b, Size stride, Size depth, Size columns, Sum<T>* to) {
   }
 }
 
-/// A step along as many columns of b as a register has lanes, with zeros for rows and columns that are not there.
+/// Packs a step along as many columns of b as a register has lanes. Zeros stand for missing rows and columns.
 template <typename P, typename T>
 typename Simd<P>::Register step_of_columns(const T* b, Size stride, Size rows, Size columns) {
   constexpr Size lanes = Simd<P>::lanes;
@@ -88,7 +89,7 @@ typename Simd<P>::Register step_of_columns(const T* b, Size stride, Size rows, S
   return Simd<P>::of_rows(part, lanes);
 }
 
-/// The same in steps of several rows, for no more columns than a tile has.
+/// Does the same in steps of several rows, for no more columns than a tile has.
 template <typename T, typename P, std::enable_if_t<(products<P> > 1), int> = 0>
 void pack_b(const T* b, Size stride, Size depth, Size columns, P* to) {
   using V = Simd<P>;

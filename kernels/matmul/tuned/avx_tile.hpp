@@ -9,8 +9,8 @@
 
 namespace {
 
-/// The tile of c that stays in registers: as many sums as there are registers, less those for a and b. The broader the
-/// tile, the fewer elements of a are loaded for each product.
+/// The tile of c that stays in registers. It has as many sums as there are registers, less those for a and b. The wider
+/// the tile, the fewer elements of a are loaded for each product.
 #if defined(__AVX512F__)
 constexpr int registers_of_tile = 3, most_rows_of_tile = 8;  // 24 sums of 32 registers
 #elif defined(__FMA__)
@@ -25,7 +25,7 @@ template <>
 constexpr int rows_of_tile<Pair> = 3;  // these products, too, need a register until they are added
 #endif
 
-/// How many elements a packed one of type P holds: so many steps of p are done at once.
+/// How many elements a packed one of type P holds. So many steps of p are done at once.
 template <typename P>
 constexpr Size products = 1;
 template <>
@@ -35,16 +35,16 @@ constexpr Size products<BFloat16Pair> = 2;
 template <>
 constexpr Size products<Quad> = 4;
 
-/// Whether the first row of a panel of b is what its sums begin with.
+/// Whether sums begin with the first row of a panel of b.
 template <typename P>
 constexpr bool has_offsets = std::is_same_v<P, Quad>;
 
 template <typename P>
 constexpr Size line = 64 / sizeof(P);  // of a cache
-/// How long before its use a line is fetched from the second-level cache into the first, in multiply-adds.
+/// How many multiply-adds before its use a line is prefetched from the second-level cache into the first.
 constexpr int ahead = 240;
 
-/// Where a tile reads a and b: both in place, both in panels, or a in a panel and b in place, to write its panel.
+/// Where a tile reads a and b: both in place, or both in panels, or b in place while packing its panel.
 enum class Tile { in_place, packed, packing_b };
 
 /// What a tile reads. Row r of a begins at a + r * a_row, and its elements are a_column apart.
@@ -54,12 +54,12 @@ struct Operands {
   Size a_row, a_column;
   const P* b;
   Size b_row;
-  const P* next;  ///< what a later tile will read, to be fetched into the second-level cache
+  const P* next;  ///< what a later tile will read, to be prefetched into the second-level cache
   Size next_step;
   P* panel_of_b;  ///< what a tile that packs b writes
 };
 
-/// Always inline: g++ takes a function that only fetches for one without effect, and leaves out calls of it.
+/// Always inline: to g++, a function that only prefetches has no effect, so it leaves out calls of it.
 template <typename T, decltype(_MM_HINT_T0) where = _MM_HINT_T0>
 [[gnu::always_inline]] inline void prefetch(const T* address) {
   _mm_prefetch(reinterpret_cast<const char*>(address), where);
@@ -132,7 +132,7 @@ template <typename P, Tile kind, int rows, int registers>
 constexpr MultiplyTile<P> multiply_tile = multiply_steps<P, kind, rows, registers>;
 
 #if defined(__AVX512F__)
-// The same with instructions that not every CPU with AVX-512 has.
+// The same, with instructions that only some CPUs with AVX-512 have.
 template <Tile kind, int rows, int registers>
 [[gnu::target("avx512vnni")]] void multiply_fours(Size depth, Operands<Quad> in, std::int32_t* c, Size stride,
                                                   Size ragged, bool add) {
@@ -151,7 +151,7 @@ constexpr MultiplyTile<BFloat16Pair> multiply_tile<BFloat16Pair, kind, rows, reg
     multiply_twos<kind, rows, registers>;
 #endif
 
-/// The tile of a size that is known only now.
+/// The tile of a size that is known only at run time.
 template <typename P, Tile kind, int most_rows = rows_of_tile<P>, int most_registers = registers_of_tile>
 MultiplyTile<P> tile_of(Size rows, Size registers) {
   if constexpr (most_registers > 1) {

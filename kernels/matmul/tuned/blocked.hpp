@@ -1,12 +1,12 @@
-// Register tiles for matmul in C++ without intrinsics: what cpp and openmp share. Only openmp uses the directives for
+// Register tiles for matmul in C++ without intrinsics, which cpp and openmp share. Only openmp uses the directives for
 // threads. The files that include this say in which order the tiles of c are computed, and by whom.
 //
-// A tile is a local array whose loops have constant ends: the compiler unrolls the loop over rows and makes vector
-// instructions of the one over columns. Every place in the array is then a constant, and the sums stay in registers
-// while p runs. So no intrinsics are needed, only the number and the width of the registers.
+// A tile is a local array whose loops have constant ends. So the compiler unrolls the loop over rows, and makes vector
+// instructions of the one over columns. Every index into the array is then a constant, and the sums stay in registers
+// while p runs. No intrinsics are needed, only the number and the width of the registers.
 //
-// Everything is in an unnamed namespace: one program holds this header compiled for several instruction sets, and the
-// linker must never replace the one by the other.
+// Everything is in an unnamed namespace. One program holds this header compiled for several instruction sets, and the
+// linker must never replace one version by another.
 #pragma once
 
 #include <type_traits>
@@ -16,17 +16,17 @@
 
 namespace {
 
-/// A format in memory of our own: those of 16 bits become floats, with which everything else is shared.
+/// A format as it is packed. Those of 16 bits become floats, so that all other code is shared.
 template <typename T>
 using Widened = std::conditional_t<std::is_integral_v<T>, T, Sum<T>>;
 
-/// What elements of T are widened to when they are packed, and summed in. Of int8 it is float, which CPUs multiply
-/// faster: as long as no more than 2^10 products of at most 2^14 are summed, every sum is exact.
+/// What elements of T are widened to when they are packed, and summed in. For int8 it is float, which CPUs multiply
+/// faster. Sums of up to 2^10 products of at most 2^14 are exact.
 template <typename T>
 using Packed = std::conditional_t<std::is_integral_v<T>, float, Sum<T>>;
 template <typename T>
 constexpr Size most_exact_products = std::is_integral_v<T> ? 1024 : 1 << 30;
-/// Whether tiles can read it where it is, and need not widen it again and again.
+/// Whether tiles can read elements in place. If not, they would widen them again and again.
 template <typename T>
 constexpr bool as_packed = std::is_same_v<T, Packed<T>>;
 
@@ -38,16 +38,16 @@ constexpr Size bytes_of_register = 32, height_of_tile = 6;  // 12 sums of 16
 constexpr Size bytes_of_register = 16, height_of_tile = 6;  // the same; 16 bytes are what SSE2, Neon and VSX have
 #endif
 
-/// The tile of c that stays in registers: as many sums as there are registers, less those for a and b.
+/// The tile of c that stays in registers. It has as many sums as there are registers, less those for a and b.
 template <typename T>
 struct Tile {
   static constexpr Size height = height_of_tile, registers = 2, lanes = bytes_of_register / Size(sizeof(Packed<T>));
   static constexpr Size width = registers * lanes;
 };
 
-/// A band is the rows of a that make a tile of c, over the depth of one pass. Its copy is to stay in the first-level
-/// cache, of 32 KiB or more, while b passes by: this is its longest row, in cache lines. They are an odd number, since
-/// rows a power of two apart share few places in a cache.
+/// The longest row of a band, in cache lines. A band is the rows of a that make a tile of c, over the depth of one
+/// pass. Its copy has to stay in the first-level cache, of 32 KiB or more, while b passes by. The number is odd, since
+/// rows a power of two apart share few sets of a cache.
 constexpr Size bytes_of_line = 64, lines_of_band = 28 * 1024 / height_of_tile / bytes_of_line | 1;
 
 template <typename T>
@@ -67,7 +67,7 @@ struct Operands {
   Size b_stride;
 };
 
-/// Where a tile is written: its upper left corner, its columns that exist, and whether it adds to what is there.
+/// Where a tile is written: its upper left corner, how many of its columns exist, and whether it adds to what is there.
 template <typename T>
 struct Result {
   Sum<T>* c;
@@ -80,7 +80,7 @@ void put(From x, bool add, To& to) {
   to = add ? to + static_cast<To>(x) : static_cast<To>(x);
 }
 
-/// c = a b, or c += a b, for `height` rows and the columns of so many registers, all of which b has.
+/// c = a b, or c += a b, for `height` rows and the columns of `registers` registers, all of which b has.
 template <typename T, bool packed, int height, int registers>
 void multiply_tile(Operands<T> in, Size depth, Result<T> out) {
   constexpr int width = registers * Tile<T>::lanes;
@@ -114,7 +114,7 @@ void multiply_tile(Operands<T> in, Size depth, Result<T> out) {
   }
 }
 
-/// The tile for a number of rows that is known only now. Where one register of columns is enough, it is as narrow.
+/// The tile for a number of rows that is known only at run time. It is one register wide where that is enough.
 template <typename T, bool packed, int height = Tile<T>::height>
 void multiply_rows(Size rows, Operands<T> in, Size depth, Result<T> out) {
   if (rows == height) {
@@ -135,7 +135,7 @@ void pack_band(const T* a, Size stride, Size rows, Size depth, Band<T>& to) {
   for (Size i = 0; i < rows; ++i) pack(a + i * stride, depth, to.rows + i * Band<T>::stride);
 }
 
-/// A panel of b: as many columns as a tile has, by rows. Columns that b has not are zeros: so a ragged tile is computed
+/// Packs a panel of b: as many columns as a tile has, by rows. Missing columns are zeros. So a ragged tile is computed
 /// like any other, and only its part of c is written.
 template <typename T>
 void pack_panel(const T* b, Size stride, Size depth, Size columns, Packed<T>* to) {
@@ -150,7 +150,7 @@ void pack_panel(const T* b, Size stride, Size depth, Size columns, Packed<T>* to
   }
 }
 
-/// The k x n matrix b by columns.
+/// Copies the k x n matrix b by columns.
 template <typename T>
 void transpose(const T* b, Size k, Size n, Widened<T>* to) {
   for (Size p = 0; p < k; ++p) {
@@ -158,13 +158,13 @@ void transpose(const T* b, Size k, Size n, Widened<T>* to) {
   }
 }
 
-/// Rows of b that a pass over few columns holds by columns: they stay in a quarter of the second-level cache.
+/// Rows of b that a pass over few columns copies by columns. They stay in a quarter of the second-level cache.
 template <typename T>
 Size depth_of_columns(Size n) {
   return second_level_cache() / 4 / (n * Size(sizeof(Widened<T>)));
 }
 
-/// The inner product of two vectors, each lane a sum of its own until the end.
+/// The inner product of two vectors. Each lane has a sum of its own until the end.
 template <typename T>
 Sum<T> product(const T* x, const Widened<T>* y, Size k) {
   Sum<T> sum = 0;
@@ -173,7 +173,7 @@ Sum<T> product(const T* x, const Widened<T>* y, Size k) {
   return sum;
 }
 
-/// The band times the panels of one block of b, `columns` wide, into the rows of c that begin at `c`.
+/// Multiplies the band by the panels of one block of b, `columns` wide, into the rows of c that begin at `c`.
 template <typename T>
 void multiply_band(const Band<T>& band, Size rows, const Packed<T>* panels, Size columns, Size depth, Sum<T>* c, Size n,
                    bool add) {
@@ -184,7 +184,7 @@ void multiply_band(const Band<T>& band, Size rows, const Packed<T>* panels, Size
   }
 }
 
-/// Columns of b whose panels fill half of the second-level cache, from which every band reads them again.
+/// How many columns of b fill half of the second-level cache as panels. Every band reads them again from there.
 template <typename T>
 Size columns_of_block(Size depth) {
   const Size panels = second_level_cache() / 2 / ((depth + 1) * Tile<T>::width * Size(sizeof(Packed<T>)));
@@ -193,11 +193,11 @@ Size columns_of_block(Size depth) {
 
 thread_local Workspace workspace;
 
-/// Matrices that are read where they are: little would be read twice, or all stays in the caches whatever the order.
+/// Multiplies matrices in place, where little is read twice, or everything stays in the caches in any order.
 template <typename T>
 bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, bool share) {
   constexpr Size height = Tile<T>::height, width = Tile<T>::width;
-  const Size ragged = n / width * width;  // where the panel begins that has to be filled up
+  const Size ragged = n / width * width;  // where the panel begins that has to be filled up with zeros
   T* const panel = workspace.hold<T>(Band<T>::depth * width);
   if (panel == nullptr) return false;
   Size p0 = 0;
@@ -220,11 +220,12 @@ bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, boo
   return true;
 }
 
-/// Few columns leave a tile empty: here lanes run along p instead, and every element of c is a sum of its own.
+/// Few columns would leave a tile mostly empty. So lanes run along p instead, and every element of c is a sum of its
+/// own.
 template <typename T>
 bool multiply_narrow(const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k, bool share) {
   constexpr bool same = std::is_same_v<T, Widened<T>>;
-  const bool in_order = n == 1 && same;  // one column is in order as it is
+  const bool in_order = n == 1 && same;  // one column is already in order
   const Size most_depth = in_order ? k : least(k, depth_of_columns<T>(n));
   Widened<T>* const memory = workspace.hold<Widened<T>>(in_order ? 0 : n * most_depth);
   if (memory == nullptr) return false;
@@ -244,11 +245,11 @@ bool multiply_narrow(const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k, 
   return true;
 }
 
-/// How a product of these sizes is computed best.
+/// How best to compute a product of these sizes.
 struct Plan {
   bool narrow;  ///< so few columns that lanes run along p
   bool pack;    ///< every element of a and b is used so often that copying it pays
-  bool share;   ///< so much to do that threads pay
+  bool share;   ///< so much work that threads pay
 
   template <typename T>
   static Plan of(Size m, Size n, Size k) {

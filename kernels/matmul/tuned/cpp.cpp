@@ -1,14 +1,14 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: a tile of c stays in vector registers while p runs (blocked.hpp); bands of c that are one tile high follow each
-//   other, and all read the same block of b from the second-level cache.
-// Model: C++ in one thread; the directive `simd` makes vector instructions of the loops over columns, and needs no
+// Idea: a tile of c stays in vector registers while p runs (blocked.hpp). Bands of c that are one tile high follow each
+//   other. They all read the same block of b from the second-level cache.
+// Model: C++ in one thread. The directive `simd` makes vector instructions of the loops over columns, and needs no
 //   OpenMP library.
-// Memory: b is packed into panels that the tile reads in order, a block at a time; a band of a is copied into the
-//   first-level cache. (Goto and van de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008, with
-//   the parts of a and b exchanged.) Small or thin matrices are not packed, but for the formats that packing widens to
-//   floats; of the thinnest, rows of a are multiplied with columns of b.
-// Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c; where one
-//   register holds them, the tile is as narrow. The last band has tiles of its own height.
+// Memory: b is packed into panels that the tile reads in order, a block at a time. A band of a is copied into the
+//   first-level cache. (Goto and van de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008,
+//   with the roles of a and b exchanged.) Small or thin matrices are not packed, except to widen a format to floats.
+//   For the thinnest, rows of a are multiplied by columns of b.
+// Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c. Where one
+//   register holds those, the tile is one register wide. The last band has tiles of its own height.
 #include <cstdint>
 
 #include "blocked.hpp"

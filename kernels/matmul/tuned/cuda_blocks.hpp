@@ -1,6 +1,6 @@
-// What the ways of cuda.cu to compute matmul share: how many threads a block has, how it starts to copy to shared
-// memory what it will need, and which tiles of c are its. Included there alone, and once: that file is compiled in
-// several namespaces of one program when it is run under instruments.
+// What all ways of cuda.cu to compute matmul share: how many threads a block has, which tiles of c it takes, and how it
+// copies to shared memory. Only cuda.cu includes this, and once: under instruments, several namespaces of one program
+// hold that file.
 
 namespace {
 
@@ -8,19 +8,19 @@ using Size = long long;
 
 /// A block: 4 warps.
 constexpr int threads = 128, threads_of_warp = 32;
-/// Slices in shared memory: one is multiplied while the others arrive, which takes hundreds of cycles.
+/// Slices in shared memory. One is multiplied while the others arrive, which takes hundreds of cycles.
 constexpr int slices = 3;
-/// Rows of tiles that are computed together: blocks that work at the same time read the same parts of a and b, which
-/// stay in the second-level cache.
+/// Rows of tiles that are computed together. Blocks that work at the same time then read the same parts of a and b,
+/// which stay in the second-level cache.
 constexpr Size band = 16;
 
-/// What one instruction reads or writes: neighbours, aligned as a whole.
+/// Neighbours that one instruction reads or writes, aligned as a whole.
 template <typename T, int count>
 struct alignas(count * sizeof(T)) Neighbours {
   static constexpr int size = count;
   T element[count];
 };
-/// At most: 16 bytes.
+/// At most 16 bytes.
 template <typename T>
 using Vector = Neighbours<T, 16 / sizeof(T)>;
 
@@ -41,7 +41,7 @@ __device__ __forceinline__ Size multiprocessors() {
 #endif
 }
 
-/// Which thread of its block this is, counted along the warps, and which block of all.
+/// Which thread of its block this is, counted along the warps, and which of all blocks.
 struct Worker {
   int thread;
   Size block, blocks;
@@ -51,21 +51,21 @@ struct PlaceOfTile {
   Size down, across;
 };
 
-/// Of a tile, by its turn.
+/// The place of a tile, by its number in the order of work.
 __device__ __forceinline__ PlaceOfTile place_of_tile(Size tile, Size down, Size across) {
   const Size above = tile / (band * across) * band, height = least(band, down - above);
   const Size of_band = tile - above * across;
   return {above + of_band % height, of_band / height};
 }
 
-/// Starts to copy 4, 8 or 16 bytes to shared memory, or zeros where they are not `there`. Before compute capability 8.0
-/// they have arrived when this returns; else when their group has.
+/// Starts to copy 4, 8 or 16 bytes to shared memory, or zeros where they are not `there`. They have arrived when their
+/// group has, and before compute capability 8.0 when this returns.
 template <typename Piece>
 __device__ __forceinline__ void start_copy(Piece* to, const Piece* from, bool there) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
   const int bytes = there ? sizeof(Piece) : 0;
-  if constexpr (sizeof(Piece) == 16)  // past the first-level cache, too
+  if constexpr (sizeof(Piece) == 16)  // also past the first-level cache
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes));
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(sizeof(Piece)),

@@ -1,21 +1,21 @@
-// matmul in float16, bfloat16 and int8 by tensor cores, the part of cuda.cu for GPUs that have them for all three: from
-// compute capability 8.0 on. Included there alone, and once, after cuda_blocks.hpp and cuda_warp_matrices.hpp.
+// matmul in float16, bfloat16 and int8 by tensor cores: the part of cuda.cu for GPUs that have them for all three, from
+// compute capability 8.0 on. Only cuda.cu includes this, once, after cuda_blocks.hpp and cuda_warp_matrices.hpp.
 //
-// Idea: a warp multiplies matrices of 16 x 16 and 16 x 8 elements (int8: 16 x 32 and 32 x 8) as one instruction, and
-//   has a quarter of its block's tile of c as fragments in registers. (CUTLASS, Efficient GEMM in CUDA.)
-// Memory: elements are copied to shared memory as they are. A chunk of 16 bytes is what is copied at once, and what a
-//   row of a small matrix is loaded from. Chunks are permuted within 128 bytes, so that the 8 rows of such a matrix,
-//   and 8 neighbours of a row, lie in different banks.
-//   int8: the hardware transposes elements of 16 bits only, here pairs of columns of b. Their bytes are sorted in
+// Idea: one instruction of a warp multiplies a matrix of 16 x 16 elements by one of 16 x 8 (int8: 16 x 32 by 32 x 8). A
+//   warp has a quarter of its block's tile of c as fragments in registers. (CUTLASS, Efficient GEMM in CUDA.)
+// Memory: elements are copied to shared memory unchanged. A chunk of 16 bytes is what one instruction copies, and what
+//   holds a row of a small matrix. Chunks are permuted within 128 bytes. So the 8 rows of such a matrix lie in
+//   different banks, and so do 8 neighbours of a row.
+//   For int8: the hardware transposes only elements of 16 bits, here pairs of columns of b. Their bytes are sorted in
 //   registers, into even columns and odd ones.
-// Edges: zeros stand for what is beyond any end of a and b: those of the depth on both sides, since zero times infinity
-//   would be no zero. Where rows or arrays are not aligned to 16 bytes, chunks are copied in 4 bytes or, not even
-//   aligned to these, element by element, for which the threads wait.
+// Edges: zeros stand for what is beyond the ends of a and b. Beyond the depth they do on both sides, since zero times
+//   infinity would be no zero. Where rows or arrays are not aligned to 16 bytes, chunks are copied in pieces of 4
+//   bytes. Those not even aligned to 4 are copied element by element, for which the threads wait.
 
 namespace {
 namespace tensor_cores {
 
-/// Whether they are there for elements of T. The emulation has them, unless it is told to do without.
+/// Whether there are tensor cores for elements of T. The emulation has them, unless it is told to do without.
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(WITHOUT_TENSOR_CORES)
 template <typename T>
 constexpr bool serve = false;
@@ -24,16 +24,15 @@ template <typename T>
 constexpr bool serve = sizeof(T) < 4;
 #endif
 
-// On a GPU loops are unrolled and functions inlined, since sums and fragments lie in registers, which have no
-// addresses. The emulation's lie in memory, and its compiler would take minutes.
+// On a GPU, loops are unrolled and functions inlined: sums and fragments lie in registers, which have no addresses. In
+// the emulation they lie in memory, and its compiler would take minutes for this.
 #if defined(__CUDA_ARCH__)
 #define INLINED_ON_GPU __forceinline__
 #else
 #define INLINED_ON_GPU __attribute__((noinline))
 #endif
 
-/// How often the body of a loop is written out that has so many passes: not more often, with which NVRTC 13.5 did not
-/// end for sm_100 and sm_120.
+/// How often to unroll a loop of so many passes. With a higher limit, NVRTC 13.5 did not end for sm_100 and sm_120.
 constexpr int unrolled(int passes) {
 #if defined(__CUDA_ARCH__)
   return passes;
@@ -45,13 +44,13 @@ constexpr int unrolled(int passes) {
 template <typename T>
 using Chunk = Vector<T>;
 
-/// A slice of a or b in shared memory: rows of so many chunks.
+/// A slice of a or b in shared memory, in rows of so many chunks.
 template <typename Element, int rows_, int chunks_, bool transposed>
 struct Part {
   using T = Element;
   static constexpr int rows = rows_, chunks = chunks_, size = rows * chunks;
 
-  /// Where a chunk lies. The 8 rows that one matrix is loaded from have turns of their own, modulo 8.
+  /// Where a chunk lies. The 8 rows that one matrix is loaded from are permuted differently, modulo 8.
   static __device__ __forceinline__ int place(int row, int chunk) {
     constexpr int of_line = chunks < 8 ? chunks : 8;  // a line is 128 bytes: all banks
     const int turn = transposed && sizeof(T) == 1 ? row / 4 * 2 + row % 2 : row;
@@ -65,26 +64,27 @@ struct Tile {
   using T = Element;
   static constexpr int down = down_, across = across_;
   static constexpr int rows = 2 * 16 * down, columns = 2 * 16 * across;
-  /// Instructions between two barriers, and the elements that they are deep.
+  /// How many instructions lie between two barriers, and how many elements deep these are.
   static constexpr int steps = 2, depth_of_step = 32 / sizeof(T), depth = steps * depth_of_step;
   using PartOfA = Part<T, rows, depth / Chunk<T>::size, false>;
   using PartOfB = Part<T, depth, columns / Chunk<T>::size, true>;
   static constexpr int slice = PartOfA::size + PartOfB::size;
 
-  /// Of a thread: of 16 x 16 those of the first instruction, with the even columns of int8, and those of the second.
+  /// A thread's sums of 16 x 16: those of the first instruction, and of the second. For int8, the first has the even
+  /// columns.
   using Sums = Sum<T>[down][across][2][4];
 };
 
-/// Half of a thread's registers are sums, as without tensor cores.
+/// Half of a thread's registers hold sums, as without tensor cores.
 template <typename T>
 using LargeTile = Tile<T, 4, 4>;
 /// For matrices with too few large tiles to keep every multiprocessor busy.
 template <typename T>
 using SmallTile = Tile<T, 2, 2>;
 
-/// A thread's part in copying slices of a matrix, one after the other.
+/// A thread's part of copying slices of a matrix, one after the other.
 ///
-/// whole: whether all rows begin at multiples of 16 bytes, and so no chunk is in the matrix by a part only.
+/// whole: whether all rows begin at multiples of 16 bytes. Then each chunk is in the matrix as a whole, or not at all.
 template <typename Part, bool whole>
 struct Copier {
   using T = typename Part::T;
@@ -92,11 +92,11 @@ struct Copier {
   static_assert(copies * rows_at_once == Part::rows, "");
 
   const T* from;
-  Size stride, rows_left, columns_left;  // to the next row, and from here to the matrix's ends
+  Size stride, rows_left, columns_left;  // to the next row, and from here to the ends of the matrix
   int row, chunk;                        // in the slice
-  int piece;                             // bytes that are copied at once
+  int piece;                             // bytes that one instruction copies
 
-  /// From row i and column j of a matrix on.
+  /// Begins at row i and column j of a matrix.
   __device__ __forceinline__ Copier(int thread, const T* matrix, Size i, Size j, Size height, Size width)
       : stride(width), row(thread / Part::chunks), chunk(thread % Part::chunks) {
     i += row, j += chunk * Chunk<T>::size;
@@ -109,7 +109,7 @@ struct Copier {
     return aligned(matrix, bytes) && width * sizeof(T) % bytes == 0;
   }
 
-  /// Starts to copy a slice, and goes on by so many rows and columns.
+  /// Starts to copy a slice, and moves on by so many rows and columns.
   __device__ __forceinline__ void start(Chunk<T>* slice, Size down, Size across) {
 #pragma unroll unrolled(copies)
     for (int s = 0; s < copies; ++s) {
@@ -140,7 +140,7 @@ struct Copier {
   }
 };
 
-/// Where a warp's part of the tile begins, and which of its threads this is.
+/// Where a warp's part of the tile begins, and which thread of the warp this is.
 template <typename Tile>
 struct Place {
   int row, column, lane;
@@ -163,7 +163,7 @@ __device__ __forceinline__ void load_b(unsigned (&to)[2][2], const Chunk<T>* b, 
     to[1][0] = matrix[2], to[1][1] = matrix[3];
   } else {
     // Thread 4 g + t needs rows 4 t to 4 t + 3 of each half: the first two come from one matrix, the others from the
-    // next. What it receives of a row are its columns 2 g and 2 g + 1.
+    // next. Of each row it receives columns 2 g and 2 g + 1.
     const int half = lane / 16, others = lane / 8 % 2, r = lane % 8;
     const int row = step * Tile::depth_of_step + 16 * half + r / 2 * 4 + others * 2 + r % 2;
     load_transposed_matrices(matrix, b + Part::place(row, chunk));
@@ -196,7 +196,7 @@ __device__ __forceinline__ void multiply_slice(const Chunk<T>* slice, Place<Tile
   }
 }
 
-/// Writes neighbours to row `row` of c from column `column` on, as far as there are columns.
+/// Writes neighbours to row `row` of c from column `column` on, as far as these exist.
 template <bool whole, typename S, int count>
 __device__ __forceinline__ void write_neighbours(const Neighbours<S, count>& sums, S* c, Size row, Size column,
                                                  Size n) {
@@ -264,7 +264,7 @@ __device__ __forceinline__ void multiply_tile(int thread, Chunk<T>* shared, cons
   write<Tile, whole>(sum, place, c, i, j, m, n);
 }
 
-/// Computes every tile of c whose turn it is.
+/// Computes every tile of c that falls to this block.
 template <typename Tile, bool whole, typename T>
 __device__ __forceinline__ void multiply(Worker worker, Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size m,
                                          Size n, Size k) {
@@ -276,7 +276,7 @@ __device__ __forceinline__ void multiply(Worker worker, Chunk<T>* shared, const 
   }
 }
 
-/// The whole of c. Shared memory is for `slices` slices of a large tile.
+/// Computes all of c. Shared memory has room for `slices` slices of a large tile.
 template <typename T>
 __device__ __forceinline__ void matmul(Worker worker, Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size m,
                                        Size n, Size k) {

@@ -1,19 +1,19 @@
-// What tensor cores do, as functions: the 32 threads of a warp together load small matrices from shared memory, and
-// multiply them. The instructions stand here and nowhere else. An emulation brings functions of the same names, which
-// do in a sub-group of 32 work items what PTX ISA says of a warp ("Matrix fragments", "ldmatrix"), before this text.
-// Included once, as cuda_blocks.hpp.
+// What tensor cores do, as functions. The 32 threads of a warp together load small matrices from shared memory, and
+// multiply them. Only this file has the instructions. Before it, an emulation brings functions of the same names. In a
+// sub-group of 32 work items, they do what PTX ISA says of a warp ("Matrix fragments", "ldmatrix"). Included once, like
+// cuda_blocks.hpp.
 //
 // A fragment is a thread's part of a matrix: registers of 32 bits, each of which holds neighbours in the depth of the
-// product. Thread `4 g + t` of a warp has, of registers in order,
-//   of 16 rows of a, 32 bytes deep: bytes 4 t to 4 t + 3 of rows g and g + 8, and the same bytes of the second half;
-//   of 8 columns of b, 32 bytes deep: of column g what it has of a's row g;
-//   of 16 x 8 sums: columns 2 t and 2 t + 1 of row g, and of row g + 8.
+// product. Thread `4 g + t` of a warp has these, in the order of registers.
+//   Of 16 rows of a, 32 bytes deep: bytes 4 t to 4 t + 3 of rows g and g + 8, and the same bytes of the second half.
+//   Of 8 columns of b, 32 bytes deep: of column g, the same bytes as of row g of a.
+//   Of 16 x 8 sums: columns 2 t and 2 t + 1 of row g, and of row g + 8.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 
 namespace {
 
-/// Loads four matrices of 8 rows of 16 bytes. Thread `8 j + r` names row r of matrix j; of each matrix thread `4 g + t`
-/// receives bytes 4 t to 4 t + 3 of row g.
+/// Loads four matrices of 8 rows of 16 bytes. Thread `8 j + r` names row r of matrix j. Of each matrix, thread `4 g +
+/// t` receives bytes 4 t to 4 t + 3 of row g.
 __device__ __forceinline__ void load_matrices(unsigned (&to)[4], const void* row) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -22,8 +22,8 @@ __device__ __forceinline__ void load_matrices(unsigned (&to)[4], const void* row
                : "memory");
 }
 
-/// The same matrices, of 8 x 8 elements of 16 bits, transposed: thread `4 g + t` receives what rows 2 t and 2 t + 1
-/// have in column g.
+/// Loads the same matrices, of 8 x 8 elements of 16 bits, transposed. Thread `4 g + t` receives what rows 2 t and 2 t +
+/// 1 have in column g.
 __device__ __forceinline__ void load_transposed_matrices(unsigned (&to)[4], const void* row) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -32,7 +32,7 @@ __device__ __forceinline__ void load_transposed_matrices(unsigned (&to)[4], cons
                : "memory");
 }
 
-/// Adds the product of fragments of a and b to a fragment of sums. The first argument says which format they are of.
+/// Adds the product of fragments of a and b to a fragment of sums. The first argument says which format they have.
 __device__ __forceinline__ void multiply_add(Float16, float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"

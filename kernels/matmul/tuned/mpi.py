@@ -1,16 +1,17 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-# Model: ranks (MPI) in a grid along m, n and k; each multiplies one block of a by one of b, in one call.
-# Memory: distributed: each rank holds a share of its blocks' rows, in their place in the block. It gathers the others:
-#     of a from the ranks that differ from it along n alone, of b from those along m. Of the sums it keeps a share.
-# Edges: shares differ by one row or column, and may have none.
+# Model: ranks (MPI) in a grid along m, n and k. Each multiplies one block of a by one of b, in one call.
+# Memory: distributed. Each rank holds a share of the rows of its blocks, in their place in the block, and gathers the
+#   others. Those of a come from the ranks that differ from it along n alone, those of b from ranks along m. Of the sums
+#   it keeps a share.
+# Edges: shares differ by one row or column, and may be empty.
 #
-# Cutting the product along one dimension alone moves the others as a whole; a grid whose blocks are near cubes moves
-# the fewest bytes (Al Daas, Ballard, Grigori, Kumar and Rouse, SPAA 2022, section 5.2).
+# Cutting the product along one dimension alone moves the others as a whole. A grid of nearly cubic blocks moves the
+# fewest bytes. (Al Daas, Ballard, Grigori, Kumar and Rouse, SPAA 2022, section 5.2.)
 
 from functools import lru_cache
 from itertools import product
 
-MULTIPLY_ADDS_PER_BYTE = 16  # what a core computes while it sends a byte, roughly: ranks without work cost more
+MULTIPLY_ADDS_PER_BYTE = 16  # what a core computes, roughly, in the time to send a byte: idle ranks cost more
 
 
 def part(count, at, parts):
@@ -18,7 +19,7 @@ def part(count, at, parts):
 
 
 def within(whole, at, parts):
-    """Of a slice one of so many parts."""
+    """One of so many parts of a slice."""
     cut = part(whole.stop - whole.start, at, parts)
     return slice(whole.start + cut.start, whole.start + cut.stop)
 
@@ -41,20 +42,20 @@ def best_grid(ranks, widths, m, n, k):
 
 
 def lines(rank, grid):
-    """Of each dimension of the grid: which of the ranks along it this one is, and how many they are."""
+    """For each dimension of the grid, which of the ranks along it this one is, and how many there are."""
     along_m, along_n, along_k = grid
     return (rank // along_k // along_n, along_m), (rank // along_k % along_n, along_n), (rank % along_k, along_k)
 
 
 def needs(rank, ranks, widths, m, n, k):
-    """The blocks that a rank computes with; its share of c."""
+    """The blocks that a rank computes with, and its share of c."""
     along_m, along_n, along_k = lines(rank, best_grid(ranks, widths, m, n, k))
     of_m, of_n, of_k = part(m, *along_m), part(n, *along_n), part(k, *along_k)
     return (of_m, of_k), (of_k, of_n), (within(of_m, *along_k), of_n)
 
 
 def blocks(rank, ranks, widths, m, n, k):
-    """Of the blocks that several ranks need, the share of rows that each brings."""
+    """The share of rows that a rank brings to each block that several ranks need."""
     along_m, along_n, _ = lines(rank, best_grid(ranks, widths, m, n, k))
     (of_m, of_k), (_, of_n), c = needs(rank, ranks, widths, m, n, k)
     return (within(of_m, *along_n), of_k), (within(of_k, *along_m), of_n), c
@@ -74,12 +75,12 @@ def matmul(ranks, multiply, a, b, c, m, n, k):
 
 
 def gather(line, block):
-    """Bring the shares of all ranks of a line into a block, in which each has put its own."""
+    """Gather the shares of all ranks of a line into a block, where each has put its own."""
     if line.size > 1:
         line.Allgatherv(None, [block, counts(line, *block.shape)])
 
 
 def counts(line, rows, columns):
-    """Elements of each rank's share of a block."""
+    """How many elements of a block are in each rank's share."""
     cuts = [part(rows, rank, line.size) for rank in range(line.size)]
     return [(cut.stop - cut.start) * columns for cut in cuts]

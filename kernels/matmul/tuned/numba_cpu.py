@@ -1,10 +1,10 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-# Idea: a tile of c stays in vector registers while p runs. LLVM keeps no array there that Numba knows of, and loops
-#   that read and write the sums in cache reach half of the speed: so the innermost is written in LLVM's own language.
-# Model: a decorator compiles the Python loops, prange spreads bands of c, one tile high, over threads, and an intrinsic
+# Idea: a tile of c stays in vector registers while p runs. LLVM keeps no array of Numba's there. Loops that read and
+#   write the sums in the cache reach half of the speed. So the innermost loop is written in LLVM's own language.
+# Model: a decorator compiles the Python loops. prange spreads bands of c, one tile high, over threads. An intrinsic
 #   emits the tile's instructions.
-# Memory: a block of b is packed into panels that the tile reads in order, and stays in the second-level cache while all
-#   bands use it; a band of a is copied into the first-level cache. Both copies are in the format of the sums.
+# Memory: a block of b is packed into panels that the tile reads in order. It stays in the second-level cache while all
+#   bands use it. A band of a is copied into the first-level cache. Both copies are in the format of the sums.
 # Edges: bands and panels are filled up with zeros, and only the part of a tile that exists is written to c.
 
 from typing import Any
@@ -19,15 +19,15 @@ from py_backends.backend._numba_formats import widen
 from py_backends.caches import first_level_cache, second_level_cache
 
 REGISTER, HEIGHT = (64, 14) if binding.get_host_cpu_features().get("avx512f") else (32, 6)
-"""Bytes of a vector register, and rows of a tile: twice as many sums fill the 32 registers of AVX-512, or 16."""
+"""Bytes of a vector register, and rows of a tile. Twice as many sums fill the 32 registers of AVX-512, or 16."""
 LINE = 64
 """Bytes of a cache line."""
 DEPTH = max(1, first_level_cache() * 2 // 3 // HEIGHT // LINE) * LINE
-"""Bytes of a row of a band, the most: a third of the first-level cache is left to what passes through it of b and c."""
+"""Most bytes of a row of a band. A third of the first-level cache is left for what passes through it of b and c."""
 STRIDE = DEPTH + LINE
-"""Bytes from row to row of a band: not a power of two, since such rows compete for the same places in a cache."""
+"""Bytes from row to row of a band: not a power of two, since such rows compete for the same sets of a cache."""
 BLOCK = second_level_cache() // 2
-"""Bytes of a block of b, about: a band of a, and c, pass through the same cache."""
+"""Bytes of a block of b, about. A band of a, and c, pass through the same cache."""
 
 
 def total(builder: Any, x: Any, y: Any) -> Any:
@@ -58,9 +58,9 @@ def write_sums(builder: Any, places: Any, sums: Any, add: Any, align: Any) -> No
 
 @intrinsic
 def multiply_tile(typing, band, panel, depth, to, stride, add):
-    """Multiply flat arrays, HEIGHT rows of a that are STRIDE apart by `depth` rows of 2 registers of b.
+    """Multiply flat arrays: HEIGHT rows of a, STRIDE apart, by `depth` rows of 2 registers of b.
 
-    The sums are written to the address `to`, or added to what is there, in rows that are `stride` bytes apart.
+    The sums are written to the address `to`, or added to what is there, in rows `stride` bytes apart.
     """
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -118,7 +118,7 @@ def multiply_tile(typing, band, panel, depth, to, stride, add):
 
 @njit(nogil=True)
 def aligned(size, dtype):
-    """Memory for `size` elements that begins with a cache line: vectors that straddle two take twice as long."""
+    """Memory for `size` elements that begins with a cache line. Vectors that straddle two lines take twice as long."""
     memory = np.empty(size + LINE // 4, dtype)
     begin = -memory.ctypes.data % LINE // memory.itemsize
     return memory[begin : begin + size]
@@ -132,7 +132,7 @@ def widen_row(row, widened):
 
 @njit(nogil=True)
 def pack_panel(b, j, width, panel):
-    """The rows of b from column j on, one after the other, each filled up with zeros to `width`."""
+    """Copy the rows of b from column j on, one after the other, each filled up with zeros to `width`."""
     columns = min(width, b.shape[1] - j)
     for p in range(b.shape[0]):
         row = panel[p * width : (p + 1) * width]
@@ -171,7 +171,7 @@ def multiply_band(a, p0, depth, block, width, c, add):
 
 @njit(nogil=True)
 def even_parts(size, most):
-    """The length of parts that are at most `most` and about even: a short last one would cost as much as a long one."""
+    """The length of about even parts of at most `most`. A short last part would cost as much as a long one."""
     parts = max(1, (size + most - 1) // most)
     return max(1, (size + parts - 1) // parts)
 

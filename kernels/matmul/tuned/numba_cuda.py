@@ -1,11 +1,12 @@
 # matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-# Model: a block of 64 threads computes a tile of c, of which each thread has 8 x 8 sums in registers: what it reads
-#   once from shared memory it multiplies 8 times. Unrolled loops of constant length over local arrays are registers.
+# Model: a block of 64 threads computes a tile of c, of which each thread has 8 x 8 sums in registers. What a thread
+#   reads once from shared memory it multiplies 8 times. Local arrays lie in registers where unrolled loops of constant
+#   length index them.
 # Work items: ceil(n / 8) x ceil(m / 8), in groups of 8 x 8
-# Memory: slices of a, by columns, and of b lie in shared memory twice: one is multiplied while the next is on its way.
+# Memory: slices of a, by columns, and of b lie in shared memory twice. One is multiplied while the next is on its way.
 #   They are in the format of the sums.
-# Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
-#   zeros. Rows beyond the grid are taken in further strides.
+# Edges: beyond the last row or column, a tile computes with the last one again, and writes nothing. Beyond k it adds
+#   zeros. Rows beyond the grid are computed afterwards, one grid height apart.
 
 from numba import config, cuda, int64
 from numpy import uint64
@@ -16,14 +17,14 @@ GROUP = 8  # threads of a block, down and across
 EACH = 8  # sums of a thread, down and across
 TILE = GROUP * EACH
 DEPTH = 8  # columns of a and rows of b in a slice
-VECTOR = 4  # neighbours that a thread reads at once; the other half of its EACH lies half a tile away
+VECTOR = 4  # neighbours that a thread reads at once; the other half of its EACH is half a tile away
 PADDED = TILE + VECTOR  # threads write neighbours of a row of a to different banks of shared memory
-ALIGNMENT = None if config.ENABLE_CUDASIM else 16  # in bytes, for reading vectors; the simulator knows none
+ALIGNMENT = None if config.ENABLE_CUDASIM else 16  # in bytes, for reading vectors; the simulator has no alignment
 
 
 @cuda.jit(device=True)
 def load(a, b, from_a, from_b, n, left, zero, next_a, next_b):
-    """Load a thread's part of the next slices, of which k has `left`, and move on. An unsigned index needs no check."""
+    """Load a thread's part of the next slices, of which k has `left`, and move on. Unsigned indices need no check."""
     for s in range(DEPTH):
         next_a[s] = widen(a[uint64(from_a[s])]) if cuda.threadIdx.x < left else zero
         from_a[s] += DEPTH
@@ -69,7 +70,7 @@ def matmul(a, b, c, m, n, k):
     next_b = cuda.local.array(DEPTH, c.dtype)
     from_a = cuda.local.array(DEPTH, int64)
     from_b = cuda.local.array(1, int64)
-    # The mask changes nothing but what the compiler knows: that no index is negative, and so where vectors are aligned.
+    # The mask tells the compiler that no index is negative, and so where vectors are aligned. It changes no value.
     x = cuda.threadIdx.x & (GROUP - 1)
     y = cuda.threadIdx.y & (GROUP - 1)
     thread = y * GROUP + x
@@ -91,7 +92,7 @@ def matmul(a, b, c, m, n, k):
             for s in range(DEPTH):
                 slice_a[x, y + s * GROUP] = next_a[s]
                 slice_b[s, thread] = next_b[s]
-            cuda.syncthreads()  # all have written these slices, and none reads the others any more
+            cuda.syncthreads()  # all have written these slices, and none reads the others any longer
             load(a, b, from_a, from_b, n, k - p - DEPTH, zero, next_a, next_b)
             multiply(slice_a, slice_b, x, y, column, row, sums)
             turn = 1 - turn

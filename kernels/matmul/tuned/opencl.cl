@@ -1,15 +1,15 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: on a CPU, a work item multiplies panels that an earlier kernel has packed, and keeps a tile of c in vector
-//   registers. On a GPU, a group keeps blocks of a and b in local memory, and each of its items a tile of c.
+//   registers. On a GPU, a group keeps blocks of a and b in local memory, and each item a tile of c.
 // Work items of pack on a CPU: ceil(n / 128) + ceil(m / 48) x ceil(k / 256), in groups of 1 x 1
 // Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 48), in groups of 1 x 1
 // Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
 // Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 48) * 48 * k elements
 // Memory: on a CPU, panels of b are as wide as the tile and panels of a as high, so that both are read in order. On a
-//   GPU, every element of a block is read from global memory once a group. Panels and blocks hold what is computed
-//   with: elements are widened once, on their way there. On a CPU int8 becomes floats: the sums of a pass are exact in
-//   them, and their multiply-add is one instruction, that of integers two.
-// Edges: panels and blocks are filled up with zeros, so that a ragged tile is computed like any other; only the part of
+//   GPU, a group reads every element of a block once from global memory. Panels and blocks hold the format of the
+//   computation: elements are widened once, on their way there. On a CPU int8 becomes floats, which multiply and add in
+//   one instruction, integers in two. The sums of a pass are exact in floats.
+// Edges: panels and blocks are filled up with zeros. So a ragged tile is computed like any other, and only the part of
 //   it that c has is written.
 
 #if CPU
@@ -18,7 +18,7 @@
 #define JOINED(x, y) JOINED_AS_THEY_ARE(x, y)
 #define FOUR(type) JOINED(type, 4)
 
-/// What panels hold, and tiles compute with: one, a vector, and four.
+/// What panels hold and tiles compute with: one element, a vector, and four elements.
 #if FORMAT_int8
 #define Factor float
 #else
@@ -30,23 +30,23 @@
 #define to_four_factors JOINED(convert_, FourFactors)
 #define to_sums JOINED(convert_, Sums)
 
-/// Columns and rows of c of one work item at most: whole tiles of every width and height below. Tiles are shared out
-/// evenly, and to many work items, since a thread that gets one more lets the others wait.
+/// Most columns and rows of c of one work item: whole tiles of every width and height below. Tiles are divided evenly
+/// among many work items, since the others wait for a thread with one more.
 enum { block_columns = 128, block_rows = 48 };
-/// Rows of b, or columns of a, that one work item packs at most.
+/// Most rows of b, or columns of a, that one work item packs.
 enum { packed_depth = 256 };
-/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves. Up to
-/// 1024 of int8 have a sum that is exact in a float.
+/// Products summed in registers before a tile of c is read and written again. The more, the less of c moves. The sum of
+/// up to 1024 products of int8 is exact in a float.
 enum { most_depth = 512 };
-/// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12.
-/// More would fit, but compilers load some elements of a ahead, and spill for it.
+/// The tile of c that stays in registers. It has 24 sums where there are 32 registers, which are those of 64 bytes,
+/// else 12. More would fit, but compilers load some elements of a ahead, and would spill.
 enum { lanes = sizeof(Factors) / sizeof(Factor), registers = sizeof(Factors) >= 64 ? 2 : 1 };
 enum { columns = registers * lanes, rows = 12 };
 
-/// Where one of several equal parts of `whole` begins, which is cut between units only.
+/// Where one of several equal parts of `whole` begins. Only whole units are divided.
 long begin_of(long part, long parts, long whole, long unit) { return (whole + unit - 1) / unit * part / parts * unit; }
 
-/// Vectors that lie anywhere. (vload and vstore would do, but are calls in PoCL.)
+/// Vectors that begin at any element. (vload and vstore would do, but are calls in PoCL.)
 typedef struct __attribute__((packed)) {
   V v;
 } Loose;
@@ -65,7 +65,7 @@ global Factor* panels_of_a(global Factor* scratch, long n, long k) {
   return scratch + (n + block_columns - 1) / block_columns * block_columns * k;
 }
 
-/// Rows p0 to p1 of columns j0 to j1 of b, as panels stored by rows; columns that b has not are zeros.
+/// Packs rows p0 to p1 of columns j0 to j1 of b, as panels stored by rows. Missing columns are zeros.
 void pack_b(global const T* b, global Factor* to, long j0, long j1, long p0, long p1, long n, long k) {
   for (long p = p0; p < p1; ++p) {
     global Factor* panel = to + j0 * k + p * columns;
@@ -80,8 +80,9 @@ void pack_b(global const T* b, global Factor* to, long j0, long j1, long p0, lon
   }
 }
 
-/// Four rows of four elements, turned to columns of a panel. Vectors, since compilers make slow scatters of a loop.
-void turn(global const T* a, global Factor* to, long k) {
+/// Transposes four rows of four elements to columns of a panel. It uses vectors, since compilers make slow scatters of
+/// a loop.
+void transpose(global const T* a, global Factor* to, long k) {
   const FourFactors x = to_four_factors(widen(((global const LooseFour*)a)->v));
   const FourFactors y = to_four_factors(widen(((global const LooseFour*)(a + k))->v));
   const FourFactors z = to_four_factors(widen(((global const LooseFour*)(a + 2 * k))->v));
@@ -92,13 +93,13 @@ void turn(global const T* a, global Factor* to, long k) {
   ((global LooseFourFactors*)(to + 3 * rows))->v = (FourFactors)(x.s3, y.s3, z.s3, w.s3);
 }
 
-/// Columns p0 to p1 of rows i0 to i1 of a, as panels stored by columns; rows that a has not are zeros.
+/// Packs columns p0 to p1 of rows i0 to i1 of a, as panels stored by columns. Missing rows are zeros.
 void pack_a(global const T* a, global Factor* to, long i0, long i1, long p0, long p1, long m, long k) {
   to += i0 * k;
   for (long i = i0; i < i1; i += rows, to += rows * k) {
     long p = p0;
     for (; i + rows <= m && p + 4 <= p1; p += 4) {
-      for (int r = 0; r < rows; r += 4) turn(a + (i + r) * k + p, to + p * rows + r, k);
+      for (int r = 0; r < rows; r += 4) transpose(a + (i + r) * k + p, to + p * rows + r, k);
     }
     for (; p < p1; ++p) {
       for (int r = 0; r < rows; ++r) to[p * rows + r] = i + r < m ? widen(a[(i + r) * k + p]) : 0;
@@ -121,14 +122,14 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* 
   }
 }
 
-/// How far ahead of its use, in steps of p, a panel is fetched from the second-level cache into the first.
+/// How many steps of p before its use a panel is prefetched from the second-level cache into the first.
 enum { ahead_in_a = 24, ahead_in_b = 16 };
-/// Asks for what will be needed soon.
+/// Prefetches what will be needed soon.
 __attribute__((always_inline)) void fetch(global const Factor* address) {
   __builtin_prefetch((const void*)(ulong)address);
 }
 
-/// part = a b for a tile. Inlined, and with nothing but stores after the loop: so all sums stay in registers.
+/// part = a b for a tile. It is inlined, and only stores follow the loop, so all sums stay in registers.
 __attribute__((always_inline)) void multiply_tile(global const Factor* a, global const Factor* b, long depth,
                                                   Factors* part) {
   Factors sum[rows][registers];
@@ -158,7 +159,7 @@ __attribute__((always_inline)) void multiply_tile(global const Factor* a, global
   }
 }
 
-/// c = part, or c += part where `add`, for as much of a tile as c has.
+/// c = part, or c += part where `add`, for as much of the tile as c has.
 void write_tile(const Factors* part, global Sum* c, long n, long height, long width, bool add) {
   for (long r = 0; r < rows && r < height; ++r, c += n, part += registers) {
     if (width >= columns) {
@@ -199,7 +200,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void multiply(global const
 /// Rows and columns of c of a group, the depth of its blocks of a and b, and the rows and columns of a work item.
 enum { block = 128, depth = 8, tile = 8, side = block / tile };
 
-/// The group's block of a from row i0 and column p0 on, as columns; zeros where a has nothing.
+/// Copies the group's block of a from row i0 and column p0 on, as columns. Zeros stand for what a lacks.
 void load_a(global const T* a, local Sum (*to)[block], long i0, long p0, long m, long k) {
   const int item = get_local_id(1) * side + get_local_id(0);
   for (int q = item; q < block * depth; q += side * side) {
@@ -208,7 +209,7 @@ void load_a(global const T* a, local Sum (*to)[block], long i0, long p0, long m,
   }
 }
 
-/// The group's block of b from row p0 and column j0 on; zeros where b has nothing.
+/// Copies the group's block of b from row p0 and column j0 on. Zeros stand for what b lacks.
 void load_b(global const T* b, local Sum (*to)[block], long p0, long j0, long n, long k) {
   const int item = get_local_id(1) * side + get_local_id(0);
   for (int q = item; q < block * depth; q += side * side) {
@@ -217,7 +218,7 @@ void load_b(global const T* b, local Sum (*to)[block], long p0, long j0, long n,
   }
 }
 
-/// sum += the products of the blocks. Rows and columns of an item lie `side` apart: neighbours read neighbours.
+/// sum += the products of the blocks. Rows and columns of an item are `side` apart, so that neighbours read neighbours.
 void multiply_blocks(local const Sum (*a)[block], local const Sum (*b)[block], Sum (*sum)[tile]) {
   const int x = get_local_id(0), y = get_local_id(1);
   for (int p = 0; p < depth; ++p) {

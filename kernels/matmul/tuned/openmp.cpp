@@ -1,13 +1,14 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: a tile of c stays in vector registers while p runs (blocked.hpp); threads take bands of c that are one tile high.
-// Model: directives alone: `simd` makes vector instructions of the loops over columns, `for` shares first the packing
-//   of b and then the bands among threads, which take the next one whenever they are done.
-// Memory: b is packed into panels that the tile reads in order, in blocks that stay in the second-level cache; a thread
+// Idea: a tile of c stays in vector registers while p runs (blocked.hpp). Threads take bands of c that are one tile
+//   high.
+// Model: directives alone. `simd` makes vector instructions of the loops over columns. `for` first divides the packing
+//   of b among threads, then the bands. A thread takes the next band whenever it is free.
+// Memory: b is packed into panels that the tile reads in order, in blocks that stay in the second-level cache. A thread
 //   copies its band of a into the first-level cache. (Goto and van de Geijn, Anatomy of high-performance matrix
-//   multiplication, ACM TOMS 34, 2008, with the parts of a and b exchanged.) Small or thin matrices are not packed,
-//   but for the formats that packing widens to floats; of the thinnest, rows of a are multiplied with columns of b.
-// Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c; where one
-//   register holds them, the tile is as narrow. The last band has tiles of its own height.
+//   multiplication, ACM TOMS 34, 2008, with the roles of a and b exchanged.) Small or thin matrices are not packed,
+//   except to widen a format to floats. For the thinnest, rows of a are multiplied by columns of b.
+// Edges: the last panel of b is filled up with zeros, and only the columns that exist are written to c. Where one
+//   register holds those, the tile is one register wide. The last band has tiles of its own height.
 #include <omp.h>
 
 #include <cstdint>

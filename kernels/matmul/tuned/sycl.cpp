@@ -1,17 +1,17 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Model: on a CPU, work items first pack a and b, and then take blocks of c, tile by tile: a tile stays in vector
+// Model: on a CPU, work items first pack a and b, and then take blocks of c, tile by tile. A tile stays in vector
 //   registers while columns of a and rows of b are multiplied into it. On a GPU, a group of work items shares slices of
 //   a and b in local memory, and every item has a tile of c in its registers.
 // Work items of pack on a CPU: ceil(n / 128) + ceil(m / 84) x ceil(k / 256), in groups of 1 x 1
 // Work items of multiply on a CPU: ceil(m / 84) x ceil(n / 128), in groups of 1 x 1
 // Work items on a GPU: ceil(n / 4) x ceil(m / 8), in groups of 16 x 16
 // Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 8) * 8 elements
-// Memory: b is packed into panels as wide as the tile, a into panels as high, so that both are read in order from the
-//   second-level cache. A panel of a holds runs of each row in turn, so that packing it moves vectors. Elements are
-//   widened as they are packed, or copied to local memory. On a CPU int8 becomes floats: the sums of a pass
-//   are exact in them, and their multiply-add is one instruction, that of integers two.
-// Edges: panels are filled up with zeros, so that a ragged tile is computed like any other, and only its part of c is
-//   written; where the last vector of columns suffices, the tile is as wide. Slices on a GPU are filled up alike.
+// Memory: b is packed into panels as wide as the tile, a into panels as high. So both are read in order from the
+//   second-level cache. A panel of a holds a run of each row, one row after another, so that packing it moves vectors.
+//   Elements are widened when they are packed, or copied to local memory. On a CPU int8 becomes floats, which multiply
+//   and add in one instruction, integers in two. The sums of a pass are exact in floats.
+// Edges: panels are filled up with zeros. So a ragged tile is computed like any other, and only its part of c is
+//   written. Where the last vector of columns is enough, the tile is as wide. Slices on a GPU are filled up alike.
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"
@@ -20,14 +20,14 @@ namespace syclexp = sycl::ext::oneapi::experimental;
 using sycl::ext::oneapi::this_work_item::get_nd_item;
 using Size = std::int64_t;
 
-/// Columns and rows of c of one work item on a CPU at most: whole tiles, whatever the tile.
+/// Most columns and rows of c of one work item on a CPU: whole tiles of any size below.
 constexpr Size block_columns = 128, block_rows = 84;
 /// Rows of b, or columns of a, that one work item packs.
 constexpr Size packed_depth = 256;
-/// Products summed in registers before a tile of c is read and written again: the longer, the less of c moves.
+/// Products summed in registers before a tile of c is read and written again. The more, the less of c moves.
 constexpr Size most_depth = 768;
 
-/// What panels hold, and tiles compute with.
+/// What panels hold and tiles compute with.
 template <typename T>
 struct FactorOf {
   using Type = Sum<T>;
@@ -40,19 +40,19 @@ struct FactorOf<std::int8_t> {
 template <typename T>
 using Factor = typename FactorOf<T>::Type;
 
-/// The tile of c that stays in registers: 24 sums where there are 32 registers, which are those of 64 bytes, else 12.
-/// The compiler wants some of the others for elements of a, and 14 rows would make it spill.
+/// The tile of c that stays in registers. It has 24 sums where there are 32 registers, which are those of 64 bytes,
+/// else 12. The compiler uses some of the others for elements of a, and would spill with 14 rows.
 template <typename T>
 struct Tile {
   static constexpr Size lanes = LANES, registers = 2, columns = registers * lanes;
   static constexpr Size rows = lanes * sizeof(T) >= 64 ? 12 : 6;
 };
-/// Neighbours in a row of a that stay together when it is packed, and steps of the inner loop that are written out.
+/// Neighbours in a row of a that stay together when it is packed, and unrolled steps of the inner loop.
 constexpr Size run = 8;
 
 template <typename T, Size size>
 using Vector = T __attribute__((ext_vector_type(size)));
-/// A vector that begins at any element. (Of a name for a type, made by a template, clang would forget the alignment.)
+/// A vector that begins at any element. (It is no alias template, since clang would forget that one's alignment.)
 template <typename T, Size size>
 struct __attribute__((packed)) Loose {
   Vector<T, size> v;
@@ -68,7 +68,7 @@ template <Size size, typename T>
 void store(T* to, Vector<T, size> value) {
   reinterpret_cast<Loose<T, size>*>(to)->v = value;
 }
-/// Loads and widens `size` elements, as widen() does: of calls of that for each the compiler makes no vectors.
+/// Loads and widens `size` elements, as widen() does one. Of calls of widen() the compiler makes no vectors.
 template <Size size, typename T>
 Vector<T, size> load_factors(const T* from) {
   return load<size>(from);
@@ -94,14 +94,14 @@ Vector<float, size> load_factors(const Float16* from) {
   const Words wide = reinterpret_cast<Words>(reinterpret_cast<Floats>(bits) * 0x1p112f);
   return reinterpret_cast<Floats>(wide | infinite);
 }
-/// Copies and widens `size` elements, or `count` and then zeros where there are fewer.
+/// Copies and widens `size` elements. Where there are only `count`, zeros follow.
 template <Size size, typename T>
 void copy(const T* from, Factor<T>* to, Size count) {
   if (count >= size) return store<size>(to, load_factors<size>(from));
   for (Size q = 0; q < size; ++q) to[q] = q < count ? widen(from[q]) : 0;
 }
 
-/// Where panels lie in scratch memory: those of b, and behind them those of a.
+/// Where panels lie in scratch memory: first those of b, then those of a.
 template <typename T>
 struct Panels {
   T* const b;
@@ -112,7 +112,7 @@ struct Panels {
       : b(scratch), a(scratch + round_up(n, block_columns) * k), b_column(k), a_row(round_up(k, run)) {}
 };
 
-/// Rows p0 to p1 of a block of b, in panels that are stored by rows.
+/// Packs rows p0 to p1 of a block of b, in panels stored by rows.
 template <typename T>
 void pack_b(const T* b, const Panels<Factor<T>>& to, Size j0, Size p0, Size p1, Size n) {
   constexpr Size lanes = Tile<Factor<T>>::lanes, width = Tile<Factor<T>>::columns;
@@ -124,7 +124,7 @@ void pack_b(const T* b, const Panels<Factor<T>>& to, Size j0, Size p0, Size p1, 
   }
 }
 
-/// Columns p0 to p1 of a block of a, in panels that hold a run of each row in turn.
+/// Packs columns p0 to p1 of a block of a, in panels that hold a run of each row, one row after another.
 template <typename T>
 void pack_a(const T* a, const Panels<Factor<T>>& to, Size i0, Size p0, Size p1, Size m, Size k) {
   constexpr Size height = Tile<Factor<T>>::rows;
@@ -136,7 +136,8 @@ void pack_a(const T* a, const Panels<Factor<T>>& to, Size i0, Size p0, Size p1, 
   }
 }
 
-/// One block of b, or of a behind them. That a group is one item keeps the compiler from making vectors across items.
+/// Packs one block of b, or of a, which follow those of b. A group is one item, so that the compiler makes no vectors
+/// across items.
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
@@ -152,7 +153,7 @@ void pack(const T* a, const T* b, Sum<T>* c, Factor<T>* scratch, std::int64_t m,
   }
 }
 
-/// Adds the products of a column of a and a row of b, all of it in registers.
+/// Adds the products of a column of a and a row of b, all in registers.
 template <typename T, Size rows, Size registers>
 [[clang::always_inline]] void multiply_add(Vector<T, Tile<T>::lanes> (&sum)[rows][registers], const T* a, const T* b) {
 #pragma unroll
@@ -197,13 +198,13 @@ void multiply_tile(const T* a, const T* b, S* c, Size depth, Size stride, Size h
   }
 }
 
-/// Columns of each of so many blocks: whole panels, as many in one as in the next, so that no thread waits for another.
+/// Columns of each of so many blocks. All have equally many whole panels, so that no thread waits for another.
 template <typename T>
 Size block_width(Size n, Size blocks) {
   return round_up((n + blocks - 1) / blocks, Tile<T>::columns);
 }
 
-/// One block of c: in each pass, every panel of b stays at hand while the panels of a go by.
+/// Computes one block of c. In each pass, every panel of b stays in the cache while the panels of a pass by.
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
@@ -230,14 +231,14 @@ void multiply(const T* a, const T* b, Sum<T>* c, Factor<T>* scratch, std::int64_
   }
 }
 
-/// On a GPU: rows and columns of a work item's tile, work items of a group in each dimension, and how deep slices are.
+/// On a GPU: rows and columns of a work item's tile, work items of a group in each dimension, and the depth of slices.
 constexpr Size item_rows = 8, item_columns = 4, side = 16, slice = 16;
 
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 void matmul(const T* a, const T* b, Sum<T>* c, std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr Size group_rows = item_rows * side, group_columns = item_columns * side;
-  static syclexp::work_group_static<Sum<T>[group_rows][slice + 1]> slice_of_a;  // one more, so that rows differ in bank
+  static syclexp::work_group_static<Sum<T>[group_rows][slice + 1]> slice_of_a;  // one more: rows lie in other banks
   static syclexp::work_group_static<Sum<T>[slice][group_columns]> slice_of_b;
   const auto item = get_nd_item<2>();
   const Size x = item.get_local_id(1), y = item.get_local_id(0), number = item.get_local_linear_id();

@@ -1,4 +1,4 @@
-// What AMX is told before tiles are used: that all of them have their full size.
+// What AMX is told before tiles are used: all of them have their full size.
 //
 // Everything is in an unnamed namespace, for the reason that workspace.hpp gives.
 #pragma once
@@ -18,7 +18,7 @@ struct alignas(64) TileConfiguration {
 
 inline void configure_tiles() {
   const TileConfiguration wanted;
-  // GCC's intrinsic says that 8 bytes are read of 64: without this the others are not even written.
+  // GCC's intrinsic says that it reads 8 of the 64 bytes. Without this the others are not even written.
   __asm__ volatile("" : : "r"(&wanted) : "memory");
   _tile_loadconfig(&wanted);
 }

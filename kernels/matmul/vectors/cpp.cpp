@@ -1,7 +1,7 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: neighbouring columns are computed at once, each in a lane of a vector register.
-// Model: C++ in one thread: the directive `simd` makes vector instructions of a fourth, innermost loop.
-// Memory: reads a by rows, and of every row of b one cache line at a time; writes every element of c once.
+// Idea: compute neighbouring columns at once, each in a lane of a vector register.
+// Model: C++ in one thread. The directive `simd` makes vector instructions of a fourth, innermost loop.
+// Memory: reads a by rows, and of every row of b one cache line at a time. Writes every element of c once.
 // Edges: columns that fill no cache line are computed one by one; an empty sum is 0.
 // Formats: float32, float64
 #include <cstdint>

@@ -1,7 +1,7 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: one thread; an instruction adds as many elements as a register has lanes: 16 floats in AVX-512, 8 in AVX2,
-//   4 in SSE; half as many doubles.
-// Memory: reads a and b once and writes c once, a vector register at a time; no alignment is needed.
+// Model: one thread. An instruction adds one element in each lane of a register: 16 floats in AVX-512, 8 in AVX2, 4 in
+//   SSE. A register has half as many lanes of doubles.
+// Memory: reads a and b once and writes c once, a vector register at a time. No alignment is needed.
 // Edges: what is left after the last full vector is added one element at a time.
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: C++ in one thread, an iteration for each element; the compiler may make vector instructions of the loop.
+// Model: C++ in one thread, an iteration for each element. The compiler may make vector instructions of the loop.
 // Memory: reads a and b once and writes c once, in order.
 // Edges: none; the loop ends at n.
 #include <cstdint>

@@ -1,8 +1,8 @@
 # vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-# Model: a call into the vector part of Intel's MKL, a tuned library; it divides long vectors among threads.
+# Model: a call into the vector part of Intel's MKL, a tuned library. It divides long vectors among threads.
 # Memory: reads a and b once and writes c once, in order.
 # Formats: float32, float64
-# Edges: MKL adds fewer than 2^31 elements in one call; longer vectors take several.
+# Edges: MKL adds fewer than 2^31 elements in one call; longer vectors take several calls.
 
 from py_backends.backend._mkl import library
 

@@ -1,7 +1,7 @@
 # vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-# Model: ranks, processes that share no memory (MPI); each adds its own part of the vectors.
-# Memory: distributed: each rank holds its part of a, b and c, and needs nothing of the others.
-# Edges: some ranks have an element more than others, or none.
+# Model: ranks are processes that share no memory (MPI). Each adds its own part of the vectors.
+# Memory: distributed. Each rank holds its part of a, b and c, and needs nothing from the others.
+# Edges: some ranks have one element more than others, or none.
 
 
 def blocks(rank, ranks, widths, n):

@@ -1,5 +1,5 @@
 # vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-# Model: one call for the whole array, in one thread; NumPy's compiled loop adds the elements with vector instructions.
+# Model: one call for the whole array, in one thread. NumPy's compiled loop adds the elements with vector instructions.
 # Memory: reads a and b once and writes c once, in order.
 # Edges: none; the arrays know their lengths.
 

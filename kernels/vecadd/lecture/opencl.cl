@@ -1,9 +1,9 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: an open standard for CPUs, GPUs and more: a kernel written for one work item, which adds one element; the
+// Model: an open standard for CPUs, GPUs and more. A kernel is written for one work item, which adds one element. The
 //   range of work items covers c.
 // Work items: n, in groups of 256
-// Memory: neighbouring work items read and write neighbouring elements of global memory, which a GPU coalesces into few
-//   transactions.
+// Memory: neighbouring work items read and write neighbouring elements of global memory. A GPU coalesces these accesses
+//   into few transactions.
 // Edges: work items past the last element do nothing.
 
 kernel void vecadd(global const T* a, global const T* b, global T* c, long n) {

@@ -1,5 +1,5 @@
 # vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-# Model: plain Python in one thread; the interpreter adds one element after the other.
+# Model: plain Python in one thread. The interpreter adds one element after the other.
 # Memory: lists of boxed floats, read through pointers.
 # Edges: none; the loop ends with the last element.
 

@@ -1,7 +1,7 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Idea: stores go past the cache: an ordinary one first reads the line that it overwrites, a quarter of all traffic.
+// Idea: stores go past the cache. An ordinary one first reads the line that it overwrites, a quarter of all traffic.
 // Model: full registers; one directive divides the vectors among threads, a part for each.
-// Memory: reads a and b once and writes c once, in order, and leaves nothing of c in the cache.
+// Memory: reads a and b once and writes c once, in order. It leaves nothing of c in the cache.
 // Edges: each thread adds one element at a time until its part of c is aligned, and after its last full register.
 // Formats: float32, float64
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// The elements from `begin` to before `end`.
+/// Adds the elements from `begin` to before `end`.
 template <typename T>
 void add(const T* a, const T* b, T* c, Size begin, Size end) {
   using V = Simd<T>;
@@ -24,7 +24,7 @@ void add(const T* a, const T* b, T* c, Size begin, Size end) {
   for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % register_bytes != 0; ++i) c[i] = a[i] + b[i];
   for (; i + V::lanes <= end; i += V::lanes) V::stream(c + i, V::add(V::load(a + i), V::load(b + i)));
   for (; i < end; ++i) c[i] = a[i] + b[i];
-  _mm_sfence();  // streamed stores are seen by others only after this
+  _mm_sfence();  // other threads see streamed stores only after this
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: full registers, which hold the 16-bit formats as floats: loads widen them, and stores narrow them. Stores go
-//   past the cache: an ordinary one reads the line that it is about to overwrite, a quarter of all traffic here. Threads
-//   take stretches, since one core alone cannot fill the memory's bandwidth.
-// Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
-//   its reader will want it.
-// Edges: each thread adds one element at a time until its part of c is aligned, and after its last full turn.
+// Model: full registers. They hold the 16-bit formats as floats: loads widen them, and stores narrow them. Stores go
+//   past the cache. An ordinary store first reads the line that it overwrites, a quarter of all traffic here. Threads
+//   take chunks, since one core alone cannot fill the memory's bandwidth.
+// Memory: where the vectors exceed the last-level cache, c is streamed to memory. Else it stays in the cache, where its
+//   reader wants it.
+// Edges: each thread adds one element at a time until its part of c is aligned, and after its last full iteration.
 #include <cstdint>
 
 #include "../../simd.hpp"
@@ -19,11 +19,11 @@ namespace {
 /// Elements below which a second thread costs more than it saves.
 constexpr Size few_to_share = Size(1) << 16;
 
-/// Elements of a page, of which two threads should not write the same.
+/// Elements of a page. Two threads should not write to the same one.
 template <typename T>
 constexpr Size page = 4096 / sizeof(T);
 
-/// Registers that the loop adds in one turn: with as many lines of c on their way to memory it is used better.
+/// Registers that the loop adds in an iteration. Several lines of c on their way to memory use its bandwidth better.
 constexpr Size unrolled = 4;
 
 template <typename T>
@@ -31,7 +31,7 @@ T sum(T x, T y) {
   return narrow<T>(widen(x) + widen(y));
 }
 
-/// The elements from `begin` to before `end`.
+/// Adds the elements from `begin` to before `end`.
 template <typename T, bool streamed>
 void add(const T* a, const T* b, T* c, Size begin, Size end) {
   using V = Simd<T>;
@@ -52,7 +52,7 @@ void add(const T* a, const T* b, T* c, Size begin, Size end) {
     }
   }
   for (; i < end; ++i) c[i] = sum(a[i], b[i]);
-  if (streamed) _mm_sfence();  // streamed stores are seen by others only after this
+  if (streamed) _mm_sfence();  // other threads see streamed stores only after this
 }
 
 }  // namespace
@@ -66,10 +66,10 @@ static void vecadd(const T* a, const T* b, T* c, std::int64_t n) {
 #else
   const Size threads = 1;
 #endif
-  const Size stretch = parts(parts(n, threads), page<T>) * page<T>;
+  const Size chunk = parts(parts(n, threads), page<T>) * page<T>;
 #pragma omp parallel for schedule(static)
   for (Size thread = 0; thread < threads; ++thread) {
-    const Size begin = least(thread * stretch, n), end = least(begin + stretch, n);
+    const Size begin = least(thread * chunk, n), end = least(begin + chunk, n);
     streamed ? add<T, true>(a, b, c, begin, end) : add<T, false>(a, b, c, begin, end);
   }
 }

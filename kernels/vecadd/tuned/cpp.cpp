@@ -1,7 +1,7 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Idea: `simd` tells the compiler that vectors may be the same, but never shifted: it need not check, and is as quick
-//   where c is a or b.
-// Model: C++ in one thread; the directive asks for vector instructions, and needs no OpenMP library.
+// Idea: `simd` tells the compiler that vectors may be the same, but never shifted. So it checks nothing, and is as
+//   quick where c is a or b.
+// Model: C++ in one thread. The directive asks for vector instructions, and needs no OpenMP library.
 // Memory: reads a and b once and writes c once, in order.
 // Edges: none; the compiler adds what fills no register.
 #include <cstdint>

@@ -1,9 +1,9 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: a thread adds several chunks of 16 bytes and loads them all before it adds the first: what fills the bandwidth
-//   of the memory is how much is on its way at the same time.
+// Model: a thread adds several chunks of 16 bytes, and loads them all before it adds the first. Only many loads on
+//   their way at once fill the memory's bandwidth.
 // Work items: ceil(n / 8), in groups of 256
 // Memory: neighbouring threads read and write neighbouring chunks, and tell the caches that nothing is needed again.
-// Edges: elements after the last whole chunk are added one by one, and so are all if an array is not aligned.
+// Edges: elements after the last whole chunk are added one by one. If an array is not aligned, all are.
 #include "../../formats.hpp"
 
 namespace {
@@ -12,7 +12,7 @@ constexpr int threads = 256;
 /// Elements that each thread adds before it takes others.
 constexpr int elements = 8;
 
-/// As much as one instruction reads or writes, and how two are added: an element, or 16 bytes of them.
+/// How much one instruction reads or writes, an element or 16 bytes of them, and how two of these are added.
 template <typename T>
 struct Adder {  // of 16 bits
   using Element = unsigned short;

@@ -1,12 +1,13 @@
 # vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-# Idea: an ordinary store reads the line that it is about to overwrite, a quarter of all traffic here, unless the whole
-#   line is overwritten at once. So the sums of some lines are written in LLVM's own language, where a vector is as long
-#   as they are, and where a store can be said to go past the cache; Numba's has neither.
-# Model: a decorator compiles the Python loops, prange spreads stretches over threads, and an intrinsic emits the
-#   instructions for a turn of four lines. A short vector is added by the calling thread: to wake others takes longer.
-# Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
-#   its reader will want it.
-# Edges: one element at a time until a stretch of c is at the begin of a line, and after its last full turn.
+# Idea: an ordinary store first reads the line that it overwrites, a quarter of all traffic here, unless the whole line
+#   is overwritten at once. So the sums of some lines are written in LLVM's own language. There a vector may be as long
+#   as these lines, and a store can go past the cache. Numba's language has neither.
+# Model: a decorator compiles the Python loops, and prange spreads chunks over threads. An intrinsic emits the
+#   instructions for a step of four lines. The calling thread adds short vectors by itself, since waking others takes
+#   longer.
+# Memory: where the vectors exceed the last-level cache, c is streamed to memory. Else it stays in the cache, where its
+#   reader wants it.
+# Edges: one element at a time until a chunk of c begins a line, and after its last full step.
 
 from typing import Any
 
@@ -20,28 +21,28 @@ from py_backends.caches import last_level_cache
 
 LINE = 64
 """Bytes of a cache line."""
-TURN = 4 * LINE
-"""Bytes that the loop adds in one turn; LLVM makes as many stores of them as it takes registers."""
+STEP = 4 * LINE
+"""Bytes that an iteration of the loop adds. LLVM makes as many stores of them as it takes registers."""
 SHORTEST, LONGEST = 1 << 14, 1 << 18
-"""Elements of a stretch: some pages, so that neighbouring threads rarely share one; and so many that the wait for what
-was streamed, at the end of each, takes no time to speak of."""
+"""Elements of a chunk: some pages, so that neighbouring threads rarely share one. At the end of a chunk, its streamed
+stores are waited for; chunks are so long that this hardly counts."""
 FEW_TO_SHARE = 1 << 16
 """Elements below which a second thread costs more than it saves."""
 CACHE = last_level_cache()
 X86 = "sse" in binding.get_host_cpu_features()
 
 
-def turn(nontemporal: bool) -> Any:
-    """A function for one turn, which stores as asked for."""
+def adder(nontemporal: bool) -> Any:
+    """A function that adds one step, and stores past the cache if `nontemporal`."""
 
     @intrinsic
-    def add_turn(typing: Any, a: Any, b: Any, c: Any, i: Any) -> Any:
-        """Write the sums of the TURN of elements from i on; c[i] is at the begin of a line."""
+    def add_step(typing: Any, a: Any, b: Any, c: Any, i: Any) -> Any:
+        """Write the sums of STEP bytes from element i on, where c[i] begins a line."""
 
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             element = context.get_value_type(signature.args[2].dtype)
             size = context.get_abi_sizeof(element)
-            vector = ir.PointerType(ir.VectorType(element, TURN // size))
+            vector = ir.PointerType(ir.VectorType(element, STEP // size))
             arrays = (context.make_array(signature.args[x])(context, builder, arguments[x]).data for x in range(3))
             to_a, to_b, to_c = (builder.bitcast(builder.gep(array, [arguments[3]]), vector) for array in arrays)
             x, y = (emit_widened(builder, builder.load(each, align=size), c.dtype) for each in (to_a, to_b))
@@ -52,15 +53,15 @@ def turn(nontemporal: bool) -> Any:
 
         return types.void(a, b, c, types.intp), emit
 
-    return add_turn
+    return add_step
 
 
-store_turn, stream_turn = turn(nontemporal=False), turn(nontemporal=True)
+store_step, stream_step = adder(nontemporal=False), adder(nontemporal=True)
 
 
 @intrinsic
 def finish_streaming(typing):
-    """Let others see what was streamed before they see what comes after: on x86 no ordinary fence does that."""
+    """Let other threads see what was streamed before what comes after. On x86 no ordinary fence does that."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if X86:
@@ -75,36 +76,36 @@ def finish_streaming(typing):
 
 @njit(nogil=True)
 def add(a, b, c, begin, end):
-    """The elements from `begin` to before `end`."""
+    """Add the elements from `begin` to before `end`."""
     for i in range(begin, end):
         c[i] = narrow(widen(a[i]) + widen(b[i]), c.dtype)
 
 
 @njit(nogil=True)
-def whole_turns(c, begin, end):
-    """Where in `begin` to `end` the whole turns begin and end: at begins of lines."""
-    step = TURN // c.itemsize
+def whole_steps(c, begin, end):
+    """Where the first whole step from `begin` to `end` begins, and the last one ends. Steps begin with a line."""
+    step = STEP // c.itemsize
     first = min(end, begin + -(c.ctypes.data + begin * c.itemsize) % LINE // c.itemsize)
     return first, first + (end - first) // step * step
 
 
 @njit(nogil=True)
 def add_stored(a, b, c, begin, end):
-    """The elements from `begin` to before `end`, c by whole lines: what is overwritten whole need not be read."""
-    first, last = whole_turns(c, begin, end)
+    """Add the elements from `begin` to before `end`, c by whole lines: those need not be read first."""
+    first, last = whole_steps(c, begin, end)
     add(a, b, c, begin, first)
-    for i in range(first, last, TURN // c.itemsize):
-        store_turn(a, b, c, i)
+    for i in range(first, last, STEP // c.itemsize):
+        store_step(a, b, c, i)
     add(a, b, c, last, end)
 
 
 @njit(nogil=True)
 def add_streamed(a, b, c, begin, end):
-    """The same, past the cache."""
-    first, last = whole_turns(c, begin, end)
+    """Do the same, past the cache."""
+    first, last = whole_steps(c, begin, end)
     add(a, b, c, begin, first)
-    for i in range(first, last, TURN // c.itemsize):
-        stream_turn(a, b, c, i)
+    for i in range(first, last, STEP // c.itemsize):
+        stream_step(a, b, c, i)
     add(a, b, c, last, end)
     finish_streaming()
 
@@ -113,8 +114,8 @@ def add_streamed(a, b, c, begin, end):
 def add_shared(a, b, c, n):
     streamed = 3 * n * c.itemsize > CACHE
     length = max(SHORTEST, min(LONGEST, (n + get_num_threads() - 1) // get_num_threads()))
-    for stretch in prange((n + length - 1) // length):
-        begin, end = stretch * length, min(n, (stretch + 1) * length)
+    for chunk in prange((n + length - 1) // length):
+        begin, end = chunk * length, min(n, (chunk + 1) * length)
         if streamed:
             add_streamed(a, b, c, begin, end)
         else:

@@ -1,6 +1,6 @@
 # vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-# Model: a thread adds several elements and loads them all before it adds the first: what fills the bandwidth of the
-#   memory is how much is on its way at the same time.
+# Model: a thread adds several elements, and loads them all before it adds the first. Only many loads on their way at
+#   once fill the memory's bandwidth.
 # Work items: ceil(n / 8), in groups of 256
 # Memory: neighbouring threads read and write neighbouring elements of global memory.
 # Edges: elements past the last one are left out one by one.
@@ -22,7 +22,7 @@ def vecadd(a, b, c, n):
     for e in range(EACH):
         i = first + e * THREADS
         if i < n:
-            x[e] = a[uint64(i)]  # an unsigned index is not checked for counting from the end
+            x[e] = a[uint64(i)]  # Numba does not check an unsigned index for counting from the end
             y[e] = b[uint64(i)]
     for e in range(EACH):
         i = first + e * THREADS

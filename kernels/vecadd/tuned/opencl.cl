@@ -1,27 +1,27 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: on a CPU, a work item adds a stretch in full vectors, and stores past the cache: an ordinary store reads the
-//   line that it is about to overwrite, a quarter of all traffic here. On a GPU, an item adds four neighbours.
+// Model: on a CPU, a work item adds a chunk in full vectors, and stores past the cache. An ordinary store first reads
+//   the line that it overwrites, a quarter of all traffic here. On a GPU, an item adds four neighbours.
 // Work items on a CPU: ceil(n / 65536), in groups of 1
 // Work items on a GPU: ceil(n / 4), in groups of 256
-// Memory: where the vectors exceed the device's cache, c is streamed to memory; else it stays in the cache, in which
-//   its reader will want it.
-// Edges: one element at a time, until c is aligned where it is streamed, and after the last full vector.
+// Memory: where the vectors exceed the device's cache, c is streamed to memory. Else it stays in the cache, where its
+//   reader wants it.
+// Edges: one element at a time after the last full vector, and where c is streamed also until c is aligned.
 
 #if CPU
 
 /// Elements of one work item: some pages, so that neighbours rarely share one.
-enum { stretch = 65536, lanes = sizeof(V) / sizeof(T) };
+enum { chunk = 65536, lanes = sizeof(V) / sizeof(T) };
 
-/// A vector that lies anywhere. (vload and vstore would do, but are calls in PoCL.)
+/// A vector that begins at any element. (vload and vstore would do, but are calls in PoCL.)
 typedef struct __attribute__((packed)) {
   V v;
 } Loose;
 
-/// How many of the elements from c on come before the first that is aligned as a vector.
+/// How many elements from c on come before the first that is aligned as a vector.
 long before_aligned(global T* c) { return (sizeof(V) - (ulong)c % sizeof(V)) % sizeof(V) / sizeof(T); }
 
-/// Adds the full vectors from `begin` on that end before `end`, and returns where they end. Two loops, since a compiler
-/// that finds both stores in one makes an ordinary store of them.
+/// Adds the full vectors between `begin` and `end`, and returns where they end. Each kind of store has a loop of its
+/// own: compilers turn both kinds in one loop into ordinary stores.
 long add(global const T* a, global const T* b, global T* c, long begin, long end) {
   long i = begin;
   for (; i + lanes <= end; i += lanes) {
@@ -31,7 +31,7 @@ long add(global const T* a, global const T* b, global T* c, long begin, long end
   return i;
 }
 
-/// The same, past the cache, to c that is aligned.
+/// The same, past the cache. c has to be aligned.
 long add_streamed(global const T* a, global const T* b, global T* c, long begin, long end) {
   long i = begin;
 #pragma unroll 4
@@ -39,15 +39,15 @@ long add_streamed(global const T* a, global const T* b, global T* c, long begin,
     const Sums sum = widen(((global const Loose*)(a + i))->v) + widen(((global const Loose*)(b + i))->v);
     __builtin_nontemporal_store(narrow(sum), (global V*)(c + i));
   }
-  mem_fence(CLK_GLOBAL_MEM_FENCE);  // streamed stores are seen by others only after this
+  mem_fence(CLK_GLOBAL_MEM_FENCE);  // other threads see streamed stores only after this
   return i;
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void vecadd(global const T* a, global const T* b, global T* c,
                                                                   long n) {
   const bool streamed = 3 * n * (long)sizeof(T) > CACHE_BYTES;
-  long i = get_global_id(0) * stretch;
-  const long end = min(n, i + stretch), aligned = streamed ? min(end, i + before_aligned(c + i)) : i;
+  long i = get_global_id(0) * chunk;
+  const long end = min(n, i + chunk), aligned = streamed ? min(end, i + before_aligned(c + i)) : i;
   for (; i < aligned; ++i) c[i] = narrow(widen(a[i]) + widen(b[i]));
   i = streamed ? add_streamed(a, b, c, i, end) : add(a, b, c, i, end);
   for (; i < end; ++i) c[i] = narrow(widen(a[i]) + widen(b[i]));

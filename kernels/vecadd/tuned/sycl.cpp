@@ -1,11 +1,11 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: on a CPU, a work item adds a stretch, vector by vector, and streams c past the cache: an ordinary store reads
-//   the line that it is about to overwrite, a quarter of all traffic. On a GPU, neighbouring work items add neighbours.
-// Work items of add_stretch on a CPU: ceil(n / 65536), in groups of 1
+// Model: on a CPU, a work item adds a chunk, vector by vector, and streams c past the cache. An ordinary store first
+//   reads the line that it overwrites, a quarter of all traffic. On a GPU, neighbouring work items add neighbours.
+// Work items of add_chunk on a CPU: ceil(n / 65536), in groups of 1
 // Work items on a GPU: n, in groups of 256
-// Memory: where the vectors exceed the last-level cache, c is streamed to memory; else it stays in the cache, in which
-//   its reader will want it.
-// Edges: one element at a time until a stretch of c is aligned, and after its last full vector; work items of a GPU past
+// Memory: where the vectors exceed the last-level cache, c is streamed to memory. Else it stays in the cache, where its
+//   reader wants it.
+// Edges: one element at a time until a chunk of c is aligned, and after its last full vector. Work items of a GPU past
 //   the last element do nothing.
 #include <sycl/sycl.hpp>
 
@@ -15,11 +15,11 @@ namespace syclexp = sycl::ext::oneapi::experimental;
 using sycl::ext::oneapi::this_work_item::get_nd_item;
 using Size = std::int64_t;
 
-/// Elements of one work item on a CPU: long enough that starting it costs nothing, and some pages, so that neighbours
-/// rarely share one.
-constexpr Size stretch = 65536;
+/// Elements of one work item on a CPU. It is long enough that starting it costs nothing. It covers some pages, so that
+/// neighbours rarely share one.
+constexpr Size chunk = 65536;
 
-/// Only vectors of 16 elements are known to be streamed as they are asked to be.
+/// Of vectors with 16 elements it is known that the compiler streams them when asked to.
 template <typename Element>
 using Sixteen = Element __attribute__((ext_vector_type(16)));
 using Floats = Sixteen<float>;
@@ -29,8 +29,8 @@ using Halfwords = Sixteen<std::uint16_t>;  // elements of the 16-bit formats
 inline Words words(Floats x) { return __builtin_bit_cast(Words, x); }
 inline Floats floats(Words bits) { return __builtin_bit_cast(Floats, bits); }
 
-/// A vector of elements, and how two are added. The 16-bit formats widen and narrow it as formats.hpp does an element:
-/// the compiler makes no vectors of that.
+/// A vector of elements, and how two are added. The 16-bit formats are widened and narrowed here as in formats.hpp, of
+/// whose functions the compiler makes no vectors.
 template <typename T>
 struct Adder {
   using Vector = Sixteen<T>;
@@ -65,7 +65,7 @@ struct Adder<Float16> {
 };
 template <typename T>
 using Vector = typename Adder<T>::Vector;
-/// A vector that begins at any element. (Of a name for a type, made by a template, clang would forget the alignment.)
+/// A vector that begins at any element. (It is no alias template, since clang would forget that one's alignment.)
 template <typename T>
 struct __attribute__((packed)) Loose {
   Vector<T> v;
@@ -76,10 +76,10 @@ T add(T x, T y) {
   return narrow<T>(widen(x) + widen(y));
 }
 
-/// The elements from `begin` to before `end`.
+/// Adds the elements from `begin` to before `end`.
 template <typename T, bool streamed>
 void add(const T* a, const T* b, T* c, Size begin, Size end) {
-  constexpr Size lanes = 16, at_once = sizeof(T) > 2 ? 4 : 1;  // more of the 16-bit formats takes long to compile
+  constexpr Size lanes = 16, at_once = sizeof(T) > 2 ? 4 : 1;  // more 16-bit vectors take long to compile
   Size i = begin;
   if (streamed) {
     for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % sizeof(Vector<T>) != 0; ++i) c[i] = add(a[i], b[i]);
@@ -99,8 +99,8 @@ void add(const T* a, const T* b, T* c, Size begin, Size end) {
 
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
-void add_stretch(const T* a, const T* b, T* c, std::int64_t n) {
-  const Size begin = get_nd_item<1>().get_global_id(0) * stretch, end = sycl::min(n, begin + stretch);
+void add_chunk(const T* a, const T* b, T* c, std::int64_t n) {
+  const Size begin = get_nd_item<1>().get_global_id(0) * chunk, end = sycl::min(n, begin + chunk);
   if (3 * n * Size(sizeof(T)) > CACHE) {
     add<T, true>(a, b, c, begin, end);
   } else {

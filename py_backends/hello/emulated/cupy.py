@@ -1,6 +1,6 @@
-"""What `cuda.py` uses of CuPy, on a CPU: SYCL compiles the kernel, behind the prelude backend/_cuda_on_sycl.hpp.
+"""The part of CuPy that `cuda.py` uses, on a CPU. SYCL compiles the kernel after the prelude backend/_cuda_on_sycl.hpp.
 
-Only programs that this package starts find it in CuPy's place, and only where there is no GPU.
+Only programs that this package starts find it in place of CuPy, and only if there is no GPU.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from py_backends import _compiled
 from py_backends.backend import _sycl
 
 _device = next(each for each in _sycl.devices("cpu").values() if each.is_cpu and _sycl.can_compile(each))
-import dpctl.memory  # now that its drivers can be found
+import dpctl.memory  # only now can its drivers be found
 
 _compiler = _compiled.load("sycl_compiler")
 _queue = dpctl.SyclQueue(_device)
@@ -36,7 +36,7 @@ class ndarray:  # noqa: N801  # as CuPy calls it
 
 
 def asarray(array: np.ndarray[Any, Any]) -> ndarray:
-    """A copy of an array of NumPy's."""
+    """A copy of a NumPy array."""
     there = ndarray(array.size, array.dtype)
     there.on_host[:] = array
     return there

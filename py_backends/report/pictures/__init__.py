@@ -1,5 +1,5 @@
-"""Pictures of results, a module each; `style` is what they share.
+"""Pictures of results, a module for each. They share `style`.
 
-Each module has `draw(report) -> Figure`, which raises `style.NothingToDraw` with a sentence where the report holds
-too little, and `describe(report) -> str`, the same in words for who does not see the picture.
+Each module has `draw(report) -> Figure`. It raises `style.NothingToDraw`, with a sentence, if the report holds too
+little. `describe(report) -> str` says the same in words, for those who do not see the picture.
 """

@@ -1,4 +1,4 @@
-"""Results as pictures take them, whatever stands in a file."""
+"""Results in a form that pictures can draw, whatever a file contains."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _LONGEST_NAME = 48
 
 
 def drawable(report: Report) -> Report:
-    """The report as the pictures take it.
+    """The report in a form that pictures can draw.
 
-    Without rows of kernels that are not here, from a clone that has more of them: nothing tells their work. With
-    dollar signs in names kept as they are: between two of them matplotlib expects a formula. And with names so short
-    that a picture has room for them.
+    Rows of kernels that are missing here are left out, since nothing tells their work. Dollar signs in names are
+    escaped, since matplotlib expects a formula between two of them. Long names are shortened, so that a picture has
+    room for them.
     """
     machine = {name: _kept(value) if isinstance(value, str) else value for name, value in report.machine.items()}
     return replace(report, machine=machine, rows=[_named(row) for row in report.rows if _known(row)])

@@ -1,4 +1,4 @@
-"""What fewer bits buy and cost: the rate over the error of each format, a line for each backend."""
+"""What fewer bits gain and cost: the rate over the error of each format, with a line for each backend."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 9.0, 5.0
 _MOST_BACKENDS = 6
-"""More lines cannot be told apart; the fastest stay."""
+"""The most lines that can be told apart. The fastest stay."""
 _NO_ERROR = 1e-17
-"""Where a result without any error stands: a logarithmic axis has no 0."""
+"""The place of a result without any error, since a logarithmic axis has no 0."""
 
 
 def draw(report: Report) -> Figure:
-    """A panel for each kernel and shape. Raises NothingToDraw where no backend was timed in two formats."""
+    """A panel for each kernel and shape. Raises NothingToDraw if no backend was timed in two formats."""
     found = _found(report)
     figure, panels = style.grid(_WIDTH, _HEIGHT * len(found), len(found), 1)
     for (title, lines), (axes,) in zip(found.items(), panels, strict=True):
@@ -46,7 +46,7 @@ def describe(report: Report) -> str:
 
 
 def _beside(choice: Choice) -> str:
-    """The error, and what float32 is exceeded by."""
+    """The error, and how many times as fast as in float32."""
     over = over_float32(choice) if choice.over_float32 else ""
     return f" ({', '.join(filter(None, (f'error {error(choice)}', over and f'{over} of float32')))})"
 
@@ -55,7 +55,7 @@ Lines = dict[str, list[Choice]]
 
 
 def _found(report: Report) -> dict[str, Lines]:
-    """By title, the fastest backends with the formats in which an error was measured."""
+    """By title, the fastest backends, with the formats in which an error was measured."""
     panels: dict[str, Lines] = {}
     for title, found in choices(report).items():
         lines: Lines = {}
@@ -77,7 +77,7 @@ def _draw(axes: Axes, title: str, lines: Lines) -> None:
         axes.plot(list(map(_place, ordered)), rates, color=mark.colour, marker=mark.marker, label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    longest = max(lines.values(), key=len)  # the error belongs to the format: another backend's is about the same
+    longest = max(lines.values(), key=len)  # the error belongs to the format, and is about the same for all backends
     named = axes.secondary_xaxis("top")
     named.set_xticks([_place(choice) for choice in longest], [choice.row.dtype for choice in longest], rotation=40)
     named.set_xticks([], minor=True)
@@ -88,7 +88,7 @@ def _draw(axes: Axes, title: str, lines: Lines) -> None:
 
 
 def _place(choice: Choice) -> float:
-    """Its error, on the axis."""
+    """The place of its error on the axis."""
     return max(_NO_ERROR, choice.relative_error or 0.0)
 
 

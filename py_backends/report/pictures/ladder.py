@@ -1,4 +1,4 @@
-"""A ladder: how many times as fast as the first rung each one is, on a log scale, beside the published one."""
+"""A ladder: how many times as fast as the first rung each one is, on a log scale, beside the published figure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT_OF_A_RUNG, _HEIGHT_OF_A_FRAME = 9.0, 0.62, 1.5
 _BEGIN = 0.6
-"""Where bars begin: below 1, so that the first rung has one."""
+"""Where bars begin. It is below 1, so that the first rung also has a bar."""
 _ROOM_FOR_WORDS = 80
 """By which factor the axis goes beyond the longest bar."""
 _MEASURED, _PUBLISHED = "#0072B2", "#E69F00"
@@ -25,9 +25,9 @@ _BAR = 0.36
 
 
 def draw(report: Report) -> Figure:
-    """A panel for each ladder: a bar for each rung, with its rate and per cent of the peak, and the published one.
+    """A panel for each ladder: a bar for each rung, with its rate and per cent of the peak, and the published figure.
 
-    Raises NothingToDraw where fewer than two rungs were timed, or not the first one.
+    Raises NothingToDraw if fewer than two rungs were timed, or not the first one.
     """
     found = _found(report)
     heights = [_HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_RUNG * len(climb.steps) for climb in found]
@@ -99,13 +99,13 @@ def _bar(axes: Axes, at: float, times: float, **looks: Any) -> None:
 
 
 def _write(axes: Axes, at: float, times: float, words: str) -> None:
-    """Words to the right of so many times."""
+    """Words to the right of the place for so many times."""
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     axes.annotate(words, (times, at), (7, 0), textcoords="offset points", va="center", fontsize=8, bbox=behind)
 
 
 def _interval(step: Step) -> tuple[float, float]:
-    """The 95% interval of a step's speed-up; without one, the speed-up twice."""
+    """The 95% interval of a step's speed-up, or without one, the speed-up twice."""
     over = step.over_first
     if over is None or over.low is None or over.high is None:
         return _times(step), _times(step)
@@ -128,7 +128,7 @@ def _with_percent(said: str, share: float | None, of: str = "peak") -> str:
 
 
 def _beside(step: Step) -> str:
-    """What was published of this rung."""
+    """The published figures of this rung."""
     rung = step.rung
     if rung is None or rung.published is None:
         return ""

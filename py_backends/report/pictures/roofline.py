@@ -1,6 +1,6 @@
-"""The roofline: how fast a kernel may be at its arithmetic intensity, and how fast each row is; on log scales.
+"""The roofline: how fast a kernel may be at its arithmetic intensity, and how fast each row is, on log scales.
 
-Every mark stands at its own intensity and rate, over another one if need be: a thin line leads to its name beside the
+Every mark stands at its own intensity and rate, even if it covers another one. A thin line leads to its name beside the
 panel.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _LEAST_HEIGHT, _HEIGHT_OF_A_LINE, _HEIGHT_OF_A_FRAME = 10.0, 4.5, 0.145, 0.9
 _MOST_POINTS_NAMED = 45
-"""More names than these beside one panel are too many to read: then only the best of each group are named."""
+"""More names than these beside a panel are too many to read. Then only the best of each group are named."""
 _MOST_GROUPS = 6
 """Kernels and shapes in one panel."""
 _BEYOND = 4.0
@@ -38,13 +38,13 @@ _GREY = "#808080"
 _MARKS: Any = {"markersize": 6.5, "zorder": 3}
 _LEADER: Any = {"arrowstyle": "-", "linewidth": 0.6, "alpha": 0.6, "shrinkA": 0, "shrinkB": 0}
 _ON_TOP = 6
-"""Where leaders are drawn: after the legend, whose names have no place before."""
+"""The drawing order of the thin lines: after the legend, since its names have no place before."""
 
 
 def draw(report: Report) -> Figure:
-    """A panel for each dtype: the ceilings as lines, every row as a mark, and its per cent of its roof beside its name.
+    """A panel for each dtype: ceilings as lines, rows as marks, and their per cent of the roof beside their names.
 
-    Raises NothingToDraw where no row has a roof.
+    Raises NothingToDraw if no row has a roof.
     """
     found = _found(report)
     heights = [_height(roofline) for roofline in found]
@@ -55,7 +55,7 @@ def draw(report: Report) -> Figure:
 
 
 def describe(report: Report) -> str:
-    """What the picture shows, in words. Raises NothingToDraw where no row has a roof."""
+    """What the picture shows, in words. Raises NothingToDraw if no row has a roof."""
     sentences = ["A roofline: GFLOP/s over arithmetic intensity, on logarithmic scales."]
     for roofline in _found(report):
         peak, fastest, slowest = roofline.peaks[0], roofline.bandwidths[0], roofline.bandwidths[-1]
@@ -85,7 +85,7 @@ def _name(point: Point) -> str:
 
 
 def _chosen(roofline: Roofline) -> list[Point]:
-    """The points that are drawn: all or, of many shapes, those of the largest shape of each kernel."""
+    """The points that are drawn: all, or of many shapes only those of the largest shape of each kernel."""
     all_groups = [points for _, points in groups(roofline.points)]
     if len(all_groups) <= _MOST_GROUPS:
         return roofline.points
@@ -102,7 +102,7 @@ def _asked_work(points: Sequence[Point]) -> int:
 
 
 def _height(roofline: Roofline) -> float:
-    """Inches, so that the names beside the panel have room."""
+    """The height in inches that leaves room for the names beside the panel."""
     points = _chosen(roofline)
     named = min(len(points), _MOST_POINTS_NAMED) + 3 * len(list(groups(points)))
     lines = named + len(roofline.peaks) + len(_alike(roofline.bandwidths)) + 2
@@ -134,7 +134,7 @@ def _draw(axes: Axes, roofline: Roofline, report: Report) -> None:
 
 
 def _limits(roofline: Roofline) -> tuple[float, float, float, float]:
-    """The ends of both axes: all points and all edges of the roof are between them."""
+    """The ends of both axes. All points and all edges of the roof are between them."""
     points = _chosen(roofline)
     intensities = [point.intensity for point in points]
     intensities += [roofline.ridge(each) for each in roofline.bandwidths]
@@ -144,7 +144,7 @@ def _limits(roofline: Roofline) -> tuple[float, float, float, float]:
 
 
 def _draw_roofs(axes: Axes, roofline: Roofline, report: Report, ends: tuple[float, float]) -> list[Line2D]:
-    """The lines of arithmetic and of memory, the highest first; those of memory end where they meet the peak."""
+    """The lines of arithmetic and of memory, the highest first. Those of memory end where they meet the peak."""
     left, right = ends
     lines = []
     for peak, dashes in zip(roofline.peaks, cycle(_DASHES)):
@@ -160,7 +160,7 @@ def _draw_roofs(axes: Axes, roofline: Roofline, report: Report, ends: tuple[floa
 
 
 def _alike(bandwidths: Sequence[Ceiling]) -> list[list[Ceiling]]:
-    """Those that lie so close to each other that one line stands for them, the highest first."""
+    """Groups of bandwidths that are so close that one line stands for each group, the highest first."""
     groups: list[list[Ceiling]] = []
     for each in bandwidths:
         first = groups[-1][0] if groups else None
@@ -172,7 +172,7 @@ def _alike(bandwidths: Sequence[Ceiling]) -> list[list[Ceiling]]:
 
 
 def _bandwidth(alike: Sequence[Ceiling], roofline: Roofline, report: Report) -> str:
-    """What one line of memory stands for."""
+    """The caches or memory that one line stands for."""
     fastest, slowest = alike[0], alike[-1]
     if units.figure(fastest.rate) == units.figure(slowest.rate):
         rates = units.figure(fastest.rate)
@@ -189,7 +189,7 @@ def _draw_points(axes: Axes, points: Sequence[Point], marks: dict[str, style.Mar
 
 
 def _mark(mark: style.Mark, point: Point, place: tuple[list[float], list[float]] = ([], []), label: str = "") -> Line2D:
-    """A point's mark, at its place or, without one, for the legend; hollow where the point is not to be relied on."""
+    """A point's mark, at its place, or without one for the legend. It is hollow if the point is unreliable."""
     from matplotlib.lines import Line2D
 
     looks: Any = {"fillstyle": "none"} if point.unsure else {"markeredgecolor": "white", "markeredgewidth": 0.5}
@@ -220,7 +220,7 @@ def _heading(words: str) -> Line2D:
 
 
 def _write_beside(axes: Axes, lines: Sequence[Line2D]) -> Sequence[Artist]:
-    """All the lines as one legend beside the panel; what stands there in place of each line."""
+    """All the lines as one legend beside the panel. Returns the legend's entry for each line."""
     legend = axes.legend(
         handles=lines,
         loc="upper left",

@@ -1,7 +1,7 @@
 """Speed-ups over threads: points with their intervals, the law that was fitted to them, and where it leads.
 
-Beyond the threads that were measured Amdahl's law is extrapolated, but not far, and not with a parallel part above 1.
-Where ranks compute, a smaller panel below says which part of their kernels is communication.
+Beyond the measured threads, Amdahl's law is extrapolated, but not far, and not with a parallel part above 1. For ranks,
+a smaller panel below shows which part of their kernels is communication.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ if TYPE_CHECKING:
     Draw = Callable[[Axes, Sequence[Curve], dict[str, style.Mark]], None]
 
 _MOST = 4
-"""Shapes in one picture; of more, the last of each kernel and dtype."""
+"""The most shapes in one picture. Of more, it shows the last of each kernel and dtype."""
 _BEYOND = 4
-"""How many times as many threads as were measured Amdahl's law is extrapolated to."""
+"""Amdahl's law is extrapolated to so many times the measured threads."""
 _NOT_EXTRAPOLATED = "p above 1: not extrapolated"
 _MOST_APART, _MOST_OF_A_GAP = {STRONG: 0.06, WEAK: 0.02}, 0.7
-"""By which part of a doubling points of one number of threads stand beside each other, to be seen at all; and which
-part of the gap to the next number they may all take together."""
+"""Points of the same number of threads stand side by side, so that all can be seen. They are at most the first part of
+a doubling apart. Together they take at most the second part of the gap to the next number."""
 _STEPS = 200
 _WIDTH, _HEIGHT, _HEIGHT_OF_A_LINE, _HEIGHT_OF_RANKS = 12.4, 4.2, 0.2, 1.9
 _LETTERS = 7.5
-"""Size of those of legends, whose lines are long."""
+"""The size of letters in legends, whose lines are long."""
 _LEAST_PERCENT, _ROOM_FOR_NAMES = 5.0, 1.6
-"""To which the scale of communication reaches at least, since less is little; and how far beyond what it shows."""
+"""The least per cent that the scale of communication reaches, since less is little, and how far it goes beyond the
+data."""
 _LABELS = {STRONG: "speed-up over one thread", WEAK: "scaled speed-up over one thread"}
 
 
 def draw(report: Report) -> Figure:
-    """Two panels for each kernel, dtype and shape, strong scaling and weak, and two below them where ranks compute.
+    """Two panels for each kernel, dtype and shape, strong and weak scaling. For ranks there are two more below.
 
-    Raises NothingToDraw where no row was timed on one thread and on more.
+    Raises NothingToDraw if no row was timed on one thread and on more.
     """
     found = _chosen(report)
     marks = style.marks(name(curve) for pair in found for group in pair for curve in group)
@@ -87,7 +88,7 @@ def _chosen(report: Report) -> list[tuple[list[Curve], list[Curve]]]:
 
 
 def _parts(pair: tuple[list[Curve], list[Curve]]) -> Iterator[tuple[Draw, float]]:
-    """What is drawn of strong and weak scaling, one below the other, and how high that is."""
+    """What is drawn of strong and weak scaling, one below the other, and how high each is."""
     yield _draw, _HEIGHT + _HEIGHT_OF_A_LINE * max(map(len, pair))
     if any(map(_of_ranks, pair)):
         yield _draw_communication, _HEIGHT_OF_RANKS
@@ -113,7 +114,7 @@ def _draw(axes: Axes, group: Sequence[Curve], marks: dict[str, style.Mark]) -> N
     if strong:
         begin = counts[-1] * 2**0.5
         axes.axvspan(begin, last, color="black", alpha=0.05, linewidth=0)
-        # At the top left, above all curves: none that is extrapolated has more than n times the speed on n threads.
+        # At the top left, above all curves: no extrapolated one has more than n times the speed on n threads.
         axes.text(
             begin, 0.98, " extrapolated, not measured", transform=axes.get_xaxis_transform(), va="top", fontsize=8
         )
@@ -141,13 +142,13 @@ def _draw_communication(axes: Axes, group: Sequence[Curve], marks: dict[str, sty
 
 
 def _of_ranks(group: Sequence[Curve]) -> list[Curve]:
-    """Those whose row of most threads is of several ranks: a single rank does not communicate."""
+    """The curves whose row with most threads has several ranks. A single rank does not communicate."""
     told = [(curve, curve.points[-1].row.communication) for curve in group]
     return [curve for curve, communication in told if communication and len(communication.bytes_sent) > 1]
 
 
 def _told(curve: Curve) -> str:
-    """What part of the kernel it takes with most ranks, and the bytes over the bound."""
+    """What part of the kernel communication takes with most ranks, and its bytes over the bound."""
     point = curve.points[-1]
     said, sent = f"{communicating(point.row)} on {point.threads}", over_bound(point.row)
     return said if sent == "-" else f"{said}, a rank sends {sent} the bound"
@@ -160,20 +161,20 @@ def _scale_threads(axes: Axes) -> None:
 
 
 def _apart(counts: Sequence[int], curves: int, kind: str) -> float:
-    """From one point to the next of the same number of threads, as a part of a doubling."""
+    """The distance between points of the same number of threads, as a part of a doubling."""
     gap = min(math.log2(more / fewer) for fewer, more in pairwise([1, *counts]))
     return min(_MOST_APART[kind], _MOST_OF_A_GAP * gap / curves)
 
 
 def _draw_law(axes: Axes, curve: Curve, measured: int, last: int, colour: str) -> None:
-    """The fitted law, drawn through as far as was measured; dashed beyond, as far as it says anything there."""
+    """The fitted law: a full line as far as was measured, and dashed beyond, as far as it says anything there."""
     parts = [(1, measured, "-")]
     if curve.extrapolates and last > measured:
         parts.append((measured, last, "--"))
     for begin, end, line in parts:
         threads = [begin * (end / begin) ** (step / _STEPS) for step in range(_STEPS + 1)]
         known = [(count, law) for count in threads if (law := curve.predicted(count)) is not None and law > 0]
-        # With p well above 1 Amdahl's law has no values from some number of threads on.
+        # With p well above 1, Amdahl's law has no values from some number of threads on.
         known = [(count, law) for count, law in known if law <= 2 * count]
         if known:
             axes.plot(*zip(*known, strict=True), color=colour, linestyle=line, linewidth=1)
@@ -209,7 +210,7 @@ def _label(curve: Curve) -> str:
 
 
 def _beyond(curve: Curve) -> str:
-    """What Amdahl's law says of more threads than were measured."""
+    """What Amdahl's law predicts for more threads than were measured."""
     if curve.kind != STRONG or not math.isfinite(curve.fit.p) or curve.one_thread_only:
         return ""
     if not curve.extrapolates:

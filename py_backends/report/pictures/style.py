@@ -21,7 +21,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKERS = "osD^vPX"
 _DOTS_PER_INCH = 150
 _SAID_OF_SVG = ("Creator", "Date", "Format", "Type")
-"""What matplotlib writes into an SVG file about the file, and what a page has no use for."""
+"""What matplotlib writes into an SVG file about the file. A page has no use for it."""
 _SETTINGS: Any = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -29,13 +29,13 @@ _SETTINGS: Any = {
     "axes.grid": True,
     "grid.alpha": 0.3,
     "legend.frameon": False,
-    "svg.fonttype": "none",  # letters stay letters: they can be searched, and are drawn in the reader's own font
-    "svg.hashsalt": "py-backends",  # the same picture is the same file
+    "svg.fonttype": "none",  # letters stay letters, for searching and for the reader's own font
+    "svg.hashsalt": "py-backends",  # the same picture gives the same file
 }
 
 
 class NothingToDraw(WrongRequest):
-    """The results hold too little for a picture; says what is missing."""
+    """The results hold too little for a picture. Says what is missing."""
 
 
 class Mark(NamedTuple):
@@ -46,7 +46,7 @@ class Mark(NamedTuple):
 
 
 def marks(names: Iterable[str]) -> dict[str, Mark]:
-    """A mark for each name: no two have colour and marker in common."""
+    """A mark for each name. No two share both colour and marker."""
     distinct = list(dict.fromkeys(names))
     return {
         name: Mark(_COLOURS[at % len(_COLOURS)], _MARKERS[(at + at // len(_COLOURS)) % len(_MARKERS)])
@@ -72,7 +72,7 @@ def grid(width: float, height: float, rows: int, columns: int, **layout: Any) ->
 
 
 def check_library() -> None:
-    """WrongRequest, with the fix, where there is nothing to draw with."""
+    """Raise WrongRequest, with the fix, if matplotlib is missing."""
     try:
         import matplotlib.figure  # noqa: F401  # only to see whether it can be imported
     except ImportError as error:
@@ -80,7 +80,7 @@ def check_library() -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture as its name's ending says, .png or .svg; OSError where it cannot be written."""
+    """Write a picture as the ending of its name says, .png or .svg. OSError if it cannot be written."""
     import matplotlib as mpl
 
     content, kind = io.BytesIO(), path.suffix.lower().removeprefix(".")
@@ -91,11 +91,10 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def svg(figure: Figure, name: str = "") -> str:
-    """A picture as the text of an SVG element, to stand in a page.
+    """A picture as an SVG element for a page.
 
-    What is black takes the colour of the text around it, and what is white that of the page, its CSS variable
-    `--page`: so it can be read on dark pages too. `name` begins every id in it, so that no two pictures of one page
-    have one in common.
+    Black becomes the colour of the words around it. White becomes the page's colour, its CSS variable `--page`. So it
+    can be read on dark pages, too. `name` begins every id in it, so that no two pictures of a page share an id.
     """
     import matplotlib as mpl
 

@@ -1,7 +1,7 @@
 """Rates or times over sizes, of kernels alone and of whole calls, with caches and crossovers marked.
 
-A crossover is the smallest size from which on it is certain that a line is faster than the baseline: at smaller ones it
-may be faster too, but this run cannot tell.
+A crossover is the smallest size from which on a line is certain to be faster than the baseline. It may also be faster
+at smaller sizes, but this run cannot tell.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 4
-"""Kernels and dtypes in one picture."""
+"""The most kernels and dtypes in one picture."""
 _WIDTH, _HEIGHT, _HEIGHT_OF_A_LINE = 11.0, 4.6, 0.11
 _MOST_TICKS = 12
 _ROOM_ABOVE = 0.1
-"""Part of the height that stays free above the lines, for the names of the caches."""
+"""The part of the height above the lines that stays free for the names of the caches."""
 _CACHES = "all arrays fill this cache, by its reported size"
 _FAR_BELOW = 1000
-"""A line whose best rate is so many times below the best of all would leave the others too little height: the legend
-tells it in place of the picture."""
+"""A line whose best rate is so many times below the best of all would leave the others too little height. The legend
+has its rate instead."""
 
 
 def draw(report: Report, figure: str = RATE) -> Figure:
     """Two panels for each kernel and dtype: the kernel alone, and whole calls.
 
-    Raises NothingToDraw where no row was timed at three sizes.
+    Raises NothingToDraw if no row was timed at three sizes.
     """
     found = _chosen(report)
     names = [name(line) for sweep in found for line in sweep.lines]
@@ -102,7 +102,7 @@ def _draw(axes: Axes, sweep: Sweep, measure: str, figure: str, marks: dict[str, 
 
 
 def _far_below(sweep: Sweep) -> dict[Line, str]:
-    """Of the lines that are left out of a picture of rates, what the legend says."""
+    """What the legend says about lines that are left out of a picture of rates."""
     best = {line: max(point.rate(KERNEL) or 0.0 for point in line.points) for line in sweep.lines}
     unit = units.RATES[sweep.unit]
     return {
@@ -138,7 +138,7 @@ def _value(line: Line, at: int, measure: str, figure: str) -> float | None:
 
 
 def _draw_caches(axes: Axes, sweep: Sweep) -> None:
-    """A line where all arrays together fill a cache, as far as that is among the sizes."""
+    """A line where all arrays together fill a cache, if that is among the sizes."""
     sizes = sweep.sizes
     for cache, at in sweep.caches.items():
         if sizes[0] < at < sizes[-1]:
@@ -155,7 +155,7 @@ def _draw_caches(axes: Axes, sweep: Sweep) -> None:
 
 
 def _draw_crossovers(axes: Axes, lines: Sequence[Line], measure: str, figure: str, baseline: str | None) -> None:
-    """A ring around the point from which on a line is certain to be faster than the baseline."""
+    """A ring around the point from which on a line is certainly faster than the baseline."""
     places = []
     for line in lines:
         found = line.crossover(measure)

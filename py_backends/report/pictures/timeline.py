@@ -1,7 +1,7 @@
-"""Where the time of one call goes, as bars on one scale; beside them, on a scale of its own, what comes once.
+"""Where the time of one call goes, as bars on one scale. Beside them, on another scale, is what happens once.
 
-A bar is the phases of a call and, where the call took longer than they together, the rest; a black line ends the call
-as it was measured. Where ranks compute, each has a lane below, which begins with the kernel.
+A bar has the phases of a call, and the rest if the call took longer than all of them. A black line marks the end of the
+measured call. For ranks, each has a lane below, which begins with the kernel.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 6
-"""Timelines in one picture; of more, the largest shapes of each kernel and dtype."""
+"""The most timelines in one picture. Of more, it shows the largest shapes of each kernel and dtype."""
 _MOST_ABOVE_MEDIAN = 6.0
-"""A call so many times as long as the median one is drawn shorter: it would leave the others too short to be read."""
+"""A call so many times as long as the median one is drawn shorter. Otherwise the others would be too short to read."""
 _WIDTH, _HEIGHT_OF_A_BAR, _HEIGHT_OF_A_FRAME, _HEIGHT_OF_THE_LEGEND = 9.0, 0.28, 1.05, 0.7
 _THICKNESS = 0.72
-"""Of a bar, in rows."""
+"""The height of a bar, in rows."""
 _LANE = 0.55
-"""What a lane takes of a row."""
+"""The part of a row that a lane takes."""
 _ROOM_FOR_FIGURES = 1.14
 _BREAK, _SLANT = (0.93, 0.945), 0.006
-"""Where the two strokes across a bar that is drawn shorter stand, and how far each leans: parts of the bar's length."""
+"""The places of the two strokes across a shortened bar, and how far each leans, as parts of the bar's length."""
 _COMMUNICATION = "communication"
 _COLOURS = style.marks((KERNEL, "upload", "download", "launch", "release", _COMMUNICATION))
 _REST_COLOUR = "#bbbbbb"
 _WORDS = {"launch": "launch and wait", REST: "rest of the call", _COMMUNICATION: "communication of a rank"}
 _MEASURED = "call as measured"
 _ONCE_MARKS: Any = {
-    PREPARE: {"marker": "o", "markersize": 8, "fillstyle": "none"},  # a ring, seen around the other where they agree
+    PREPARE: {"marker": "o", "markersize": 8, "fillstyle": "none"},  # a ring, visible around the other mark
     FIRST_LAUNCH: {"marker": "D", "markersize": 3.5},
 }
 
 
 def draw(report: Report) -> Figure:
-    """A pair of panels for each kernel, dtype and shape: the phases of a call, and what comes once before all calls.
+    """Two panels for each kernel, dtype and shape: the phases of a call, and what happens once before all calls.
 
-    Raises NothingToDraw where no row was timed.
+    Raises NothingToDraw if no row was timed.
     """
     chosen = _chosen(report)
     heights = [_HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_BAR * sum(map(_rows, each.calls)) for each in chosen]
@@ -97,7 +97,7 @@ def draw(report: Report) -> Figure:
 
 
 def describe(report: Report) -> str:
-    """What the picture shows, in words. Raises NothingToDraw where no row was timed."""
+    """What the picture shows, in words. Raises NothingToDraw if no row was timed."""
     sentences = ["Where the time of one call goes: its phases as bars on one scale of seconds."]
     for timeline in _chosen(report):
         said = [_in_words(call) for call in timeline.calls]
@@ -147,12 +147,15 @@ def _rows(call: Call) -> float:
 
 
 def _places(calls: Sequence[Call]) -> list[float]:
-    """At which row the bar of each call stands."""
+    """The row of each call's bar."""
     return list(accumulate(map(_rows, calls[:-1]), initial=0.0))
 
 
 def _draw_call(axes: Axes, at: float, call: Call, scale: float) -> None:
-    """The phases one after the other, the rest, and a line where the measured call ends; `scale` is of a second."""
+    """The phases one after the other, the rest, and a line where the measured call ends.
+
+    `scale` is how many units of the axis a second has.
+    """
     begin = 0.0
     parts = {**call.phases, REST: call.rest} if call.rest else call.phases
     for part, seconds in parts.items():
@@ -169,7 +172,7 @@ def _draw_call(axes: Axes, at: float, call: Call, scale: float) -> None:
 
 
 def _draw_lanes(axes: Axes, at: float, call: Call, scale: float) -> dict[float, str]:
-    """A lane for each rank, below its call: what it computes of the kernel, and then what it communicates.
+    """A lane for each rank, below its call: first the computing in the kernel, then the communication.
 
     Returns the ranks' names by the rows of their lanes.
     """

@@ -1,12 +1,12 @@
 "use strict";
-// Shows the two sources that are chosen beside each other, each by its own model and variant: copies of those below.
+// Shows the two chosen sources side by side, each by its own model and variant. They are copies of those below.
 (() => {
   const form = document.getElementById("choices");
   if (!form) return;
   const sources = [...document.querySelectorAll("details.source")];
   const panes = [...document.querySelectorAll(".pane")];
 
-  // A model's text in the variant that is chosen; else its first one; undefined where it has no text of the kernel.
+  // A model's source in the chosen variant, else its first one; undefined if it has no source of the kernel.
   const find = (kernel, variant, model) => {
     const own = sources.filter(({ dataset }) => dataset.kernel === kernel && dataset.model === model);
     return own.find(({ dataset }) => dataset.variant === variant) ?? own[0];
@@ -34,5 +34,5 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
   document.getElementById("without-script").hidden = true;
-  show(); // a browser that comes back to the page keeps what was chosen
+  show(); // a browser that returns to the page keeps what was chosen
 })();
