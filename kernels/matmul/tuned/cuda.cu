@@ -94,6 +94,7 @@ struct Copier {
     for (int s = 0; s < copies_of_b; ++s, b += depth_at_once * n) {
       copy<width>(b, slice + to_b + s * depth_at_once * Tile::columns, p + p_of_b + s * depth_at_once < k);
     }
+    end_group_of_copies();
   }
 
   template <int count>
@@ -175,16 +176,12 @@ __device__ __forceinline__ void multiply_tile(int thread, Sum<T>* shared, const 
   Copier<Tile, width, T> copier(thread, a, b, i, j, m, n, k);
   const Place<Tile> place(thread);
   alignas(16) Sum<T> sum[Tile::down][Tile::across] = {};
-  for (int s = 0; s < slices - 1; ++s) {
-    copier.start(shared + s * Tile::slice, s * depth);
-    end_group_of_copies();
-  }
+  for (int s = 0; s < slices - 1; ++s) copier.start(shared + s * Tile::slice, s * depth);
   int arrived = 0, free = slices - 1;
   for (Size p = 0; p < k; p += depth) {
     wait_for_copies<slices - 2>();
     __syncthreads();  // all have copied the slice that arrived, and none still reads the one before
     copier.start(shared + free * Tile::slice, p + (slices - 1) * depth);
-    end_group_of_copies();
     multiply_slice(shared + arrived * Tile::slice, place, sum);
     free = arrived;
     arrived = arrived + 1 < slices ? arrived + 1 : 0;
