@@ -157,9 +157,9 @@ template <typename T>
 __global__ void __launch_bounds__(threads) matmul(const T* a, const T* b, T* c, long long m, long long n, long long k) {
   __shared__ Slice<T> shared[slices];
   const int thread = 32 * threadIdx.y + threadIdx.x, vector = Vector<T>::size;
-  const Place<T> at(thread);
   const Size j = (long long)blockIdx.x * columns;
   for (Size i = (long long)blockIdx.y * rows; i < m; i += (long long)gridDim.y * rows) {
+    const Place<T> place(thread);
     T sum[down][across] = {};
     Copier<T> copier(thread, a, b, i, j, m, n, k);
     Copies& copies = copier.copies;
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(threads) matmul(const T* a, const T* b, T* c, 
       copies.wait<slices - 2>();
       __syncthreads();  // everybody's copies of the slice have arrived, and nobody reads the one before
       copier.start(shared[free], p + (slices - 1) * depth);
-      multiply_slice(shared[arrived], at, sum);
+      multiply_slice(shared[arrived], place, sum);
       free = arrived;
       arrived = (arrived + 1) % slices;
     }
@@ -177,8 +177,8 @@ __global__ void __launch_bounds__(threads) matmul(const T* a, const T* b, T* c, 
     __syncthreads();  // the next tile begins where this one ends
     for (int r = 0; r < down; ++r) {
       for (int s = 0; s < across; ++s) {
-        const Size to_row = i + at.row + r / vector * Place<T>::stride_down + r % vector;
-        const Size to_column = j + at.column + s / vector * Place<T>::stride_across + s % vector;
+        const Size to_row = i + place.row + r / vector * Place<T>::stride_down + r % vector;
+        const Size to_column = j + place.column + s / vector * Place<T>::stride_across + s % vector;
         if (to_row < m && to_column < n) c[to_row * n + to_column] = sum[r][s];
       }
     }

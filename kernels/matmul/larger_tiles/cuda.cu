@@ -170,10 +170,10 @@ __global__ void __launch_bounds__(threads) matmul(const T* a, const T* b, T* c, 
   __shared__ Vector<T> memory[slices * Tile::slice / Vector<T>::size];
   T* const shared = reinterpret_cast<T*>(memory);
   const int thread = 32 * threadIdx.y + threadIdx.x, vector = Vector<T>::size;
-  const Place<Tile> at(thread);
   const Size j = (long long)blockIdx.x * Tile::columns;
   if (j >= n) return;  // all threads of the block: the grid is that of narrower tiles
   for (Size i = (long long)blockIdx.y * Tile::rows; i < m; i += (long long)gridDim.y * Tile::rows) {
+    const Place<Tile> place(thread);
     T sum[Tile::down][Tile::across] = {};
     Copier<Tile, T> copier(thread, a, b, i, j, m, n, k);
     Copies& copies = copier.copies;
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(threads) matmul(const T* a, const T* b, T* c, 
       copies.wait<slices - 2>();
       __syncthreads();  // everybody's copies of the slice have arrived, and nobody reads the one before
       copier.start(shared + free * Tile::slice, p + (slices - 1) * depth);
-      multiply_slice(shared + arrived * Tile::slice, at, sum);
+      multiply_slice(shared + arrived * Tile::slice, place, sum);
       free = arrived;
       arrived = (arrived + 1) % slices;
     }
@@ -191,8 +191,8 @@ __global__ void __launch_bounds__(threads) matmul(const T* a, const T* b, T* c, 
     __syncthreads();  // the next tile begins where this one ends
     for (int r = 0; r < Tile::down; ++r) {
       for (int s = 0; s < Tile::across; ++s) {
-        const Size to_row = i + at.row + r / vector * Place<Tile>::stride_down + r % vector;
-        const Size to_column = j + at.column + s / vector * Place<Tile>::stride_across + s % vector;
+        const Size to_row = i + place.row + r / vector * Place<Tile>::stride_down + r % vector;
+        const Size to_column = j + place.column + s / vector * Place<Tile>::stride_across + s % vector;
         if (to_row < m && to_column < n) c[to_row * n + to_column] = sum[r][s];
       }
     }

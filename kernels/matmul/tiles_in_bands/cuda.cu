@@ -1,10 +1,10 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: blocks take tiles in bands, 16 tiles high, column after column. Blocks that work at the same time then read the
-//   same parts of a and b, which stay in the second-level cache.
+// Idea: tiles are computed in bands, 16 tiles high, column after column. Blocks that work at the same time then read the
+//   same parts of a and b, which stay in the second-level cache. Copies of 16 bytes leave out the first-level one.
 // Model: a block of threads computes a tile of c, whose sums stay in its threads' registers: what a thread reads once
-//   from shared memory it multiplies 8 or 16 times.
+//   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.)
 // Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
-// Memory: slices of a and b are copied to shared memory, a by columns, while slices before are multiplied. Threads
+// Memory: slices of a and b are copied to shared memory, a by columns, while the slice before is multiplied. Threads
 //   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. The grid is that of small tiles; where it is too large to start, or the tiles are others, blocks take tiles
@@ -14,24 +14,9 @@
 namespace {
 
 using Size = long long;
-
-/// A block: 4 warps.
 constexpr int threads = 128, threads_of_warp = 32;
-/// Slices in shared memory: one is multiplied while the others arrive, which takes hundreds of cycles.
-constexpr int slices = 3;
-/// Rows of tiles that are computed together: blocks that work at the same time read the same parts of a and b, which
-/// stay in the second-level cache.
-constexpr Size band = 16;
-
-/// What one instruction reads or writes: neighbours, aligned as a whole.
-template <typename T, int count>
-struct alignas(count * sizeof(T)) Neighbours {
-  static constexpr int size = count;
-  T element[count];
-};
-/// At most: 16 bytes.
-template <typename T>
-using Vector = Neighbours<T, 16 / sizeof(T)>;
+constexpr int slices = 3;  // one is multiplied while the others arrive
+constexpr Size band = 16;  // rows of tiles that are computed together
 
 __device__ __forceinline__ Size least(Size x, Size y) { return x < y ? x : y; }
 __device__ __forceinline__ Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
@@ -49,6 +34,16 @@ __device__ __forceinline__ Size multiprocessors() {
   return 2;
 #endif
 }
+
+/// What one instruction reads or writes: neighbours, aligned as a whole.
+template <typename T, int count>
+struct alignas(count * sizeof(T)) Neighbours {
+  static constexpr int size = count;
+  T element[count];
+};
+/// At most: 16 bytes.
+template <typename T>
+using Vector = Neighbours<T, 16 / sizeof(T)>;
 
 /// Which thread of its block this is, counted along the warps, and which block of all.
 struct Worker {

@@ -1,12 +1,12 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: a block of threads computes a tile of c, whose sums stay in its threads' registers: what a thread reads once
-//   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.) float16, bfloat16 and int8 are
-//   multiplied by tensor cores from compute capability 8.0 on: cuda_tensor_cores.hpp. What follows is for float32 and
-//   float64, and for all formats before that.
+//   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.)
+//   float16, bfloat16 and int8 are multiplied by tensor cores from compute capability 8.0 on: cuda_tensor_cores.hpp.
+//   What follows is for float32 and float64, and for all formats before that.
 // Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Memory: slices of a and b are copied to shared memory, a by columns, while the slice before is multiplied. Threads
-//   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that. 16-bit formats
-//   and int8, without tensor cores, are widened on their way, for which the threads wait.
+//   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that.
+//   16-bit formats and int8, without tensor cores, are widened on their way, for which the threads wait.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. The grid is that of small tiles; where it is too large to start, or the tiles are others, blocks take tiles
 //   in strides.

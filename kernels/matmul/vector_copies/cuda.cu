@@ -192,10 +192,10 @@ __device__ __forceinline__ void write(const T (&sum)[Tile::down][Tile::across], 
 template <typename Tile, int width, typename T>
 __device__ __forceinline__ void multiply(T* shared, const T* a, const T* b, T* c, Size m, Size n, Size k) {
   const int thread = 32 * threadIdx.y + threadIdx.x;
-  const Place<Tile> at(thread);
   const Size j = (long long)blockIdx.x * Tile::columns;
   if (j >= n) return;  // all threads of the block: the grid is that of narrower tiles
   for (Size i = (long long)blockIdx.y * Tile::rows; i < m; i += (long long)gridDim.y * Tile::rows) {
+    const Place<Tile> place(thread);
     alignas(16) T sum[Tile::down][Tile::across] = {};
     Copier<Tile, width, T> copier(thread, a, b, i, j, m, n, k);
     Copies& copies = copier.copies;
@@ -205,13 +205,13 @@ __device__ __forceinline__ void multiply(T* shared, const T* a, const T* b, T* c
       copies.wait<slices - 2>();
       __syncthreads();  // everybody's copies of the slice have arrived, and nobody reads the one before
       copier.start(shared + free * Tile::slice, p + (slices - 1) * depth);
-      multiply_slice(shared + arrived * Tile::slice, at, sum);
+      multiply_slice(shared + arrived * Tile::slice, place, sum);
       free = arrived;
       arrived = (arrived + 1) % slices;
     }
     copies.wait<0>();
     __syncthreads();  // the next tile begins where this one ends
-    write<Tile, width>(sum, at, c, i, j, m, n);
+    write<Tile, width>(sum, place, c, i, j, m, n);
   }
 }
 
