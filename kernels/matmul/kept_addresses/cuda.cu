@@ -1,12 +1,12 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: a thread computes once a tile from where it copies, and to where. A slice then costs it an addition a copy, and
-//   one comparison: whether the product is deep enough.
+// Idea: for each tile a thread computes once where it copies from, and where to. For a slice each copy then takes one
+//   addition, and one comparison: whether the product is that deep.
 // Model: 2 x 2 warps compute a tile of c of 128 x 64, of which a thread has 8 x 8 elements. With three slices in
 //   shared memory one barrier a slice is enough: what is overwritten was read before the last one.
 // Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4
 // Memory: a slice of a lies by columns, so that what a thread needs at once are neighbours there. One read brings 4
-//   elements of float32, or 2 of float64. From one column to the next it is a vector more than a column has, or else
-//   threads that copy neighbours of a row would write to few banks.
+//   elements of float32, or 2 of float64. Columns are padded by a vector: threads that copy neighbours of a row then
+//   write to different banks.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. Where the grid would be too high, blocks go on in strides of its height.
 // Formats: float32, float64

@@ -1,6 +1,6 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Idea: tiles are computed in bands, 16 tiles high, column after column. Blocks that work at the same time then read the
-//   same parts of a and b, which stay in the second-level cache. Copies of 16 bytes leave out the first-level one.
+// Idea: tiles are computed in bands, 16 tiles high, column after column. Blocks that work at the same time then read
+//   the same parts of a and b, which stay in the second-level cache. Copies of 16 bytes leave out the first-level one.
 // Model: a block of threads computes a tile of c, whose sums stay in its threads' registers: what a thread reads once
 //   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.)
 // Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4

@@ -5,8 +5,8 @@
 //   shared memory one barrier a slice is enough: what is overwritten was read before the last one.
 // Work items: ceil(n / 2) x ceil(m / 32), in groups of 32 x 4
 // Memory: a slice of a lies by columns, so that what a thread needs at once are neighbours there. One read brings 4
-//   elements of float32, or 2 of float64. From one column to the next it is a vector more than a column has, or else
-//   threads that copy neighbours of a row would write to few banks.
+//   elements of float32, or 2 of float64. Columns are padded by a vector: threads that copy neighbours of a row then
+//   write to different banks.
 // Edges: every thread goes to every barrier, so none returns early. Beyond the ends slices hold zeros, which add
 //   nothing, and sums are not written. Where the grid would be too high, blocks go on in strides of its height.
 // Formats: float32, float64
