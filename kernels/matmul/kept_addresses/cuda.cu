@@ -89,7 +89,7 @@ struct Copier {
     b = b_ + p_of_b * n + least(j + column, n - 1);
   }
 
-  /// Starts to copy the slice that begins at p.
+  /// Starts to copy the slice that begins at p, as a group.
   __device__ __forceinline__ void start(Slice<T>& slice, Size p) {
 #pragma unroll
     for (int s = 0; s < copies_of_a; ++s) {

@@ -120,7 +120,7 @@ struct Copier {
     to_a = p_of_a * Tile::column_of_a + row, to_b = Tile::slice_of_a + p_of_b * Tile::columns + column;
   }
 
-  /// Starts to copy the slice that begins at p.
+  /// Starts to copy the slice that begins at p, as a group.
   __device__ __forceinline__ void start(T* slice, Size p) {
 #pragma unroll
     for (int s = 0; s < copies_of_a; ++s) copy<1>(a[s] + p, slice + to_a + s * rows_at_once, p + p_of_a < k);
