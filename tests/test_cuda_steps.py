@@ -21,6 +21,9 @@ pytestmark = [pytest.mark.cuda, NIGHTLY]  # each fault compiles a kernel anew
 STEPS = registry.kernel_texts("matmul", "cuda")
 BOTH, NOBODY, ALL = "__syncthreads();  // both", "__syncthreads();  // nobody", "__syncthreads();  // everybody"
 WAIT, END = "copies.wait<slices - 2>()", "  copies.end_group();\n}\n\n/// Adds"
+END_OF_COPIER = "    copies.end_group();\n"
+SIZES = ((129, 131, 41), (129, 132, 41))
+"""Ragged in every size, and with rows of c that begin at multiples of 16 bytes."""
 FAULTS = [
     ("staged_copies", WAIT, "copies.wait<slices - 1>()"),
     ("strided_reads", "p < k", "p < k - 1"),
@@ -37,6 +40,16 @@ FAULTS = [
     ("staged_copies", WAIT, "copies.wait<slices>()"),
     ("staged_copies", END, "}\n\n/// Adds"),
     ("staged_copies", "p + q < k && ", ""),
+    ("vector_reads", ALL, "// everybody"),
+    ("vector_reads", "stride_down + r % vector", "stride_down"),
+    ("to_and_fro", "column[r] * row[s]", "column[t] * row[s]"),
+    ("kept_addresses", WAIT, "copies.wait<slices>()"),
+    ("kept_addresses", END_OF_COPIER, ""),
+    ("kept_addresses", ", b += depth_at_once * n", ""),
+    ("larger_tiles", WAIT, "copies.wait<slices - 1>()"),
+    ("vector_copies", "thread % chunks * width", "thread % chunks"),
+    ("two_tile_sizes", "__syncthreads();  // all", "// all"),
+    ("tiles_in_bands", "least(band, down - above)", "band"),
 ]
 
 
@@ -59,10 +72,16 @@ def test_a_fault_is_noticed(device: contract.Device, tmp_path: Path, variant: st
 
 
 def what_is_wrong(device: contract.Device, text: KernelText) -> str | None:
-    """With the result of a kernel for a few tiles, ragged in every size; None where it is right."""
-    sizes, dtype = (129, 131, 41), np.dtype("float32")
-    launch = device.prepare(text, dtype)
-    case = Case(text.problem, sizes, dtype, seed=5)
+    """With the results of a kernel for a few tiles; None where they are right."""
+    launch = device.prepare(text, np.dtype("float32"))
+    reasons = (what_is_wrong_at(sizes, device, text, launch) for sizes in SIZES)
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def what_is_wrong_at(
+    sizes: tuple[int, ...], device: contract.Device, text: KernelText, launch: contract.Launch
+) -> str | None:
+    case = Case(text.problem, sizes, np.dtype("float32"), seed=5)
     case.poison()
     arrays = [case._part(at, span.first, span.size + span.zone) for at, span in enumerate(case.spans)]
     buffers = [device.upload(array) for array in arrays]

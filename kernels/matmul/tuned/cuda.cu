@@ -1,12 +1,12 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: a block of threads computes a tile of c, whose sums stay in its threads' registers: what a thread reads once
-//   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.) float16, bfloat16 and int8 are
-//   multiplied by tensor cores from compute capability 8.0 on: cuda_tensor_cores.hpp. What follows is for float32 and
-//   float64, and for all formats before that.
+//   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.)
+//   float16, bfloat16 and int8 are multiplied by tensor cores from compute capability 8.0 on: cuda_tensor_cores.hpp.
+//   What follows is for float32 and float64, and for all formats before that.
 // Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Memory: slices of a and b are copied to shared memory, a by columns, while the slice before is multiplied. Threads
-//   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that. 16-bit formats
-//   and int8, without tensor cores, are widened on their way, for which the threads wait.
+//   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that.
+//   16-bit formats and int8, without tensor cores, are widened on their way, for which the threads wait.
 // Edges: beyond the last row or column a tile computes with the last one again, and writes nothing; beyond k it adds
 //   zeros. The grid is that of small tiles; where it is too large to start, or the tiles are others, blocks take tiles
 //   in strides.
@@ -86,7 +86,7 @@ struct Copier {
     to_a = p_of_a * Tile::column_of_a + row, to_b = Tile::slice_of_a + p_of_b * Tile::columns + column;
   }
 
-  /// Starts to copy the slice that begins at p.
+  /// Starts to copy the slice that begins at p, as a group.
   __device__ __forceinline__ void start(Sum<T>* slice, Size p) {
 #pragma unroll
     for (int s = 0; s < copies_of_a; ++s) copy<1>(a[s] + p, slice + to_a + s * rows_at_once, p + p_of_a < k);
@@ -94,6 +94,7 @@ struct Copier {
     for (int s = 0; s < copies_of_b; ++s, b += depth_at_once * n) {
       copy<width>(b, slice + to_b + s * depth_at_once * Tile::columns, p + p_of_b + s * depth_at_once < k);
     }
+    end_group_of_copies();
   }
 
   template <int count>
@@ -175,16 +176,12 @@ __device__ __forceinline__ void multiply_tile(int thread, Sum<T>* shared, const 
   Copier<Tile, width, T> copier(thread, a, b, i, j, m, n, k);
   const Place<Tile> place(thread);
   alignas(16) Sum<T> sum[Tile::down][Tile::across] = {};
-  for (int s = 0; s < slices - 1; ++s) {
-    copier.start(shared + s * Tile::slice, s * depth);
-    end_group_of_copies();
-  }
+  for (int s = 0; s < slices - 1; ++s) copier.start(shared + s * Tile::slice, s * depth);
   int arrived = 0, free = slices - 1;
   for (Size p = 0; p < k; p += depth) {
     wait_for_copies<slices - 2>();
     __syncthreads();  // all have copied the slice that arrived, and none still reads the one before
     copier.start(shared + free * Tile::slice, p + (slices - 1) * depth);
-    end_group_of_copies();
     multiply_slice(shared + arrived * Tile::slice, place, sum);
     free = arrived;
     arrived = arrived + 1 < slices ? arrived + 1 : 0;
