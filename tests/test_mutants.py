@@ -142,6 +142,14 @@ def test_code_for_a_form_is_run_in_it() -> None:
     assert machine.place(text, Context((("CPU", False),))).forms == ("GPU",)
 
 
+def test_a_header_for_several_languages_has_code_that_runs_on_a_gpu_alone() -> None:
+    gpu_only = [each for each in mutants("cpp", "kernels/formats.hpp") if each.old.startswith("asm")]
+    assert gpu_only
+    assert {texts.Machine("cpp").place(each.text, each.context).elsewhere for each in gpu_only} == {
+        "runs on a GPU alone"
+    }
+
+
 def test_a_sample_stays_and_has_something_of_every_backend() -> None:
     everyone = [mutant for text in EVERY_TEXT for mutant in mutants_of(text)]
     drawn = sample(everyone, 3, seed=1)
