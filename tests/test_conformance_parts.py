@@ -18,7 +18,7 @@ from py_backends.conformance.calls import Call
 from py_backends.conformance.plugin import just_in_time_last
 from py_backends.conformance.running import Arenas, run_call, run_cases
 from py_backends.conformance.selection import kind_names
-from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally
+from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally, summary
 from py_backends.conformance.trials import Trial, answer, chosen, named_as, of_sizes
 from py_backends.contract import HostDevice, Launch, Target
 from py_backends.harness.workers import WorkerFailed
@@ -272,3 +272,9 @@ class TestDeviceWithoutMemory:
         tally = self.tally(made, partial(run_call, lacking, VECADD_TEXT, "float32"))
         assert tally.left_out == [("large", "the device has 10 MB")]
         assert tally.failures == [("small", "skipped: the device has 10 MB")]
+
+
+def test_the_dtypes_of_all_variants_stand_below_each_other() -> None:
+    variants = ("lecture", "loops_reordered")
+    told = summary([Tally("cpp", "cpu", "matmul", variant, "float32", "shapes", cases=8) for variant in variants])
+    assert [line.index("float32") for line in told[1:]] == [29, 29]

@@ -142,6 +142,14 @@ def test_code_for_a_form_is_run_in_it() -> None:
     assert machine.place(text, Context((("CPU", False),))).forms == ("GPU",)
 
 
+def test_a_header_for_several_languages_has_code_that_runs_on_a_gpu_alone() -> None:
+    gpu_only = [each for each in mutants("cpp", "kernels/formats.hpp") if each.old.startswith("asm")]
+    assert gpu_only
+    assert {texts.Machine("cpp").place(each.text, each.context).elsewhere for each in gpu_only} == {
+        "runs on a GPU alone"
+    }
+
+
 def test_a_sample_stays_and_has_something_of_every_backend() -> None:
     everyone = [mutant for text in EVERY_TEXT for mutant in mutants_of(text)]
     drawn = sample(everyone, 3, seed=1)
@@ -160,6 +168,7 @@ LINE = "for (std::int64_t i = 0; i < n; ++i) c[i] = narrow<T>(widen(a[i]) + wide
     [
         (Equivalent(FILE, ("for (;;) c[i] = a[i] + b[i];",), "so"), "no mutant of the line"),
         (Equivalent(FILE, (LINE,), "so", changes=("+ -> *",)), "no change '\\+ -> \\*'"),
+        (Equivalent(FILE, (LINE,), "so", changes=("+ -> -",), kinds=("bound",)), "no bound of"),
         (Equivalent(FILE, (LINE,), "so", backends=("sycl",)), "is not run by sycl"),
         (Equivalent("kernels/vecadd/lecture/cpp.c", (LINE,), "so"), "no mutant of the line"),
     ],
@@ -173,6 +182,14 @@ def test_the_list_of_equivalent_mutants_is_up_to_date() -> None:
     entries = equivalent.read()
     assert entries
     equivalent.check([mutant for text in EVERY_TEXT for mutant in mutants_of(text)], entries)
+
+
+def test_of_equal_changes_an_entry_can_name_the_kind() -> None:
+    line = "for (; i + 6 <= m; i += 6) tile<T, 6, width>(a + i * k, b + j, c + i * n + j, n, k);"
+    file = "kernels/matmul/register_tile/openmp.cpp"
+    entry = Equivalent(file, (line,), "a smaller tile takes what is left", changes=("6 -> 7",), kinds=("bound",))
+    same = {each.change.kind: entry.matches(each) for each in mutants("openmp", file) if each.description == "6 -> 7"}
+    assert same == {"bound": True, "initial": False}
 
 
 def test_what_needs_more_than_there_is_is_not_run() -> None:

@@ -69,6 +69,7 @@ def summary(tallies: list[Tally]) -> list[str]:
     """What held and what did not, a line for each kernel, variant and dtype. Then what failed, and how to repeat it."""
     ordered = sorted(tallies, key=lambda one: (*_place(one), one.kernel, one.variant, one.dtype))
     targets = {_place(one) for one in ordered}
+    width = max([10, *(len(one.variant) for one in ordered)])
     lines = []
     for (backend, target), of_target in groupby(ordered, key=_place):
         together = list(of_target)
@@ -78,7 +79,7 @@ def summary(tallies: list[Tally]) -> list[str]:
             lines.append(f"  {kernels}: {_held(together)} hold")
             continue
         for text, of_text in groupby(together, key=lambda one: (one.kernel, one.variant, one.dtype)):
-            lines.append(f"  {text[0]:<10} {text[1]:<10} {text[2]:<8} {_line(list(of_text))}")
+            lines.append(f"  {text[0]:<10} {text[1]:<{width}} {text[2]:<8} {_line(list(of_text))}")
     return [*lines, *_remarks(ordered)]
 
 

@@ -8,8 +8,9 @@ An entry is found again by the line that is changed and by the change, so that i
     changes = ["240 -> 241"]
     reason = "how far ahead a line is fetched changes no result"
 
-Without `changes`, every change of those lines; with `backends`, of these backends alone, where several run a file. With
-`needs` in place of `reason`: it could be told apart with that, which the suite has not.
+Without `changes`, every change of those lines; with `kinds`, those of these kinds alone, where several kinds change the
+same; with `backends`, of these backends alone, where several run a file. With `needs` in place of `reason`: it could be
+told apart with that, which the suite has not.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FILE = Path(__file__).with_name("equivalent.toml")
 
 @dataclass(frozen=True)
 class Equivalent:
-    """Changes of some lines of a file that change no result; any change, and any backend, where none are named.
+    """Changes of some lines of a file that change no result; any change, kind and backend, where none are named.
 
     reason: why they change none.
     needs: what it would take to see that they do; then there is no reason.
@@ -39,12 +40,14 @@ class Equivalent:
     changes: tuple[str, ...] = ()
     backends: tuple[str, ...] = ()
     needs: str = ""
+    kinds: tuple[str, ...] = ()
 
     def matches(self, mutant: Mutant) -> bool:
         return (
             mutant.text.file == self.file
             and mutant.source in self.lines
             and (not self.changes or mutant.description in self.changes)
+            and (not self.kinds or mutant.change.kind in self.kinds)
             and (not self.backends or mutant.backend in self.backends)
         )
 
@@ -83,7 +86,7 @@ def needs(mutants: Iterable[Mutant], entries: Sequence[Equivalent]) -> dict[str,
 
 
 def check(mutants: Sequence[Mutant], entries: Sequence[Equivalent]) -> None:
-    """Raise OutOfDate, with what is to be mended, where a line, a change or a backend of an entry matches no mutant."""
+    """Raise OutOfDate, with what is to be mended, where a line, change, kind or backend of an entry matches none."""
     lost = []
     for entry in entries:
         of_file = [mutant for mutant in mutants if mutant.text.file == entry.file]
@@ -92,6 +95,8 @@ def check(mutants: Sequence[Mutant], entries: Sequence[Equivalent]) -> None:
                  if not any(mutant.source == line for mutant in matching)]  # fmt: skip
         lost += [f"{entry.file}: no change {change!r} of {entry.lines[0]!r}" for change in entry.changes
                  if not any(mutant.description == change for mutant in matching)]  # fmt: skip
+        lost += [f"{entry.file}: no {kind} of {entry.lines[0]!r}" for kind in entry.kinds
+                 if not any(mutant.change.kind == kind for mutant in matching)]  # fmt: skip
         lost += [f"{entry.file}: {entry.lines[0]!r} is not run by {backend}" for backend in entry.backends
                  if not any(mutant.backend == backend for mutant in matching)]  # fmt: skip
     if lost:

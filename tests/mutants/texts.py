@@ -52,6 +52,11 @@ class Text:
     def content(self) -> bytes:
         return (CLONE / self.file).read_bytes()
 
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the backend's kernels are written in CUDA."""
+        return any(CLONE.glob(f"kernels/*/*/{self.backend}.cu"))
+
 
 @dataclass(frozen=True)
 class Context:
@@ -126,7 +131,8 @@ class Machine:
         conditions = context.conditions
         if not self.target.available:
             return Place(elsewhere=self.target.reason)
-        if self.target.emulated and (_is_for_gpus(context) or text.file.endswith("_cupy.py")):
+        runs_cuda = text.is_cuda and not self.target.emulated
+        if (_is_for_cuda(context) and not runs_cuda) or (self.target.emulated and _is_host_part(text, context)):
             return Place(elsewhere="runs on a GPU alone")
         if ("defined(_OPENMP)", False) in conditions:
             return Place(elsewhere="runs where there is no OpenMP alone")
@@ -162,8 +168,14 @@ def instruction_set(conditions: Conditions) -> str | None:
     return None
 
 
-def _is_for_gpus(context: Context) -> bool:
-    return context.owner == "Gpu" or any("__CUDA_ARCH__" in name and holds for name, holds in context.conditions)
+def _is_for_cuda(context: Context) -> bool:
+    """Whether only CUDA's compiler reads it, and for a GPU: other languages include some of the headers as well."""
+    return any("__CUDA_ARCH__" in name and holds for name, holds in context.conditions)
+
+
+def _is_host_part(text: Text, context: Context) -> bool:
+    """Whether it is what the host does for a real GPU."""
+    return context.owner == "Gpu" or text.file.endswith("_cupy.py")
 
 
 def _forms(text: Text, context: Context) -> tuple[str, ...]:
