@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from commands import Finished, run_command
 from py_backends import registry
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
 from py_backends.conformance.plugin import skip_or_fail
+from py_backends.harness import hello, programs
+from py_backends.harness.hello import Outcome
 from py_backends.install import pip_install
 
 __all__ = [
@@ -130,3 +133,11 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return Comparison(run, *files)
+
+
+@pytest.fixture(scope="session")
+def outcomes() -> dict[str, Outcome]:
+    """All first programs are run once, some at a time: most of it is waiting for compilers."""
+    found = [program for model in programs.models() for program in programs.programs(model)]
+    with ThreadPoolExecutor(3) as pool:
+        return dict(zip([program.path.name for program in found], pool.map(hello.run, found), strict=True))

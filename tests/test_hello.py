@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,6 @@ def marked(model: str) -> Any:
 
 def named(name: str) -> Program:
     return Program(programs.PLACE / name)
-
-
-@pytest.fixture(scope="module")
-def outcomes() -> dict[str, Outcome]:
-    """All programs are run once, some at a time: most of it is waiting for compilers."""
-    with ThreadPoolExecutor(3) as pool:
-        return dict(zip([program.path.name for program in ALL], pool.map(hello.run, ALL), strict=True))
 
 
 def printed(outcomes: dict[str, Outcome], name: str) -> list[str]:
