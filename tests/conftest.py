@@ -10,7 +10,7 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -22,6 +22,9 @@ from py_backends.conformance.plugin import skip_or_fail
 from py_backends.harness import hello, programs
 from py_backends.harness.hello import Outcome
 from py_backends.install import pip_install
+
+if TYPE_CHECKING:
+    from page_commands import PageRuns, Ran
 
 __all__ = [
     "NIGHTLY",
@@ -141,3 +144,19 @@ def outcomes() -> dict[str, Outcome]:
     found = [program for model in programs.models() for program in programs.programs(model)]
     with ThreadPoolExecutor(3) as pool:
         return dict(zip([program.path.name for program in found], pool.map(hello.run, found), strict=True))
+
+
+@pytest.fixture(scope="session")
+def page_runs(tmp_path_factory: pytest.TempPathFactory) -> PageRuns:
+    """Runs a command that a page prints, by how it begins, and those that read what it writes: once for all tests."""
+    from page_commands import quick_sequences, run_all
+
+    done: dict[str, Ran] = {}
+
+    def ran(beginning: str) -> Ran:
+        sequence = next(each for each in quick_sequences() if each[0].startswith(beginning))
+        if sequence[0] not in done:
+            done[sequence[0]] = run_all(sequence, tmp_path_factory.mktemp("page"))
+        return done[sequence[0]]
+
+    return ran
