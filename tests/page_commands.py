@@ -10,7 +10,7 @@ import io
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -29,7 +29,7 @@ _PROGRAMS = "py-backends|python|pytest|make|pip|mpirun|srun|cmake|docker|jupyter
 _PROGRAM = re.compile(rf"(?:\w+=\S+ )*(?:\.(?:venv/bin|ci)/[\w-]+|{_PROGRAMS})\s+\S")
 _HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?^\2$", re.DOTALL | re.MULTILINE)
 NOT_RUN = {
-    r".*(\b[A-Z]{2,}\b|\bP\b|\bA,B\b|\bT\b).*|.* \.\.\.": "a word in capitals stands for what a reader puts there",
+    r".*((?<!<)\b([A-Z]{2,}|P|T)\b(?!=)|\bA,B\b).*|.* \.\.\.": "a word in capitals stands for what a reader puts there",
     r"py-backends (compare --json|diff --fail-on slower)": "an option is meant, and no file is named",
     r"(make|cmake|python -m benchmarks)\b.*": "builds, tests or measures the clone: .ci/run and .ci/nightly do",
     r"\.ci/.*": "takes a system of its own: .ci/run and .ci/nightly start it",
@@ -108,14 +108,13 @@ def parted(command: str) -> tuple[tuple[str, ...], dict[str, str]]:
     return tuple(words), files
 
 
-def covering(commands: Iterable[str]) -> list[str]:
+def covering(commands: Collection[str]) -> list[str]:
     """Without those that another one covers: the same command, which writes more files."""
-    parts = {command: parted(command) for command in commands}
-    return [
-        command
-        for command, (words, files) in parts.items()
-        if not any(words == other and set(files) < set(more) for other, more in parts.values())
-    ]
+    kept: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+    for command, (words, files) in sorted(((each, parted(each)) for each in commands), key=lambda it: -len(it[1][1])):
+        if not any(words == other and files.items() <= more.items() for other, more in kept.values()):
+            kept[command] = words, files
+    return [each for each in commands if each in kept]
 
 
 def written(command: str) -> list[str]:
@@ -143,8 +142,8 @@ def sequences(commands: Sequence[str]) -> list[list[str]]:
 QUICK_SHAPES = {"matmul": "matmul=48", "vecadd": "vecadd=1009", "axpy": "axpy=1009"}
 QUICK_SIZES = {"matmul": "16,32,64", "vecadd": "1024,4096,16384", "axpy": "1024,4096,16384"}
 OF_MATMUL = ("formats", "ladder", "scaling", "sweep")
-"""Commands that have this kernel, where none is named."""
-QUICK_BUDGETS = {"scaling": "8", "sweep": "8"}
+"""Commands that take this kernel, where none is named."""
+QUICK_BUDGETS = {"scaling": "6", "sweep": "6"}
 """Seconds, where 2 would leave out rows on a busy machine: these show nothing of one row alone."""
 QUICK_LATENCY = """
 import sys
@@ -172,10 +171,12 @@ def quick(command: str) -> str:
     if "--budget" not in known:
         return command
     named = {word.partition("=")[0] for word in words}
-    every = ["matmul"] if name in OF_MATMUL else ["matmul", "vecadd"]
-    kernels = [kernel for kernel in QUICK_SHAPES if kernel in named] or every
+    every = set() if "--kernel" in words else {"matmul"} if name in OF_MATMUL else {"matmul", "vecadd"}
+    kernels = [kernel for kernel in QUICK_SHAPES if kernel in named | every]
     many = "--backend" not in words or words[words.index("--backend") + 1].count(",") > 1
     words = _without(words, "--budget", "--shape", "--from", "--to", *(["--backend"] if many else []))
+    if kernels == ["matmul"] and name in OF_MATMUL:
+        words = _without(words, "--kernel")
     if many and "--backend" in known:
         words += ["--backend", "numpy,openmp"]
     if "--sizes" in known:

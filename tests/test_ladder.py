@@ -435,7 +435,7 @@ class TestPicture:
 
 
 def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
-    ran = page_runs("py-backends ladder --json")
+    ran = page_runs("py-backends ladder --svg")
     assert re.search(r"plain loops +python cpu +lecture +48 ", ran.first.stdout)
     results = json.loads((ran.folder / "ladder.json").read_text(encoding="utf-8"))
     assert results["settings"]["command"].startswith("py-backends ladder")

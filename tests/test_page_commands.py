@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from commands import Finished
-from conftest import nightly
+from conftest import NIGHTLY
 from page_commands import (
     NOT_RUN,
     OURS,
@@ -28,6 +28,7 @@ from page_commands import (
     to_run,
     written,
 )
+from test_diff import columns
 
 from py_backends import __main__ as command_line
 from py_backends import registry
@@ -68,7 +69,7 @@ def expected(command: str) -> str:
     return PRINTS[max(beginnings, key=len)]
 
 
-def of_sequences(found: list[list[str]]) -> list[Any]:
+def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[Any]:
     """As parameters; what one backend alone is for has its marker."""
     parameters = []
     for sequence in found:
@@ -77,8 +78,8 @@ def of_sequences(found: list[list[str]]) -> list[Any]:
         for before, word in pairwise(words):
             if before == "--backend" and "," not in word and "show" not in words:
                 named.add(word)
-        marks = [getattr(pytest.mark, name) for name in named & set(registry.backend_names())]
-        parameters.append(pytest.param(sequence, marks=marks, id=" ".join(sequence[0].split())[:100]))
+        marked = [getattr(pytest.mark, name) for name in named & set(registry.backend_names())]
+        parameters.append(pytest.param(sequence, marks=[*marks, *marked], id=" ".join(sequence[0].split())[:100]))
     return parameters
 
 
@@ -99,6 +100,15 @@ def test_does_what_such_a_command_does(sequence: list[str], page_runs: PageRuns)
         assert ended.stderr == "" or not command.startswith("py-backends ")
 
 
+@pytest.mark.numpy
+@pytest.mark.openmp
+def test_a_run_against_itself_is_no_slower(page_runs: PageRuns) -> None:
+    ended = page_runs("py-backends compare --kernel matmul --json new.json").ended
+    shown = ended["py-backends diff old.json new.json --fail-on slower"]
+    assert columns(shown, "openmp")[-1] in {"same", "unclear"}
+    assert columns(shown, "openmp")[9] == "1.00"
+
+
 @pytest.mark.parametrize("model", [name for name in programs.models() if f"py-backends hello {name}" in to_run()])
 def test_a_first_program_is_shown(
     model: str, outcomes: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -112,7 +122,7 @@ def test_a_first_program_is_shown(
     check(command, run(command, tmp_path), tmp_path)
 
 
-@pytest.mark.parametrize("sequence", [nightly(each) for each in sequences(covering(to_run()))])
+@pytest.mark.parametrize("sequence", of_sequences(sequences(covering(to_run())), NIGHTLY))
 def test_as_it_is_printed(sequence: list[str], tmp_path: Path) -> None:
     for command, ended in run_all(sequence, tmp_path, longest=800).ended.items():
         check(command, ended, tmp_path)
@@ -178,5 +188,7 @@ def test_a_command_that_writes_more_stands_for_one_that_writes_less() -> None:
     one, more, other = "py-backends ladder", "py-backends ladder --svg a.svg", "py-backends ladder --steps"
     assert covering([one, more, other]) == [more, other]
     assert covering([more, "py-backends ladder --json a.json"]) == [more, "py-backends ladder --json a.json"]
+    both = "py-backends ladder --svg a.svg --json a.json", "py-backends ladder --json a.json --svg a.svg"
+    assert covering(both) == [both[0]]
     writer, reader = "py-backends compare --json r.json", "py-backends report r.json -o page.html"
     assert sequences([reader, one, writer]) == [[one], [writer, reader]]
