@@ -31,7 +31,7 @@ _HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?^\2$", re.DOTALL | re.MULTILINE)
 NOT_RUN = {
     r".*((?<!<)\b([A-Z]{2,}|P|T)\b(?!=)|\bA,B\b).*|.* \.\.\.": "a word in capitals stands for what a reader puts there",
     r"py-backends (compare --json|diff --fail-on slower)": "an option is meant, and no file is named",
-    r"(\w+=\S+ )*(make|cmake|python -m benchmarks)\b.*": "builds, tests or measures the clone: .ci/run and .ci/nightly do",
+    r"(\w+=\S+ )*(make|cmake|python -m benchmarks)\b.*": "builds, tests or measures the clone, as .ci/ does",
     r"\.ci/.*": "takes a system of its own: .ci/run and .ci/nightly start it",
     r"python -m tests\.(mutants|net|instruments)\b.*": "takes minutes to hours: .ci/nightly does",
     r"diff -r before after": "reads what a command of .ci/nightly wrote",
