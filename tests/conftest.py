@@ -7,9 +7,10 @@ import json
 import os
 import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -18,7 +19,12 @@ from commands import Finished, run_command
 from py_backends import calls, registry
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
 from py_backends.conformance.plugin import skip_or_fail
+from py_backends.harness import hello, programs
+from py_backends.harness.hello import Outcome
 from py_backends.install import pip_install
+
+if TYPE_CHECKING:
+    from page_commands import PageRuns, Ran
 
 __all__ = [
     "NIGHTLY",
@@ -144,3 +150,27 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return Comparison(run, *files)
+
+
+@pytest.fixture(scope="session")
+def outcomes() -> dict[str, Outcome]:
+    """All first programs are run once, some at a time: most of it is waiting for compilers."""
+    found = [program for model in programs.models() for program in programs.programs(model)]
+    with ThreadPoolExecutor(3) as pool:
+        return dict(zip([program.path.name for program in found], pool.map(hello.run, found), strict=True))
+
+
+@pytest.fixture(scope="session")
+def page_runs(tmp_path_factory: pytest.TempPathFactory) -> PageRuns:
+    """Runs a command that a page prints, by how it begins, and those that read what it writes: once for all tests."""
+    from page_commands import quick_sequences, run_all
+
+    done: dict[str, Ran] = {}
+
+    def ran(beginning: str) -> Ran:
+        sequence = next(each for each in quick_sequences() if each[0].startswith(beginning))
+        if sequence[0] not in done:
+            done[sequence[0]] = run_all(sequence, tmp_path_factory.mktemp("page"))
+        return done[sequence[0]]
+
+    return ran

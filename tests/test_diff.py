@@ -558,16 +558,6 @@ class TestCommand:
         assert "slower" in line
         assert ("a-target" in line) == (width >= 50)
 
-    @pytest.mark.numpy
-    def test_a_real_run_against_itself(self, tmp_path: Path) -> None:
-        path = tmp_path / "run.json"
-        options = ("--kernel", "vecadd", "--shape", "vecadd=5003", "--backend", "numpy,cpp", "--budget", "2")
-        assert run_command("compare", *options, "--json", path).returncode == 0
-        shown = run_command("diff", path, path, "--fail-on", "slower")
-        assert (shown.returncode, shown.stderr) == (0, "")
-        assert columns(shown, "cpp")[-1] in {"same", "unclear"}
-        assert columns(shown, "cpp")[9] == "1.00"
-
 
 def columns(shown: Finished, backend: str) -> list[str]:
     """The words of a row of the table; an arrow between two figures is none of them."""

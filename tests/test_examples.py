@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from commands import CLONE, LONGEST, copy_clone, run_python
-from conftest import NIGHTLY, targets_of
+from conftest import NIGHTLY, THOROUGH, targets_of
+from page_commands import all_commands, quick
 from plugin_packages import BACKENDS, install
 
 MOST_LINES = 60
@@ -22,6 +23,9 @@ BACKEND, KERNEL = CLONE / "examples" / "backend_einsum", CLONE / "examples" / "k
 PAGES = {BACKEND: CLONE / "docs" / "write-a-backend.md", KERNEL: CLONE / "docs" / "write-a-kernel.md"}
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _OFFLINE = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet")
+
+
+OF_EXAMPLES = [command for command in all_commands() if re.search("einsum|axpy", command)]
 
 
 @dataclass(frozen=True)
@@ -158,14 +162,27 @@ class TestInstalled:
     @pytest.fixture(scope="class")
     @classmethod
     def written(cls, installed: Path) -> dict[str, Any]:
-        """What the commands of both pages write as JSON, each of them run once."""
-        told = (command for page in PAGES.values() for command in commands(page))
-        ours = dict.fromkeys(shlex.join(command[1:]) for command in told if command[0] == "py-backends")
-        return {command: run_for_json(installed, *shlex.split(command)) for command in ours}
+        """What the commands of all pages that take the examples write as JSON, each of them run once."""
+        told = [each for each in OF_EXAMPLES if re.match("py-backends (?!show)", each)]
+        ours = dict.fromkeys(["py-backends doctor", *told] if THOROUGH else map(quick, told))
+        return {command: run_for_json(installed, *shlex.split(command)[1:]) for command in ours}
+
+    def test_every_command_is_run_here(self, written: dict[str, Any]) -> None:
+        programs = {command.split()[0] for command in OF_EXAMPLES}
+        assert programs == {"pip", "py-backends", "pytest"}
+        assert {command.split()[1] for command in written} - {"doctor"} == {"compare", "sweep"}
+        assert [each for each in OF_EXAMPLES if "show" in each] == ["py-backends show axpy"]
+
+    def test_its_sources_are_shown(self, installed: Path) -> None:
+        run = run_python("-m", "py_backends", "show", "axpy", cwd=installed, path=[installed])
+        assert run.returncode == 0, run.stderr
+        assert re.findall(r"^==> (\w+)  ", run.stdout, re.MULTILINE) == ["numpy", "opencl"]
+        for source in (KERNEL / "py_backends_axpy" / "lecture").iterdir():
+            assert source.is_dir() or source.read_text(encoding="utf-8").rstrip() in run.stdout
 
     @NIGHTLY
     def test_doctor_lists_both(self, written: dict[str, Any]) -> None:
-        found = written["doctor"]
+        found = written["py-backends doctor"]
         entry = next(entry for entry in found["backends"] if entry["backend"] == "einsum")
         assert (entry["available"], entry["package"]) == (True, "py-backends-einsum 0.1.0")
         (kernel,) = found["plugin_kernels"]
@@ -220,7 +237,7 @@ def commands(page: Path) -> Iterator[list[str]]:
 def run_for_json(installed: Path, *command: str) -> Any:
     """Run a command that writes JSON where the examples are installed; what it wrote."""
     path = installed / "written.json"
-    run = run_python("-m", "py_backends", *command, "--json", path, cwd=installed, path=[installed])
+    run = run_python("-m", "py_backends", *command, "--json", path, cwd=installed, path=[installed], longest=300)
     assert run.returncode == 0, run.stdout + run.stderr
     return json.loads(path.read_text())
 

@@ -7,12 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import CLONE, environment, run_command
+from commands import CLONE, environment
 from compilers import gcc_or_skip
 from conftest import NIGHTLY, has_device
 from rich.console import Console
@@ -34,13 +33,6 @@ def marked(model: str) -> Any:
 
 def named(name: str) -> Program:
     return Program(programs.PLACE / name)
-
-
-@pytest.fixture(scope="module")
-def outcomes() -> dict[str, Outcome]:
-    """All programs are run once, some at a time: most of it is waiting for compilers."""
-    with ThreadPoolExecutor(3) as pool:
-        return dict(zip([program.path.name for program in ALL], pool.map(hello.run, ALL), strict=True))
 
 
 def printed(outcomes: dict[str, Outcome], name: str) -> list[str]:
@@ -280,10 +272,3 @@ class TestShown:
             assert program.source in out
         if model == "openmp":
             assert out == named("openmp.cpp").source
-
-    def test_a_command_prints_a_run(self) -> None:
-        gcc_or_skip()
-        run = run_command("hello", "openmp")
-        assert (run.returncode, run.stderr) == (0, "")
-        assert "-O2 -fopenmp openmp.cpp -o openmp && ./openmp" in run.stdout
-        assert "0 + 1 + ... + 9 = 45" in run.stdout

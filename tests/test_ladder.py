@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command
+from page_commands import PageRuns
 from rich.console import Console
 
 from py_backends import registry
@@ -433,15 +434,10 @@ class TestPicture:
                 view(report_of(*rows))
 
 
-def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
-    files = {kind: tmp_path / f"ladder.{kind}" for kind in ("json", "png", "svg")}
-    run = run_command(
-        *("ladder", "--shape", "matmul=48", "--threads", "2", "--budget", "4"),
-        *(word for kind, path in files.items() for word in (f"--{kind}", path)),
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert re.search(r"plain loops +python cpu +lecture +48 ", run.stdout)
-    results = json.loads(files["json"].read_text(encoding="utf-8"))
+def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
+    ran = page_runs("py-backends ladder --svg")
+    assert re.search(r"plain loops +python cpu +lecture +48 ", ran.first.stdout)
+    results = json.loads((ran.folder / "ladder.json").read_text(encoding="utf-8"))
     assert results["settings"]["command"].startswith("py-backends ladder")
     assert {row["dtype"] for row in results["rows"]} == {"float64"}
     names = [(row["backend"], row["variant"]) for row in results["rows"] if row["status"] == "ok"]
@@ -449,8 +445,8 @@ def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
     assert {("python", "lecture"), ("cpp", "lecture"), ("numpy", "lecture")} <= set(names)
     assert ("cpp", "tuned") not in names
     assert all(row["reason"] for row in results["rows"] if row["status"] != "ok")
-    assert files["png"].read_bytes().startswith(b"\x89PNG")
-    assert "measured here" in files["svg"].read_text(encoding="utf-8")
+    assert (ran.folder / "ladder.png").read_bytes().startswith(b"\x89PNG")
+    assert "measured here" in (ran.folder / "ladder.svg").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

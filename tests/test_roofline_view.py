@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command
+from page_commands import PageRuns
 from rich.console import Console
 
 from py_backends.harness.results import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
@@ -359,22 +359,15 @@ def marks(axes: Any) -> list[Any]:
     return [line for line in axes.lines if line.get_marker() != "None"]
 
 
-def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
-    files = {kind: tmp_path / f"roofline.{kind}" for kind in ("json", "png", "svg")}
-    run = run_command(
-        *("roofline", "--backend", "numpy,cpp", "--shape", "matmul=64", "--shape", "vecadd=1000", "--budget", "4"),
-        *(word for kind, path in files.items() for word in (f"--{kind}", path)),
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "bound by" in run.stdout
-    assert re.search(r"numpy +cpu +lecture .*% +memory", run.stdout)
-    report = Report.read(files["json"])
+def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
+    ran = page_runs("py-backends roofline")
+    assert "bound by" in ran.first.stdout
+    assert re.search(r"numpy +cpu +lecture .*% +memory", ran.first.stdout)
+    report = Report.read(ran.folder / "roofline.json")
     assert len(rooflines(report)[0].points) == 4
-    assert json.loads(files["json"].read_text(encoding="utf-8"))["settings"]["command"].startswith(
-        "py-backends roofline"
-    )
-    assert files["png"].read_bytes().startswith(b"\x89PNG")
-    assert "numpy cpu lecture" in files["svg"].read_text(encoding="utf-8")
+    assert str(report.settings["command"]).startswith("py-backends roofline")
+    assert (ran.folder / "roofline.png").read_bytes().startswith(b"\x89PNG")
+    assert "numpy cpu lecture" in (ran.folder / "roofline.svg").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import run_command
+from page_commands import PageRuns
 from rich.console import Console
 
 from py_backends.harness.results import Communication, Duration, Report, Row, Seconds
@@ -314,19 +316,17 @@ def ends(axes: Any) -> list[float]:
 
 
 @pytest.mark.numpy
-def test_the_command_prints_and_writes_all(tmp_path: Path) -> None:
-    files = {kind: tmp_path / f"timeline.{kind}" for kind in ("json", "png", "svg")}
-    run = run_command(
-        *("timeline", "--kernel", "vecadd", "--backend", "numpy,python", "--shape", "vecadd=509", "--budget", "2"),
-        *(word for kind, path in files.items() for word in (f"--{kind}", path)),
-    )
-    assert (run.returncode, run.stderr) == (0, "")
-    assert [line.split()[:2] for line in run.stdout.splitlines() if line.startswith("  ")] == [
-        ["backend", "target"], ["numpy", "cpu"], ["python", "cpu"],
-    ]  # fmt: skip
-    assert {row["status"] for row in json.loads(files["json"].read_text())["rows"]} == {"ok"}
-    assert files["png"].read_bytes().startswith(b"\x89PNG")
-    assert "time of one call in" in files["svg"].read_text()
+@pytest.mark.openmp
+def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
+    ran = page_runs("py-backends timeline")
+    lines = [line.split()[:2] for line in ran.first.stdout.splitlines() if re.match(r"  \w", line)]
+    (first, second) = (at for at, line in enumerate(lines) if line == ["backend", "target"])
+    for at in (first, second):
+        assert sorted(lines[at + 1 : at + 3]) == [["numpy", "cpu"], ["openmp", "cpu"]]
+    rows = json.loads((ran.folder / "timeline.json").read_text(encoding="utf-8"))["rows"]
+    assert {row["status"] for row in rows} == {"ok"}
+    assert (ran.folder / "timeline.png").read_bytes().startswith(b"\x89PNG")
+    assert "time of one call in" in (ran.folder / "timeline.svg").read_text(encoding="utf-8")
 
 
 def test_where_nothing_was_timed_there_is_no_picture(tmp_path: Path) -> None:

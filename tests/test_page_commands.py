@@ -1,0 +1,194 @@
+"""Every command that a page prints is run, and does what such a command does; or it is listed with the reason why not.
+
+A quick run takes 2 seconds to time, small sizes and two backends. The nightly runs them as they are printed.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Finished
+from conftest import NIGHTLY
+from page_commands import (
+    NOT_RUN,
+    OURS,
+    PageRuns,
+    all_commands,
+    covering,
+    of,
+    quick_sequences,
+    run,
+    run_all,
+    sequences,
+    to_run,
+    written,
+)
+from test_diff import columns
+
+from py_backends import __main__ as command_line
+from py_backends import registry
+from py_backends.harness import hello, programs
+from py_backends.harness.hello import Outcome
+
+PRINTS = {
+    "choose": r"^  use  +numpy|^  use  +openmp",
+    "compare": r"^\d+ rows? ran, and (is|all are) right\.$",
+    "diff": r"^  backend .*\bverdict\b",
+    "doctor": r"^ *numpy +cpu ",
+    "formats": r"within the error bound of its own format$",
+    "hello": r"^1\. ",
+    "hello openmp": r"-O2 -fopenmp openmp\.cpp -o openmp && \./openmp$[^$]*0 \+ 1 \+ \.\.\. \+ 9 = 45$",
+    "hello openmp --source": r"\A// OpenMP",
+    "ladder": r"rung by rung$",
+    "ladder --steps": r"step by step$",
+    "report": r"\A\Z",
+    "roofline": r" bound by$",
+    "scaling": r"strong: the same work on more threads$",
+    "show": r"\A==> \w+  kernels/.*\d lines <==$",
+    "show matmul --steps": r"^CPU, step 1: ",
+    "show matmul --backend cpp,openmp --diff": r"\A--- kernels/matmul/\w+/cpp\.cpp$",
+    "sweep": r" size from which on$",
+    "timeline": r"medians of the phases of one call$",
+    "pytest": r"^=+ .*\d passed\b",
+    "mpirun": r"^\d+ rows? ran, and (is|all are) right\.$",
+    "python": r"^matmul numpy cpu \{|ns a load$",
+}
+"""What a command prints in some line, by how it begins; the longest beginning counts."""
+BEGINS = {".json": b"{", ".svg": b"<svg ", ".png": b"\x89PNG", ".html": b"<html", ".cpp": b"// "}
+"""What stands in a file that a command writes."""
+
+
+def expected(command: str) -> str:
+    line = command.removeprefix("py-backends ")
+    beginnings = [words for words in PRINTS if f"{line} ".startswith(f"{words} ")]
+    return PRINTS[max(beginnings, key=len)]
+
+
+def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[Any]:
+    """As parameters; what one backend alone is for has its marker."""
+    parameters = []
+    for sequence in found:
+        words = shlex.split(sequence[0])
+        named = {"mpi"} if words[0] == "mpirun" else set()
+        for before, word in pairwise(words):
+            if before == "--backend" and "," not in word and "show" not in words:
+                named.add(word)
+        marked = [getattr(pytest.mark, name) for name in named & set(registry.backend_names())]
+        parameters.append(pytest.param(sequence, marks=[*marks, *marked], id=" ".join(sequence[0].split())[:100]))
+    return parameters
+
+
+def check(command: str, ended: Finished, folder: Path) -> None:
+    said = ended.stdout + ended.stderr
+    assert ended.returncode == 0, said
+    assert "Traceback" not in said
+    assert re.search(expected(command), ended.stdout, re.MULTILINE), said
+    for name in written(command):
+        assert BEGINS[Path(name).suffix] in (folder / name).read_bytes()
+
+
+@pytest.mark.parametrize("sequence", of_sequences(quick_sequences()))
+def test_does_what_such_a_command_does(sequence: list[str], page_runs: PageRuns) -> None:
+    ran = page_runs(sequence[0])
+    for command, ended in ran.ended.items():
+        check(command, ended, ran.folder)
+        assert ended.stderr == "" or not command.startswith("py-backends ")
+
+
+@pytest.mark.numpy
+@pytest.mark.openmp
+def test_a_run_against_itself_is_no_slower(page_runs: PageRuns) -> None:
+    ended = page_runs("py-backends compare --kernel matmul --json new.json").ended
+    shown = ended["py-backends diff old.json new.json --fail-on slower"]
+    assert columns(shown, "openmp")[-1] in {"same", "unclear"}
+    assert columns(shown, "openmp")[9] == "1.00"
+
+
+@pytest.mark.parametrize("model", [name for name in programs.models() if f"py-backends hello {name}" in to_run()])
+def test_a_first_program_is_shown(
+    model: str, outcomes: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The programs are run once, for all tests that look at them."""
+    found = [outcomes[program.path.name] for program in programs.programs(model)]
+    if not any(outcome.ran or outcome.failed for outcome in found):
+        pytest.skip(f"{model}: {found[0].reason} (to change that: {found[0].fix})")
+    monkeypatch.setattr(hello, "run", lambda program: outcomes[program.path.name])
+    command = f"py-backends hello {model}"
+    check(command, run(command, tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize("sequence", of_sequences(sequences(covering(to_run())), NIGHTLY))
+def test_as_it_is_printed(sequence: list[str], tmp_path: Path) -> None:
+    for command, ended in run_all(sequence, tmp_path, longest=800).ended.items():
+        check(command, ended, tmp_path)
+
+
+@pytest.mark.parametrize("command", [each for each in to_run() if each.startswith("py-backends ")])
+def test_parses_as_it_is_printed(command: str) -> None:
+    words = shlex.split(command.partition(" '>' ")[0])[1:]
+    options, unknown = command_line._parser()[0].parse_known_args(words)
+    assert (options.command, unknown) == (words[0], [])
+
+
+def test_what_is_not_run_stands_in_a_page() -> None:
+    commands = all_commands()
+    for pattern in NOT_RUN:
+        assert [each for each in commands if re.fullmatch(pattern, each, re.DOTALL)], pattern
+
+
+def test_what_is_run_is_known() -> None:
+    """A program that nobody thought of is neither run nor listed."""
+    for command in to_run():
+        assert expected(command), command
+    assert {each.split()[1] for each in to_run() if each.startswith("py-backends ")} == OURS
+
+
+def test_commands_are_found_wherever_they_stand() -> None:
+    page = """
+Text with `make it`, `py-backends ladder
+--steps` and `compare --kernel matmul`, but `openmp` and `a compare` are none.
+
+```sh
+ONE=1 .venv/bin/python -m py_backends doctor   # it's there
+python -c "
+print('r.json')"
+python - <<'END'
+py-backends
+END
+```
+
+    pytest --pyargs NAME
+
+- in a list:
+
+  ```sh
+  srun -n 4 there
+  ```
+"""
+    assert sorted(of(page)) == sorted(
+        [
+            "make it",
+            "py-backends ladder --steps",
+            "py-backends compare --kernel matmul",
+            "ONE=1 python -m py_backends doctor",
+            shlex.join(["python", "-c", "\nprint('r.json')"]),
+            "python - '<<END'",
+            "pytest --pyargs NAME",
+            "srun -n 4 there",
+        ]
+    )
+
+
+def test_a_command_that_writes_more_stands_for_one_that_writes_less() -> None:
+    one, more, other = "py-backends ladder", "py-backends ladder --svg a.svg", "py-backends ladder --steps"
+    assert covering([one, more, other]) == [more, other]
+    assert covering([more, "py-backends ladder --json a.json"]) == [more, "py-backends ladder --json a.json"]
+    both = "py-backends ladder --svg a.svg --json a.json", "py-backends ladder --json a.json --svg a.svg"
+    assert covering(both) == [both[0]]
+    writer, reader = "py-backends compare --json r.json", "py-backends report r.json -o page.html"
+    assert sequences([reader, one, writer]) == [[one], [writer, reader]]
