@@ -1,8 +1,8 @@
-"""Spends rounds where the answer lies: from which size on does each backend beat the baseline?
+"""Chooses the rows of each round of a sweep, to find the size from which each backend beats the baseline.
 
-All look at few sizes first, then between two neighbours of which one seems to win and the other does not, until there
-is no size left between them. From then on rounds go to what decides: the last size that does not win, and all that were
-looked at above it, each until it is clear.
+First, every backend is sampled at a few sizes. Then it is sampled halfway between two neighbours, if it seems to win at
+one and not at the other, until no size is left between them. After that, rounds go to the sizes that decide, each until
+it is clear. These are the last size that does not win, and all sampled sizes above it.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from py_backends.harness.verdicts import LEAST_ROUNDS, RESAMPLES_TO_STOP, UNCLEA
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 """The kernel alone, and whole calls with upload and download."""
 _LOOKS = 3
-"""Rounds that show which backend seems to win."""
+"""Rounds after which a backend seems to win or not."""
 _FIRST_SIZES = 5
 _SHORTEST = 1e-9
-"""Seconds in place of a time of 0, which a device's events may give for a short kernel."""
+"""Seconds that replace a time of 0. A device's events may give 0 for a short kernel."""
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the rounds say of a row so far, by measure: whether it seems to win, and whether that is clear."""
+    """The state of a row, by measure: whether it seems to win so far, and whether that is clear."""
 
     seems_to_win: Mapping[str, bool]
     clear: Mapping[str, bool]
 
 
 def paired(old: float, new: float) -> float:
-    """How many times as fast the new one was, of two times in seconds."""
+    """The speed-up of the new time over the old one, both in seconds."""
     return max(old, _SHORTEST) / max(new, _SHORTEST)
 
 
 def choose(groups: Sequence[Group]) -> list[TimedRow]:
-    """The rows of the next round: baselines and controls with their rows; none when all is clear.
+    """The rows of the next round, with their baselines and controls. The result is empty when all is clear.
 
-    Without anything to compare, all.
+    If there is nothing to compare, every round has all rows.
     """
     compared = [group for group in groups if group.controls]
     if not compared:
@@ -62,7 +62,7 @@ def choose(groups: Sequence[Group]) -> list[TimedRow]:
 
 
 def _lines(groups: Sequence[Group]) -> list[list[TimedRow]]:
-    """All that is compared, each backend's rows by rising size."""
+    """The compared rows of each backend, by increasing size."""
     lines: dict[Spec, list[TimedRow]] = {}
     for group in sorted(groups, key=lambda group: group.rows[0].case.sizes):
         for row in group.rows:
@@ -72,7 +72,7 @@ def _lines(groups: Sequence[Group]) -> list[list[TimedRow]]:
 
 
 def _wanted(rows: Sequence[TimedRow], seen: Mapping[int, _Seen]) -> list[TimedRow]:
-    """Of one backend's rows by rising size, those that the next round is to have."""
+    """The rows of the next round. `rows`: those of one backend, by increasing size."""
     last = len(rows) - 1
     first_sizes = {round(last * part / (_FIRST_SIZES - 1)) for part in range(_FIRST_SIZES)}
     unseen = [at for at in first_sizes if len(rows[at].samples) < _LOOKS]
@@ -95,7 +95,7 @@ def _wanted(rows: Sequence[TimedRow], seen: Mapping[int, _Seen]) -> list[TimedRo
 
 
 def _deciding(rows: Sequence[TimedRow], looked: Sequence[int], seen: Mapping[int, _Seen], measure: str) -> list[int]:
-    """The last size that does not seem to win, and all above it."""
+    """The indices of the last size that does not seem to win, and of all sizes above it."""
     lost = [at for at in looked if not _seems(rows[at], seen, measure)]
     return [at for at in looked if not lost or at >= lost[-1]]
 
@@ -105,7 +105,7 @@ def _seems(row: TimedRow, seen: Mapping[int, _Seen], measure: str) -> bool:
 
 
 def _seen(groups: Sequence[Group]) -> dict[int, _Seen]:
-    """By the row's identity; the very test by which the results are judged in the end."""
+    """The state of each row by its `id`. The test is the one that judges the results in the end."""
     edges = {id(group): _edge(group) for group in groups}
     rows = [(row, edges[id(group)], group) for group in groups for row in group.rows if row is not group.baseline]
     ratios = {each: [_ratios(group, row, each) for row, _, group in rows] for each in MEASURES}
@@ -126,7 +126,7 @@ def _edge(group: Group) -> float | None:
 
 def _ratios(group: Group, row: TimedRow, measure: str) -> list[float]:
     baseline = group.baseline
-    assert baseline is not None  # only then are there controls
+    assert baseline is not None  # there are no controls without a baseline
     rounds = sorted(row.samples.keys() & baseline.samples.keys())
     return [paired(_seconds(baseline.samples[n], measure), _seconds(row.samples[n], measure)) for n in rounds]
 
