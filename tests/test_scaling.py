@@ -507,7 +507,7 @@ class TestShown:
     [
         (Prepared(0.0, "a note", on_cpu=False), "it does not run on the CPU, so it has no number of threads"),
         (Prepared(0.0, "its driver cannot use 1 of its 2 threads", obeys_threads=False), "its driver cannot use 1"),
-        (Prepared(0.0, None, obeys_threads=False), "does not obey"),
+        (Prepared(0.0, None, obeys_threads=False), "it ignores the number"),
     ],
 )
 def test_what_does_not_run_on_that_many_cpus_is_skipped_and_says_so(

@@ -230,15 +230,15 @@ def race(groups: Sequence[Group]) -> list[TimedRow]:
         kernels = [row for row in running if row.planned.spec.statement is None]
         calls = [row for row in running if row.planned.spec.statement is not None]
         if kernels:
-            first += _still_in(calls, _ENOUGH) + _still_in(kernels, _RUNS)
+            first += _undecided(calls, _ENOUGH) + _undecided(kernels, _RUNS)
         else:
-            rest += _still_in(calls, _ENOUGH)
+            rest += _undecided(calls, _ENOUGH)
     if any(len(row.samples) < _RUNS for row in first):
         return first
     return [*first, *rest]
 
 
-def _still_in(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
+def _undecided(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
     """The rows that need another round, of rows that are compared with one another. No row gets more than `most`."""
     if not rows or max(len(row.samples) for row in rows) >= most:
         return []

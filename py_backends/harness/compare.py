@@ -56,7 +56,7 @@ class Progress(Protocol):
     def update(self, done: float, total: float, text: str) -> None: ...
 
 
-class _Silence:
+class _NoProgress:
     def update(self, done: float, total: float, text: str) -> None:
         pass
 
@@ -126,7 +126,7 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
     with Bench(threads, seed, cold=settings["cache"] == COLD) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(machine.describe)
-        comparison = Comparison(bench, threads, budget, random.Random(seed), progress or _Silence())
+        comparison = Comparison(bench, threads, budget, random.Random(seed), progress or _NoProgress())
         try:
             comparison.run(asked)
         except KeyboardInterrupt:

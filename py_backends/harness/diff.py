@@ -185,14 +185,14 @@ class _Measured:
         row, versus = self.row, self.row.versus
         if kind == "time" or versus is None:
             told = row.seconds and row.seconds.kernel
-            summary = _as_told(told.median, told.low, told.high) if told else []
-            return _sound(1 / each for each in _sound(row.kernel_seconds) or summary)
+            summary = _stand_ins(told.median, told.low, told.high) if told else []
+            return _plausible(1 / each for each in _plausible(row.kernel_seconds) or summary)
         baseline = None if self.run.settings.get("resumed") else self.baseline
         paired = zip(baseline.kernel_seconds, row.kernel_seconds, strict=False) if baseline else ()
-        ratios = _sound(theirs / own for theirs, own in paired if theirs and own)
+        ratios = _plausible(theirs / own for theirs, own in paired if theirs and own)
         if ratios and not versus.same_shape:  # only the speed-up accounts for the different work
-            ratios = _sound(each / median(ratios) * versus.speedup for each in ratios)
-        return ratios or _as_told(versus.speedup, versus.low, versus.high)
+            ratios = _plausible(each / median(ratios) * versus.speedup for each in ratios)
+        return ratios or _stand_ins(versus.speedup, versus.low, versus.high)
 
     def control_band(self) -> float:
         """The widest band that a control of its run sets for it; 0 without a control."""
@@ -201,25 +201,25 @@ class _Measured:
         return max((control.band or 0.0 for control in same if control.shape in shapes), default=0.0)
 
 
-def _sound(figures: Iterable[float | None]) -> list[float]:
+def _plausible(figures: Iterable[float | None]) -> list[float]:
     """The figures that are possible seconds or ratios of them: a file from elsewhere may hold anything."""
     return [each for each in figures if each is not None and 1e-30 < each < 1e30]
 
 
-def _as_told(middle: float, low: float | None, high: float | None) -> list[float]:
+def _stand_ins(middle: float, low: float | None, high: float | None) -> list[float]:
     """Stand-ins for the rounds that a file does not store: log-normally distributed, with that median and interval.
 
     The median of n such rounds deviates by sqrt(pi / 2n) times the deviation of one round. The source is M. G. Kendall
     and A. Stuart, The Advanced Theory of Statistics, volume 1, chapter 10. Without an interval the result is a single
     round, and without a median it is empty.
     """
-    told, quantile = _sound((middle, low, high)), NormalDist().inv_cdf
+    told, quantile = _plausible((middle, low, high)), NormalDist().inv_cdf
     if len(told) < 3:
-        return _sound([middle])
+        return _plausible([middle])
     of_the_median = abs(math.log(told[2] / told[1])) / 2 / quantile(0.975)
     deviation = of_the_median / math.sqrt(math.pi / 2 / _USUAL_ROUNDS)
     shares = ((number + 0.5) / _USUAL_ROUNDS for number in range(_USUAL_ROUNDS))
-    return _sound(middle * math.exp(deviation * quantile(share)) for share in shares)
+    return _plausible(middle * math.exp(deviation * quantile(share)) for share in shares)
 
 
 def _pair(old: _Measured, new: _Measured) -> Pair:
@@ -234,7 +234,7 @@ def _pair(old: _Measured, new: _Measured) -> Pair:
         return pair
     pair.change = ratio(after, before=before)
     if pair.change.low is None:
-        few = _which(len(before) < LEAST_ROUNDS, len(after) < LEAST_ROUNDS)
+        few = _run_name(len(before) < LEAST_ROUNDS, len(after) < LEAST_ROUNDS)
         pair.reason = pair.reason or f"too few rounds for an interval in {few}"
     if not pair.reason:
         pair.band = max(BETWEEN_RUNS, old.control_band(), new.control_band(), _band_of_rounds(before, after))
@@ -264,7 +264,7 @@ def _why_not_judged(old: _Measured, new: _Measured) -> str | None:
     """Why a change cannot be told from the drift of the machine, or from another cause; None if it can."""
     before, after = old.row.versus, new.row.versus
     if before is None or after is None:
-        return f"no baseline ran in {_which(before is None, after is None)}"
+        return f"no baseline ran in {_run_name(before is None, after is None)}"
     if before.baseline != after.baseline:
         return f"the baseline was {before.baseline} and is {after.baseline}"
     if new.row.backend == after.baseline:
@@ -274,7 +274,7 @@ def _why_not_judged(old: _Measured, new: _Measured) -> str | None:
     return "its baseline ran at another shape" if old.baseline_shape != new.baseline_shape else None
 
 
-def _which(old: bool, new: bool) -> str:
+def _run_name(old: bool, new: bool) -> str:
     """The name of the run that lacks something."""
     return "either run" if old and new else "the old run" if old else "the new run"
 

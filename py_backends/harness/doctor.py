@@ -13,7 +13,7 @@ from py_backends.harness.workers import Worker, WorkerFailed
 from py_backends.plugins import Plugin
 
 _AT_ONCE = 4
-_NOWHERE = "unknown"
+_UNKNOWN = "unknown"
 """The target of a backend whose targets could not be listed."""
 
 
@@ -95,7 +95,7 @@ def _targets(backend: str, asked: Mapping[str, Any], workers: list[Worker]) -> l
     """The targets of a backend, and a missing one with the reason if a plug-in's backend of that name was refused."""
     found = _probed(backend, asked, workers) if backend in registry.backend_names() else []
     refused = registry.refused_backends().get(backend)
-    return [*found, _nowhere(refused.reason, refused.fix)] if refused else found
+    return [*found, _unknown(refused.reason, refused.fix)] if refused else found
 
 
 def _probed(backend: str, asked: Mapping[str, Any], workers: list[Worker]) -> list[Target]:
@@ -130,12 +130,12 @@ def _started(backend: str, target: Target, workers: list[Worker]) -> Target:
 def _missing(backend: str, failed: WorkerFailed) -> Target:
     """The missing target of a backend that could not be probed. The reason names the package of a plug-in."""
     if failed.status == "unavailable":
-        return _nowhere(failed.reason, failed.fix)
+        return _unknown(failed.reason, failed.fix)
     plugin = registry.backend_plugin(backend)
     whose = f" in {plugin.origin}" if plugin else ""
-    return _nowhere(f"probing it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
+    return _unknown(f"probing it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
 
 
-def _nowhere(reason: str, fix: str | None) -> Target:
+def _unknown(reason: str, fix: str | None) -> Target:
     """The missing target of a backend that could not be probed. It is taken to have the usual number formats."""
-    return Target.missing(_NOWHERE, reason, fix, dict.fromkeys(registry.promised_kernels(), Backend.dtypes))
+    return Target.missing(_UNKNOWN, reason, fix, dict.fromkeys(registry.promised_kernels(), Backend.dtypes))

@@ -77,10 +77,10 @@ def _compiled(program: Program, folder: str) -> Outcome:
     made = _finished(words, folder, os.environ)
     if made.returncode:
         raise BackendUnavailable(
-            f"`{command}` fails: {_complaint(made.stderr)}",
+            f"`{command}` fails: {_error_line(made.stderr)}",
             f"name another compiler: CXX=g++ py-backends hello {program.model}",
         )
-    return _told(_finished([f"./{words[-1]}"], folder, os.environ), f"{command} && ./{words[-1]}")
+    return _outcome(_finished([f"./{words[-1]}"], folder, os.environ), f"{command} && ./{words[-1]}")
 
 
 def _check_cpu(needed: Sequence[str]) -> None:
@@ -119,7 +119,7 @@ def _interpreted(program: Program, folder: str) -> Outcome:
     environment = launcher.without_launcher(interpreter.environment(additional))
     finished = _finished([*starter, *python], folder, environment)
     shown = shlex.join([*(Path(word).name for word in starter[:1]), *starter[1:], "python", program.path.name, *named])
-    return _told(finished, shown, target)
+    return _outcome(finished, shown, target)
 
 
 def _target(model: str) -> Target:
@@ -131,13 +131,13 @@ def _target(model: str) -> Target:
     return there
 
 
-def _told(finished: subprocess.CompletedProcess[str], command: str, target: Target | None = None) -> Outcome:
+def _outcome(finished: subprocess.CompletedProcess[str], command: str, target: Target | None = None) -> Outcome:
     """The outcome of a program that has ended."""
     printed = _printed(finished.stdout)
     if finished.returncode:
         code = finished.returncode
         ended = f"exit code {code}" if code > 0 else f"signal {-code}"
-        reason = f"it ended with {ended}: {_complaint(finished.stderr)}"
+        reason = f"it ended with {ended}: {_error_line(finished.stderr)}"
         return Outcome(False, command, printed, reason)
     if target and target.emulated:
         return Outcome(True, command, printed, f"{target.reason}: {_STANDS_IN}", target.fix)
@@ -155,7 +155,7 @@ def _printed(text: str) -> dict[int, list[str]]:
     return printed
 
 
-def _complaint(text: str) -> str:
+def _error_line(text: str) -> str:
     """The first error line of a compiler or an interpreter, else its last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line]

@@ -155,7 +155,7 @@ def describe() -> dict[str, Any]:
     """The `machine` of the results."""
     import psutil
 
-    name, flags = _told_cpu() or _probed_cpu()
+    name, flags = _cpu_of_system() or _probed_cpu()
     return {
         "cpu": name,
         "isa": [name for name in _INSTRUCTION_SETS.get(platform.machine(), ()) if name in flags],
@@ -168,17 +168,17 @@ def describe() -> dict[str, Any]:
     }
 
 
-def _told_cpu() -> tuple[str, set[str]] | None:
+def _cpu_of_system() -> tuple[str, set[str]] | None:
     """The name and the features of the first CPU; None if the system does not give both. On x86 it does."""
     try:
         first = _CPUS.read_text(encoding="utf-8").partition("\n\n")[0]
     except (OSError, UnicodeDecodeError):
         return None
     facts = dict(re.findall(r"^(model name|flags)\s*: *(.*\S)", first, re.MULTILINE))
-    return (facts["model name"], _seen(set(facts["flags"].split()))) if len(facts) == 2 else None
+    return (facts["model name"], _usable(set(facts["flags"].split()))) if len(facts) == 2 else None
 
 
-def _seen(flags: set[str]) -> set[str]:
+def _usable(flags: set[str]) -> set[str]:
     """The features without those that programs cannot use: an emulator may pass on the list of its host."""
     try:
         found = importlib.import_module("numpy._core._multiarray_umath").__cpu_features__  # as numpy.show_runtime does

@@ -119,7 +119,7 @@ class Request:
                 for dtype in self.dtypes
             ]
         if kernels and taken and not specs:
-            raise WrongRequest(self._nothing(kernels))
+            raise WrongRequest(self._why_nothing(kernels))
         return specs
 
     def _places(self, kernel: str, taken: Sequence[BackendTarget], dtype: str) -> list[Place]:
@@ -140,7 +140,7 @@ class Request:
             variant for variant in _variants(able or texts, self.variants) if variant in able or variant not in texts
         ]
 
-    def _nothing(self, kernels: Sequence[str]) -> str:
+    def _why_nothing(self, kernels: Sequence[str]) -> str:
         """The error if no backend has any of the kernels in the requested number formats."""
         has = [f"{kernel} has {', '.join(registry.problem(kernel).dtypes)}" for kernel in kernels]
         where = f" in {', '.join(self.backends)}" if self.backends else ""

@@ -73,7 +73,7 @@ def resume(
             if spec not in finished or (spec.workload in workloads and registry.is_baseline(spec.backend))
         ]
 
-    return _together(old, run(request.plan(missing), settings, progress))
+    return _combined(old, run(request.plan(missing), settings, progress))
 
 
 def _check_origin(old: Report, path: Path) -> None:
@@ -137,11 +137,11 @@ def _of_type(value: Any, kind: type) -> Any:
     return value
 
 
-def _together(old: Report, new: Report) -> Report:
+def _combined(old: Report, new: Report) -> Report:
     """Both runs as one. The rows keep the old run's order, and further ones follow."""
     rows = {row.spec: row for row in old.rows}
     for row in new.rows:
-        rows[row.spec] = _further(row, rows.get(row.spec))
+        rows[row.spec] = _more_complete(row, rows.get(row.spec))
     resumed = [*old.settings.get("resumed", []), {name: new.settings[name] for name in ("command", "budget_seconds")}]
     return replace(
         new,
@@ -155,7 +155,7 @@ def _together(old: Report, new: Report) -> Report:
     )
 
 
-def _further(new: Row, old: Row | None) -> Row:
+def _more_complete(new: Row, old: Row | None) -> Row:
     """The more complete of the same row in two runs; the old one if both are finished."""
     if old is None or (not old.finished and (new.finished or (new.seconds and new.seconds.kernel))):
         return new

@@ -28,7 +28,7 @@ _SHORTEST = 1e-9
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _State:
     """The state of a row, by measure: whether it seems to win so far, and whether that is clear."""
 
     seems_to_win: Mapping[str, bool]
@@ -48,8 +48,8 @@ def choose(groups: Sequence[Group]) -> list[TimedRow]:
     compared = [group for group in groups if group.controls]
     if not compared:
         return [row for group in groups for row in group.sampled]
-    seen = _seen(compared)
-    wanted = [row for rows in _lines(compared) for row in _wanted(rows, seen)]
+    states = _states(compared)
+    wanted = [row for rows in _lines(compared) for row in _wanted(rows, states)]
     alone = [row for group in groups if not group.controls for row in group.rows if len(row.samples) < LEAST_ROUNDS]
     chosen = [
         row
@@ -71,7 +71,7 @@ def _lines(groups: Sequence[Group]) -> list[list[TimedRow]]:
     return list(lines.values())
 
 
-def _wanted(rows: Sequence[TimedRow], seen: Mapping[int, _Seen]) -> list[TimedRow]:
+def _wanted(rows: Sequence[TimedRow], states: Mapping[int, _State]) -> list[TimedRow]:
     """The rows of the next round. `rows`: those of one backend, by increasing size."""
     last = len(rows) - 1
     first_sizes = {round(last * part / (_FIRST_SIZES - 1)) for part in range(_FIRST_SIZES)}
@@ -83,35 +83,37 @@ def _wanted(rows: Sequence[TimedRow], seen: Mapping[int, _Seen]) -> list[TimedRo
         (low + high) // 2
         for measure in MEASURES
         for low, high in pairwise(looked)
-        if high - low > 1 and _seems(rows[low], seen, measure) != _seems(rows[high], seen, measure)
+        if high - low > 1 and _seems(rows[low], states, measure) != _seems(rows[high], states, measure)
     }
     if between:
         return [rows[at] for at in between]
     return [
         rows[at]
         for at in looked
-        if any(at in _deciding(rows, looked, seen, each) and not seen[id(rows[at])].clear[each] for each in MEASURES)
+        if any(
+            at in _deciding(rows, looked, states, each) and not states[id(rows[at])].clear[each] for each in MEASURES
+        )
     ]
 
 
-def _deciding(rows: Sequence[TimedRow], looked: Sequence[int], seen: Mapping[int, _Seen], measure: str) -> list[int]:
+def _deciding(rows: Sequence[TimedRow], looked: Sequence[int], states: Mapping[int, _State], measure: str) -> list[int]:
     """The indices of the last size that does not seem to win, and of all sizes above it."""
-    lost = [at for at in looked if not _seems(rows[at], seen, measure)]
+    lost = [at for at in looked if not _seems(rows[at], states, measure)]
     return [at for at in looked if not lost or at >= lost[-1]]
 
 
-def _seems(row: TimedRow, seen: Mapping[int, _Seen], measure: str) -> bool:
-    return seen[id(row)].seems_to_win[measure]
+def _seems(row: TimedRow, states: Mapping[int, _State], measure: str) -> bool:
+    return states[id(row)].seems_to_win[measure]
 
 
-def _seen(groups: Sequence[Group]) -> dict[int, _Seen]:
+def _states(groups: Sequence[Group]) -> dict[int, _State]:
     """The state of each row by its `id`. The test is the one that judges the results in the end."""
     edges = {id(group): _edge(group) for group in groups}
     rows = [(row, edges[id(group)], group) for group in groups for row in group.rows if row is not group.baseline]
     ratios = {each: [_ratios(group, row, each) for row, _, group in rows] for each in MEASURES}
     said = {each: wins(ratios[each], [edge for _, edge, _ in rows]) for each in MEASURES}
     return {
-        id(row): _Seen(
+        id(row): _State(
             {each: _median(ratios[each][at]) > 1 + (WIDEST_SAME if edge is None else edge) for each in MEASURES},
             {each: said[each][at] != UNCLEAR for each in MEASURES},
         )

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_NOBODY_LOOKS = {errno.EPIPE: 1, errno.EIO: 130}
+_EXIT_CODES = {errno.EPIPE: 1, errno.EIO: 130}
 """Exit codes if the reader of a pipe, such as `head`, has ended, and if the terminal was closed."""
 
 
@@ -59,11 +59,11 @@ def give_up(error: OSError) -> int:
 
     An error that does not concern output is raised again.
     """
-    if not isinstance(error, OutputFailed) and error.errno not in _NOBODY_LOOKS:
+    if not isinstance(error, OutputFailed) and error.errno not in _EXIT_CODES:
         raise error
-    if error.errno not in _NOBODY_LOOKS:
+    if error.errno not in _EXIT_CODES:
         complain(f"error: standard output was not written: {error.strerror}")
     # Discard what is still in the buffer. Otherwise Python would fail again when it writes the buffer at its end.
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _NOBODY_LOOKS.get(error.errno or 0, 1)
+    return _EXIT_CODES.get(error.errno or 0, 1)
