@@ -248,7 +248,7 @@ class TestUnsure:
         text = printed(report_of(*self.ROWS, rounds=rounds))
         assert re.search(r"openmp .*~96% +memory\b", text)
         assert re.search(r"avx .*~14% +memory\b", text)
-        assert "~ may be far too low: other processes used the CPUs in most rounds" in text
+        assert "~ may be far off: other processes used the CPUs in most rounds" in text
 
     @pytest.mark.parametrize("rounds", [None, Rounds(30, 30, {}), Rounds(30, 25, {"others": 5})])
     def test_others_are_not(self, rounds: Rounds | None) -> None:
@@ -312,7 +312,7 @@ class TestPicture:
         style.save(figure, tmp_path / "picture.svg")
         text = (tmp_path / "picture.svg").read_text(encoding="utf-8")
         assert "~51%  backend_6 cpu tuned" in text
-        assert "~ and hollow may be far too low: other processes used the CPUs in most rounds" in text
+        assert "~ and hollow may be far off: other processes used the CPUs in most rounds" in text
         assert {line.get_fillstyle() for line in marks(picture.draw(self.REPORT).axes[0])} == {"full"}
 
     def test_many_lines_of_memory_differ_and_those_alike_are_one(self) -> None:

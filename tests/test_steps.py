@@ -192,6 +192,14 @@ class TestViews:
         assert 'class="line changed"' in right.code
         assert str(left.code).count("line changed") < left.code.count("\n")
 
+    def test_the_page_says_at_which_size_a_step_ran(self) -> None:
+        first, *others = rows_of()
+        smaller = replace(first, shape=dict.fromkeys(first.shape, 3), requested=first.shape)
+        (walk,) = steps.walks(report_of(smaller, *others))
+        left, right = walk.pairs[0]
+        assert " at 3" in left.figures[0]
+        assert " at " not in right.figures[0]
+
     def test_marked_lines_are_those_that_the_other_lacks(self) -> None:
         old, new = texts_of("matmul", chains()["matmul"][0])[2:4]
         gone, come = steps.changed(old, new)

@@ -50,9 +50,14 @@ def header(climb: Climb) -> tuple[str, ...]:
     smaller = f" at {sizes(row.shape)}" if is_first and row.shape != climb.shape else ""
     over = f"over {first(climb.ladder)}{smaller}"
     rate = units.RATES[layout.judged_by(climb.kernel)[1]]
-    of = "of peak" if rate == "GFLOP/s" else "of ceiling"
+    of = share_of(rate)
     published = ("published",) if climb.ladder.source else ()
     return "rung", "backend", "variant", "at", rate, of, over, "over the rung below", *published
+
+
+def share_of(rate: str) -> str:
+    """What a share is a share of: the peak, or the ceiling at the kernel's arithmetic intensity."""
+    return "of peak" if rate == "GFLOP/s" else "of ceiling"
 
 
 def first(ladder: Ladder) -> str:

@@ -134,7 +134,7 @@ def footnotes(points: Sequence[Point], report: Report) -> list[str]:
 def why_unsure(report: Report) -> str:
     """Why some figures are not to be relied on, for those that are marked."""
     if mostly_disturbed(report):
-        return "may be far too low: other processes used the CPUs in most rounds"
+        return "may be far off: other processes used the CPUs in most rounds"
     return f"may be far off: its time is known to no better than ±{100 * SURE:.0f}%"
 
 

@@ -15,7 +15,7 @@ from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import Report
 from py_backends.kernel_text import KernelText
 from py_backends.report import layout, units
-from py_backends.report.ladder import rate, title
+from py_backends.report.ladder import rate, share_of, sizes, title
 from py_backends.report.roofline import percent
 from py_backends.report.sources import highlighted
 
@@ -74,15 +74,17 @@ def changed(old: KernelText, new: KernelText) -> tuple[set[int], set[int]]:
 def _figures(rung: Rung, its: Sequence[Climb]) -> Iterator[str]:
     for climb in its:
         step = next((step for step in climb.steps if step.rung is rung), None)
-        said = _figure(step) if step else dict(climb.missing).get(rung, "not timed")
+        said = _figure(step, climb) if step else dict(climb.missing).get(rung, "not timed")
         yield f"{' '.join(title(climb).split()[1:])}: {said}"
 
 
-def _figure(step: Step) -> str:
-    """Its rate, its share of the ceiling, and how many times as fast as the step before."""
-    said = [f"{rate(step)} {units.RATES[layout.judged_by(step.row.kernel)[1]]}"]
+def _figure(step: Step, climb: Climb) -> str:
+    """Its rate, and the size where it is another; its share; how many times as fast as the step before."""
+    rate_in = units.RATES[layout.judged_by(step.row.kernel)[1]]
+    at = f" at {sizes(step.row.shape)}" if step.row.shape != climb.shape else ""
+    said = [f"{rate(step)} {rate_in}{at}"]
     if step.percent_of_peak is not None:
-        said.append(f"{percent(step.percent_of_peak)} of the ceiling")
+        said.append(f"{percent(step.percent_of_peak)} {share_of(rate_in)}")
     if over := step.over_below:
         spread = units.spread(over.speedup, over.low, over.high)
         said.append(" ".join(filter(None, (units.ratio(over.speedup, over.verdict), spread))))
