@@ -45,7 +45,6 @@ _LARGEST_SEED = 2**63 - 1
 _LEAST_FOR_ROWS, _LEAST_FOR_ROUNDS = 0.5, 0.4
 """The least part of the budget for checking and timing, and for the rounds alone. It is kept even if the steps before
 took too long."""
-
 _FOR_THE_RECORD = 0.1
 """The part of the budget for measurements of the machine that no row is compared with."""
 
