@@ -1,6 +1,6 @@
-"""The command line: finds the command that is asked for and runs it.
+"""The command line: finds the requested command and runs it.
 
-What a command needs is imported when it runs: help and usage errors come at once.
+A command imports what it needs when it runs, so that help and usage errors are fast.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from py_backends.ranks import launcher
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; SystemExit after help and wrong usage."""
+    """Run one command and return its exit code. Raises SystemExit after help and wrong usage."""
     streams.prepare()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -36,13 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(arguments: list[str]) -> int:
-    """As one of the ranks that mpirun, for instance, has started: together they run one command."""
+    """Run as one of the ranks that a launcher such as mpirun started. Together they run one command."""
     launcher.use_its_library()
     from py_backends.install import pip_install
 
     try:
         from py_backends.ranks.served import serve_command
-    except (ImportError, RuntimeError) as error:  # no mpi4py, or no library that it could load
+    except (ImportError, RuntimeError) as error:  # there is no mpi4py, or no library that it can load
         return _cannot_serve(f"MPI cannot be loaded: {' '.join(str(error).split())}; {pip_install('mpi')}")
     try:
         return serve_command(arguments)
@@ -93,12 +93,12 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
 
 
 def _names() -> list[str]:
-    """Every module of py_backends/commands without an underscore in front is a command."""
+    """The names of all commands: the modules of py_backends/commands without a leading underscore."""
     return sorted(module.name for module in iter_modules(commands.__path__) if not module.name.startswith("_"))
 
 
 def _check_command(parser: Parser, commands: dict[str, Parser], arguments: Sequence[str]) -> None:
-    """An unknown command is answered with the nearest one."""
+    """Report a missing or unknown command. The message suggests the nearest one."""
     if not arguments:
         parser.error(f"name a command: {', '.join(commands)}")
     name = arguments[0]

@@ -14,9 +14,9 @@ from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel
 
 _ELSEWHERE = {"BackendUnavailable": "errors", "backends": "harness.doctor", "compare": "harness.compare"}
-"""The modules of the other names, which a call of a kernel does not import."""
+"""The modules of the other names. Calling a kernel does not import them."""
 _shortcut_of = shortcuts.get
-"""Bound once: CPython looks a method of an imported name up in the slow way, 40 ns of a call of 300."""
+"""Bound once, since the lookup of a method of an imported name takes 40 ns of a call's 300."""
 
 
 def names() -> list[str]:
@@ -25,7 +25,7 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Any:
-    """The object `py_backends.NAME`; AttributeError for an unknown name."""
+    """The object `py_backends.NAME`. Raises AttributeError for an unknown name."""
     if name in _ELSEWHERE:
         return getattr(import_module(f"py_backends.{_ELSEWHERE[name]}"), name)
     if not registry.is_kernel(name):
@@ -38,7 +38,7 @@ def find(name: str) -> Any:
 
 @cache
 def function(kernel: str) -> Callable[..., Any]:
-    """The Python function that runs a kernel; ValueError where there is no such kernel."""
+    """The Python function that runs a kernel. Raises ValueError if there is no such kernel."""
     problem = registry.problem(kernel)
     run = _of_a_and_b(problem) if problem.inputs == ("a", "b") else _of_any(problem)
     run.__name__ = run.__qualname__ = kernel
@@ -47,7 +47,7 @@ def function(kernel: str) -> Callable[..., Any]:
 
 
 def _of_a_and_b(problem: Problem) -> Callable[..., Any]:
-    """The function of a kernel with the inputs `a` and `b`: as `_of_any`, but quicker than most additions are."""
+    """The function of a kernel with the inputs `a` and `b`. It does the same as `_of_any`, but faster."""
     kernel = problem.name
 
     def run(
@@ -61,11 +61,11 @@ def _of_a_and_b(problem: Problem) -> Callable[..., Any]:
         out: Any = None,
         to: str | None = None,
     ) -> Any:
-        asked = (kernel, backend, variant, target, threads, type(threads))  # 2.0 threads are refused, and 2.0 == 2
+        asked = (kernel, backend, variant, target, threads, type(threads))  # 2.0 == 2, but 2.0 is refused
         if to is None:
             try:
                 shortcut = _shortcut_of(asked)
-            except TypeError:  # as in `lookup`, whose call would take longer than all that stands here
+            except TypeError:  # as `lookup` does, whose call would take longer than these lines
                 shortcut = None
             if shortcut is not None and (made := shortcut(a, b, out)) is not None:
                 return made
@@ -96,12 +96,12 @@ def _of_any(problem: Problem) -> Callable[..., Any]:
                 return made
         return call(problem, asked, inputs, out, to)
 
-    run.__signature__ = _signature(problem, run)  # type: ignore[attr-defined]  # what help() shows
+    run.__signature__ = _signature(problem, run)  # type: ignore[attr-defined]  # a function may have it
     return run
 
 
 def _signature(problem: Problem, run: Callable[..., Any]) -> inspect.Signature:
-    """The inputs by their names, and then the options."""
+    """The signature for `help()`: the inputs by their names, and then the options."""
     options = inspect.signature(run).parameters.values()
     keywords = [each for each in options if each.kind is inspect.Parameter.KEYWORD_ONLY]
     inputs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in problem.inputs]
@@ -148,7 +148,7 @@ BackendUnavailable for a backend that is not available, and MemoryError where me
 
 
 def _by_place(problem: Problem, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """All inputs in their order; TypeError if one is missing, unknown or given twice."""
+    """All inputs in their order. Raises TypeError if one is missing, unknown or given twice."""
     names = problem.inputs
     unknown = next((name for name in named if name not in names), None)
     if unknown is not None:

@@ -1,4 +1,4 @@
-"""The sizes of the CPU's caches in bytes, as Linux tells them, for texts in Python; `workspace.hpp` has them in C++."""
+"""The sizes of the CPU's caches in bytes, as Linux reports them, for kernels in Python. C++ uses `workspace.hpp`."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def first_level_cache() -> int:
-    """Of one core, for data; a usual size where the system does not tell."""
+    """The bytes of a core's first-level data cache; a usual size if the system does not report it."""
     return _sizes().get(1, 2**15)
 
 
 def second_level_cache() -> int:
-    """Of one core; a usual size where the system does not tell."""
+    """The bytes of a core's second-level cache; a usual size if the system does not report it."""
     return _sizes().get(2, 2**20)
 
 
 def last_level_cache() -> int:
-    """Of all levels the last one; a usual size where the system does not tell."""
+    """The bytes of the last-level cache; a usual size if the system does not report it."""
     sizes = _sizes()
     return sizes[max(sizes)] if max(sizes, default=0) > 2 else min(4 * second_level_cache(), 2**25)
 
 
 def by_level() -> dict[int, int]:
-    """Of every level that the system tells: of one core for the first two, as a rule of several for the last."""
+    """The bytes of every level that the system reports. Usually several cores share the last one."""
     return dict(sorted(_sizes().items()))
 
 
 @cache
 def _sizes() -> dict[int, int]:
-    """By level, of what holds data."""
+    """The bytes by level, without caches for instructions only."""
     found = {}
     for folder in _CACHES.glob("index*"):
         level, kind, size = ((folder / name).read_text(encoding="ascii").strip() for name in ("level", "type", "size"))

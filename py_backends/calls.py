@@ -1,7 +1,7 @@
-"""How a call of a Python function is carried out, in the caller's process.
+"""Runs the Python functions in the caller's process.
 
-Devices are opened once and kernels prepared once, and then used by all threads of the process. Arrays are used where
-they lie: those on the host are brought to a device, and nothing is brought from one but a result that belongs there.
+Devices are opened once and kernels prepared once. All threads of the process use them. Arrays on a device are used
+there. Arrays on the host are copied to a device, and only a result that belongs on the host is copied back.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _PLACES = _HOST, _DEVICE = "host", "device"
 """Where a new result may lie."""
 
 _lock = Lock()
-"""Guards the caches below: a device is opened, and a kernel compiled, by one thread only."""
+"""Guards the caches below: only one thread opens a device or compiles a kernel."""
 _devices: dict[tuple[str, str, int], Device] = {}
 _launches: dict[tuple[int, str, str, str], tuple[Device, Launch]] = {}
-"""By the identity of the device: a plug-in's may have no hash."""
+"""By the `id` of the device, since a plug-in's device may have no hash."""
 
 Asked = tuple[str, str, str | None, str | None, int | None, type]
-"""What a caller asks for, in the caller's words: kernel, backend, variant, target, threads and the type of that."""
+"""The arguments of a caller: kernel, backend, variant, target, threads, and the type of threads."""
 _ready: dict[tuple[Asked, np.dtype[Any]], tuple[Device, Launch]] = {}
-"""What was asked for before, and in which dtype: looking that up is all that a further call does."""
+"""The device and launch of earlier calls, by arguments and dtype. A repeated call only looks them up."""
 shortcuts: dict[Asked, Shortcut] = {}
-"""What was asked for before where the device has a shortcut. It is tried before anything else is looked at."""
+"""The shortcuts of earlier calls whose device has one. A call tries its shortcut first."""
 _dtypes: dict[tuple[str, str, str | None, str | None], tuple[np.dtype[Any], ...]] = {}
-"""Those that a kernel has in a backend, in one variant and on one target or, where these are None, in any, on any."""
+"""The dtypes of a kernel by backend, variant and target. None stands for any variant or target."""
 Choice = tuple[Target, KernelText]
-"""Where a kernel is computed, and by which text."""
+"""The target and the source of a call."""
 _Value = TypeVar("_Value")
 
 
@@ -58,13 +58,13 @@ def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: st
 
 
 def _device(asked: Asked, dtype: str) -> Device:
-    """Where a dtype is computed."""
+    """The place where a dtype is computed."""
     target, _ = _chosen(asked, _choices(asked), dtype)
     return _opened(asked, target)
 
 
 def _dtype_name(array: Any) -> str:
-    """What NumPy would call the dtype of any library's array; what has none has an empty one."""
+    """NumPy's name for the dtype of any library's array; empty for an object without a dtype."""
     return str(getattr(array, "dtype", "")).rpartition(".")[2]
 
 
@@ -76,7 +76,7 @@ def _are_of_numpy(arrays: Sequence[Any]) -> bool:
 
 
 def _placed(device: Device, asked: Asked, name: str, array: Any) -> Placed:
-    """A caller's array where it lies; TypeError where that is out of the device's reach."""
+    """A caller's array in its own memory. Raises TypeError if the device cannot reach it."""
     if isinstance(array, np.ndarray):
         return array
     try:
@@ -102,7 +102,7 @@ def _compute(
     place: Placed | None,
     at_device: bool = False,
 ) -> Any:
-    """The result, in `out`, whose memory is `place`; or where they are None in a new array.
+    """The result: in `out`, whose memory is `place`, or in a new array if they are None.
 
     outlines: arrays of the inputs' shapes and dtypes.
     at_device: whether a new array is one of the device's.
@@ -129,7 +129,7 @@ def _compute(
 
 
 def _new(device: Device, asked: Asked, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """A new array of the device's: NumPy's where that is the CPU, and has no others."""
+    """A new array of the device's library, or of NumPy if the device is the CPU and has none."""
     made = device.new(shape, dtype)
     if made is None and device.on_cpu:
         return np.empty(shape, dtype)
@@ -139,7 +139,7 @@ def _new(device: Device, asked: Asked, shape: tuple[int, ...], dtype: np.dtype[A
 
 
 def _one_dtype(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dtype[Any]:
-    """The dtype of all inputs; TypeError where it is not one that the backend takes."""
+    """The dtype of all inputs. Raises TypeError if the backend does not take it."""
     dtypes, dtype = _taken(asked), arrays[0].dtype
     for array in arrays:
         if array.dtype != dtype or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):
@@ -161,7 +161,7 @@ def _check_array(name: str, array: Array, asked: Asked) -> None:
 
 
 def _check_dtype(name: str, dtype: str, asked: Asked) -> None:
-    """Raise TypeError where the backend does not take a dtype; an empty name is of none."""
+    """Raise TypeError if the backend does not take a dtype. An empty name stands for no dtype."""
     names = [each.name for each in _taken(asked)]
     if dtype and dtype not in names:
         raise TypeError(
@@ -171,13 +171,13 @@ def _check_dtype(name: str, dtype: str, asked: Asked) -> None:
 
 
 def _whom(asked: Asked) -> str:
-    """The backend, and the target where one is named."""
+    """The backend, and the target if one is named."""
     _, backend, _, target, *_ = asked
     return backend if target is None else f"{backend} on {target}"
 
 
 def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
-    """Raise TypeError for what is no array, or lies where the backend cannot reach it."""
+    """Raise TypeError for an object that is no array, or whose memory the backend cannot reach."""
     kind = type(array)
     if not hasattr(array, "dtype") or isinstance(array, np.ma.MaskedArray):
         dtypes = " or ".join(each.name for each in _taken(asked))
@@ -191,7 +191,7 @@ def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
 
 
 def _taken(asked: Asked) -> tuple[np.dtype[Any], ...]:
-    """The dtypes that a backend takes of what is asked for; ValueError where it has nothing of that name."""
+    """The dtypes that a backend takes for a request. Raises ValueError if it has no such kernel, variant or target."""
     kernel, backend, variant, target, *_ = asked
     dtypes = lookup(_dtypes, (kernel, backend, variant, target))
     if dtypes is None:
@@ -200,9 +200,9 @@ def _taken(asked: Asked) -> tuple[np.dtype[Any], ...]:
 
 
 def _choices(asked: Asked) -> dict[str, list[Choice]]:
-    """By dtype the targets that take it, each with a text, in the order in which calls prefer them.
+    """By dtype, the targets that take it, each with a source, in the order in which calls prefer them.
 
-    ValueError where a target that is named has nothing of what is asked for.
+    Raises ValueError if a named target has no such kernel.
     """
     kernel, backend, variant, target, *_ = asked
     texts, targets = list(_texts(kernel, backend, variant).values()), _candidates(backend, target)
@@ -215,13 +215,13 @@ def _choices(asked: Asked) -> dict[str, list[Choice]]:
 
 
 def _dtypes_on(target: Target, text: KernelText) -> list[str]:
-    """The number formats in which a text runs on a target that was probed here."""
+    """The number formats in which a source runs on a target that was probed here."""
     taken = target if target.dtypes is not None else None
     return [name for name in registry.dtypes(text) if name in registry.dtypes(text, taken)]
 
 
 def _texts(kernel: str, backend: str, variant: str | None) -> dict[str, KernelText]:
-    """The texts of a kernel for a backend, or the one of a variant; ValueError where there are none."""
+    """The sources of a kernel for a backend, or that of a variant. Raises ValueError if there is none."""
     texts = registry.kernel_texts(kernel, _known_backend(backend))
     if not texts:
         raise ValueError(f"{backend} has no {kernel}")
@@ -290,7 +290,7 @@ def _chosen(asked: Asked, choices: Mapping[str, list[Choice]], dtype: str) -> Ch
 
 
 def _first_there(choices: Iterable[Choice]) -> Choice | None:
-    """The first whose target is there; emulated ones are for checking in workers and are not there for callers."""
+    """The first choice with an available target. Emulated targets only serve for checks in workers, not for callers."""
     return next((each for each in choices if each[0].available and not each[0].emulated), None)
 
 
@@ -306,13 +306,13 @@ def _opened(asked: Asked, target: Target) -> Device:
 
 
 def share(backend: str, target: str, threads: int, device: Device) -> None:
-    """Let calls use a device that somebody has opened with so many threads."""
+    """Let calls use a device that was opened elsewhere with so many threads."""
     with _lock:
         _devices[backend, target, threads] = device
 
 
 def share_launch(device: Device, text: KernelText, dtype: np.dtype[Any], launch: Launch) -> None:
-    """Let calls use a kernel that somebody has prepared on a device."""
+    """Let calls use a kernel that was prepared on a device elsewhere."""
     with _lock:
         _launches[id(device), text.kernel, text.variant, dtype.name] = device, launch
 
@@ -344,7 +344,7 @@ _targets: dict[str, list[Target]] = {}
 
 
 def _candidates(backend: str, name: str | None) -> list[Target]:
-    """The target of a backend that has a name, or all of its targets: those too that are missing."""
+    """The target of a backend with this name, or all of its targets, missing ones included."""
     targets = _targets.get(backend) or registry.targets(backend)
     if any(target.available for target in targets):  # what is missing may be installed meanwhile
         _targets[backend] = targets

@@ -1,7 +1,7 @@
 """Messages between the harness and a worker: JSON, with file descriptors beside it.
 
-A Unix socket of the type SEQPACKET keeps messages apart and ends when either process does, so that a
-worker's death is noticed at once and a worker ends with its harness.
+A Unix socket of the type SEQPACKET keeps messages apart, and ends when either process ends. So the harness notices at
+once that a worker died, and a worker ends with its harness.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class Channel:
 
     @classmethod
     def from_descriptor(cls, descriptor: int) -> Channel:
-        """The end that a parent process left open under this number."""
+        """The end that a parent process left open as this descriptor."""
         return cls(socket.socket(fileno=descriptor))
 
     def fileno(self) -> int:
         return self._socket.fileno()
 
     def send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-        """Send one message; BrokenPipeError or ConnectionError where the other end is gone."""
+        """Send one message. Raises BrokenPipeError or ConnectionError if the other end is gone."""
         socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
 
     def receive(self) -> tuple[dict[str, Any], list[int]] | None:
-        """The next message with its descriptors, once it is there, or None where the other end is gone."""
+        """Wait for the next message, and return it with its descriptors; None if the other end is gone."""
         try:
             data, descriptors, _, _ = socket.recv_fds(self._socket, _LARGEST_MESSAGE, _MOST_DESCRIPTORS)
         except ConnectionResetError:

@@ -36,7 +36,7 @@ class WorkItems:
 
     @classmethod
     def parse_counts(cls, counts: str) -> WorkItems:
-        """Read what follows `Work items:`; ValueError where it is unclear."""
+        """Parse what follows `Work items:`. Raises ValueError if it is unclear."""
         line = cls._LINE.fullmatch(counts)
         names = line[1].split(" x ") if line else []
         if line is None or len(names) != line[2].count("x") + 1 or not all(map(_COUNT.fullmatch, names)):
@@ -44,7 +44,7 @@ class WorkItems:
         return cls(tuple(names), tuple(map(int, line[2].split(" x "))))
 
     def groups(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """How many groups cover the work in each dimension: at least one, so that a launch is legal."""
+        """The number of groups in each dimension: at least one, so that a launch is legal."""
         return tuple(
             max(1, -(-_count(count, sizes) // width)) for count, width in zip(self.counts, self.group, strict=True)
         )
@@ -52,18 +52,18 @@ class WorkItems:
 
 @dataclass(frozen=True)
 class Stages:
-    """The launches of a source: often one kernel; else several, one after the other, with memory between them.
+    """The launches of a source: one kernel, or several in order, with scratch memory between them.
 
-    The head comment names kernels that are not called as the text itself is, in the order of their launch, and
-    the kind of device, `CPU` or `GPU`, where they differ by that:
+    The head comment lists the kernels in the order of their launch. It names a kernel whose name is not that of the
+    source. If launches differ between devices, it names the kind of device, `CPU` or `GPU`:
 
         Work items of pack on a CPU: ceil(n / 128), in groups of 1
         Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
         Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
         Scratch on a CPU: ceil(n / 128) * 128 * k elements
 
-    Each kernel of a text with scratch memory takes a pointer to it between the output and the sizes. Its elements are
-    of the type in which is computed, `Sum`.
+    With scratch memory, each kernel takes a pointer to it between the output and the sizes. Its elements have the type
+    of sums, `Sum`.
     """
 
     kernels: tuple[tuple[str, WorkItems], ...]
@@ -95,7 +95,7 @@ class Stages:
         return cls(kernels, counts[0] if counts else None)
 
     def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
-        """How many elements of `Problem.sum_dtype` the scratch memory has; None where there is none."""
+        """The elements of the scratch memory, of `Problem.sum_dtype`; None without scratch memory."""
         return None if self.scratch is None else _count(self.scratch, sizes)
 
 
@@ -137,17 +137,17 @@ class KernelText:
 
     @property
     def text(self) -> str:
-        return self.path.read_text(encoding="utf-8", errors="replace")  # a name in a plug-in's comment spoils nothing
+        return self.path.read_text(encoding="utf-8", errors="replace")  # other encodings may stand in comments
 
     @property
     def place(self) -> str:
-        """Where it lies, for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
+        """Its path for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
         folder = f"kernels.{self.kernel}" if self.package is None else self.package
         return "/".join((*folder.split("."), self.variant, self.path.name))
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """The number formats that it takes: those of its kernel, or where its head comment names some, these.
+        """The number formats that it takes: those that its head comment names, else those of its kernel.
 
         Formats: float32, float64
         """
@@ -157,11 +157,11 @@ class KernelText:
 
     @property
     def work_items(self) -> WorkItems:
-        """How its one kernel is launched."""
+        """The work items of its only kernel."""
         return WorkItems.parse(self.text)
 
     def stages(self, device: str | None = None) -> Stages:
-        """What it launches on a kind of device: `CPU` or `GPU`."""
+        """Its launches on a kind of device: `CPU` or `GPU`."""
         return Stages.parse(self.text, self.kernel, device)
 
     def named_sizes(self, sizes: Sequence[int]) -> dict[str, int]:

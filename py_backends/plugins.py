@@ -1,11 +1,11 @@
-"""Plug-ins of other packages: their entry points, and what these name, checked against the contract.
+"""Finds the plug-ins of other packages by their entry points, and checks them against the contract.
 
     [project.entry-points."py_backends"]            [project.entry-points."py_backends.kernels"]
     einsum = "py_backends_einsum"                   axpy = "py_backends_axpy"
 
-A backend's package has a class `Backend`, and texts in its folder as `kernels/KERNEL/VARIANT/NAME.*`. A kernel's has
-`problem.py`, with `PROBLEM`, and texts as `VARIANT/BACKEND.*`. Nothing is imported to find it. Whatever is wrong with a
-plug-in, up to its name, becomes a reason that names its package.
+The package of a backend has a class `Backend`, and sources in its folder as `kernels/KERNEL/VARIANT/NAME.*`. That of a
+kernel has `problem.py` with `PROBLEM`, and sources as `VARIANT/BACKEND.*`. Finding them imports nothing. Any fault of a
+plug-in, even in its name, becomes a reason that names its package.
 """
 
 from __future__ import annotations
@@ -39,23 +39,22 @@ _TAKEN: Mapping[str, Collection[str]] = {
               *(module.name for module in pkgutil.iter_modules(py_backends.__path__))},
 }  # fmt: skip
 _OPTIONS = {"backend", "variant", "target", "threads", "out", "to"}
-"""What the Python functions take by name beside a kernel's inputs."""
+"""The options of the Python functions. No input of a kernel may have such a name."""
 _MOST_WORK = 2**120
 _NAMELESS = "a nameless package", "0"
 _MOST_INPUTS = 15
-"""With the output as many arrays as a worker can be handed at once."""
+"""A worker can receive this many arrays and the output in one message."""
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """What one entry point promises.
+    """One entry point.
 
     name: of the backend or kernel.
-    module: what it names, which should be a package.
-    package: the distribution that brings it.
-    version: of that.
-    folder: of `module`; None where that is no package, or cannot be found.
-    refusal: why it is not taken, as a sentence without full stop; None where it is.
+    module: the module that it names, which should be a package.
+    package, version: of the distribution that contains it.
+    folder: of `module`; None if that is no package, or cannot be found.
+    refusal: why it is refused, as a sentence without full stop; None if it is not.
     """
 
     name: str
@@ -72,14 +71,14 @@ class Plugin:
 
     @property
     def fix(self) -> str:
-        """What would help, whatever is wrong with it."""
+        """The fix for any fault of it."""
         return f"repair {self.package}, or pip uninstall {self.package}"
 
 
 def plugins(group: str, own: Collection[str]) -> list[Plugin]:
-    """All that a group of entry points promises, in order of their names, those too that are refused.
+    """The plug-ins of a group of entry points, sorted by name, refused ones included.
 
-    own: the names that the project has itself, which no plug-in replaces.
+    own: the project's own names, which no plug-in can replace.
     """
     found = sorted(map(_plugin, importlib.metadata.entry_points(group=group)), key=attrgetter("name", "package"))
     taken = {*own, *_TAKEN[group]}
@@ -99,7 +98,7 @@ def _plugin(entry: importlib.metadata.EntryPoint) -> Plugin:
 
 
 def _package(distribution: importlib.metadata.Distribution | None) -> tuple[str, str]:
-    """The name and version of an installed package, of which damaged ones have lost."""
+    """The name and version of an installed package. A damaged installation may lack either."""
     if distribution is None:
         return _NAMELESS
     names, versions = (distribution.metadata.get_all(what) for what in ("Name", "Version"))
@@ -107,7 +106,7 @@ def _package(distribution: importlib.metadata.Distribution | None) -> tuple[str,
 
 
 def _refusal(name: str, taken: Collection[str], rivals: Sequence[Plugin]) -> str | None:
-    """Why none of the plug-ins of one name is taken."""
+    """Why the plug-ins of one name are refused; None if they are not."""
     origins = " and ".join(plugin.origin for plugin in rivals)
     bring = "bring" if len(rivals) > 1 else "brings"
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
@@ -118,18 +117,18 @@ def _refusal(name: str, taken: Collection[str], rivals: Sequence[Plugin]) -> str
 
 
 def _folder(package: str) -> Path | None:
-    """The folder of a package, which is not imported to find it."""
+    """The folder of a package, found without importing it."""
     first, *others = package.split(".")
     try:
         spec = importlib.util.find_spec(first)
-    except (ImportError, ValueError):  # a finder that is broken; a module in use that does not say what it is
+    except (ImportError, ValueError):  # a broken finder, or a loaded module without a spec
         return None
     places = spec.submodule_search_locations if spec else None
     return next((path for place in places or () if (path := Path(place, *others)).is_dir()), None)
 
 
 def backend(plugin: Plugin) -> Backend:
-    """Import and make the backend that a plug-in promises; BackendUnavailable where it cannot be had."""
+    """Import a plug-in's backend and make an instance. Raises BackendUnavailable if that fails."""
     _check_taken(plugin)
     try:
         return checked_backend(importlib.import_module(plugin.module).Backend())
@@ -138,18 +137,18 @@ def backend(plugin: Plugin) -> Backend:
 
 
 def checked_backend(made: object) -> Backend:
-    """A backend; WrongRequest, which says what is wrong, for anything else."""
+    """Return a valid backend. Raises WrongRequest, which says what is wrong, for anything else."""
     if not isinstance(made, Backend):
         raise WrongRequest("its Backend is not derived from the contract's")
     if not isinstance(made.dtypes, tuple) or not made.dtypes or not all(isinstance(each, str) for each in made.dtypes):
         raise WrongRequest(f"its dtypes are {_short(made.dtypes)}, not a tuple of names")
     for name in made.dtypes:
-        np.dtype(name)  # which raises where NumPy knows none of that name
+        np.dtype(name)  # raises if NumPy does not know the name
     return made
 
 
 def targets(plugin: Plugin, backend: Backend) -> list[Target]:
-    """What a plug-in's `targets` returns; BackendUnavailable where that raises or is nonsense."""
+    """The targets of a plug-in. Raises BackendUnavailable if its `targets` raises or returns something invalid."""
     try:
         return checked_targets(backend.targets())
     except (Exception, SystemExit) as error:
@@ -157,7 +156,7 @@ def targets(plugin: Plugin, backend: Backend) -> list[Target]:
 
 
 def checked_targets(found: object) -> list[Target]:
-    """A list of targets as the contract has it; WrongRequest, which says what is wrong, for anything else."""
+    """Return a valid list of targets. Raises WrongRequest, which says what is wrong, for anything else."""
     if not isinstance(found, list | tuple):
         raise WrongRequest(f"it returns {_short(found)}, not a list of Target")
     if not found:
@@ -185,21 +184,21 @@ def _check_target(target: object) -> None:
 
 
 def checked_name(answer: object) -> str | None:
-    """What `on_threads` returns, if it is a target's name or None; TypeError otherwise."""
+    """Return a result of `on_threads` that is a target's name or None. Raises TypeError for anything else."""
     if not isinstance(answer, str | None):
         raise TypeError(f"on_threads() returns {_short(answer)}, which is no name")
     return answer
 
 
 def checked_device(opened: object) -> Device:
-    """What `open` returns, if it is a device; TypeError otherwise."""
+    """Return a result of `open` that is a device. Raises TypeError for anything else."""
     if not isinstance(opened, Device):
         raise TypeError(f"open() returns {_short(opened)}, which is no Device")
     return opened
 
 
 def problem(plugin: Plugin) -> Problem:
-    """Import the problem that a plug-in promises; BrokenKernel where it cannot be had, or is none."""
+    """Import a plug-in's problem. Raises BrokenKernel if that fails, or if it is not a valid problem."""
     if plugin.refusal is not None:
         raise BrokenKernel(plugin.refusal, plugin.fix)
     try:
@@ -209,7 +208,7 @@ def problem(plugin: Plugin) -> Problem:
 
 
 def checked_problem(made: object, name: str) -> Problem:
-    """A problem that a comparison can rely on; WrongRequest, which says what is wrong, or whatever else it raises."""
+    """Return a valid problem. Raises WrongRequest, which says what is wrong, or any error of the problem itself."""
     if not isinstance(made, Problem):
         raise WrongRequest(f"PROBLEM is {_short(made)}, which is no Problem")
     if made.name != name:
@@ -247,7 +246,7 @@ def _check_names(what: str, names: object) -> None:
 
 
 def _check_work(made: Problem) -> None:
-    """Shapes, operations and bytes, at its own choice of sizes."""
+    """Check shapes, operations and bytes at the problem's own sizes."""
     sizes = made.default_sizes
     if not isinstance(sizes, tuple) or len(sizes) != len(made.dimensions):
         raise WrongRequest(f"its default_sizes are {_short(sizes)}, not a tuple of a size for each dimension")

@@ -1,6 +1,6 @@
 """Finds backends, kernels and variants by their files: no list names them.
 
-The project's own are files in fixed folders. Other packages bring more as plug-ins (`plugins`). These are looked for
+The project's own are files in fixed folders. Other packages add more as plug-ins (`plugins`). Plug-ins are searched
 only if a request names something that is not the project's own, or asks for everything.
 """
 
@@ -42,9 +42,9 @@ def backend(name: str) -> Backend:
 
 
 def targets(name: str, named: Iterable[str] = ()) -> list[Target]:
-    """Every target of a backend, probed, and further ones that it has under the given names.
+    """Every probed target of a backend, and further ones that it has under the given names.
 
-    Raises as `backend`, and if those of a plug-in are invalid.
+    Raises the errors of `backend`, and others if the targets of a plug-in are invalid.
     """
     plugin, asked = backend_plugin(name), backend(name)
     found = plugins.targets(plugin, asked) if plugin else asked.targets()
@@ -53,9 +53,9 @@ def targets(name: str, named: Iterable[str] = ()) -> list[Target]:
 
 
 def on_threads(name: str, target: str, threads: Iterable[int]) -> dict[int, str | None]:
-    """The target of the same kind by numbers of threads, None where there is none; empty if it is always the same one.
+    """By number of threads, the target of the same kind, or None without one. Empty if it is always `target` itself.
 
-    Raises as `backend`, and if a plug-in's answers are invalid.
+    Raises the errors of `backend`, and others if a plug-in's answers are invalid.
     """
     asked = backend(name)
     answers = {each: plugins.checked_name(asked.on_threads(target, each)) for each in threads}
@@ -64,25 +64,25 @@ def on_threads(name: str, target: str, threads: Iterable[int]) -> dict[int, str 
 
 @cache
 def preferred_on_host() -> list[str]:
-    """The backends that others use to compute on the host, the most preferred first; never one of a plug-in."""
+    """The backends that others may use to compute on the host, the preferred one first. None is a plug-in's."""
     ranked = {name: backend(name).preference for name in _own_backends()}
     return sorted(filter(ranked.get, ranked), key=ranked.__getitem__, reverse=True)
 
 
 def is_baseline(name: str) -> bool:
-    """Whether others' speed is relative to this backend. Never true of a plug-in, which is not imported here."""
+    """Whether the speed of others is relative to this backend. False for a plug-in, which is not imported here."""
     return name in _own_backends() and backend(name).baseline
 
 
 def backend_plugin(name: str) -> Plugin | None:
-    """The plug-in of a backend, even a refused one; None for the project's own, and for an unknown name."""
+    """The plug-in of a backend, even a refused one; None for the project's own backends and unknown names."""
     if name in _own_backends():
         return None
     return next((plugin for plugin in _backend_plugins() if plugin.name == name), None)
 
 
 def refused_backends() -> dict[str, BackendUnavailable]:
-    """The backends of plug-ins under names that they cannot have, with the reason, by name."""
+    """The backends of plug-ins whose names are refused: by name, the error with the reason."""
     refused = {plugin.name: plugin for plugin in _backend_plugins() if plugin.refusal is not None}
     return {name: BackendUnavailable(plugin.refusal or "", plugin.fix) for name, plugin in refused.items()}
 
@@ -94,40 +94,38 @@ def kernel_names() -> list[str]:
 
 
 def promised_kernels() -> list[str]:
-    """As `kernel_names`, with those of broken plug-ins. No plug-in is imported to find out."""
+    """Every kernel that is declared, even by a broken plug-in. This imports no plug-in."""
     return sorted({*_own_kernels(), *(plugin.name for plugin in _kernel_plugins())})
 
 
 def kernel_plugins() -> list[Plugin]:
-    """All kernels that plug-ins declare, also refused and broken ones, sorted by name."""
+    """The plug-ins of all kernels, even refused and broken ones, sorted by name."""
     return list(_kernel_plugins())
 
 
 def broken_kernels() -> dict[str, BrokenKernel]:
-    """Kernels that plug-ins declare and do not contain, with the reason, but not under the name of a valid kernel."""
+    """By name, the errors of kernels that plug-ins declare but do not contain. Names of own kernels are left out."""
     brought = {plugin.name: _brought_problem(plugin) for plugin in _kernel_plugins()}
     broken = {name: what for name, what in brought.items() if isinstance(what, BrokenKernel)}
     return {name: why for name, why in broken.items() if name not in _own_kernels()}
 
 
 def plugin_packages() -> dict[str, str]:
-    """The packages of all plug-ins, also of broken ones, with their versions."""
+    """The packages of all plug-ins, even of broken ones, with their versions."""
     return {plugin.package: plugin.version for plugin in (*_backend_plugins(), *_kernel_plugins())}
 
 
 def plugin_folders() -> list[Path]:
-    """Where the packages of plug-ins lie."""
+    """The folders of the packages of plug-ins."""
     return [plugin.folder for plugin in (*_backend_plugins(), *_kernel_plugins()) if plugin.folder]
 
 
 def why_no_text(backend: str) -> str | None:
-    """Why a plug-in's backend has no source of any kernel; None for a backend that has one."""
+    """Why a plug-in's backend has no source of any kernel; None for a backend with a source."""
     plugin = backend_plugin(backend)
     if plugin is None or any(kernel_files(kernel, backend) for kernel in kernel_names()):
         return None
-    return (
-        f"{plugin.origin} brings no source: files kernels/KERNEL/VARIANT/{backend}.* of its package, in its wheel too"
-    )
+    return f"{plugin.origin} contains no source: it needs files kernels/KERNEL/VARIANT/{backend}.*, in its wheel too"
 
 
 @cache
@@ -148,14 +146,14 @@ def problem(kernel: str) -> Problem:
 
 
 def kernel_plugin(name: str) -> Plugin | None:
-    """The plug-in of a kernel, even a refused one; None for the project's own, and for an unknown name."""
+    """The plug-in of a kernel, even a refused one; None for the project's own kernels and unknown names."""
     if name in _own_kernels():
         return None
     return next((plugin for plugin in _kernel_plugins() if plugin.name == name), None)
 
 
 def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
-    """The error to report when the problem of a plug-in fails as it runs; None for the project's own."""
+    """The error to report if the problem of a plug-in fails as it runs; None for the project's own kernels."""
     plugin = kernel_plugin(kernel)
     if plugin is None:
         return None
@@ -163,7 +161,7 @@ def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
 
 
 def is_kernel(name: str) -> bool:
-    """Whether there is a kernel of that name, even a broken one. No plug-in is imported to find out."""
+    """Whether there is a kernel of that name, even a broken one. This imports no plug-in."""
     return name in _own_kernels() or kernel_plugin(name) is not None
 
 
@@ -178,9 +176,9 @@ def kernel_texts(kernel: str, backend: str) -> dict[str, KernelText]:
 
 
 def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
-    """The number formats in which a source runs on a target: those of the source that the target, or its backend, has.
+    """The number formats in which a source runs on a target: those that both have.
 
-    A probed target may hold its own dtypes. Then its backend is not imported.
+    A probed target may list its dtypes itself. Otherwise its backend is imported, which lists them.
     """
     if target is not None and target.dtypes is not None:
         taken = target.dtypes.get(f"{text.kernel}/{text.variant}", target.dtypes.get(text.kernel, ()))
@@ -190,25 +188,25 @@ def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
 
 
 def texts_in(dtype: str, kernel: str, backend: str, target: Target | None = None) -> dict[str, KernelText]:
-    """As `kernel_texts`, only those that run in a number format on a target."""
+    """The sources of `kernel_texts` that run in a number format on a target."""
     texts = kernel_texts(kernel, backend)
     return {variant: text for variant, text in texts.items() if dtype in dtypes(text, target)}
 
 
 def kernel_files(kernel: str, backend: str) -> dict[str, tuple[Path, str | None]]:
-    """As `kernel_texts`, but the files and their packages, of a broken kernel too."""
+    """The files behind `kernel_texts` with their packages. They are found for a broken kernel too."""
     files: dict[str, tuple[Path, str | None]] = {}
     for folder, package in _folders_of_texts(kernel, backend):
         for path in sorted(folder.glob(f"*/{backend}.*")):
             variant = path.parent.name
             if variant.isidentifier() and not variant.startswith("_"):
                 files.setdefault(variant, (path, package))
-    first = {"tuned": 0, "lecture": 1}  # what lies between the two is never run unless it is asked for
+    first = {"tuned": 0, "lecture": 1}  # steps between the two run only on request
     return dict(sorted(files.items(), key=lambda item: first.get(item[0], len(first))))
 
 
 def _folders_of_texts(kernel: str, backend: str) -> Iterator[tuple[Path, str | None]]:
-    """The folders of a kernel's sources for a backend. The kernel's own come before the backend's."""
+    """The folders with a kernel's sources for a backend. Those of the kernel's package come first."""
     if kernel in _own_kernels():
         yield _kernels_folder() / kernel, None
     else:
@@ -221,13 +219,13 @@ def _folders_of_texts(kernel: str, backend: str) -> Iterator[tuple[Path, str | N
 
 @cache
 def variant_names() -> list[str]:
-    """`lecture`, `tuned`, and any other variant that some source has."""
+    """`lecture`, `tuned`, and every other variant of some source."""
     pairs = ((kernel, backend) for kernel in kernel_names() for backend in backend_names())
     return sorted({"lecture", "tuned", *(variant for pair in pairs for variant in kernel_texts(*pair))})
 
 
 def known(name: str, names: Iterable[str], what: str) -> str:
-    """Return `name` if it is one of `names`; else raise WrongRequest, which suggests the nearest."""
+    """Return `name` if it is one of `names`. If not, raise WrongRequest, which suggests the nearest."""
     names = list(names)
     if name in names:
         return name
@@ -242,7 +240,7 @@ def _unknown(name: str, names: list[str], what: str) -> WrongRequest:
 
 
 def known_backend(name: str) -> str:
-    """Return `name` if it is a backend's; raise BackendUnavailable if it is refused, WrongRequest if it is unknown."""
+    """Return `name` if a backend has it. Raises BackendUnavailable if it is refused, WrongRequest if unknown."""
     names, refused = backend_names(), refused_backends()
     if name not in names and isinstance(name, str) and name in refused:
         raise refused[name]
@@ -251,7 +249,7 @@ def known_backend(name: str) -> str:
 
 @cache
 def _own_backends() -> tuple[str, ...]:
-    """Every module of py_backends/backend without a leading underscore is a backend."""
+    """The names of the project's backends: the modules of py_backends/backend without a leading underscore."""
     package = importlib.import_module(_BACKENDS)
     found = pkgutil.iter_modules(package.__path__)
     return tuple(each.name for each in found if not each.ispkg and not each.name.startswith("_"))
@@ -259,7 +257,7 @@ def _own_backends() -> tuple[str, ...]:
 
 @cache
 def _own_kernels() -> tuple[str, ...]:
-    """Every folder of kernels/ that holds a problem.py is a kernel."""
+    """The names of the project's kernels: the folders of kernels/ that contain a problem.py."""
     return tuple(sorted(path.parent.name for path in _kernels_folder().glob("*/problem.py")))
 
 
@@ -275,7 +273,7 @@ def _kernel_plugins() -> list[Plugin]:
 
 @cache
 def _brought_problem(plugin: Plugin) -> Problem | BrokenKernel:
-    """The problem of a plug-in's kernel, or what is wrong with it."""
+    """The problem of a plug-in's kernel, or the error that it raises."""
     try:
         return plugins.problem(plugin)
     except BrokenKernel as error:

@@ -168,7 +168,11 @@ class TestReferences:
             ([[1.0, 2.0]], [[1e-6, np.nan]], "the bound of its reference is negative or not finite"),
             ([[1.0, 2.0]], [[1e-6, -1.0]], "the bound of its reference is negative or not finite"),
             ([[1.0, 2.0]], [[1e-6, np.inf]], "the bound of its reference is negative or not finite"),
-            ([[1.0, 2.0]], [1e-6, 1e-6], r"the bound of its reference has the shape \(2,\), and its output \(1, 2\)"),
+            (
+                [[1.0, 2.0]],
+                [1e-6, 1e-6],
+                r"its reference has the shape \(2,\), but its output has \(1, 2\)",
+            ),
             ([[1.0, 0.1]], [[0.0, 1e-12]], "its reference, rounded to float32, is not within its own bound: 1 of 2"),
             ([[1.0, 1e39]], [[1e-6, 1e20]], "its reference, rounded to float32, is not within its own bound: 1 of 2"),
         ],

@@ -364,7 +364,7 @@ class TestNothingRan:
         options = ("--kernel", "vecadd", "--backend", "numpy", "--shape", "vecadd=1", "--budget", "0.0000001")
         (row,) = rows_of(tmp_path, *options, code=1)
         assert row["status"] == "skipped"
-        assert "takes longer than the budget" in row["reason"]
+        assert "takes too long for the budget" in row["reason"]
         assert row["fix"] == "give a longer --budget"
 
 

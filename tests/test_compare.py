@@ -31,7 +31,7 @@ QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
         ({"targets": ["gpu"]}, "unknown target 'gpu'"),
         ({"dtypes": ["float8"]}, "unknown dtype 'float8'"),
         ({"dtypes": ["int8"]}, "nothing runs in int8 in numpy: vecadd has float32, float64, float16, bfloat16"),
-        ({"shapes": {"matmul": [(3, 4, 5)]}}, "matmul, which is not among the kernels"),
+        ({"shapes": {"matmul": [(3, 4, 5)]}}, "matmul, which is not among the requested kernels"),
         ({"kernels": None, "shapes": {"matmul": (3, 4, 5)}}, "a list of tuples of sizes"),
         ({"shapes": {"vecadd": []}}, "a list of tuples of sizes"),
         ({"shapes": {"vecadd": [(1.5,)]}}, "n of vecadd must be a whole number"),

@@ -510,7 +510,7 @@ class TestCommand:
             ("[1, 2]", "holds no results"),
             ("{}", "holds no results"),
             ('{"schema_version": 1, "rows": 3}', "holds no results"),
-            ('{"schema_version": 2}', "schema version 2, and 1 is known"),
+            ('{"schema_version": 2}', "schema version 2, but only 1 is supported"),
             ("\0\ud800", "holds no results"),
         ],
         ids=str,

@@ -186,7 +186,7 @@ class TestMissing:
         ("compiler", "reason"),
         [
             ("no-such-compiler", "CXX=no-such-compiler is not in PATH"),
-            ("false", "`false -O2 -fopenmp openmp.cpp -o openmp` fails: it says nothing"),
+            ("false", "`false -O2 -fopenmp openmp.cpp -o openmp` fails: it prints nothing"),
         ],
     )
     def test_a_compiler_that_is_none(self, monkeypatch: pytest.MonkeyPatch, compiler: str, reason: str) -> None:

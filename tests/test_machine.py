@@ -105,9 +105,9 @@ def test_features_that_programs_do_not_find_are_none(tmp_path: Path, monkeypatch
     told.write_text("model name\t: Made-up CPU\nflags\t: sse2 avx avx2 fma avx512f avx512_bf16 amx_tile\n\n")
     monkeypatch.setattr(machine, "_CPUS", told)
     monkeypatch.setattr(_multiarray_umath, "__cpu_features__", {"AVX2": True, "FMA3": True, "AVX512F": False})
-    assert machine._told_cpu() == ("Made-up CPU", {"sse2", "avx", "avx2", "fma"})
+    assert machine._cpu_of_system() == ("Made-up CPU", {"sse2", "avx", "avx2", "fma"})
     monkeypatch.setattr(_multiarray_umath, "__cpu_features__", {"AVX2": True, "FMA3": True, "AVX512F": True})
-    assert machine._told_cpu() == ("Made-up CPU", set(told.read_text().split("flags\t: ")[1].split()))
+    assert machine._cpu_of_system() == ("Made-up CPU", set(told.read_text().split("flags\t: ")[1].split()))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_instruction_sets_are_those_of_the_architecture(
     architecture, said, cpu, isa, shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "machine", lambda: architecture)
-    monkeypatch.setattr(machine, "_told_cpu", lambda: None)
+    monkeypatch.setattr(machine, "_cpu_of_system", lambda: None)
     monkeypatch.setattr(cpuinfo, "get_cpu_info", lambda: said)
     machine.describe.cache_clear()
     try:
@@ -153,10 +153,10 @@ def test_the_cpu_is_what_the_library_finds_where_the_system_tells_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     name, has = machine._probed_cpu()
-    if told := machine._told_cpu():
+    if told := machine._cpu_of_system():
         assert told[0] == name
         assert set(machine._INSTRUCTION_SETS) & told[1] == set(machine._INSTRUCTION_SETS) & has
     monkeypatch.setattr(machine, "_CPUS", tmp_path / "cpuinfo")
-    assert machine._told_cpu() is None
+    assert machine._cpu_of_system() is None
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nFeatures\t: fp asimd\n\nHardware\t: a board\n")  # as on Arm
-    assert machine._told_cpu() is None
+    assert machine._cpu_of_system() is None

@@ -128,13 +128,13 @@ def test_results_that_are_closed_to_us_are_one_line(command: list[str], results:
 
 @pytest.mark.parametrize("command", [["diff", "/dev/zero", "/dev/zero"], ["report", "/dev/zero", "-o", "-"]])
 def test_results_without_an_end_are_one_line(command: list[str]) -> None:
-    assert_refused(run_command(*command), "/dev/zero cannot be read: it is a device, and no file")
+    assert_refused(run_command(*command), "/dev/zero cannot be read: it is a device, not a file")
 
 
 def test_two_names_of_one_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("file")
     run = run_command("compare", "--json", tmp_path / "file", "--csv", tmp_path / "link")
-    assert_refused(run, "--json and --csv name one file: name one for each")
+    assert_refused(run, "--json and --csv name the same file: name one for each")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_picture_has_the_ending_of_its_kind(command: str, option: str, name: s
     """Of another, matplotlib would say after the whole run that it cannot write it; of none, it would add one."""
     ending = option.replace("--", ".")
     run = run_command(command, option, tmp_path / name, "--json", tmp_path / "results.json")
-    assert_refused(run, f"{option} writes a file whose name ends in {ending}, which {tmp_path / name} does not")
+    assert_refused(run, f"{option} takes a file name that ends in {ending}, not {tmp_path / name}")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -348,7 +348,7 @@ class TestCommand:
             ("[" * 100_000, "holds no results of a comparison"),
             ('{"rows": []}', "holds no results of a comparison"),
             ('{"schema_version": 1, "rows": {}}', "holds no results of a comparison"),
-            ('{"schema_version": 2}', "has the schema version 2, and 1 is known here"),
+            ('{"schema_version": 2}', "has the schema version 2, but only 1 is supported"),
             (report().to_json()[:2000], "holds no results of a comparison"),
             (report().to_json().replace('"median": 0.0016,', '"median": NaN,'), "holds no results of a comparison"),
             (report().to_json().replace('["avx2"]', "7").replace('[\n   "avx2"\n  ]', "7"), "holds no results"),

@@ -116,9 +116,9 @@ MISBEHAVING_PROBLEMS = {
     "reference_with_bound": (
         _RETURN,
         f"{_RETURN[:-1]}, abs(inputs[0]))",
-        "its rule is bitwise, and its reference has a",
+        "its rule is bitwise, but its reference has a",
     ),
-    "reference_without_bound": ('"bitwise"', '"componentwise"', "its rule is componentwise, and its reference has no"),
+    "reference_without_bound": ('"bitwise"', '"componentwise"', "its rule is componentwise, but its reference has no"),
     "shapes_raise_elsewhere": ("(n,) = sizes", "(n,) = sizes; 1 / (n == 10007)", "ZeroDivisionError: division by zero"),
 }
 """Problems that are sound as far as can be told without running them."""
@@ -353,7 +353,7 @@ def test_who_writes_a_backend_is_told_where_it_fails_and_what_it_lacks(clone: Pa
     assert said["vecadd", "textless"] == (
         "skipped",
         "textless has no lecture vecadd",
-        "some-beginners 1.0 brings no source: files kernels/KERNEL/VARIANT/textless.* of its package, in its wheel too",
+        "some-beginners 1.0 contains no source: it needs files kernels/KERNEL/VARIANT/textless.*, in its wheel too",
     )
 
 

@@ -112,8 +112,8 @@ def with_no_threads(results: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (of_another_version, "is of py-backends 0.0.9, and this is"),
-        (of_another_machine, "is of another machine (a slide rule, and this is"),
+        (of_another_version, "was written by py-backends 0.0.9, but this is"),
+        (of_another_machine, "was written on another machine (a slide rule, but this is"),
         (without_its_request, "does not say what was requested (settings.request is missing)"),
         (with_threads_as_text, "does not say what was requested (settings.threads has the wrong type)"),
         (with_no_threads, "cannot be resumed: threads must be from 1 to 4096, not 0"),

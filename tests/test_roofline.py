@@ -115,7 +115,7 @@ def test_a_figure_above_the_ceiling_is_impossible(kernel: float) -> None:
     row = judged(timed("matmul", (1, 1, 1), [kernel] * ROUNDS), 50, 1, PEAK, MEMORY)
     assert row.status == "impossible"
     assert row.reason is not None
-    assert "this machine needs 0.5 s at least for 50 operations on 1 bytes" in row.reason
+    assert "this machine needs at least 0.5 s for 50 operations on 1 bytes" in row.reason
 
 
 def test_a_few_rounds_condemn_no_row() -> None:

@@ -153,10 +153,10 @@ class TestRooflines:
             vecadd(9, 1.0, kernel="unheard_of"),
         )
         why = [reason for _, reason in without_roof(report_of(*rows, vecadd(1000, 5.0)))]
-        assert "only those of the CPU" in why[0]
+        assert "only for the CPU" in why[0]
         assert why[1:] == [
             "it computes nothing",
-            "the kernel unheard_of is not known here, so neither are its operations and bytes",
+            "the kernel unheard_of is unknown here, and so are its operations and bytes",
         ]
         unbuilt = report_of(rows[0], without_ceilings="not built; make")
         assert [reason for _, reason in without_roof(unbuilt)] == ["not all ceilings were measured: not built; make"]

@@ -323,7 +323,7 @@ def test_ranks_of_a_launcher_are_as_many_as_it_started(monkeypatch: pytest.Monke
 def test_more_threads_than_cpus_take_a_launcher() -> None:
     assert _most_threads(argparse.Namespace(threads=64, launcher="srun -n {ranks}"), 2) == 64
     assert _most_threads(argparse.Namespace(threads=None, launcher="srun -n {ranks}"), 2) == 2
-    with pytest.raises(UsageError, match="64 threads scale on as many CPUs, and there are 2"):
+    with pytest.raises(UsageError, match="scaling to 64 threads needs as many CPUs, but there are 2"):
         _most_threads(argparse.Namespace(threads=64, launcher=None), 2)
 
 
@@ -505,9 +505,9 @@ class TestShown:
 @pytest.mark.parametrize(
     ("prepared", "reason"),
     [
-        (Prepared(0.0, "a note", on_cpu=False), "it does not run on the CPU, whose threads are counted"),
+        (Prepared(0.0, "a note", on_cpu=False), "it does not run on the CPU, so it has no number of threads"),
         (Prepared(0.0, "its driver cannot use 1 of its 2 threads", obeys_threads=False), "its driver cannot use 1"),
-        (Prepared(0.0, None, obeys_threads=False), "does not obey"),
+        (Prepared(0.0, None, obeys_threads=False), "it ignores the number"),
     ],
 )
 def test_what_does_not_run_on_that_many_cpus_is_skipped_and_says_so(
@@ -526,7 +526,7 @@ def test_wrong_usage() -> None:
         (["--threads", str(machine.cpus() + 1)], f"there are {machine.cpus()}"),
         (["--kernel", "matmull"], "did you mean 'matmul'"),
         (["--shape", "matmul=0"], "no work"),
-        (["--shape", "vecadd=5"], "not among the kernels"),
+        (["--shape", "vecadd=5"], "not among the requested kernels"),
     ]:
         refused = run_command("scaling", *arguments)
         assert refused.returncode == 2

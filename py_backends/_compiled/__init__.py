@@ -1,7 +1,7 @@
-"""The extension modules, and why one is not there.
+"""The extension modules, and why one is missing.
 
-CMake places them here, or a wheel brings them. Beside them lies a record of the build, as JSON: the
-compiler, and for each module that was left out the reason and the fix; or why nothing was built at all.
+CMake places them here, or a wheel contains them. Beside them lies a record of the build, as JSON. It holds the
+compiler, and the reason and the fix for each module that was left out; or why nothing was built at all.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The commands of the command line, a module each: what it takes, and what it has the harness and the report do."""
+"""The commands of the command line, one module each. A command parses its options and calls harness and report."""

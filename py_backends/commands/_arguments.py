@@ -1,4 +1,4 @@
-"""The options that commands share, and how their values are parsed."""
+"""Options that commands share, and parsers of their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from py_backends.ranks import launcher
 ALL = "all"
 _LARGEST_SIZE = 2**40
 PICTURES = ("png", "svg")
-"""Files that are drawn, by libraries of an extra."""
+"""Files of pictures. The libraries that draw them come with an extra."""
 _LONGEST_MESSAGE = 800
 
 
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         one_line = printable(" ".join(message.split()))
-        if len(one_line) > _LONGEST_MESSAGE:  # a name of thousands of letters; the reason follows it
+        if len(one_line) > _LONGEST_MESSAGE:  # a name may have thousands of letters; keep the reason after it
             one_line = f"{one_line[: _LONGEST_MESSAGE // 2]}…{one_line[-_LONGEST_MESSAGE // 2 :]}"
         self.exit(2, f"{self.prog}: error: {one_line} (try {self.prog} --help)\n")
 
@@ -36,7 +36,11 @@ Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001  # ar
 
 
 def add_command(commands: Commands, run: Callable[[argparse.Namespace], int], **words: str) -> Parser:
-    """Add a command: `run` gets its options and returns the exit code. `words`: name, help, description, example."""
+    """Add a command.
+
+    run: takes its options and returns the exit code.
+    words: its name, help, description and example.
+    """
     example = f"example: py-backends {words['example']}"
     parser = commands.add_parser(
         words["name"], help=words["help"], description=words["description"], epilog=example, allow_abbrev=False
@@ -56,10 +60,10 @@ def add_comparison(
 ) -> None:
     """Add the options of every command that runs a comparison.
 
-    budget: seconds, where none are given.
-    kernel, target: how the help names their defaults.
+    budget: the default, in seconds.
+    kernel, target: the defaults as the help names them.
     dtype: the default.
-    add_sizes: adds the options for the sizes; --shape where None.
+    add_sizes: adds the options for the sizes. None: --shape.
     """
     add_names(parser, ("kernel", kernel), ("backend", ALL), ("target", target), ("variant", "tuned, else lecture"))
     add_dtype(parser, dtype)
@@ -72,7 +76,7 @@ def add_comparison(
 
 
 def add_names(parser: Parser, *options: tuple[str, str]) -> None:
-    """Add options that take names. The help names the default of each."""
+    """Add options that take names. `options`: pairs of a name, and the default as the help names it."""
     for name, default in options:
         text = f"names, separated by commas, or all (default: {default})"
         parser.add_argument(f"--{name}", type=names_in, metavar="NAMES", help=text)
@@ -85,7 +89,7 @@ def add_dtype(parser: Parser, default: str = "float32") -> None:
 
 
 def add_shape(parser: Parser, examples: str = "vecadd=1000000, matmul=1000x777x513 (M x N x K)") -> None:
-    """Add --shape, with examples of kernels that the command takes."""
+    """Add --shape. `examples`: for kernels that the command takes."""
     parser.add_argument(
         "--shape",
         type=_shape,
@@ -113,7 +117,7 @@ def add_threads(parser: Parser) -> None:
 
 def add_launcher(parser: Parser) -> None:
     """Add --launcher."""
-    text = 'what starts the ranks of mpi, such as "srun -n {ranks}" (default: the mpiexec that is found)'
+    text = 'the command that starts the ranks of mpi, such as "srun -n {ranks}" (default: mpiexec)'
     parser.add_argument("--launcher", type=_launcher, metavar="TEMPLATE", help=text)
 
 
@@ -136,7 +140,7 @@ def add_cache(parser: Parser) -> None:
 
 
 def add_files(parser: Parser, *kinds: str) -> None:
-    """Add an option for each kind of file, `json` for instance."""
+    """Add an option for each kind of file, such as `json`."""
     for kind in kinds:
         text = "draw a picture (needs the extra pictures)" if kind in PICTURES else f"write the results as {kind} too"
         parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=text)

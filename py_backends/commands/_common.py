@@ -1,4 +1,4 @@
-"""What commands share: comparisons to run, the progress bar."""
+"""Functions that commands share: they run comparisons, and show the progress bar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UsageError(Exception):
-    """The request cannot be done. Says in one line what to do instead."""
+    """A request that cannot be done. The message says in one line what to do instead."""
 
 
 def names(names: list[str] | None) -> list[str] | None:
@@ -77,9 +77,9 @@ def compared(options: argparse.Namespace) -> Report:
 
 
 def run_planned(plan: Plan, options: argparse.Namespace) -> Report:
-    """Run what was planned, with these options and a progress bar.
+    """Run a plan with these options and a progress bar.
 
-    Its results do not say what was asked for in names alone, so `--resume` does not take them.
+    `--resume` does not take its results: they do not contain the request.
     """
     from py_backends.harness.compare import checked_settings, run
 
@@ -90,7 +90,7 @@ def run_planned(plan: Plan, options: argparse.Namespace) -> Report:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Unknown names and impossible shapes are wrong usage here."""
+    """Within, raise UsageError for unknown names and impossible shapes."""
     from py_backends.errors import WrongRequest
 
     try:
@@ -101,7 +101,7 @@ def usage_errors() -> Iterator[None]:
 
 @contextmanager
 def progress() -> Iterator[Progress | None]:
-    """A progress bar on standard error, removed when done. There is none if that is no terminal."""
+    """A progress bar on standard error, removed at the end; None if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -121,5 +121,5 @@ def progress() -> Iterator[Progress | None]:
     try:
         yield Shown()
     finally:
-        with suppress(OSError):  # where the terminal was closed, results are still to be written
+        with suppress(OSError):  # if the terminal was closed, the results must still be written
             bar.stop()

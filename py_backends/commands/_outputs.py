@@ -1,4 +1,4 @@
-"""The files that options name: checked before anything runs, written when it has."""
+"""The files that options name. They are checked before anything runs, and written at the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check(options: argparse.Namespace, *kinds: str) -> None:
         check_writable(path)
     if len(set(map(os.path.realpath, paths.values()))) < len(paths):
         *others, last = (f"--{kind}" for kind in paths)
-        raise UsageError(f"{', '.join(others)} and {last} name one file: name one for each")
+        raise UsageError(f"{', '.join(others)} and {last} name the same file: name one for each")
 
 
 def check_writable(path: Path) -> None:
@@ -43,17 +43,17 @@ def check_writable(path: Path) -> None:
     shown = printable(path)
     try:
         mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):  # it is to be made, or its folder is not there, see below
+    except (FileNotFoundError, NotADirectoryError):  # a new file; its folder is checked below
         mode = stat.S_IFREG
-    except OSError as error:  # too long a name, a link to itself, a folder that is closed to us
+    except OSError as error:  # for instance too long a name, or a link to itself
         raise UsageError(f"{shown} cannot be written to ({error.strerror}): name another file") from error
     if stat.S_ISDIR(mode):
         raise UsageError(f"{shown} is a folder: name a file")
-    if stat.S_ISCHR(mode) and os.access(path, os.W_OK):  # /dev/null, for instance
+    if stat.S_ISCHR(mode) and os.access(path, os.W_OK):  # such as /dev/null
         return
     if not stat.S_ISREG(mode):
         raise UsageError(f"{shown} is a pipe or a device: name a file")
-    _check_folder(Path(os.path.realpath(path)))  # of a link, what it points to is written
+    _check_folder(Path(os.path.realpath(path)))  # the target of a link is written
 
 
 def _check_folder(path: Path) -> None:
@@ -69,7 +69,7 @@ def _check_folder(path: Path) -> None:
 
 def _check_picture(kind: str, path: Path) -> None:
     if path.suffix.lower() != f".{kind}":
-        raise UsageError(f"--{kind} writes a file whose name ends in .{kind}, which {printable(path)} does not")
+        raise UsageError(f"--{kind} takes a file name that ends in .{kind}, not {printable(path)}")
     from py_backends.report.pictures import style
 
     with usage_errors():
@@ -80,7 +80,7 @@ def written(path: Path, write: Callable[[Path], None]) -> bool:
     """Write a file. If that fails, print one line on standard error."""
     try:
         write(path)
-    except (OSError, ValueError) as error:  # ValueError is how matplotlib says that it cannot draw something
+    except (OSError, ValueError) as error:  # matplotlib raises ValueError for what it cannot draw
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         streams.complain(f"error: {printable(path)} was not written: {printable(reason)}")
         return False
@@ -93,7 +93,7 @@ def show_view(
     print_view: Callable[[Report, Console], None],
     options: argparse.Namespace,
 ) -> int:
-    """Write the files that were asked for, print the view, and return the exit code."""
+    """Write the requested files, print the view, and return the exit code."""
     from py_backends.harness.interruption import let_go
     from py_backends.report import table
 
@@ -105,9 +105,9 @@ def show_view(
 
 
 def write_view(report: Report, draw: Callable[[Report], Figure], options: argparse.Namespace) -> bool:
-    """Write the results and their picture to --json, --png and --svg; one line on standard error where that fails.
+    """Write the results and their picture to --json, --png and --svg. Returns False if a file could not be written.
 
-    Where there is nothing to draw, the line says what is missing.
+    Each failure is one line on standard error. If there is nothing to draw, the line says what is missing.
     """
     from py_backends.report.files import write_json
     from py_backends.report.pictures import style
@@ -117,7 +117,7 @@ def write_view(report: Report, draw: Callable[[Report], Figure], options: argpar
     if pictures:
         try:
             figure = draw(report)
-        except ValueError as error:  # too little in the results, or something that matplotlib cannot draw
+        except ValueError as error:  # too few results, or a value that matplotlib cannot draw
             streams.complain(f"no picture: {printable(error)}")
             return False
         done += [written(path, partial(style.save, figure)) for path in pictures]

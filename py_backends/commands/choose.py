@@ -1,4 +1,4 @@
-"""`choose`: which backend to take for one kernel at one shape, and why."""
+"""`choose`: recommends a backend for a kernel at one shape, and says why."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         choose,
         name="choose",
-        help="which backend to take for a kernel at a shape, in five lines",
-        description="Times whole calls from Python, with arrays in the host's memory, and says in five lines which "
-        "backend to take and why, the second best, what a call costs beyond its kernel, and where the answer changes.",
+        help="recommend a backend for a kernel at a shape, in five lines",
+        description="Times whole calls from Python, with arrays in the host's memory. Says in five lines which backend "
+        "to take and why, which is second, what a call costs beyond its kernel, and where the answer changes.",
         example="choose --kernel matmul --shape matmul=1024 --dtype float32",
     )
     _arguments.add_names(
@@ -39,9 +39,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
 
 
 def choose(options: argparse.Namespace) -> int:
-    """Run what the answer needs, write the results, and print five lines for each kernel and dtype."""
+    """Time calls and kernels, write the results, and print five lines for each kernel and dtype."""
     _outputs.check(options, "json")
-    options.cache = "hot"  # as a loop of calls has it
+    options.cache = "hot"  # as in a loop of calls
     from py_backends import registry
     from py_backends.harness.choose import plan
     from py_backends.harness.interruption import let_go

@@ -30,7 +30,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         example="compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
     )
     _arguments.add_comparison(parser, budget=_BUDGET)
-    parser.set_defaults(budget=None)  # to see whether it was given: resuming keeps to that of the file
+    parser.set_defaults(budget=None)  # None: not given, and --resume takes that of the file
     _arguments.add_files(parser, *_FILES)
     parser.add_argument("--resume", type=Path, metavar="FILE", help="resume an interrupted run from its --json FILE")
     return parser
@@ -61,7 +61,7 @@ def _resumed(options: argparse.Namespace) -> Report:
 
 
 def _check_resume(options: argparse.Namespace) -> None:
-    """Resume the request in a file. The results go into it, unless another file is named."""
+    """Refuse options that do not fit --resume. Results go into the resumed file, unless another one is named."""
     given = {word.partition("=")[0] for word in shlex.split(options.line) if word.startswith("--")}
     if unfit := sorted(given - _WITH_RESUME):
         raise _common.UsageError(f"--resume takes the request from {options.resume}: leave out {', '.join(unfit)}")

@@ -1,4 +1,4 @@
-"""`diff`: two result files, row by row."""
+"""`diff`: compares two result files row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`doctor`: the backends of this machine, and how to get the others."""
+"""`doctor`: lists the backends of this machine, and how to get the others."""
 
 from __future__ import annotations
 

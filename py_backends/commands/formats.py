@@ -1,4 +1,4 @@
-"""`formats`: the speed and the error of each backend in each number format."""
+"""`formats`: measures the speed and the error of each backend in each number format."""
 
 from __future__ import annotations
 

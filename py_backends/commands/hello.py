@@ -1,4 +1,4 @@
-"""`hello`: a first program in a programming model, run on this machine step by step."""
+"""`hello`: runs a first program in a programming model, and shows it step by step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
 
 
 def hello(options: argparse.Namespace) -> int:
-    """Run the model's programs and show their steps; 1 where none of them ran, or one failed."""
+    """Run the model's programs and show their steps. Returns 1 if none of them ran, or one failed."""
     from py_backends import registry
 
     with _common.usage_errors():
@@ -48,7 +48,7 @@ def hello(options: argparse.Namespace) -> int:
 
 
 def _run(program: programs.Program, *, first: bool) -> Outcome:
-    """Run one and show its steps."""
+    """Run one program and show its steps."""
     from py_backends.harness.hello import run
     from py_backends.report import table
     from py_backends.report.hello import print_program

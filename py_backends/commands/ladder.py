@@ -1,4 +1,4 @@
-"""`ladder`: a kernel from plain Python to the machine's best, rung by rung."""
+"""`ladder`: times a kernel from plain Python to the machine's best, rung by rung."""
 
 from __future__ import annotations
 

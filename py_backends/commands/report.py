@@ -1,4 +1,4 @@
-"""`report`: one self-contained page of one or several result files."""
+"""`report`: makes one self-contained page from one or several result files."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         commands,
         report,
         name="report",
-        help="make one page of result files: tables, pictures, kernels side by side",
-        description="Makes one self-contained page of result files, and compares several files of machines or "
+        help="make one page from result files: tables, pictures, kernels side by side",
+        description="Makes one self-contained page from result files, and compares the files of several machines or "
         "days. Needs the extra pictures.",
         example="report results.json -o page.html",
     )
@@ -62,7 +62,7 @@ def report(options: argparse.Namespace) -> int:
 
 
 def _read(paths: list[Path]) -> list[tuple[str, Report]]:
-    """The reports with their files' names, or paths where two files have one name."""
+    """The reports, each with the name of its file; with its path if two files have the same name."""
     from py_backends.harness.results import Report
 
     paths = list(dict.fromkeys(paths))

@@ -1,4 +1,4 @@
-"""`roofline`: the measured ceilings, and how far below them every row is."""
+"""`roofline`: measures the machine's ceilings, and how far below them every row is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         name="roofline",
         help="show each row under the machine's ceilings: bound by memory or by arithmetic",
         description="Measures the machine's ceilings of arithmetic and memory. Places every row under them by "
-        "its arithmetic intensity: what binds it, and how far below the roof it is.",
+        "its arithmetic intensity: what limits it, and how far below the roof it is.",
         example="roofline --dtype all --shape matmul=1024 --png roofline.png",
     )
     _arguments.add_comparison(parser, budget=_BUDGET)

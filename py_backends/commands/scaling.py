@@ -1,4 +1,4 @@
-"""`scaling`: how much faster each CPU backend becomes with threads, and how much faster it could become."""
+"""`scaling`: measures the speed-up of each CPU backend with more threads, and the limit of that speed-up."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ def scaling(options: argparse.Namespace) -> int:
 
 
 def _most_threads(options: argparse.Namespace, cpus: int) -> int:
-    """The requested number of threads, else the number of CPUs: of this machine, or of a launcher's ranks.
+    """The requested number of threads, else the number of CPUs of this machine or of the launcher's ranks.
 
-    UsageError where more are asked for, and no other launcher is named, which may start ranks on other machines.
+    Raises UsageError if more threads are requested than there are CPUs. With --launcher there is no such limit, since a
+    launcher may start ranks on other machines.
     """
     from py_backends.ranks import served
 
@@ -63,5 +64,7 @@ def _most_threads(options: argparse.Namespace, cpus: int) -> int:
     known = max(cpus, there.ranks * there.threads) if there else cpus
     most: int = options.threads or known
     if most > known and not options.launcher:
-        raise _common.UsageError(f"{most} threads scale on as many CPUs, and there are {known}: give --threads {known}")
+        raise _common.UsageError(
+            f"scaling to {most} threads needs as many CPUs, but there are {known}: give --threads {known}"
+        )
     return most

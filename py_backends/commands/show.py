@@ -1,4 +1,4 @@
-"""`show`: a kernel's sources side by side, its steps, or the difference of two sources."""
+"""`show`: prints a kernel's sources side by side, its steps, or the difference of two sources."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def chosen_steps(options: argparse.Namespace) -> list[tuple[Ladder, list[KernelText]]]:
-    """Each chain of steps of a kernel with its sources, in order; UsageError where there is none, or more is asked."""
+    """Each chain of steps of a kernel with its sources. Raises UsageError without any, and for further names."""
     from py_backends import registry
 
     chains = registry.problem(options.kernel).steps
@@ -68,17 +68,17 @@ def chosen_steps(options: argparse.Namespace) -> list[tuple[Ladder, list[KernelT
 
 
 def _two_texts(options: argparse.Namespace) -> list[KernelText]:
-    """The two sources to compare; without --variant, of two backends in the first variant that both have."""
+    """The two sources to compare. Without --variant, two backends are compared in the first variant that both have."""
     from py_backends import registry
 
     if options.variant is None and options.backend and len(options.backend) == 2:
-        chosen_texts(options)  # says what is wrong with the names
+        chosen_texts(options)  # raises an error for wrong names
         first, second = (registry.kernel_texts(options.kernel, backend) for backend in options.backend)
         options.variant = [variant for variant in first if variant in second][:1] or None
     texts = chosen_texts(options)
     if len(texts) != 2:
         raise _common.UsageError(
-            f"--diff takes two sources, not {len(texts)}: name two backends that have some, as in --backend cpp,openmp"
+            f"--diff takes two sources, not {len(texts)}: name two backends with a source, as in --backend cpp,openmp"
         )
     return texts
 
@@ -94,7 +94,7 @@ def chosen_texts(options: argparse.Namespace) -> list[KernelText]:
 
 
 def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, all_variants: bool) -> list[KernelText]:
-    """The sources to show: of each backend the preferred variant, the named ones, or all."""
+    """The sources to show: for each backend the preferred variant, the named ones, or all."""
     from py_backends import registry
     from py_backends.errors import BackendUnavailable
 

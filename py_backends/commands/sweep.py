@@ -1,4 +1,4 @@
-"""`sweep`: rates and times over sizes, and from which size on each backend beats the baseline."""
+"""`sweep`: times each backend over sizes, and finds the size from which it beats the baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`timeline`: where the time of one call goes, phase by phase."""
+"""`timeline`: shows where the time of one call goes, phase by phase."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Guarded memory for the arrays of one case after the other, each array between two zones.
+"""Guarded memory for the arrays of a case: each array lies between two zones. An arena holds one case at a time.
 
-Before and behind each input stands the format's poison, NaN, so that a kernel that reads beyond it gives itself away;
-around the output a value that must still be there after each run. Workers attach the inputs read-only.
+The zones of an input hold the format's poison, usually NaN. A kernel that reads past an input thus gets a wrong result.
+The zones of the output hold a known value, which each run must leave as it is. Workers attach the inputs read-only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHORTEST_ZONE, _LONGEST_ZONE = 1024, 1 << 16
 
 
 class Span(NamedTuple):
-    """Where an array lies in its memory, in bytes: its first, how many it has, and how many the zone behind it."""
+    """Where an array lies in its memory: its first byte, its size in bytes, and that of the zone behind it."""
 
     first: int
     size: int
@@ -30,17 +30,17 @@ class Span(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where its zone ends."""
+        """The end of the zone behind it, in bytes."""
         return self.first + self.size + self.zone
 
 
 def zone_elements(sizes: Sizes) -> int:
-    """Length of a zone: a whole row where that is not too long, so that one row too many is seen."""
+    """Elements of a zone. It holds a whole row if that is not too long, so that one row too many is detected."""
     return _SHORTEST_ZONE + min(max(sizes, default=0), _LONGEST_ZONE)
 
 
 def span(elements: int, sizes: Sizes, dtype: np.dtype[Any], start: int = 0) -> Span:
-    """Where an array lies whose first element is `start` elements beyond the beginning of a page."""
+    """The place of an array whose first element is `start` elements past the beginning of a page."""
     zone = zone_elements(sizes) * dtype.itemsize
     first = -(-zone // mmap.PAGESIZE) * mmap.PAGESIZE + start * dtype.itemsize
     return Span(first, elements * dtype.itemsize, zone)
@@ -49,13 +49,14 @@ def span(elements: int, sizes: Sizes, dtype: np.dtype[Any], start: int = 0) -> S
 class Arena:
     """Memory for inputs and an output.
 
-    sizes, dtype: of the case that is there; the dtype is that of its inputs.
-    spans: of its arrays.
-    inputs: flat.
+    sizes: of the current case.
+    dtype: of its inputs.
+    spans: of its arrays, the output last.
+    inputs: its inputs as flat arrays.
     """
 
     def __init__(self, capacities: Sequence[int]) -> None:
-        """Room for arrays of so many bytes each, zones included."""
+        """Allocate memory. `capacities`: the bytes of each array and its zones."""
         self._memory = [SharedMemory.create(capacity) for capacity in capacities]
         self.sizes: Sizes = ()
         self.dtype = np.dtype(np.float32)
@@ -67,7 +68,7 @@ class Arena:
 
     @property
     def descriptors(self) -> list[int]:
-        """Of the memory of inputs and output, for a worker to attach."""
+        """The file descriptors of the memory of inputs and output. A worker attaches them."""
         return [memory.descriptor for memory in self._memory]
 
     @property
@@ -85,14 +86,14 @@ class Arena:
         result: np.dtype[Any] | None = None,
         bare: bool = False,
     ) -> None:
-        """Make room for a case, whose inputs are to be filled in; its output is poisoned.
+        """Make room for a case, and poison its output. The caller fills in the inputs.
 
-        starts: for each array, how many elements beyond the beginning of a page its first element lies; the last one
-            counts for all further arrays.
-        result: the dtype of the output; that of the inputs where None.
-        bare: whether kernels are given the arrays without the zones behind them.
+        starts: for each array, the distance of its first element from the beginning of a page, in elements. The last
+            entry applies to all further arrays.
+        result: the dtype of the output. None: that of the inputs.
+        bare: whether kernels get the arrays without the zones behind them.
 
-        Raises MemoryError where an array does not fit.
+        Raises MemoryError if an array does not fit.
         """
         self.sizes, self.dtype = tuple(sizes), dtype
         counts = [math.prod(shape) for shape in shapes]
@@ -115,14 +116,14 @@ class Arena:
         self.poison()
 
     def poison(self) -> None:
-        """Fill the output with what is no result, so that nothing old can pass for one."""
+        """Fill the output with a value that is no result, so that an old result cannot pass for a new one."""
         filled = number_format(self.output.dtype)
         self.output.fill(filled.poison)
         for zone in self._output_zones:
             zone.fill(filled.kept)
 
     def trespass(self) -> str | None:
-        """Where something was written that is not the output; None where nothing was."""
+        """A sentence that says where a kernel wrote outside the output; None if it did not."""
         dtype = self.output.dtype
         kept, places = dtype.type(number_format(dtype).kept), ("before the beginning", "past the end")
         zones = zip(places, self._output_zones, strict=True)
@@ -130,12 +131,12 @@ class Arena:
         return f"it wrote {' and '.join(wrong)} of its output" if wrong else None
 
     def close(self) -> None:
-        """Give the descriptors back; the memory stays until the arrays on it are gone."""
+        """Close the descriptors. The memory stays until the arrays on it are gone."""
         for memory in self._memory:
             memory.close()
 
     def _zones(self, at: int) -> list[Array]:
-        """Before and behind an array."""
+        """The zones before and behind an array."""
         first, size, zone = self.spans[at]
         return [self._part(at, 0, first), self._part(at, first + size, zone)]
 

@@ -1,4 +1,4 @@
-"""What a comparison runs on: one worker a (backend, target), and the cases that they share."""
+"""The resources of a comparison: one worker for each backend and target, and the cases that they share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from py_backends.harness.runner import Runner
 from py_backends.harness.spec import Sizes
 
 COPIES = 6
-"""Memory that a case takes over its own arrays, at most: reference, bound, and what a backend copies."""
+"""The most memory that a case needs, in multiples of its arrays: reference, bound, and the copies of a backend."""
 
 
 class Bench:
-    """Holds workers and shared memory; leaving it ends the ones and frees the other.
+    """Holds workers and shared memory. Leaving it ends the workers and frees the memory.
 
     cold: whether samples begin with empty caches.
     """
@@ -42,9 +42,10 @@ class Bench:
             case.close()
 
     def runner(self, backend: str, target: Target, threads: int | None = None, copy: int = 0) -> Runner:
-        """The way to a (backend, target), or to one more copy of it; its worker starts when it is first needed.
+        """The runner of a backend and target. Its worker starts when it is first needed.
 
-        threads: as of the bench where None.
+        threads: of the backend. None: those of the bench.
+        copy: 0, or the number of a further worker for the same backend and target.
         """
         threads = threads or self._threads
         new = Runner(backend, target, threads, cold=self._cold)
@@ -54,16 +55,16 @@ class Bench:
         return runner
 
     def kill(self) -> None:
-        """End all workers, in the middle of what they do; whoever waits for one gets WorkerFailed."""
+        """End all workers at once. A thread that waits for one gets WorkerFailed."""
         self._killed = True
         for runner in list(self._runners.values()):
             runner.kill()
 
     def case(self, problem: Problem, sizes: Sizes, dtype: np.dtype[Any], *, checked: bool = True) -> Case:
-        """The one case of these sizes; MemoryError, with a sentence, where this machine has too little.
+        """The one case of these sizes. Raises MemoryError, with a sentence, if this machine has too little memory.
 
-        What is not to be checked, runs that serve for estimates, has other inputs and another output:
-        the late result of a kernel that nobody waited for must not pass for that of a checked run.
+        checked: whether its results are checked. Estimates use a case of their own, with other inputs and another
+            output. So the late result of a kernel that nobody waited for cannot pass for that of a checked run.
         """
         key = (problem.name, sizes, dtype.name, checked)
         with self._lock:
@@ -73,7 +74,7 @@ class Bench:
             return self._cases[key]
 
     def keep_only(self, cases: Sequence[Case]) -> None:
-        """Free the cases that served for estimates."""
+        """Free all cases but these: those that only estimates needed."""
         for key, case in list(self._cases.items()):
             if case not in cases:
                 for runner in self._runners.values():
@@ -82,7 +83,7 @@ class Bench:
 
 
 def check_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> None:
-    """MemoryError, with a sentence, where this machine has too little memory for a case."""
+    """Raise MemoryError, with a sentence, if this machine has too little memory for a case."""
     needed = problem.bytes(sizes, dtype) * COPIES
     free = machine.free_memory()
     if needed > free:

@@ -17,11 +17,14 @@ from py_backends.harness.spec import Sizes
 from py_backends.number_formats import number_format
 
 _MOST_MEASURED = 2**25
-"""With more elements in all arrays a second result in float64 takes too long."""
+"""Elements of all arrays together. Above this, a second result in float64 would take too long."""
 
 
 class Case(Arena):
-    """Inputs drawn from a seeded generator, the same bytes for every backend, in an arena of their own."""
+    """The arrays of one kernel at one shape and dtype, in an arena of their own.
+
+    A seeded generator draws the inputs: every backend gets the same bytes.
+    """
 
     def __init__(self, problem: Problem, sizes: Sizes, dtype: np.dtype[Any], seed: int) -> None:
         self.problem, self.shapes = problem, problem.shapes(sizes)
@@ -35,7 +38,7 @@ class Case(Arena):
             array[...] = numbers if dtype.kind != "i" else np.rint(numbers)
 
     def _drawn(self) -> Iterator[Array]:
-        """The inputs, flat, before they were rounded."""
+        """The inputs as flat arrays, before they are rounded to the case's dtype."""
         generator, of_inputs = np.random.default_rng(self._seed), number_format(self.dtype)
         return (of_inputs.draw(array.shape, generator) for array in self.inputs)
 
@@ -54,7 +57,7 @@ class Case(Arena):
 
     @cached_property
     def _exact(self) -> Array | None:
-        """The result in float64 of inputs that nothing has rounded; None where that is too much to ask."""
+        """The float64 result of the unrounded inputs; None if it would take too long, or the kernel has no float64."""
         if sum(map(math.prod, self.shapes)) > _MOST_MEASURED or "float64" not in self.problem.dtypes:
             return None
         if self.dtype.name == number_format(self.dtype).drawn and self.reference.value.dtype == np.float64:
@@ -64,7 +67,10 @@ class Case(Arena):
         return reference_of(self.problem, inputs, self.sizes).value
 
     def _relative_error(self) -> float | None:
-        """How far the output lies from that, in its norm; None where that is 0 or one of both is not finite."""
+        """The Euclidean norm of the output's error over that of the exact result.
+
+        None if the exact result has the norm 0 or is not known, or if the quotient is not finite.
+        """
         if self._exact is None:
             return None
         size = float(np.linalg.norm(self._exact))

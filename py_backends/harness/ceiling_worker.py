@@ -1,4 +1,4 @@
-"""The worker that measures this CPU's ceilings; `py_backends.harness.roofline` starts and asks it."""
+"""The worker that measures this CPU's ceilings. `py_backends.harness.timed_ceilings` starts it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from py_backends.harness.worker import serve
 
 
 class Session:
-    """What the worker holds: memory for the largest working set, and each ceiling from its first sample on."""
+    """The state of the worker: memory for the largest working set, and each ceiling from its first sample on."""
 
     def __init__(self) -> None:
         self._block: Block
@@ -31,7 +31,7 @@ class Session:
         instruction_set: str,
         working_set: int | None,
     ) -> dict[str, Any]:
-        """One sample, of about 10 ms, in FLOP/s or bytes a second."""
+        """One sample of about 10 ms, in FLOP/s or bytes a second."""
         key = kind, dtype, threads, instruction_set, working_set
         if key not in self._ceilings:
             self._ceilings[key] = self._ceiling(*key)

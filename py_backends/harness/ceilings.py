@@ -1,16 +1,19 @@
 """The machine's measured ceilings: multiply-adds in registers, and bytes to and from memory and its caches.
 
-The arithmetic ceiling, in FLOP/s, is 2 x multiply-adds / seconds, counted in single elements: chains of fused
-multiply-adds that read and write registers alone. Each number format has the instruction of the CPU that does most of
-them at once: of bfloat16 and int8 often one that adds several products to a sum.
+The arithmetic ceiling is 2 x multiply-adds / seconds, in FLOP/s. Chains of fused multiply-adds read and write registers
+alone, and each element counts. Each number format uses the CPU's instruction that does the most multiply-adds at once.
+For bfloat16 and int8 this is often an instruction that adds several products to one sum.
 
-The ceilings of memory, in bytes a second, belong to a working set: the bytes of all vectors together, which are gone
-over again and again, so that they come from the nearest cache that holds them. Two are those of vecadd, which is
-3 x elements x bytes of one / seconds. With ordinary stores (`stored_additions`) the hardware moves a fourth vector,
-since it reads what it is about to overwrite; it is not counted. Non-temporal ones (`streamed_additions`) go past the
-caches: the better way to memory, and a poor one where a cache holds everything. The third, `reads`, only reads.
+A memory ceiling, in bytes a second, belongs to a working set: the bytes of all vectors together. Many passes go over
+it, so its data come from the nearest cache that holds them. There are three kinds:
 
-Everything runs in the calling process, on threads of OpenMP: ask from a process in which no other pool spins.
+- `stored_additions`: vecadd with ordinary stores, 3 x elements x bytes of an element / seconds. The hardware reads each
+  line before it overwrites it; these bytes are not counted.
+- `streamed_additions`: the same with non-temporal stores, which bypass the caches. They are faster if the data come
+  from memory, and slower if a cache holds the data.
+- `reads`: reads alone.
+
+Everything runs in the calling process, on OpenMP threads. No other thread pool may spin in this process.
 """
 
 from __future__ import annotations
@@ -26,49 +29,52 @@ from py_backends import _compiled
 from py_backends.contract import Array
 
 STREAMED, STORED, READS = "streamed_additions", "stored_additions", "reads"
-"""The kinds of bandwidth."""
+"""The kinds of memory ceilings."""
 _KERNELS = {STREAMED: "vecadd_streamed", STORED: "vecadd_stored", READS: "read"}
 
 _STEP = 98_304
-"""Multiply-adds of one step of all chains, or of several where an instruction does fewer: six tiles of 16 x 16 sums, of
-64 products of int8 each, are the most."""
+"""Multiply-adds of one step of all chains. The largest step has six tiles of 16 x 16 sums, each of 64 products of int8.
+Chains of smaller instructions take several steps for as many."""
 _FACTOR, _ADDEND = 0.5, 1.0
-"""Every chain tends to 2, so that no number grows, and none becomes subnormal. Sums of products grow, and stay normal;
-of int8, in which the factor is 0, they stay as they are."""
+"""With these, every chain tends to 2: no number overflows or becomes subnormal. Sums of products grow, but stay normal.
+In int8 the factor is 0, and sums stay as they are."""
 _SETTLES_WITHIN = 0.03
-"""Seconds of work after which clocks have come to where wide instructions keep them."""
+"""Seconds of work after which the clock has settled: wide instructions lower it."""
 _FIRST_COUNT = 2**20 // _STEP * _STEP
 
 _PARTS = 8
-"""A sample is the best of so many parts: what disturbs one of them is no property of the machine."""
+"""A sample is the best of this many parts. A disturbance of one part says nothing about the machine."""
 _PART_SECONDS = 0.001
-"""Of one part, in which starting and joining threads takes a few microseconds."""
+"""Seconds of one part. Starting and joining threads takes a few microseconds of them."""
 _WARM_UP = 0.003
-"""Seconds of passes that come before and do not count: who was stopped finds the caches full of others' data."""
+"""Seconds of uncounted passes before a sample. While this process was stopped, others filled the caches."""
 _PART_BYTES = 2**24
-"""Of one part of a larger working set: about as long, since memory moves some ten bytes a nanosecond."""
+"""Bytes of one part of a large working set. It takes about `_PART_SECONDS`: memory moves some 10 bytes a nanosecond."""
 _REVISITED = 2**28
-"""Bytes of the largest working set that a sample goes over in whole, after a pass that warms the caches. Of a larger
-one it takes the parts that come next, which few caches still hold."""
+"""Bytes. A sample of a working set up to this size warms the caches and then goes over all of it. A sample of a larger
+one takes only the next parts, which few caches still hold."""
 _PAGE = 4096
 _STAGGER = 1408
-"""Bytes by which vectors lie apart beyond whole pages: where the addresses of a load and a store before it agree in
-their last 12 bits, x86 takes them for the same, and the load waits."""
+"""Bytes by which the distance of two vectors exceeds whole pages. On x86 a load waits for an earlier store if the last
+12 bits of their addresses agree: the CPU takes them for the same address."""
 
 
 def instruction_sets(dtype: str = "float32") -> list[str]:
-    """Those of this CPU that have multiply-adds in a dtype, best first; BackendUnavailable where none is compiled."""
+    """The instruction sets of this CPU with multiply-adds in a dtype, the best first.
+
+    Raises BackendUnavailable if the compiled module is missing.
+    """
     there = [name for name, _, there in _compiled.load("ceilings").instruction_sets() if there]
     return [name for name in there if ("multiply_add", dtype, name) in _kernels()]
 
 
 def measured_dtypes() -> set[str]:
-    """Those in which multiply-adds are measured."""
+    """The dtypes in which multiply-adds are measured."""
     return {dtype for kernel, dtype, _ in _kernels() if kernel == "multiply_add"}
 
 
 class MultiplyAdds:
-    """The arithmetic ceiling of one dtype, instruction set (the best one where None) and number of threads."""
+    """The arithmetic ceiling of one dtype, instruction set and number of threads. No instruction set: the best one."""
 
     def __init__(self, dtype: np.dtype[Any], threads: int, instruction_set: str | None = None) -> None:
         self._kernel = _kernel("multiply_add", dtype, instruction_set)
@@ -78,21 +84,21 @@ class MultiplyAdds:
         self._per_second = self._settle()
 
     def flops_per_second(self, seconds: float = 0.02) -> float:
-        """The rate of one run of about `seconds`, all threads together."""
+        """The rate of all threads together in one run of about `seconds`."""
         count = max(1, int(seconds * self._per_second / _STEP)) * _STEP
         per_second = count / self._run(count)
-        # The best that was seen sizes later runs: one that was disturbed would make the next so short that only
-        # starting threads is seen, and so on for ever.
+        # The best rate so far sets the length of later runs. The rate of a disturbed run would make the next run so
+        # short that starting threads dominates it, and so on for ever.
         self._per_second = max(self._per_second, per_second)
         return 2 * self._threads * per_second
 
     def sample(self) -> float:
         """The rate of the best of several short runs."""
-        self.flops_per_second(_PART_SECONDS)  # who was stopped finds clocks and caches as others left them
+        self.flops_per_second(_PART_SECONDS)  # a process that was stopped finds other clocks
         return max(self.flops_per_second(_PART_SECONDS) for _ in range(_PARTS))
 
     def _settle(self) -> float:
-        """Multiply-adds a second of one thread, at the clock that stays."""
+        """Multiply-adds a second of one thread, once the clock has settled."""
         begin = perf_counter()
         while perf_counter() - begin < _SETTLES_WITHIN:
             taken = self._run(_FIRST_COUNT)
@@ -105,16 +111,16 @@ class MultiplyAdds:
 
 
 class Block:
-    """Memory from which every working set of up to `size` bytes takes its vectors: inputs of 1, and outputs."""
+    """Memory for the vectors of every working set of up to `size` bytes. All inputs are 1."""
 
     def __init__(self, size: int) -> None:
         self._inputs = _whole_pages(size + 2 * _PAGE)
         self._output = _whole_pages(size // 3 + 2 * _PAGE)
-        self._inputs.view(np.float32)[:] = 1  # as float64 an ordinary number, too
-        self._output[:] = 0  # brings the pages in
+        self._inputs.view(np.float32)[:] = 1  # read as float64 this is an ordinary number too
+        self._output[:] = 0  # so that no sample pays for page faults
 
     def vectors(self, kind: str, dtype: np.dtype[Any], elements: int) -> list[Array]:
-        """a, b and c for additions; a alone for reads."""
+        """The vectors a, b and c for additions; a alone for reads."""
         length = elements * dtype.itemsize
         if kind == READS:
             return [self._inputs[:length].view(dtype)]
@@ -127,9 +133,9 @@ class Block:
 
 
 class Bandwidth:
-    """A ceiling of memory: `kind`, for a working set of about `working_set` bytes (whole elements, at least one).
+    """A memory ceiling for a working set of about `working_set` bytes: whole elements, and at least one.
 
-    bytes: those of all its vectors, and of one pass.
+    bytes: the bytes of all vectors, which one pass moves.
     """
 
     def __init__(
@@ -142,7 +148,7 @@ class Bandwidth:
         instruction_set: str | None = None,
     ) -> None:
         if dtype not in (np.float32, np.float64):
-            dtype = np.dtype(np.float32)  # the bytes of any format are moved alike
+            dtype = np.dtype(np.float32)  # bytes move alike in every format
         self._kernel = _kernel(_KERNELS[kind], dtype, instruction_set)
         self._threads = threads
         vectors = 1 if kind == READS else 3
@@ -156,11 +162,11 @@ class Bandwidth:
         self._per_second = self.bytes_per_second()
 
     def bytes_per_second(self, repetitions: int = 1) -> float:
-        """The rate of `repetitions` passes in a row, all threads together."""
+        """The rate of all threads together over `repetitions` passes."""
         return repetitions * self.bytes / self._run(slice(None), repetitions)
 
     def sample(self) -> float:
-        """The rate of the best of several parts, where caches hold what they would after many passes."""
+        """The rate of the best of several parts. The caches hold what they would hold after many passes."""
         if self.bytes > _REVISITED:
             rates = [self._part() for _ in range(_PARTS)]
         else:
@@ -170,7 +176,7 @@ class Bandwidth:
         return max(rates)
 
     def _passes(self, seconds: float) -> list[float]:
-        """The rates of all parts of one pass, and of further passes until so many seconds are over."""
+        """The rates of all parts of one pass, and of further passes until `seconds` are over."""
         rates: list[float] = []
         end = perf_counter() + seconds
         while not rates or perf_counter() < end:
@@ -178,7 +184,7 @@ class Bandwidth:
         return rates
 
     def _part(self) -> float:
-        """The rate over the next part, gone over again and again where it is small."""
+        """The rate over the next part. A small part is repeated."""
         window = self._windows[self._next]
         self._next = (self._next + 1) % len(self._windows)
         moved = (window.stop - window.start) * self._bytes_of_one
@@ -194,7 +200,7 @@ class Bandwidth:
 
 
 def _windows(elements: int, bytes_of_one: int) -> list[slice]:
-    """The working set in parts that follow one another."""
+    """The working set, split into consecutive parts."""
     count = max(1, elements * bytes_of_one // _PART_BYTES)
     lines = -(-elements // 16)
     edges = [min(elements, lines * part // count * 16) for part in range(count + 1)]
@@ -202,7 +208,7 @@ def _windows(elements: int, bytes_of_one: int) -> list[slice]:
 
 
 def _whole_pages(size: int) -> Array:
-    """`size` bytes, rounded up to pages, that begin with a page."""
+    """`size` bytes, rounded up to whole pages and aligned to one."""
     size = -(-size // _PAGE) * _PAGE
     memory = np.empty(size + _PAGE, np.uint8)
     begin = -memory.ctypes.data % _PAGE

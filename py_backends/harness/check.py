@@ -16,7 +16,7 @@ from py_backends.harness.results import Check
 
 @dataclass(frozen=True)
 class Verdict:
-    """A check, and where it did not pass a sentence on what is wrong."""
+    """A check, and a sentence on what is wrong if it did not pass."""
 
     check: Check
     reason: str | None
@@ -27,22 +27,23 @@ class Verdict:
 
 
 def reference_of(problem: Problem, inputs: Sequence[Array], sizes: Sequence[int]) -> Reference:
-    """The right answer of a problem, held to the contract; WrongRequest, which says what is wrong, for anything else.
+    """The right answer of a problem. Raises WrongRequest, which says what is wrong, if it breaks the contract.
 
-    What it would judge every backend by has to pass itself: rounded to the dtype of the result it is within its bound.
+    The reference judges every backend, so it has to pass its own check: rounded to the result's dtype, it must lie
+    within its own bound.
     """
     found = problem.reference(inputs)
     if not isinstance(found, Reference):
-        raise WrongRequest(f"its reference is of the type {type(found).__name__}, which is no Reference")
+        raise WrongRequest(f"its reference has the type {type(found).__name__}, not Reference")
     if (found.bound is not None) != (problem.rule == "componentwise"):
         has = "no bound" if found.bound is None else "a bound"
-        raise WrongRequest(f"its rule is {problem.rule}, and its reference has {has}")
+        raise WrongRequest(f"its rule is {problem.rule}, but its reference has {has}")
     shape = tuple(problem.shapes(sizes)[-1])
     for name in ("value", "bound", "overflow"):
         array = getattr(found, name)
         if array is not None and getattr(array, "shape", None) != shape:
             kind = getattr(array, "shape", type(array).__name__)
-            raise WrongRequest(f"the {name} of its reference has the shape {kind}, and its output {shape}")
+            raise WrongRequest(f"the {name} of its reference has the shape {kind}, but its output has {shape}")
     _check_answer(found, problem.result_dtype(inputs[0].dtype))
     return found
 
@@ -50,7 +51,7 @@ def reference_of(problem: Problem, inputs: Sequence[Array], sizes: Sequence[int]
 def _check_answer(reference: Reference, dtype: np.dtype[Any]) -> None:
     if reference.bound is None:
         if reference.value.dtype != dtype:
-            raise WrongRequest(f"its reference is of {reference.value.dtype} where its result is of {dtype}")
+            raise WrongRequest(f"its reference has the dtype {reference.value.dtype}, but its result has {dtype}")
         return
     judged = np.isfinite(reference.value)
     if reference.overflow is not None:
@@ -66,9 +67,9 @@ def _check_answer(reference: Reference, dtype: np.dtype[Any]) -> None:
 def judge(output: Array, reference: Reference, rule: str) -> Verdict:
     """Compare `output` with the reference of the same shape, element by element.
 
-    Without a bound every bit must agree, NaN by place. With one, `not (error <= bound)` is wrong, so
-    that a NaN error is; where the reference is NaN or infinite the output must be the same, and where
-    it may overflow, infinity and NaN pass.
+    Without a bound every bit must agree, and a NaN must stand where the reference has one. With a bound, an element is
+    wrong if `not (error <= bound)`; so a NaN error is wrong. If the reference is NaN or infinite, the output must be
+    the same. If the result may overflow, infinity and NaN pass.
     """
     if output.dtype != reference.value.dtype and reference.bound is None:
         raise TypeError(f"an output of {output.dtype} cannot be judged by a reference of {reference.value.dtype}")
@@ -93,7 +94,7 @@ def _within_bound(output: Array, value: Array, bound: Array, overflow: Array | N
         same = (np.isnan(value) & np.isnan(output)) | (output == value)
         right = np.where(judged, right, same)
     if overflow is not None and overflow.any():
-        excused = overflow & ~(np.isfinite(output) & judged)  # a float64 reference may overflow as well
+        excused = overflow & ~(np.isfinite(output) & judged)  # a float64 reference may overflow too
         right |= excused
         judged = judged & ~excused
     counted = ratio[judged]
@@ -106,9 +107,10 @@ def _describe(output: Array, reference: Reference, right: Array) -> str:
 
 
 def first_wrong(right: Array, output: Array, value: Array, digits: int = 9) -> str:
-    """How many elements of an output are wrong, and the first of them: it, and what is right to so many digits.
+    """A sentence: how many elements of an output are wrong, and the first wrong one beside the right value.
 
-    right: which elements are right, of the shape of both; not all of them.
+    right: which elements are right, in the shape of both arrays. At least one is wrong.
+    digits: of both values.
     """
     wrong = ~right
     place = ", ".join(map(str, np.argwhere(wrong)[0].tolist()))

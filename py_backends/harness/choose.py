@@ -1,8 +1,8 @@
-"""Which implementation to take for a workload: the one whose whole call from Python is the quickest.
+"""Finds the implementation to take for a workload: the one whose whole call from Python is the fastest.
 
-What is timed is the statement that a user writes, over arrays in the host's memory, so that argument checks, copies to
-a device and back, and launches count. The kernel alone is timed beside it, to say what a call costs beyond it. Other
-sizes show where the answer changes.
+The statement that a user writes is timed, on arrays in the host's memory. So argument checks, launches, and copies to
+and from a device count. The kernel alone is timed as well, which shows the overhead of a call. Other sizes show where
+the answer changes.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ from py_backends.harness.verdicts import (
 )
 
 _RUNS = 10
-"""For which each row must have time: the fewest rounds that tell two apart among a dozen, and checks."""
+"""Each row must have time for this many runs: its checks, and the fewest rounds that tell two of a dozen rows apart."""
 _LOOKS = 3
-"""Rounds by which one sees who is far behind."""
+"""Rounds after which a row that is far behind drops out."""
 FAR = 3.0
-"""Who takes this many times as long in every one of these rounds is out."""
+"""A row drops out if it takes this many times as long as the fastest in every round."""
 _ENOUGH = 100
-"""Rounds after which two that cannot be told apart are called so."""
+"""Rounds after which two rows count as equal if they still cannot be told apart."""
 _SECONDS_OF_ONE, _SECONDS_OF_ANOTHER = 20.0, 8.0
-"""Of the budget, for the size that is asked for, and for each other one: preparing, checking, and ten rounds."""
+"""Seconds of the budget for the requested size, and for each other size: preparing, checking, and ten rounds."""
 _MOST_OTHERS = 8
 _WORK_OF_LARGER = 8
-"""How many times the work the larger size has: in square matrices, twice the size."""
+"""The work of the larger size over that of the requested one. For square matrices, 8 is twice the size."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The rows at one size that are compared with one another, the quickest first.
+    """The rows at one size that are compared with one another, the fastest first.
 
-    ahead: by the row's identity how many times as fast the quickest is, with a verdict; of itself nothing.
+    ahead: by the `id` of a row, the speed-up of the fastest row over it, with a verdict. The fastest has no entry.
     """
 
     sizes: Sizes
@@ -68,42 +68,42 @@ class Standing:
 
     @property
     def best(self) -> Row:
-        """The quickest by its median."""
+        """The row with the smallest median time."""
         return self.rows[0]
 
     def is_behind(self, row: Row) -> bool:
-        """Whether a row is slower than the quickest for certain."""
+        """Whether a row is certainly slower than the fastest."""
         return row is not self.best and self.ahead[id(row)].verdict == FASTER
 
     @property
     def candidates(self) -> list[Row]:
-        """The quickest, and those that cannot be told from it."""
+        """The fastest row, and those that cannot be told from it."""
         return [row for row in self.rows if not self.is_behind(row)]
 
     @property
     def names(self) -> set[Implementation]:
-        """Of the candidates."""
+        """The implementations of the candidates."""
         return {row.spec.implementation for row in self.candidates}
 
     def row(self, who: Implementation) -> Row | None:
-        """What an implementation did here; None where it was not timed."""
+        """The row of an implementation; None if it was not timed."""
         return next((row for row in self.rows if row.spec.implementation == who), None)
 
     def times_as_fast(self, names: set[Implementation]) -> float | None:
-        """How many times as fast the quickest is as the quickest of these; None where none of them was timed."""
+        """The speed-up of the fastest row over the fastest of these; None if none of them was timed."""
         row = next((row for row in self.rows if row.spec.implementation in names), None)
         return None if row is None else 1.0 if row is self.best else self.ahead[id(row)].speedup
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a run says of one workload.
+    """The answer of a run for one workload.
 
-    calls: whole calls at the size that is asked for.
-    kernels: the kernels alone at that size; None where none was timed.
-    others: whole calls at other sizes, by rising work.
-    too_long: the sizes beyond the one that is asked for which there was no time for.
-    missing: a row of each implementation whose call has no time at the size that is asked for.
+    calls: whole calls at the requested size.
+    kernels: the kernels alone at that size; None if none was timed.
+    others: whole calls at other sizes, by increasing work.
+    too_long: the sizes above the requested one for which there was no time.
+    missing: a row of each implementation whose call was not timed at the requested size.
     """
 
     asked: Workload
@@ -115,23 +115,23 @@ class Choice:
     _phases: Mapping[Implementation, Call]
 
     def kernel(self, row: Row) -> Row | None:
-        """The row of the kernel alone, of a row of calls."""
+        """The row of the kernel alone that belongs to a row of whole calls."""
         return self.kernels.row(row.spec.implementation) if self.kernels else None
 
     def beyond_kernel(self, row: Row) -> float | None:
-        """Seconds that a call takes longer than its kernel; None where that was not timed."""
+        """Seconds by which a call takes longer than its kernel; None if the kernel was not timed."""
         kernel = self.kernel(row)
         return None if kernel is None else max(0.0, seconds(row) - seconds(kernel))
 
     def phases(self, row: Row) -> dict[str, float]:
-        """Seconds of what a call does beside its kernel, as `timeline` has them."""
+        """Seconds of each phase of a call but the kernel, as in `timeline`."""
         call = self._phases.get(row.spec.implementation)
         return {name: each for name, each in call.phases.items() if name != KERNEL} if call else {}
 
     def change(self, *, upwards: bool) -> tuple[Standing, Sizes] | None:
-        """The nearest size in one direction at which the answer is another, and the last one before it; or None.
+        """The nearest size in one direction with another answer, and the last size before it; None without one.
 
-        It is another where none that may be the quickest here may be the quickest there.
+        The answer is another one if no candidate here is a candidate there.
         """
         last = self.calls.sizes
         for standing in self._towards(upwards=upwards):
@@ -141,7 +141,7 @@ class Choice:
         return None
 
     def furthest(self, *, upwards: bool) -> Sizes | None:
-        """The last size that was measured in one direction; None where there is none."""
+        """The last size that was measured in one direction; None without one."""
         found = self._towards(upwards=upwards)
         return found[-1].sizes if found else None
 
@@ -154,22 +154,22 @@ class Choice:
 
 
 def seconds(row: Row) -> float:
-    """The median time of what a row timed."""
+    """The median time of a row, in seconds: of its statement or of its kernel."""
     kernel = row.seconds.kernel if row.seconds else None
     assert kernel is not None, "only timed rows have a standing"
     return kernel.median
 
 
 def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **names: Any) -> Plan:
-    """What is to run; WrongRequest for unknown names, impossible sizes, and several shapes of one kernel.
+    """The plan. Raises WrongRequest for unknown names, impossible sizes, and several shapes of one kernel.
 
-    budget: of the whole, in seconds.
-    threads: that are asked for; None where they are left to the backends.
-    names: backends, shapes and so on of the `Request`.
+    budget: seconds for the whole run.
+    threads: the requested number; None leaves it to the backends.
+    names: backends, shapes and so on, as `Request` takes them.
     """
     request = Request(kernels, **names)
     if crowded := next((kernel for kernel, shapes in request.shapes.items() if len(shapes) > 1), None):
-        raise WrongRequest(f"an answer is for one shape: give one of {crowded}, and run the others apart")
+        raise WrongRequest(f"an answer is for one shape: give one of {crowded}, and run the others separately")
     share = budget / max(1, len(kernels) * len(request.dtypes))
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
@@ -190,9 +190,9 @@ def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **na
 
 
 def statement(spec: Spec, threads: int | None = None) -> str:
-    """What a user writes to call an implementation with its result in an array that is there already.
+    """What a user writes to call an implementation that puts its result into an existing array.
 
-    Of NumPy that is its own function, unless the number of threads or the result's dtype takes more than that.
+    For NumPy this is its own function, unless a number of threads is requested, or the result has another dtype.
     """
     problem, dtype = registry.problem(spec.kernel), np.dtype(spec.dtype)
     own = problem.in_numpy if registry.is_baseline(spec.backend) else None
@@ -205,7 +205,7 @@ def statement(spec: Spec, threads: int | None = None) -> str:
 
 
 def other_sizes(problem: Problem, sizes: Sizes, dtype: str, budget: float) -> list[Sizes]:
-    """Shapes of about the same proportions, as many as so many seconds suffice for: smaller ones, and one larger."""
+    """Shapes of about the same proportions, smaller ones and one larger: as many as `budget` seconds suffice for."""
     count = min(_MOST_OTHERS, max(0, int((budget - _SECONDS_OF_ONE) / _SECONDS_OF_ANOTHER)))
     if not count or 0 in sizes:
         return []
@@ -218,10 +218,10 @@ def other_sizes(problem: Problem, sizes: Sizes, dtype: str, budget: float) -> li
 
 
 def race(groups: Sequence[Group]) -> list[TimedRow]:
-    """Who is in the next round: at each size the quickest, and those that cannot be told from it yet.
+    """The rows of the next round: at each size the fastest row, and those that cannot be told from it yet.
 
-    Calls race with calls, and kernels with kernels. The size that is asked for, which alone has kernels, comes first;
-    the others wait until it is told, or has had its rounds. There are none when all is told.
+    Calls are compared with calls, and kernels with kernels. Only the requested size has kernels, and it comes first.
+    The other sizes wait until it is decided, or has had its rounds. The result is empty when everything is decided.
     """
     first: list[TimedRow] = []
     rest: list[TimedRow] = []
@@ -230,16 +230,16 @@ def race(groups: Sequence[Group]) -> list[TimedRow]:
         kernels = [row for row in running if row.planned.spec.statement is None]
         calls = [row for row in running if row.planned.spec.statement is not None]
         if kernels:
-            first += _still_in(calls, _ENOUGH) + _still_in(kernels, _RUNS)
+            first += _undecided(calls, _ENOUGH) + _undecided(kernels, _RUNS)
         else:
-            rest += _still_in(calls, _ENOUGH)
+            rest += _undecided(calls, _ENOUGH)
     if any(len(row.samples) < _RUNS for row in first):
         return first
     return [*first, *rest]
 
 
-def _still_in(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
-    """Of rows that are compared with one another, those that need another round, of so many at most."""
+def _undecided(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
+    """The rows that need another round, of rows that are compared with one another. No row gets more than `most`."""
     if not rows or max(len(row.samples) for row in rows) >= most:
         return []
     best = min(rows, key=_median)
@@ -253,7 +253,7 @@ def _still_in(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
 
 
 def _ratio(best: TimedRow, row: TimedRow) -> Ratio:
-    """How many times as fast the first is, by the rounds that both have."""
+    """The speed-up of the best row over another, from the rounds that both have."""
     both = sorted(best.samples.keys() & row.samples.keys())
     ratios = [row.samples[number].kernel / best.samples[number].kernel for number in both]
     return ratio(ratios or [1.0], RESAMPLES_TO_STOP)
@@ -268,7 +268,7 @@ def _median(row: TimedRow) -> float:
 
 
 def choices(report: Report) -> list[Choice]:
-    """What the rows say of each workload that was asked for; nothing of one without a timed call."""
+    """The answer for each requested workload that has a timed call."""
     asked: dict[Workload, list[Row]] = {}
     for row in report.rows:
         if row.statement is None:

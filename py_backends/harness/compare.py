@@ -35,27 +35,27 @@ from py_backends.harness.workers import WorkerFailed
 DEFAULT_BUDGET = 45.0
 CACHES = HOT, COLD = "hot", "cold"
 _RUNS_IF_CHECKED = 2
-"""Runs for which a row must have time that is checked and never timed."""
-_SHORTEST_TURN = 0.02
-"""Seconds that a row takes of a round at least, however short its kernel: its sample, and what goes before it."""
+"""A row that is checked and never timed must have time for this many runs."""
+_SHORTEST_SAMPLING = 0.02
+"""Seconds of a round that a row takes at least, however short its kernel: a sample and its warm-up."""
 _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
-"""No run that only serves an estimate may take longer than this part of a row's even share of the budget, or
-these seconds: below that, what a busy machine adds to a small shape would pass for the time of a large one."""
+"""A run for an estimate may take this part of a row's even share of the budget, and always the seconds of the floor.
+With less, the delays of a busy machine at a small shape would be extrapolated to a large one."""
 _LARGEST_SEED = 2**63 - 1
 _LEAST_FOR_ROWS, _LEAST_FOR_ROUNDS = 0.5, 0.4
-"""Of the budget, for the rows themselves and for their rounds, even if what comes before took longer than the rest."""
-
+"""The least part of the budget for checking and timing, and for the rounds alone. It is kept even if the steps before
+took too long."""
 _FOR_THE_RECORD = 0.1
-"""Of the budget, for what is measured of the machine and compared with no row."""
+"""The part of the budget for measurements of the machine that no row is compared with."""
 
 
 class Progress(Protocol):
-    """Receives the progress of the comparison, in units that the comparison chooses."""
+    """Shows the progress of the comparison: `done` of `total`, in any unit."""
 
     def update(self, done: float, total: float, text: str) -> None: ...
 
 
-class _Silence:
+class _NoProgress:
     def update(self, done: float, total: float, text: str) -> None:
         pass
 
@@ -76,19 +76,19 @@ def compare(
 ) -> Report:
     """Run kernels on every backend and target of this machine, check that all agree, and time each.
 
-    kernels, backends, targets, variants, dtypes: names. None takes all kernels, backends and targets,
-        the variant `tuned` where a backend has it and else `lecture`, and float32; the variant `all` takes
-        all that a backend has.
-    shapes: for a kernel, the sizes to run it at; the kernel's own choice where None.
-    threads: for every backend that runs on the CPU; all logical CPUs where None.
+    kernels, backends, targets: names. None: all.
+    variants: names; `all` takes all that a backend has. None: `tuned` if a backend has it, else `lecture`.
+    dtypes: names. None: float32.
+    shapes: by kernel, the sizes to run it at. A kernel without an entry runs at its own default sizes.
+    threads: for every backend that runs on the CPU. None: all logical CPUs.
     seed: of the generator that draws the inputs.
-    budget: seconds for the whole; a row that would take more than its share runs at a smaller shape.
-    cache: `hot`, with the data where earlier launches left it, or `cold`, with caches flushed before every launch.
-    progress: is told what runs.
+    budget: seconds for the whole run. A row that would take more than its share runs at a smaller shape.
+    cache: `hot` leaves the data where earlier launches left it; `cold` flushes caches before every launch.
+    progress: receives what is running.
     command: the command line, for the record.
 
-    Raises ValueError for unknown names and impossible sizes. Interrupted by Ctrl-C it returns what it
-    has, with `interrupted` set.
+    Raises ValueError for unknown names and impossible sizes. After Ctrl-C it returns the results so far, with
+    `interrupted` set.
     """
     request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), shapes or {})
     settings = checked_settings(threads, seed, budget, cache, command) | {"request": request.settings()}
@@ -102,7 +102,7 @@ def checked_settings(
     cache: str = HOT,
     command: str | None = None,
 ) -> dict[str, Any]:
-    """The settings of a comparison as they stand in its results. Raises WrongRequest for an impossible one.
+    """The settings of a comparison as its results hold them. Raises WrongRequest for an impossible one.
 
     The parameters are those of `compare`.
     """
@@ -120,12 +120,12 @@ def checked_settings(
 
 
 def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None) -> Report:
-    """The comparison that was planned, under the `settings` of its results."""
+    """Run a planned comparison. `settings`: as `checked_settings` returns them."""
     threads, seed, budget = settings["threads"], settings["seed"], settings["budget_seconds"]
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
     with Bench(threads, seed, cold=settings["cache"] == COLD) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(machine.describe)
-        comparison = Comparison(bench, threads, budget, random.Random(seed), progress or _Silence())
+        comparison = Comparison(bench, threads, budget, random.Random(seed), progress or _NoProgress())
         try:
             comparison.run(asked)
         except KeyboardInterrupt:
@@ -135,7 +135,7 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
 
 
 class Comparison:
-    """One run of `compare`. A row without a source, or with a reason, does not run."""
+    """One run of `compare`. A row without a source, or with a reason, is not run."""
 
     def __init__(self, bench: Bench, threads: int, budget: float, order: random.Random, progress: Progress) -> None:
         self._bench, self._threads, self._budget = bench, threads, budget
@@ -153,7 +153,7 @@ class Comparison:
         self._interrupted = False
 
     def run(self, asked: Plan) -> None:
-        """All of it. What is finished when an exception interrupts it stays."""
+        """Run all of it. After an exception, finished rows keep their results."""
         self._progress.update(0, 1, "looking for backends")
         self._found = doctor.probe(asked.backends, asked.targets, asked.threads)
         how = {"timed_only": asked.timed_only, "controls": asked.controls}
@@ -174,7 +174,7 @@ class Comparison:
         """Give each unfinished row its reason."""
         self._interrupted = True
         for each in self._timed:
-            if each.failed:  # it did come to its end
+            if each.failed:  # it has ended, if badly
                 fail(each.planned, each.failed)
         for planned in self._rows:
             if planned.row.status == "skipped" and planned.row.reason is None:
@@ -187,7 +187,7 @@ class Comparison:
                 add_note(planned.row, f"interrupted before it was {'checked again' if at else 'timed'}")
 
     def machine(self, state: dict[str, Any]) -> dict[str, Any]:
-        """What of the machine's description belongs to this run: its state when that began, and what ran on it."""
+        """The part of the machine's description that belongs to this run: its state before and after, and versions."""
         since = machine.state(state)
         return {
             "busy_cpus": state.pop("busy_cpus"),
@@ -216,10 +216,10 @@ class Comparison:
         )
 
     def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
-        """Prepare every row, several backends at once, and then estimate the seconds of one run, one by one.
+        """Prepare all rows, several backends at once. Then estimate the seconds of one run, row by row.
 
-        A backend whose threads wait for each other may seem a hundred times slower beside a compiler, and would be
-        shortened or skipped for it.
+        Estimates must not run beside a compiler. A backend whose threads wait for each other may be a hundred times
+        slower then, and its rows would be shortened or skipped.
         """
         estimates: list[tuple[PlannedRow, float]] = []
         limit = max(_FLOOR_OF_ESTIMATES, _LONGEST_ESTIMATE * self._budget / max(1, len(rows)))
@@ -234,7 +234,7 @@ class Comparison:
         def of_one_worker(group: list[PlannedRow]) -> None:
             for planned in group:
                 self._progress.update(0, 1, f"preparing {planned.title}")
-                with contextlib.suppress(Exception):  # its estimate will say the same
+                with contextlib.suppress(Exception):  # its estimate fails with the same error
                     self._prepare(planned)
 
         by_worker = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
@@ -243,12 +243,12 @@ class Comparison:
                 list(pool.map(of_one_worker, by_worker))
             except KeyboardInterrupt:
                 self._interrupted = True
-                self._bench.kill()  # nobody is to wait for what was begun
+                self._bench.kill()  # so that nothing waits for requests that were begun
                 raise
 
     def _prepare(self, planned: PlannedRow, copy: int = 0) -> tuple[Runner, Prepared]:
         text, dtype = planned.text, planned.dtype
-        assert text is not None  # only rows with a text are waiting
+        assert text is not None  # only rows with a source are prepared
         check_memory(planned.problem, planned.spec.sizes, dtype)
         runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads, copy)
         smallest = next(growing(planned.problem, planned.spec.sizes))
@@ -257,14 +257,16 @@ class Comparison:
     def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
         runner, prepared = self._prepare(planned)
         if planned.spec.threads and not (prepared.on_cpu and prepared.obeys_threads):
-            reason = "it does not run on the CPU, whose threads are counted" if not prepared.on_cpu else prepared.note
-            raise WorkerFailed("skipped", reason or "it does not obey a number of threads")
+            reason = (
+                "it does not run on the CPU, so it has no number of threads" if not prepared.on_cpu else prepared.note
+            )
+            raise WorkerFailed("skipped", reason or "it ignores the number of threads")
         planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
         if prepared.note:
             add_note(planned.row, prepared.note)
 
-        # Controls go through all that the baseline goes through: copies that came fresh to the rounds read one or two
-        # per cent faster than it in matmul, run after run.
+        # Controls take every step that the baseline takes. In matmul, copies without these runs were one or two per
+        # cent faster than the baseline in run after run.
         for copy in range(1, 1 + _copies(planned)):
             self._seconds(planned, self._prepare(planned, copy)[0], limit)
         return self._seconds(planned, runner, limit)
@@ -272,10 +274,10 @@ class Comparison:
     def _seconds(self, planned: PlannedRow, runner: Runner, limit: float) -> float:
         """The estimated seconds of one run, from smaller runs of at most `limit` seconds each."""
         text, dtype = planned.text, planned.dtype
-        assert text is not None  # only rows with a text are waiting
+        assert text is not None  # only rows with a source are estimated
 
         known = self._known.setdefault((planned.spec.kernel, planned.spec.variant, dtype.name, runner), {})
-        earlier = dict(known)  # larger shapes are estimated by way of those that smaller ones went through
+        earlier = dict(known)  # of other rows; a copy, since this estimate may run a shape twice
 
         def seconds_at(sizes: Sizes) -> float:
             if sizes not in earlier:
@@ -286,12 +288,12 @@ class Comparison:
         return estimate(planned.problem, planned.spec.sizes, seconds_at, limit)
 
     def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
-        """Give rows that would take more than their share of the time a smaller shape; skip what has no time at all.
+        """Give a smaller shape to rows that would take more than their share, and skip those that take too long anyway.
 
-        Returns the rows to run. Either way the row says so.
+        Returns the rows to run. A shortened or skipped row says so.
         """
         runs = [_runs(planned, if_timed) for planned, _ in estimates]
-        costs = [count * max(seconds, _SHORTEST_TURN) for count, (_, seconds) in zip(runs, estimates, strict=True)]
+        costs = [count * max(seconds, _SHORTEST_SAMPLING) for count, (_, seconds) in zip(runs, estimates, strict=True)]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         cap = fair_cap(costs, self._deadline - monotonic())
         affordable_rows = []
@@ -299,7 +301,7 @@ class Comparison:
             wanted = "x".join(map(str, planned.spec.sizes))
             sizes = affordable(planned.problem, planned.spec.sizes, seconds, cap / count)
             if sizes is None:
-                planned.row.reason = f"even a small part of {wanted} takes longer than the budget leaves for it"
+                planned.row.reason = f"even a small part of {wanted} takes too long for the budget"
                 planned.row.fix = LONGER_BUDGET
                 continue
             affordable_rows.append(planned)
@@ -309,11 +311,11 @@ class Comparison:
         return affordable_rows
 
     def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
-        """Skip the slowest rows until there is time for the others at their own shapes, and return the others.
+        """Skip the slowest rows until the others fit the budget at their own shapes, and return the others.
 
         A baseline is skipped with the last row that is compared with it.
         """
-        # However short a run, its samples are not.
+        # A sample repeats a short kernel, so it has a least length.
         costs = [_runs(planned, if_timed) * max(seconds, SHORTEST_SAMPLE) for planned, seconds in estimates]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         kept = cheapest(costs, baselines([planned for planned, _ in estimates]), self._deadline - monotonic())
@@ -325,7 +327,7 @@ class Comparison:
         return [estimates[at][0] for at in kept]
 
     def _check_and_settle(self, rows: Sequence[PlannedRow]) -> None:
-        """Check each row at its shape; those that are right and have their device are made ready for timing."""
+        """Check each row at its shape. Prepare those that are right and not emulated for timing."""
         cases = {id(row): case for row in rows if (case := self._case(row)) is not None}
         self._bench.keep_only(list(cases.values()))
         checked = [row for row in rows if id(row) in cases]
@@ -371,7 +373,7 @@ class Comparison:
             self._rounds = watch.finish()
 
     def _check_what_timing_left(self) -> None:
-        """One more timed sample of each row, on an output of NaN, judged like the first run."""
+        """Take one more timed sample of each row, on an output of NaN, and judge it like the first run."""
         for number, timed in enumerate(self._timed):
             self._progress.update(number, len(self._timed), f"checking again {timed.title}")
             with failures_of(timed.planned):
@@ -382,14 +384,14 @@ class Comparison:
 
 
 def _runs(planned: PlannedRow, if_timed: int) -> int:
-    """For how many runs there must be time, a baseline's controls included."""
+    """The number of runs for which a row must have time. A baseline's number includes its controls."""
     if planned.target.emulated:
         return _RUNS_IF_CHECKED
     return if_timed * (1 + _copies(planned))
 
 
 def _copies(planned: PlannedRow) -> int:
-    """How many controls a row has, if it is timed."""
+    """The number of controls of a row, if it is timed."""
     copied = planned.controls and registry.is_baseline(planned.row.backend) and not planned.target.emulated
     return COPIES if copied else 0
 

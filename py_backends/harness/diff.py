@@ -1,7 +1,7 @@
-"""Two comparisons, row by row: what became faster or slower, what came and went, which settings differ.
+"""Compares two runs row by row: what became faster or slower, what came and went, which settings differ.
 
-Machines drift between two runs, so times of different runs say little. In the ratios to the baseline, which each run
-took round by round, drift cancels: the change of a row is how far these lie apart in the rounds of the two runs.
+Machines drift between two runs, so times of different runs say little. Drift cancels in the ratios to the baseline,
+which each run takes round by round. So the change of a row is the quotient of the two runs' ratios.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from py_backends.harness.spec import Spec, told_apart
 from py_backends.harness.verdicts import LEAST_ROUNDS, SLOWER, UNCLEAR, Ratio, band, ratio, verdicts
 
 BETWEEN_RUNS = 0.05
-"""How far apart two runs of the same thing may lie, beyond their intervals.
+"""The difference that two runs of the same program may show, beyond their intervals.
 
-A process keeps for its whole life the pages and addresses that its memory and its code happened to get, and some
-kernels are a few per cent faster on some than on others. A machine may also run at other clocks than an hour ago,
-which kernels with wide vectors feel more than those with narrow ones. Rounds inside one run cannot see that: they
-all share it. So the band of a change, from 1 / (1 + band) to 1 + band, is never narrower than this.
+A process keeps its pages and addresses for its whole life, and some kernels are a few per cent faster on some of them.
+A machine may also run at another clock than an hour ago, which affects kernels with wide vectors more. The rounds of
+one run share all of this, so they cannot show it. So the band of a change, from 1 / (1 + band) to 1 + band, is never
+narrower than this.
 """
 _SETTINGS_ASIDE = frozenset({"budget_seconds", "command", "request", "resumed"})
-"""Settings that decide how long was measured and how it was asked for, and not what."""
+"""Settings that do not change what is measured, only for how long, or how it was requested."""
 _MACHINE = ("cpu", "isa", "logical_cpus", "os", "python", "packages", "versions")
-"""What of the machine belongs to its set-up. The rest, its load for instance, is another at every run."""
+"""The machine's entries that describe its set-up. The others, such as its load, differ between any two runs."""
 _STATE = ("governor", "pinned_to", "thread_settings")
-"""What of the machine's state when the run began somebody has set."""
+"""Entries of the machine's state at the beginning of a run that a user sets."""
 _USUAL_ROUNDS = 30
-"""How many rounds stand for those of a file that does not hold them."""
-_OF_WHAT_WAS_ASKED_FOR = frozenset({"versions"})
-"""What has parts for the backends alone that were asked for: those that came or went are seen by their rows."""
+"""The number of rounds that stand in for those of a file without rounds."""
+_OF_REQUESTED_BACKENDS = frozenset({"versions"})
+"""Entries that have parts for the requested backends only. Rows show which backends came and went."""
 
 
 class Setting(NamedTuple):
-    """Something that was not the same in both runs; `part` is empty where `name` says it all."""
+    """A setting that differs between the two runs. `part` is empty if the setting has no parts."""
 
     name: str
     part: str
@@ -52,12 +52,12 @@ class Setting(NamedTuple):
 class Pair:
     """A row that is in both runs.
 
-    change: how many times as fast as before; None where there is nothing to compare.
-    kind: what was compared: `speedup` over the baseline, `rate` where shapes differ (a speed-up too, of rates), `time`
-        of the kernel.
-    band: how far from 1 the change of two equal things may lie; None where it was not judged.
-    verdict: as `verdicts` gives them; None where the row is not `ok` in both runs.
-    reason: why it could not be judged; None where it was.
+    change: the new speed over the old one; None if there is nothing to compare.
+    kind: what was compared: `speedup` over the baseline, or `time` of the kernel. `rate` is a speed-up of rates, for
+        different shapes.
+    band: the change that two equal rows may show, from 1 / (1 + band) to 1 + band; None if it was not judged.
+    verdict: one of those of `verdicts`; None if the row is not `ok` in both runs.
+    reason: why it could not be judged; None if it was.
     """
 
     old: Row
@@ -70,19 +70,19 @@ class Pair:
 
     @property
     def lost(self) -> bool:
-        """Whether it was right and timed, and is not any more; or was right without a time, and is wrong."""
+        """Whether it was `ok` and no longer is, or was `emulated` and now fails."""
         was_timed = self.old.status == "ok" and self.new.status != "ok"
         return was_timed or (self.old.status == "emulated" and self.new.status in FAILURES)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What distinguishes two runs.
+    """The differences between two runs.
 
-    settings: what of settings and machine is not the same, and can matter for times.
-    pairs: the rows in both, in the order of the new run.
-    came, went: the rows in the new run alone, and in the old one alone.
-    one_run: both are the same run, to the last digit.
+    settings: differences of settings and machine that can affect times.
+    pairs: the rows in both runs, in the order of the new one.
+    came, went: the rows in the new run only, and in the old run only.
+    one_run: whether both are the same run, to the last digit.
     """
 
     old: Report
@@ -98,14 +98,14 @@ class Difference:
 
     @property
     def other_cpu(self) -> bool:
-        """Whether the runs were on different CPUs: then a change is no regression."""
+        """Whether the runs used different CPUs. If so, a change is no regression."""
         return any(setting.name in {"cpu", "logical_cpus"} for setting in self.settings)
 
     @property
     def vanished(self) -> list[Row]:
-        """Rows that were timed, and whose backend was asked for again and did not find their device.
+        """Rows that were timed, and whose device is gone although their backend was requested again.
 
-        In their place came one that says why, for another target: emulated or unavailable.
+        The new run has an emulated or unavailable row for another target instead, which gives the reason.
         """
 
         def on_any_target(row: Row) -> Spec:
@@ -115,15 +115,15 @@ class Difference:
         return [row for row in self.went if row.status == "ok" and on_any_target(row) in came]
 
     def is_worse(self) -> bool:
-        """Whether a row is slower, or was timed and is not any more, for whatever reason.
+        """Whether a row is slower, or was timed and no longer is, for any reason.
 
-        A row that was not asked for in the new run does not count.
+        Rows that the new run did not request do not count.
         """
         return bool(self.vanished) or any(pair.verdict == SLOWER or pair.lost for pair in self.pairs)
 
 
 def diff(old: Report, new: Report) -> Difference:
-    """Compare two runs row by row; WrongRequest where they have no row in common."""
+    """Compare two runs row by row. Raises WrongRequest if they have no row in common."""
     partners = list(_matched(old.rows, new.rows))
     both = [(before, after) for before, after in partners if before and after]
     if not both:
@@ -144,7 +144,7 @@ def diff(old: Report, new: Report) -> Difference:
 
 
 def _matched(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
-    """The pairs of rows of both runs with the same request. Several of one request are matched by their order."""
+    """Pairs of rows of both runs with the same spec. Several rows of one spec are matched by their order."""
     key = told_apart((row.spec for row in old), (row.spec for row in new))
     groups: dict[Spec, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
     for row in new:
@@ -164,7 +164,7 @@ class _Measured:
 
     @property
     def baseline(self) -> Row | None:
-        """The row that it was compared with: the baseline's on the most threads; None where there is none."""
+        """The row that it was compared with: the baseline on the most threads; None without a baseline."""
         versus, workload = self.row.versus, self.row.spec.on_any_threads.workload
         same = (row for row in self.run.rows if versus and row.backend == versus.baseline)
         found = (row for row in same if row.spec.on_any_threads.workload == workload)
@@ -172,57 +172,58 @@ class _Measured:
 
     @property
     def baseline_shape(self) -> dict[str, int] | None:
-        """The shape at which its baseline ran; None if the file does not say."""
+        """The shape at which its baseline ran; None if the file does not say it."""
         if self.row.versus and self.row.versus.same_shape:
             return self.row.shape
         return self.baseline.shape if self.baseline else None
 
     def by_round(self, kind: str) -> list[float]:
-        """How fast it was in each round; where no rounds are stored that can be paired, what is stored of them all.
+        """Its speed in each round. Without stored rounds that can be paired, from the stored summary.
 
-        In a file of several runs (`--resume`) samples of one number may be of different rounds.
+        A resumed run has rounds of several runs under the same numbers, which cannot be paired.
         """
         row, versus = self.row, self.row.versus
         if kind == "time" or versus is None:
             told = row.seconds and row.seconds.kernel
-            summary = _as_told(told.median, told.low, told.high) if told else []
-            return _sound(1 / each for each in _sound(row.kernel_seconds) or summary)
+            summary = _stand_ins(told.median, told.low, told.high) if told else []
+            return _plausible(1 / each for each in _plausible(row.kernel_seconds) or summary)
         baseline = None if self.run.settings.get("resumed") else self.baseline
         paired = zip(baseline.kernel_seconds, row.kernel_seconds, strict=False) if baseline else ()
-        ratios = _sound(theirs / own for theirs, own in paired if theirs and own)
-        if ratios and not versus.same_shape:  # how much more work one has than the other is in the speed-up alone
-            ratios = _sound(each / median(ratios) * versus.speedup for each in ratios)
-        return ratios or _as_told(versus.speedup, versus.low, versus.high)
+        ratios = _plausible(theirs / own for theirs, own in paired if theirs and own)
+        if ratios and not versus.same_shape:  # only the speed-up accounts for the different work
+            ratios = _plausible(each / median(ratios) * versus.speedup for each in ratios)
+        return ratios or _stand_ins(versus.speedup, versus.low, versus.high)
 
     def control_band(self) -> float:
-        """The widest that a control of its run set for it; 0 where there was none."""
+        """The widest band that a control of its run sets for it; 0 without a control."""
         row, shapes = self.row, (self.row.asked, self.row.shape, self.baseline_shape)
         same = (each for each in self.run.control if (each.kernel, each.dtype) == (row.kernel, row.dtype))
         return max((control.band or 0.0 for control in same if control.shape in shapes), default=0.0)
 
 
-def _sound(figures: Iterable[float | None]) -> list[float]:
-    """Those that can be seconds or ratios of them, and be reckoned with; a file that others wrote may hold anything."""
+def _plausible(figures: Iterable[float | None]) -> list[float]:
+    """The figures that are possible seconds or ratios of them: a file from elsewhere may hold anything."""
     return [each for each in figures if each is not None and 1e-30 < each < 1e30]
 
 
-def _as_told(middle: float, low: float | None, high: float | None) -> list[float]:
-    """For files that store no rounds: some that are spread as a normal distribution with that median and interval.
+def _stand_ins(middle: float, low: float | None, high: float | None) -> list[float]:
+    """Stand-ins for the rounds that a file does not store: log-normally distributed, with that median and interval.
 
-    The median of n such rounds deviates by sqrt(pi / 2n) of what one does (M. G. Kendall, A. Stuart, The Advanced
-    Theory of Statistics, volume 1, chapter 10). Without an interval a single round, and without a figure none.
+    The median of n such rounds deviates by sqrt(pi / 2n) times the deviation of one round. The source is M. G. Kendall
+    and A. Stuart, The Advanced Theory of Statistics, volume 1, chapter 10. Without an interval the result is a single
+    round, and without a median it is empty.
     """
-    told, quantile = _sound((middle, low, high)), NormalDist().inv_cdf
+    told, quantile = _plausible((middle, low, high)), NormalDist().inv_cdf
     if len(told) < 3:
-        return _sound([middle])
+        return _plausible([middle])
     of_the_median = abs(math.log(told[2] / told[1])) / 2 / quantile(0.975)
     deviation = of_the_median / math.sqrt(math.pi / 2 / _USUAL_ROUNDS)
     shares = ((number + 0.5) / _USUAL_ROUNDS for number in range(_USUAL_ROUNDS))
-    return _sound(middle * math.exp(deviation * quantile(share)) for share in shares)
+    return _plausible(middle * math.exp(deviation * quantile(share)) for share in shares)
 
 
 def _pair(old: _Measured, new: _Measured) -> Pair:
-    """The pair with its change and, where it can be judged, its band: `unclear` until all are judged together."""
+    """The pair with its change and, if it can be judged, its band. It is `unclear` until all are judged together."""
     pair = Pair(old.row, new.row)
     if {old.row.status, new.row.status} != {"ok"}:
         return pair
@@ -233,7 +234,7 @@ def _pair(old: _Measured, new: _Measured) -> Pair:
         return pair
     pair.change = ratio(after, before=before)
     if pair.change.low is None:
-        few = _which(len(before) < LEAST_ROUNDS, len(after) < LEAST_ROUNDS)
+        few = _run_name(len(before) < LEAST_ROUNDS, len(after) < LEAST_ROUNDS)
         pair.reason = pair.reason or f"too few rounds for an interval in {few}"
     if not pair.reason:
         pair.band = max(BETWEEN_RUNS, old.control_band(), new.control_band(), _band_of_rounds(before, after))
@@ -241,18 +242,18 @@ def _pair(old: _Measured, new: _Measured) -> Pair:
 
 
 def _band_of_rounds(*runs: Sequence[float]) -> float:
-    """That which the rounds of a row set, about the middle of each run.
+    """The band that the rounds of a row set, each run taken relative to its median.
 
-    Kernels whose time varies from round to round vary more between two runs as well: in 19 runs of one commit the
-    deviations of the 22 rows were between a quarter and nine tenths of those of single rounds within a run. Two runs
-    deviate independently of one another, so that their bands, in logarithms, are added in quadrature.
+    A kernel whose time varies between rounds also varies more between runs. This was measured in 19 runs of one commit
+    with 22 rows. The deviations between runs were 0.25 to 0.9 times those of single rounds within a run. Two runs
+    deviate independently, so the logarithms of their bands are added in quadrature.
     """
     of_each = (band([each / median(rounds) for each in rounds]) or 0.0 for rounds in runs)
     return math.expm1(math.hypot(*map(math.log1p, of_each)))
 
 
 def _kind(pair: Pair) -> str | None:
-    """By speed-ups where both runs have them over one baseline, else by times, where the shape is the same."""
+    """By speed-ups if both runs have them over the same baseline; else by times if the shape is the same."""
     old, new = pair.old, pair.new
     if new.versus and old.versus and new.backend != new.versus.baseline == old.versus.baseline:
         return "speedup" if old.shape == new.shape else "rate"
@@ -260,10 +261,10 @@ def _kind(pair: Pair) -> str | None:
 
 
 def _why_not_judged(old: _Measured, new: _Measured) -> str | None:
-    """Why the drift of the machine, or something else, cannot be told from a change; None where it can."""
+    """Why a change cannot be told from the drift of the machine, or from another cause; None if it can."""
     before, after = old.row.versus, new.row.versus
     if before is None or after is None:
-        return f"no baseline ran in {_which(before is None, after is None)}"
+        return f"no baseline ran in {_run_name(before is None, after is None)}"
     if before.baseline != after.baseline:
         return f"the baseline was {before.baseline} and is {after.baseline}"
     if new.row.backend == after.baseline:
@@ -273,8 +274,8 @@ def _why_not_judged(old: _Measured, new: _Measured) -> str | None:
     return "its baseline ran at another shape" if old.baseline_shape != new.baseline_shape else None
 
 
-def _which(old: bool, new: bool) -> str:
-    """Which of the runs lacks something."""
+def _run_name(old: bool, new: bool) -> str:
+    """The name of the run that lacks something."""
     return "either run" if old and new else "the old run" if old else "the new run"
 
 
@@ -283,18 +284,18 @@ def _sizes(row: Row) -> str:
 
 
 def _settings(old: Report, new: Report) -> Iterator[Setting]:
-    """What differs of what can matter for times, in the order of the new run."""
+    """The differences that can affect times, in the order of the new run."""
     before, after = _set_up(old), _set_up(new)
     for name, part in after | before:
         values = before.get((name, part)), after.get((name, part))
-        not_asked_for = name in _OF_WHAT_WAS_ASKED_FOR and None in values
-        if values[0] != values[1] and not not_asked_for:
+        not_requested = name in _OF_REQUESTED_BACKENDS and None in values
+        if values[0] != values[1] and not not_requested:
             yield Setting(name, part, *values)
 
 
 def _set_up(report: Report) -> dict[tuple[str, str], str]:
-    """Settings and machine as pairs of a name and, of lists and mappings, a part of it."""
-    state = report.machine.get("state")  # earlier versions wrote none, and others may write anything
+    """Settings and machine, by name and part. Only lists and mappings have parts."""
+    state = report.machine.get("state")  # earlier versions wrote none, and other programs may write anything
     begin = state.get("begin") if isinstance(state, Mapping) else None
     settings = {name: value for name, value in report.settings.items() if name not in _SETTINGS_ASIDE}
     machine = {name: report.machine.get(name) for name in _MACHINE}

@@ -1,4 +1,4 @@
-"""Finds the backends of this machine, each probed in a process of its own, and those of plug-ins."""
+"""Finds the backends of this machine, plug-ins included. Each is probed in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from py_backends.harness.workers import Worker, WorkerFailed
 from py_backends.plugins import Plugin
 
 _AT_ONCE = 4
-_NOWHERE = "unknown"
-"""The target of a backend that does not come to say what targets it has."""
+_UNKNOWN = "unknown"
+"""The target of a backend whose targets could not be listed."""
 
 
 class BackendTarget(NamedTuple):
-    """A backend and one of the targets on which it may run here."""
+    """A backend and one of its targets."""
 
     backend: str
     target: Target
@@ -29,8 +29,8 @@ class BroughtKernel:
     """A kernel of a plug-in.
 
     package: the distribution, with its version.
-    backends: those that it has a text for.
-    reason, fix: why it is not there, and what would change that; None where it is.
+    backends: those that have a source for it.
+    reason, fix: why it is not available, and what would change that; None if it is.
     """
 
     kernel: str
@@ -46,7 +46,7 @@ def backends() -> list[BackendTarget]:
 
 
 def names() -> list[str]:
-    """Every backend that doctor reports on: those that a request may name, and those that are refused."""
+    """Every backend that doctor reports on: those that a request may name, and refused ones."""
     return sorted({*registry.backend_names(), *registry.refused_backends()})
 
 
@@ -57,7 +57,7 @@ def origin(backend: str) -> str | None:
 
 
 def kernels() -> list[BroughtKernel]:
-    """Every kernel that a plug-in promises, with what is wrong with it."""
+    """Every kernel that a plug-in declares, with its fault if it has one."""
     return [_brought(plugin) for plugin in registry.kernel_plugins()]
 
 
@@ -72,10 +72,12 @@ def _brought(plugin: Plugin) -> BroughtKernel:
 
 
 def probe(names: Sequence[str], targets: Sequence[str] = (), threads: Sequence[int] = ()) -> list[BackendTarget]:
-    """Every target of the named backends, in their order, and those beyond that some have under the named `targets`.
+    """Every target of the named backends, in their order.
 
-    threads: numbers of threads, for which targets say what they are on so many.
-    A driver that crashes or hangs while it is looked for is a target that is missing, with that reason.
+    targets: names of further targets, which some backends have without listing them.
+    threads: numbers of threads. For each, a target tells which target of its kind has that many.
+
+    A driver that crashes or hangs while it is probed gives a missing target, with that reason.
     """
     workers: list[Worker] = []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -84,16 +86,16 @@ def probe(names: Sequence[str], targets: Sequence[str] = (), threads: Sequence[i
             found = list(pool.map(lambda name: _targets(name, asked, workers), names))
         except KeyboardInterrupt:
             for worker in workers:
-                worker.kill()  # nobody is to wait for a driver that hangs
+                worker.kill()  # so that nothing waits for a driver that hangs
             raise
     return [BackendTarget(name, target) for name, targets in zip(names, found, strict=True) for target in targets]
 
 
 def _targets(backend: str, asked: Mapping[str, Any], workers: list[Worker]) -> list[Target]:
-    """The targets of a backend; for a plug-in with a name that it cannot have, the reason."""
+    """The targets of a backend, and a missing one with the reason if a plug-in's backend of that name was refused."""
     found = _probed(backend, asked, workers) if backend in registry.backend_names() else []
     refused = registry.refused_backends().get(backend)
-    return [*found, _nowhere(refused.reason, refused.fix)] if refused else found
+    return [*found, _unknown(refused.reason, refused.fix)] if refused else found
 
 
 def _probed(backend: str, asked: Mapping[str, Any], workers: list[Worker]) -> list[Target]:
@@ -110,7 +112,10 @@ def _probed(backend: str, asked: Mapping[str, Any], workers: list[Worker]) -> li
 
 
 def _started(backend: str, target: Target, workers: list[Worker]) -> Target:
-    """A target that needs variables set before anything is imported, which the worker above had not: does it start?"""
+    """The target, or a missing one if it does not start.
+
+    Its variables must be set before anything is imported, so it needs a worker of its own.
+    """
     worker = Worker(environment=target.environment)
     workers.append(worker)
     try:
@@ -123,14 +128,14 @@ def _started(backend: str, target: Target, workers: list[Worker]) -> Target:
 
 
 def _missing(backend: str, failed: WorkerFailed) -> Target:
-    """What is said of a backend that could not be asked. A plug-in's is named by its package."""
+    """The missing target of a backend that could not be probed. The reason names the package of a plug-in."""
     if failed.status == "unavailable":
-        return _nowhere(failed.reason, failed.fix)
+        return _unknown(failed.reason, failed.fix)
     plugin = registry.backend_plugin(backend)
     whose = f" in {plugin.origin}" if plugin else ""
-    return _nowhere(f"probing it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
+    return _unknown(f"probing it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
 
 
-def _nowhere(reason: str, fix: str | None) -> Target:
-    """What stands for the targets of a backend that cannot be asked, nor which formats it takes: as most, then."""
-    return Target.missing(_NOWHERE, reason, fix, dict.fromkeys(registry.promised_kernels(), Backend.dtypes))
+def _unknown(reason: str, fix: str | None) -> Target:
+    """The missing target of a backend that could not be probed. It is taken to have the usual number formats."""
+    return Target.missing(_UNKNOWN, reason, fix, dict.fromkeys(registry.promised_kernels(), Backend.dtypes))

@@ -1,4 +1,4 @@
-"""Says in a row how it failed."""
+"""Records in a row how it failed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from py_backends.harness.workers import WorkerFailed
 
 @contextlib.contextmanager
 def failures_of(planned: PlannedRow) -> Iterator[None]:
-    """Whatever fails here is said in the row."""
+    """Record in the row whatever fails within."""
     try:
         yield
-    except Exception as failed:  # noqa: BLE001  # `fail` raises again what is no row's affair
+    except Exception as failed:  # noqa: BLE001  # `fail` raises again what no row can have caused
         fail(planned, failed)
 
 
 def fail(planned: PlannedRow, failed: Exception) -> None:
-    """Say in a row how it failed; raises what neither a worker nor a plug-in's problem can have brought about."""
+    """Record in a row how it failed. Raises any error again that neither a worker nor a plug-in's problem caused."""
     row = planned.row
     row.check = row.seconds = None
     if isinstance(failed, MemoryError):

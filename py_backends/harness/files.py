@@ -1,4 +1,4 @@
-"""Files as this project reads and writes them: of a bounded size, whole or not at all, with names for one line."""
+"""Reads files up to a largest size, writes them whole or not at all, and makes their names printable."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import stat
 from pathlib import Path
 
 LARGEST_READ = 100_000_000
-"""Bytes. A long run's results take some 100,000; a device such as /dev/zero has no end at all."""
+"""Bytes. The results of a long run take some 100,000 bytes. A device such as /dev/zero would never end."""
 
 
 def printable(text: object) -> str:
-    r"""A string or a path on one line: what cannot be printed is escaped, bytes that are not UTF-8 as `\xe9`."""
-    # Python holds such bytes of a file name as lone surrogates, which no stream and no file of text takes.
+    r"""A string or a path on one line. Unprintable characters are escaped, and bytes that are not UTF-8 as `\xe9`."""
+    # Python holds such bytes of a file name as lone surrogates, which cannot be encoded.
     decoded = str(text).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in decoded)
 
 
 def read_text(path: Path) -> str:
-    """The text in a file, or out of a pipe; OSError where it cannot be read, is too large, or is a device."""
+    """The decoded content of a file or a pipe. Raises OSError if it cannot be read, is too large, or is a device."""
     with open(path, "rb", opener=_without_waiting) as file:
         mode = os.fstat(file.fileno()).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
-            raise OSError(errno.EINVAL, "it is a device, and no file")
+            raise OSError(errno.EINVAL, "it is a device, not a file")
         os.set_blocking(file.fileno(), True)
         content = file.read(LARGEST_READ + 1)
     if len(content) > LARGEST_READ:
@@ -32,22 +32,22 @@ def read_text(path: Path) -> str:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file without waiting: a pipe without a writer counts as empty."""
+    """Open a file without waiting. A pipe without a writer counts as empty."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader sees all of it or what was there before; OSError where that fails.
+    """Write a file. A reader sees the whole new file or the old one. Raises OSError if that fails.
 
-    A link stays one, and what it points to is written. What is no regular file, /dev/null for instance, is
-    written to as it is.
+    A symbolic link stays, and its target is written. A file that is not regular, such as /dev/null, is written in
+    place.
     """
     encoded = content.encode("utf-8") if isinstance(content, str) else content
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
         path.write_bytes(encoded)
         return
-    temporary = path.with_name(f".py-backends-{os.getpid()}")  # short, as the name may be as long as names can be
+    temporary = path.with_name(f".py-backends-{os.getpid()}")  # short: the file's own name may have the longest length
     try:
         temporary.write_bytes(encoded)
         os.replace(temporary, path)

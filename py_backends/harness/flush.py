@@ -1,4 +1,4 @@
-"""Empties caches of what a kernel left in them, so that its next launch is a cold one."""
+"""Flushes what a kernel left in the caches, so that its next launch is cold."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from py_backends import caches
 from py_backends.contract import Array, Device
 
 MOST_BYTES = 2**28
-"""No flush writes more, a few hundredths of a second. The last level of a server may have more, but shared by all
-of its cores: on one with 480 MB, additions of a megabyte took as long after 256 MiB as after 960, within a tenth."""
+"""No flush writes more, which takes a few hundredths of a second. The last-level cache of a server may be larger, but
+all of its cores share it. On a server with 480 MB, additions of 1 MB were measured after a flush of 256 MiB and of 960
+MiB. The times agreed within a tenth."""
 _LINE = 64
-"""Bytes of a cache line, or half of one: no line is left out."""
+"""Bytes of a cache line. If lines are twice as long, none is left out either."""
 _WORDS = _LINE // 8
 
 
 def flush(device: Device) -> int:
-    """Write twice the last level of cache (at most `MOST_BYTES`), and as much to a device that is not the CPU.
+    """Write twice the size of the last-level cache, at most `MOST_BYTES`, and as much to a device that is not the CPU.
 
-    Each CPU that this process may use does its part, so that the caches that only it has are overwritten too: it is
-    given at least twice their size. Returns how many bytes were written in all.
+    Each CPU that this process may use writes a part of at least twice the size of its private caches, so these are
+    flushed too. Returns the number of bytes written.
 
-    The calling thread goes from CPU to CPU and ends where it began. With a thread on each, the system's scheduler finds
-    the caller on another CPU afterwards, often that of one of the kernel's threads, and a launch takes milliseconds.
+    The calling thread moves from CPU to CPU and ends where it began. A thread on each CPU would do worse: afterwards,
+    the scheduler often puts the caller on the CPU of a kernel's thread. Then a launch takes milliseconds.
     """
     allowed, here = os.sched_getaffinity(0), _current_cpu()
     memory = np.empty((_lines_of_one_cpu(len(allowed)) * len(allowed), _WORDS), np.uint64)
@@ -46,13 +47,13 @@ def _lines_of_one_cpu(cpus: int) -> int:
 
 
 def _overwrite(memory: Array, cpu: int) -> None:
-    """Read and write each line, on that CPU. To fill the memory would not do: that may go past the caches."""
-    os.sched_setaffinity(0, {cpu})  # of the calling thread
+    """Read and write each line on that CPU. Filling the memory would not do: such stores may bypass the caches."""
+    os.sched_setaffinity(0, {cpu})  # only of the calling thread
     words = memory[:, 0]
     np.add(words, 1, out=words)
 
 
 def _current_cpu() -> int:
-    """On which CPU the calling thread runs just now."""
+    """The CPU on which the calling thread is running."""
     number: int = ctypes.CDLL(None).sched_getcpu()
     return number

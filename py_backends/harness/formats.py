@@ -1,7 +1,7 @@
 """Number formats: the speed of every backend in each, relative to its own float32, and its error.
 
-All formats of a backend are sampled in the same rounds. The error is that of the result against float64, of inputs as
-they were before they were rounded to their format: what a user pays for each halving.
+All formats of a backend are sampled in the same rounds. The error compares a result with the float64 result of the
+unrounded inputs. So it shows the price of each halving of the bits.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from py_backends.number_formats import DTYPES
 BASIS = "float32"
 """The format that others are compared with."""
 _RUNS = 16
-"""For which each row must have time: there are many rows, and few of them are alike."""
+"""Each row must have time for this many runs. There are many rows, and few of them are close to each other."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend in one number format, as it was measured.
+    """The measurements of a backend in one number format.
 
-    bytes: that one run moves at least.
-    over_float32: how many times as fast as the same backend in float32; None of that itself, and where there is none.
-    percent_of_peak: of the multiply-adds of its own format; None where that peak is not known.
+    bytes: the fewest that one run has to move.
+    over_float32: the speed-up over the same backend in float32; None for float32 itself, and without such a row.
+    percent_of_peak: of the multiply-adds in its own format; None if that peak is not known.
     """
 
     row: Row
@@ -42,7 +42,7 @@ class Choice:
 
     @property
     def relative_error(self) -> float | None:
-        """Against float64; None where it was not measured."""
+        """The error against float64; None if it was not measured."""
         return self.row.check.relative_error if self.row.check else None
 
 
@@ -56,9 +56,9 @@ def plan(
     *,
     every_target: bool = False,
 ) -> Plan:
-    """What is to run; WrongRequest for unknown names and impossible sizes. The parameters are those of `compare`.
+    """The plan. Raises WrongRequest for unknown names and impossible sizes. The parameters are those of `compare`.
 
-    every_target: whether all of several targets that a backend has for one device run, and not the first alone.
+    every_target: whether a backend runs on all targets of a device, and not only on the first.
     """
     request = Request(kernels, backends, targets, variants, dtypes, shapes)
 
@@ -69,9 +69,9 @@ def plan(
 
 
 def choices(report: Report) -> dict[str, list[Choice]]:
-    """The timed rows by kernel and requested shape: each backend's formats together.
+    """The timed rows by kernel and requested shape, with the formats of each backend together.
 
-    The backend that is the fastest in any format comes first, and of its formats the one with the most bits.
+    The backend with the highest rate in any format comes first. Its formats are sorted by bits, the most first.
     """
     groups: dict[tuple[str, Sizes], list[Row]] = {}
     for row in report.rows:
@@ -96,12 +96,12 @@ def _ordered(rows: Sequence[Row], report: Report) -> list[Choice]:
 
 
 def _who(row: Row) -> tuple[str, str]:
-    """A backend and target; one may have a tuned text for one format and the lecture's for another."""
+    """A backend and target. The variant is left out: it may differ between formats."""
     return row.backend, row.target
 
 
 def _where(row: Row) -> tuple[str, str | None]:
-    """A backend and device, whose targets may each have other formats."""
+    """A backend and device. The target is left out: each target may have other formats."""
     return row.backend, row.device
 
 

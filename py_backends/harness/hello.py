@@ -1,4 +1,4 @@
-"""Runs a first program in a programming model, and finds what each of its steps has printed."""
+"""Runs the first program of a programming model, and finds the output of each of its steps."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ from py_backends.ranks import launcher
 from py_backends.ranks.engine import engine
 
 _EMULATED = programs.PLACE / "emulated"
-"""Modules that stand in for libraries where their device is emulated."""
+"""Modules that stand in for libraries if their device is emulated."""
 _STANDS_IN = "a CPU runs the kernel, and py_backends/hello/emulated stands in for the GPU's libraries"
 _LONGEST = 120.0
 """Seconds after which a compiler or a program counts as hung."""
 _ENDS_WITHIN = 5.0
-"""Seconds that it may take to end when it is asked to."""
+"""Seconds that it may take to end after SIGTERM."""
 _COMPILERS = "c++", "g++", "clang++"
-"""What `c++` in a program's line `Build:` may be, where the variable CXX names none."""
+"""Any of these serves for the `c++` in a program's line `Build:`, unless the variable CXX names a compiler."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a program.
+    """The outcome of running a program.
 
-    command: what was run, as a user would write it; None where nothing was.
-    printed: by number of the step, the lines that it has printed.
-    reason, fix: why it did not run, or why in place of its device the CPU did; None where all is as it should be.
+    ran: whether it ran to its end without an error.
+    command: what was run, as a user would write it; None if nothing was.
+    printed: by the number of a step, the lines that it printed.
+    reason, fix: why it did not run, or why the CPU ran it in place of its device; None if all went well.
     """
 
     ran: bool
@@ -51,7 +52,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether it was run and did not end as it should."""
+        """Whether it was started and ended with an error."""
         return self.command is not None and not self.ran
 
 
@@ -63,12 +64,12 @@ def run(program: Program) -> Outcome:
             return (_interpreted if program.path.suffix == ".py" else _compiled)(program, folder)
     except BackendUnavailable as unavailable:
         return Outcome(False, reason=unavailable.reason, fix=unavailable.fix)
-    except OSError as error:  # a temporary folder that is full, or in which nothing may be run
+    except OSError as error:  # the temporary folder is full, or programs may not be run in it
         return Outcome(False, reason=f"it cannot be run: {error.strerror}", fix="name another folder: TMPDIR=FOLDER")
 
 
 def _compiled(program: Program, folder: str) -> Outcome:
-    """Have the user's compiler make a program of a source in C++, and run that."""
+    """Compile a C++ program with the user's compiler, and run it."""
     words = shlex.split(program.said("Build") or "")
     _check_cpu((program.said("Needs") or "").split())
     words[:1] = _compiler(words[0], program.said("Compiler") or "a C++ compiler, for instance g++")
@@ -76,10 +77,10 @@ def _compiled(program: Program, folder: str) -> Outcome:
     made = _finished(words, folder, os.environ)
     if made.returncode:
         raise BackendUnavailable(
-            f"`{command}` fails: {_complaint(made.stderr)}",
+            f"`{command}` fails: {_error_line(made.stderr)}",
             f"name another compiler: CXX=g++ py-backends hello {program.model}",
         )
-    return _told(_finished([f"./{words[-1]}"], folder, os.environ), f"{command} && ./{words[-1]}")
+    return _outcome(_finished([f"./{words[-1]}"], folder, os.environ), f"{command} && ./{words[-1]}")
 
 
 def _check_cpu(needed: Sequence[str]) -> None:
@@ -89,7 +90,7 @@ def _check_cpu(needed: Sequence[str]) -> None:
 
 
 def _compiler(name: str, what: str) -> list[str]:
-    """The words that begin a compiler's command; BackendUnavailable where there is none."""
+    """The first words of a compiler's command. Raises BackendUnavailable if there is no compiler."""
     named = shlex.split(os.environ.get("CXX", "")) if name in _COMPILERS else []
     if named:
         if shutil.which(named[0]) is None:
@@ -103,7 +104,7 @@ def _compiler(name: str, what: str) -> list[str]:
 
 
 def _interpreted(program: Program, folder: str) -> Outcome:
-    """Run a program in Python on the first device that its backend finds, or where that is emulated."""
+    """Run a Python program on the first device that its backend finds, or on its emulation."""
     target = _target(program.model)
     named = [target.device] if target.device and "sys.argv" in program.source else []
     additional = {**target.environment, "PYTHONUNBUFFERED": ""}
@@ -118,11 +119,11 @@ def _interpreted(program: Program, folder: str) -> Outcome:
     environment = launcher.without_launcher(interpreter.environment(additional))
     finished = _finished([*starter, *python], folder, environment)
     shown = shlex.join([*(Path(word).name for word in starter[:1]), *starter[1:], "python", program.path.name, *named])
-    return _told(finished, shown, target)
+    return _outcome(finished, shown, target)
 
 
 def _target(model: str) -> Target:
-    """Where the backend of that name runs first; BackendUnavailable where it runs nowhere."""
+    """The first available target of the backend of that name. Raises BackendUnavailable if there is none."""
     found = [each.target for each in doctor.probe([model])]
     there = next((target for target in found if target.available), None)
     if there is None:
@@ -130,13 +131,13 @@ def _target(model: str) -> Target:
     return there
 
 
-def _told(finished: subprocess.CompletedProcess[str], command: str, target: Target | None = None) -> Outcome:
-    """The output of a program, and how it ended."""
+def _outcome(finished: subprocess.CompletedProcess[str], command: str, target: Target | None = None) -> Outcome:
+    """The outcome of a program that has ended."""
     printed = _printed(finished.stdout)
     if finished.returncode:
         code = finished.returncode
         ended = f"exit code {code}" if code > 0 else f"signal {-code}"
-        reason = f"it ended with {ended}: {_complaint(finished.stderr)}"
+        reason = f"it ended with {ended}: {_error_line(finished.stderr)}"
         return Outcome(False, command, printed, reason)
     if target and target.emulated:
         return Outcome(True, command, printed, f"{target.reason}: {_STANDS_IN}", target.fix)
@@ -154,15 +155,15 @@ def _printed(text: str) -> dict[int, list[str]]:
     return printed
 
 
-def _complaint(text: str) -> str:
-    """The line of a compiler's or an interpreter's complaint that says the most."""
+def _error_line(text: str) -> str:
+    """The first error line of a compiler or an interpreter, else its last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line]
-    return printable((errors[:1] or lines[-1:] or ["it says nothing"])[0])
+    return printable((errors[:1] or lines[-1:] or ["it prints nothing"])[0])
 
 
 def _finished(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; BackendUnavailable where it does not come to it."""
+    """Run a command to its end. Raises BackendUnavailable if it takes too long."""
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -184,7 +185,7 @@ def _finished(command: Sequence[str], folder: str, environment: Mapping[str, str
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ask it to end, so that what starts ranks can end these; then make it."""
+    """End a process by SIGTERM, so that a launcher can end its ranks, and after a while by SIGKILL."""
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(_ENDS_WITHIN)

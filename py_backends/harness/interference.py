@@ -1,17 +1,16 @@
-"""Tells rounds in which something else took the CPUs, by signals and thresholds that were named beforehand.
+"""Finds the rounds in which something else used the CPUs. Signals and thresholds are fixed beforehand.
 
-A round that shows one of them says more about the neighbours than about the kernels. The signals:
+A round that shows a signal says more about other programs than about the kernels. The signals are:
 
-steal: a virtual machine's CPUs were taken away by its host. More than `MOST_STEAL` of the round's CPU time.
-    A fiftieth is twice the narrowest band (1%) within which two equal things are told to be the same.
-others: processes of this system that are not ours used our CPUs. Ours are this one and all that it started, and they
-    in turn: workers, and a compiler or a rank that a backend runs. More than `MOST_OTHERS` of one CPU. What
-    an idle system does by itself takes a few hundredths of one; a kernel whose threads share their work
-    evenly ends a tenth later where one of its CPUs is taken for a tenth of the time.
+steal: the host of a virtual machine took its CPUs away, for more than `MOST_STEAL` of the round's CPU time.
+    This is 2%, twice the narrowest band within which two rows are the same.
+others: processes that are not ours used our CPUs, for more than `MOST_OTHERS` of one CPU. Ours are this process and all
+    its descendants: workers, and compilers and ranks that backends run. An idle system uses a few hundredths of a CPU.
+    If a tenth of one CPU is taken away, a kernel whose threads share their work evenly ends a tenth later.
 
-Linux counts in ticks of 10 ms, so either has an allowance for what rounding to ticks can seem to be, and a
-round of 50 ms can hardly show anything. Time for which our threads waited (/proc/pressure/cpu) is no signal:
-a backend with more threads than there are CPUs makes its own.
+Linux counts in ticks of 10 ms, so both thresholds allow for rounding, and a round of 50 ms can hardly show a signal.
+Time for which our threads waited (/proc/pressure/cpu) is no signal. A backend with more threads than CPUs causes such
+waiting itself.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ import psutil
 from py_backends.ranks import served
 
 MOST_STEAL = 0.02
-"""Of the round's CPU time: of its seconds times the CPUs that we may use."""
+"""A part of the round's CPU time: its seconds times the CPUs that we may use."""
 MOST_OTHERS = 0.10
-"""Of one CPU: CPU seconds of others in a second of the round."""
+"""CPU seconds of other processes in a second of the round."""
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 _TICKS_ALLOWED = 2
-"""Of each CPU, added as independent errors are: a reading is rounded at either end of the round."""
+"""Rounding errors of one CPU: a reading is rounded at both ends of the round. CPUs add in quadrature."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the system had counted at one moment, in seconds.
+    """The system's counters at one moment, in seconds.
 
-    at: of the monotonic clock.
-    idle, steal: of the CPUs that we may use, together; None where the system does not tell.
-    ours: what each of our processes has used, by its number.
+    at: the monotonic clock.
+    idle, steal: the sums over the CPUs that we may use; None if the system does not report them.
+    ours: the CPU time of each of our processes, by its number.
     """
 
     at: float
@@ -52,13 +51,13 @@ class Reading:
 
 
 class Interference:
-    """Watches one round after the other; a reading takes a few milliseconds.
+    """Watches one round after the other. A reading takes a few milliseconds.
 
-    signals: those that this system can show. The others are never seen.
+    signals: those that this system can show.
     """
 
     def __init__(self, read: Callable[[], Reading] | None = None, cpus: int | None = None) -> None:
-        """`read` and `cpus` stand in for the system's own, where a test wants others."""
+        """Tests may replace the system's own readings (`read`) and its number of CPUs (`cpus`)."""
         self._read = read or read_system
         self._cpus = cpus or len(os.sched_getaffinity(0))
         first = self._read()
@@ -70,7 +69,7 @@ class Interference:
         self._begin = self._read()
 
     def end(self) -> list[str]:
-        """The round has ended: the signals that it showed, none where it was undisturbed."""
+        """Return the signals that the round showed. An undisturbed round shows none."""
         begin, end = self._begin, self._read()
         if begin.idle is None or end.idle is None or begin.steal is None or end.steal is None:
             return []
@@ -80,25 +79,25 @@ class Interference:
         seen = ["steal"] if steal > MOST_STEAL * seconds * self._cpus + rounding else []
         ours = _used(begin.ours, end.ours)
         if ours is not None:
-            # What was not idle, rather than what was counted as busy: Linux measures the one and samples the other.
+            # Busy time is what was not idle: Linux measures idle time, and only samples busy time.
             others = seconds * self._cpus - (end.idle - begin.idle) - steal - ours
             seen += ["others"] if others > MOST_OTHERS * seconds + rounding else []
         return seen
 
 
 def _used(begin: Mapping[int, float], end: Mapping[int, float]) -> float | None:
-    """CPU seconds between two readings; None where a process ended in between and nobody has waited for it yet.
+    """CPU seconds between two readings; None if a process ended in between and its parent has not waited for it yet.
 
-    The one that waited has its figure from then on.
+    Once the parent has waited, the parent's figure includes that of the child.
     """
     used = sum(end.values()) - sum(begin.values())
     return used if used >= 0 else None
 
 
 def our_processes() -> list[int]:
-    """The calling process and all that it started, and they in turn: workers, and what a backend's library runs.
+    """The calling process and all its descendants: workers, and what a backend's library runs.
 
-    Where a launcher has started ranks and we are the child of one, all that the launcher has started.
+    If this process is the child of a rank, the result is the launcher and all its descendants.
     """
     this = psutil.Process()
     if served():
@@ -112,16 +111,16 @@ def read_system() -> Reading:
     ours = {pid: seconds for pid in our_processes() if (seconds := _cpu_seconds(pid)) is not None}
     try:
         counted = _ticks(Path("/proc/stat").read_text(encoding="ascii"), os.sched_getaffinity(0))
-    except (OSError, ValueError):  # not Linux as we know it, or hidden from us
+    except (OSError, ValueError):  # no such file, or one that we may not read
         return Reading(at, ours=ours)
-    if not any(counted):  # a sandbox whose file has nothing but zeros
+    if not any(counted):  # a sandbox shows zeros only
         return Reading(at, ours=ours)
     idle, steal = counted
     return Reading(at, idle * _TICK, steal * _TICK, ours)
 
 
 def _ticks(stat: str, cpus: set[int]) -> tuple[int, int]:
-    """Ticks that these CPUs were idle (waiting for devices included), and those that were stolen: see proc(5)."""
+    """The idle and the stolen ticks of these CPUs: see proc(5). Idle includes waiting for devices."""
     idle = steal = 0
     for line in stat.splitlines():
         name, *columns = line.split()
@@ -133,8 +132,11 @@ def _ticks(stat: str, cpus: set[int]) -> tuple[int, int]:
 
 
 def _cpu_seconds(pid: int) -> float | None:
-    """CPU time of all threads of a process, to the nanosecond, and of the children it has waited for; None if gone."""
-    process_clock = (~pid << 3) | 2  # clock_getcpuclockid(3) computes it so
+    """CPU seconds of all threads of a process, and of the children that it has waited for; None if it is gone.
+
+    The process's own time is exact to the nanosecond.
+    """
+    process_clock = (~pid << 3) | 2  # as clock_getcpuclockid(3) computes it
     try:
         times = psutil.Process(pid).cpu_times()
         waited_for: float = times.children_user + times.children_system

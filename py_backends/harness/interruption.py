@@ -1,8 +1,8 @@
-"""Ends a command by a signal without losing what it has finished.
+"""Lets a signal end a command without losing finished results.
 
-A command line runs within `interruptible`: Ctrl-C, SIGTERM and SIGHUP (the terminal was closed) all raise
-KeyboardInterrupt, and the first of them alone. From then on, or from `hold_off` where no signal came, they wait, so
-that results are put together and written; `let_go` says that they are.
+A command runs within `interruptible`. The first Ctrl-C, SIGTERM or SIGHUP (a closed terminal) raises KeyboardInterrupt.
+Later signals wait while the command combines and writes its results. If no signal came, they wait from `hold_off` on.
+`let_go` ends the wait once the results are written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Scope:
-    """What became of the signals of one command."""
+    """The state of one command: whether signals wait, and which came."""
 
     def __init__(self) -> None:
         self.held_off = False
@@ -32,19 +32,19 @@ class _Scope:
 
 
 _scope: _Scope | None = None
-"""The handlers of the running command; none in a notebook, which has its own."""
+"""The running command; None in a notebook, which has handlers of its own."""
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Within, the first signal interrupts; afterwards all signals do what they did before.
+    """Within, the first signal raises KeyboardInterrupt. Afterwards the earlier handlers are restored.
 
-    After an interruption they are ignored: the process is about to end, and is not to be disturbed in that.
+    After an interruption signals are ignored instead: the process is about to end, and nothing may disturb that.
 
-    One that was ignored, as `nohup` and shells in the background have it, stays so. Outside of the main thread, which
-    alone gets signals, this does nothing.
+    A signal that was ignored before stays ignored, as under `nohup`. Outside of the main thread, which alone receives
+    signals, this does nothing.
     """
-    global _scope  # noqa: PLW0603  # signals are the process's, and so is what becomes of them
+    global _scope  # noqa: PLW0603  # a process has one set of signal handlers
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -63,13 +63,13 @@ def interruptible() -> Iterator[None]:
 
 
 def hold_off() -> None:
-    """From here on results are put together and written: signals wait."""
+    """Let signals wait from now on, while results are combined and written."""
     if _scope:
         _scope.held_off = True
 
 
 def let_go() -> None:
-    """Results are written: signals that waited interrupt now, and others from now on."""
+    """End the wait, since results are written: a signal that waited interrupts now, and later ones at once."""
     if _scope:
         late, _scope.held_off, _scope.came_late = _scope.came_late, False, False
         if late:

@@ -1,10 +1,9 @@
-"""A kernel from its slowest source to its fastest, rung by rung, beside a published ladder of the same ideas.
+"""Times a kernel from its slowest source to its fastest, rung by rung, beside a published ladder of the same ideas.
 
-The rungs are data of the kernel: `Problem.ladder`, or `Problem.steps`, which lead from `lecture` to `tuned` with one
-idea a rung. All of them, and the baseline beside them, are sampled in the same rounds, so that the ratio of any two
-comes from samples that were taken close to each other. A rung that is too slow for the shape runs at a smaller one, and
-is compared by its rate. Rungs in a narrower number format come on top where they are asked for: every ladder of a run
-has the same ones.
+The rungs are data of the kernel: `Problem.ladder`, or `Problem.steps`. Steps lead from `lecture` to `tuned` with one
+idea a rung. All rungs and the baseline are sampled in the same rounds. So the ratio of any two comes from samples that
+were taken close to each other. A rung that is too slow for the shape runs at a smaller one, and is compared by its
+rate. On request, rungs in narrower number formats are added on top. Every ladder of a run has the same ones.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ from py_backends.number_formats import DTYPES
 
 DEFAULT_BUDGET = 150.0
 _RUNS = 12
-"""Of every rung, some 9 of them in rounds: fewer than elsewhere, so that the first rung, which is thousands of times as
-slow as the last, can have a shape at which it too has to reach beyond its caches."""
+"""Runs of every rung, of which some 9 are rounds. The first rung is thousands of times as slow as the last. With few
+runs it can have a shape that exceeds the caches."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A rung as it was measured. `rung` is None for the baseline beside the ladder.
+    """The measurements of a rung. `rung` is None for the baseline beside the ladder.
 
-    over_first, over_below: how many times as fast as the first rung, and as the one below it; None where that has no
-        time, and for the first rung itself.
-    percent_of_peak: of the multiply-adds of all threads together, or of a kernel that is known by its bandwidth of what
-        the memory allows; None where that is not known.
+    over_first, over_below: the speed-up over the first rung, and over the rung below; None if that was not timed, and
+        for the first rung itself.
+    percent_of_peak: of the multiply-adds of all threads together, or of what the memory allows if the kernel's rate is
+        a bandwidth; None if that is not known.
     """
 
     rung: Rung | None
@@ -54,11 +53,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Climb:
-    """A ladder as it was measured, in one dtype at one shape.
+    """The measurements of a ladder in one dtype at one shape.
 
     steps: the rungs that were timed, in the ladder's order.
     missing: the others, each with the reason.
-    baselines: the baseline, where it was timed.
+    baselines: the baseline, if it was timed.
     """
 
     kernel: str
@@ -71,7 +70,7 @@ class Climb:
 
     @property
     def together(self) -> float | None:
-        """The product of what the steps gain; None where some rung was not timed, or one ran at another shape."""
+        """The product of the steps' speed-ups; None if some rung was not timed, or ran at another shape."""
         gains = [step.over_below for step in self.steps[1:]]
         if self.missing or not all(gain and gain.same_shape for gain in gains):
             return None
@@ -92,10 +91,12 @@ def measure(
 ) -> Report:
     """Run the rungs of every ladder, each on the first target of its backend, and the baseline.
 
-    formats: whether the rungs in narrower number formats run, too.
+    shapes: by kernel, as for `compare`. A kernel without an entry has the ladder's own sizes.
+    formats: whether the rungs in narrower number formats run too.
     steps: whether the ladders are those from `lecture` to `tuned` (`Problem.steps`).
-    The others are those of `compare`; the ladder's own sizes where `shapes` names none for a kernel. Raises
-    WrongRequest for unknown names, impossible sizes, a kernel without a ladder, and a format that not all steps have.
+
+    The other parameters are those of `compare`. Raises WrongRequest for unknown names, impossible sizes, a kernel
+    without a ladder, and a format that not all steps have.
     """
     chosen = _chosen(chains() if steps else {kernel: (each,) for kernel, each in ladders().items()}, shapes, steps)
     if steps:
@@ -132,13 +133,13 @@ def measure(
 
 
 def ladders() -> dict[str, Ladder]:
-    """The kernels that have a ladder, and it."""
+    """The ladder of each kernel that has one."""
     problems = map(registry.problem, registry.kernel_names())
     return {problem.name: problem.ladder for problem in problems if problem.ladder is not None}
 
 
 def chains() -> dict[str, tuple[Ladder, ...]]:
-    """The kernels that have steps from `lecture` to `tuned`, and these."""
+    """The steps from `lecture` to `tuned` of each kernel that has them."""
     problems = map(registry.problem, registry.kernel_names())
     return {problem.name: problem.steps for problem in problems if problem.steps}
 
@@ -146,7 +147,7 @@ def chains() -> dict[str, tuple[Ladder, ...]]:
 def _chosen(
     found: Mapping[str, tuple[Ladder, ...]], shapes: Mapping[str, Sequence[Sizes]], steps: bool
 ) -> Mapping[str, tuple[Ladder, ...]]:
-    """The ladders of the kernels that shapes are given for, else all."""
+    """The ladders of the kernels in `shapes`; all ladders if it is empty."""
     for kernel in shapes:
         registry.problem(kernel)
         if kernel not in found:
@@ -164,9 +165,9 @@ def _check_formats(chosen: Mapping[str, tuple[Ladder, ...]], dtypes: Sequence[st
 
 
 def climbs(report: Report) -> list[Climb]:
-    """The ladders of which a report holds timed rungs, one for each requested dtype and shape.
+    """The ladders with timed rungs in a report, one for each requested dtype and shape.
 
-    Rungs in a narrower format are on all wider ladders of their shape, where the report holds them, and are none alone.
+    Rungs in a narrower format belong to all wider ladders of their shape, and make no ladder of their own.
     """
     groups: dict[Workload, list[Row]] = {}
     for row in report.rows:
@@ -187,13 +188,13 @@ def climbs(report: Report) -> list[Climb]:
 
 
 def _holds(rows: Sequence[Row], ladder: Ladder) -> bool:
-    """Whether rows are of every rung, timed or not."""
+    """Whether every rung of a ladder has a row, timed or not."""
     texts = {(row.backend, row.variant) for row in rows}
     return all((rung.backend, rung.variant) in texts for rung in ladder.rungs)
 
 
 def _is_of_more(rows: Sequence[Row], ladder: Ladder, chains: Sequence[Ladder]) -> bool:
-    """Whether a ladder has rungs among the rows that no chain of steps has: else nobody asked for it."""
+    """Whether the rows include a rung of a ladder that no chain of steps has. If not, the ladder was not requested."""
     of_chains = {(rung.backend, rung.variant) for each in chains for rung in each.rungs}
     texts = {(row.backend, row.variant) for row in rows} - of_chains
     return not chains or any((rung.backend, rung.variant) in texts for rung in ladder.rungs)
@@ -204,13 +205,13 @@ def _is_narrower(dtype: str, other: str) -> bool:
 
 
 def _on_top(ladder: Ladder, rows: Sequence[Row]) -> bool:
-    """Whether rows are those of rungs in a narrower format, and no others."""
+    """Whether all rows belong to rungs in a narrower format."""
     texts = {(rung.backend, rung.variant, rung.dtype) for rung in ladder.formats}
     return all((row.backend, row.variant, row.dtype) in texts for row in rows)
 
 
 def _climb(ladder: Ladder, rows: Sequence[Row], narrower: Sequence[Row], report: Report) -> Climb:
-    """A ladder in one format, of its rows and of those in narrower formats."""
+    """The measurements of a ladder in one format. `narrower`: the rows in narrower formats."""
     rungs = [(rung, _rows_of(rung, ladder, rows)) for rung in ladder.rungs]
     for narrow in reversed(ladder.formats):
         if its := _rows_of(narrow, ladder, narrower):
@@ -235,7 +236,7 @@ def _climb(ladder: Ladder, rows: Sequence[Row], narrower: Sequence[Row], report:
 
 
 def _texts(kernel: str, ladder: Ladder) -> Iterator[tuple[str, str]]:
-    """The backends and variants that are run for a ladder: the rungs, and the baseline as it would run by default."""
+    """The backends and variants to run for a ladder: its rungs, and the default variant of the baseline."""
     yield from ((rung.backend, rung.variant) for rung in ladder.rungs)
     for name in _baselines():
         yield from ((name, variant) for variant in list(registry.kernel_texts(kernel, name))[:1])
@@ -246,7 +247,7 @@ def _baselines() -> list[str]:
 
 
 def _first_there(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
-    """The first available target of each source and format, and the missing ones: one run is enough."""
+    """The first available target of each source and format, and the missing targets. One run is enough."""
     there = {(each.backend, each.target.name) for each in found if each.target.available and not each.target.emulated}
     first: dict[Spec, Spec] = {}
     for spec in specs:
@@ -261,7 +262,7 @@ def _narrow_specs(
     shapes: Mapping[str, Sequence[Sizes]],
     found: Sequence[BackendTarget],
 ) -> list[Spec]:
-    """The rungs in formats that are narrower than those of all ladders, each on one target that is there."""
+    """The specs of the rungs in narrower formats than some requested dtype, each on one available target."""
     specs: list[Spec] = []
     for kernel, ladder in ((kernel, each) for kernel, some in chosen.items() for each in some):
         for rung in ladder.formats:
@@ -275,7 +276,7 @@ def _narrow_specs(
 
 
 def _is_of(rung: Rung, ladder: Ladder, spec: Spec) -> bool:
-    """Whether it is a rung's source, where the rung would run, in its own number format if it has one."""
+    """Whether a spec is that of a rung: its source and target, and its number format if it has one."""
     if (spec.backend, spec.variant) != (rung.backend, rung.variant) or rung.dtype not in (None, spec.dtype):
         return False
     if rung.target is None:
@@ -288,7 +289,7 @@ def _rows_of(rung: Rung, ladder: Ladder, rows: Sequence[Row]) -> list[Row]:
 
 
 def _best(rows: Sequence[Row]) -> Row | None:
-    """The fastest timed row, of those with the most threads; None where none was timed."""
+    """The fastest of the timed rows with the most threads; None if none was timed."""
     timed = [row for row in rows if row.status == "ok" and gflops(row) > 0]
     return max(timed, key=lambda row: (row.threads or 0, gflops(row)), default=None)
 
@@ -299,7 +300,7 @@ def _by_variant(rows: Sequence[Row], backend: str) -> list[list[Row]]:
 
 
 def _why_not(rows: Sequence[Row]) -> str:
-    """Why the rung of these rows was not timed."""
+    """The reason why the rung of these rows was not timed."""
     return next((row.reason or row.status for row in rows), "it was not requested")
 
 

@@ -19,27 +19,27 @@ _INSTRUCTION_SETS = {
     "x86_64": ("sse2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile"),
     "aarch64": ("asimd", "sve"),
 }
-"""By architecture: an emulator of one may show another's, the machine's below it."""
+"""By architecture, since an emulator may show the features of the CPU on which it runs."""
 _LEVELS = {"amx": "AVX512F", "avx512": "AVX512F", "avx2": "AVX2", "fma": "FMA3"}
-"""How features begin that come with a level of instructions, and what NumPy calls that."""
+"""Prefixes of features that come with a level of instructions, and NumPy's name for that level."""
 _THREAD_SETTINGS = re.compile(
     r"(OMP|GOMP|KMP|MKL|OPENBLAS|GOTO|BLIS|TBB|DPCPP_CPU|CL_CONFIG_CPU|POCL)_\w+"
     r"|NUMBA_NUM_THREADS|NUMBA_THREADING_LAYER|ONEAPI_DEVICE_SELECTOR|CUDA_VISIBLE_DEVICES"
 )
-"""Environment variables by which people set how many threads run, where, and how they wait."""
-_COMPILERS_OF_OTHERS = ("llvmlite", "intel-sycl-rt")
-"""What compiles kernels and comes with something that the distribution requires."""
+"""Environment variables that set how many threads run, where they run, and how they wait."""
+_INDIRECT_COMPILERS = ("llvmlite", "intel-sycl-rt")
+"""Compilers of kernels that are requirements of requirements."""
 _FREQUENCIES = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 _CPUS = Path("/proc/cpuinfo")
 
 
 def cpus() -> int:
-    """Logical CPUs that this process may use."""
+    """The number of logical CPUs that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def busy_cpus() -> float:
-    """How many logical CPUs others are using just now, measured over a fifth of a second."""
+    """The number of logical CPUs in use, measured over a fifth of a second in which this process sleeps."""
     import psutil
 
     fraction: float = psutil.cpu_percent(interval=0.2) / 100
@@ -47,7 +47,7 @@ def busy_cpus() -> float:
 
 
 def free_memory() -> int:
-    """Bytes that this process may still take, by the machine's memory and its control group's limit."""
+    """Bytes that this process may still allocate: the free memory, or less by its control group's limit."""
     import psutil
 
     free: int = psutil.virtual_memory().available
@@ -60,17 +60,18 @@ def free_memory() -> int:
 
 
 def state(begin: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The state of the machine at this moment, as far as it may change from run to run; None for unknown entries.
+    """The parts of the machine's state that may change from run to run. Unknown entries are None.
 
-    begin: the state when the run began, for what happened since.
+    begin: the state when the run began, for `steal` since then.
 
-    load: processes that ran or wanted to, on average over 1, 5 and 15 minutes.
-    steal: the share of all CPU time that the host of a virtual machine took, `since_boot` and `since_begin`;
-        `seconds` are what they are computed from.
-    pressure: per cent of the last 10 seconds in which some process waited for a CPU.
-    governor, megahertz: of the first CPU.
+    The entries of the result:
+    load: the average number of processes that ran or were ready to, over 1, 5 and 15 minutes.
+    steal: the part of all CPU time that the host of a virtual machine took, `since_boot` and `since_begin`. `seconds`
+        are the counters from which they are computed.
+    pressure: the percentage of the last 10 seconds in which some process waited for a CPU.
+    governor, megahertz: of the first CPU, and of all CPUs on average.
     temperatures: the highest of each sensor, in degrees Celsius.
-    pinned_to: the CPUs that this process may use, where these are not all.
+    pinned_to: the CPUs that this process may use, if these are not all.
     thread_settings: the environment variables for threads that are set.
     """
     return {
@@ -86,12 +87,12 @@ def state(begin: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 def is_thread_setting(name: str) -> bool:
-    """Whether an environment variable is one by which people set threads."""
+    """Whether an environment variable sets how threads run."""
     return _THREAD_SETTINGS.fullmatch(name) is not None
 
 
 def versions(found: Iterable[tuple[str, Target]]) -> dict[str, str]:
-    """The compiler, library and driver behind each backend and target that is there, as doctor says them."""
+    """The versions of compiler, library and driver behind each available backend and target, as doctor gives them."""
     return {f"{backend} {target.name}": target.version for backend, target in found if target.version}
 
 
@@ -108,7 +109,7 @@ def _steal(begin: Mapping[str, float] | None) -> dict[str, Any]:
 
 
 def _busy(times: Any) -> float:
-    """Time for which CPUs worked; that of guests is already in `user` and `nice`."""
+    """CPU time spent working. The time of guests is already in `user` and `nice`."""
     return float(times.user + times.nice + times.system + times.irq + times.softirq)
 
 
@@ -124,7 +125,7 @@ def _pressure() -> float | None:
 
 
 def _megahertz() -> int | None:
-    """What the CPU runs at just now, by the kernel's governor, or else what it says of itself."""
+    """The clock of the CPUs on average, as the operating system reports it."""
     import psutil
 
     try:
@@ -145,7 +146,7 @@ def _temperatures() -> dict[str, float] | None:
 def _first_line(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8").partition("\n")[0].strip()
-    except (OSError, UnicodeDecodeError):  # not there, or not for us to read
+    except (OSError, UnicodeDecodeError):  # missing, or not readable for us
         return None
 
 
@@ -154,7 +155,7 @@ def describe() -> dict[str, Any]:
     """The `machine` of the results."""
     import psutil
 
-    name, flags = _told_cpu() or _probed_cpu()
+    name, flags = _cpu_of_system() or _probed_cpu()
     return {
         "cpu": name,
         "isa": [name for name in _INSTRUCTION_SETS.get(platform.machine(), ()) if name in flags],
@@ -167,18 +168,18 @@ def describe() -> dict[str, Any]:
     }
 
 
-def _told_cpu() -> tuple[str, set[str]] | None:
-    """The name and the features of the first CPU, where the system gives both, as it does on x86."""
+def _cpu_of_system() -> tuple[str, set[str]] | None:
+    """The name and the features of the first CPU; None if the system does not give both. On x86 it does."""
     try:
         first = _CPUS.read_text(encoding="utf-8").partition("\n\n")[0]
     except (OSError, UnicodeDecodeError):
         return None
     facts = dict(re.findall(r"^(model name|flags)\s*: *(.*\S)", first, re.MULTILINE))
-    return (facts["model name"], _seen(set(facts["flags"].split()))) if len(facts) == 2 else None
+    return (facts["model name"], _usable(set(facts["flags"].split()))) if len(facts) == 2 else None
 
 
-def _seen(flags: set[str]) -> set[str]:
-    """Features of the CPU but for those that programs do not find: an emulator may hand its host's list through."""
+def _usable(flags: set[str]) -> set[str]:
+    """The features without those that programs cannot use: an emulator may pass on the list of its host."""
     try:
         found = importlib.import_module("numpy._core._multiarray_umath").__cpu_features__  # as numpy.show_runtime does
     except (ImportError, AttributeError):  # another NumPy
@@ -188,7 +189,7 @@ def _seen(flags: set[str]) -> set[str]:
 
 
 def _probed_cpu() -> tuple[str, set[str]]:
-    """The same of any CPU, by a library that starts processes for it and takes about a second."""
+    """The name and the features of any CPU, from a library that starts processes and takes about a second."""
     import cpuinfo
 
     cpu = cpuinfo.get_cpu_info()
@@ -196,14 +197,14 @@ def _probed_cpu() -> tuple[str, set[str]]:
 
 
 def _packages() -> dict[str, str]:
-    """Versions of what is installed of all that the distribution requires, its extras, their compilers and plug-ins."""
+    """The versions of installed packages: requirements of the distribution and its extras, compilers, and plug-ins."""
     try:
         requirements = importlib.metadata.requires("py-backends") or []
     except importlib.metadata.PackageNotFoundError:  # run from a clone that was never installed
         requirements = ["numpy"]
     names = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements}
     installed = registry.plugin_packages()
-    for name in names | set(_COMPILERS_OF_OTHERS):
+    for name in names | set(_INDIRECT_COMPILERS):
         try:
             installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

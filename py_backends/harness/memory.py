@@ -1,4 +1,4 @@
-"""Arrays compared bit by bit, and copied to where shared ones lie."""
+"""Compares arrays bit by bit, and makes copies that are aligned like shared memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from py_backends.contract import Array
 
 
 def page_aligned_copy(memory: Array) -> Array:
-    """A flat copy that begins where a page of memory does, as shared arrays do."""
+    """A flat copy that begins at a page of memory, as shared arrays do."""
     room = np.empty(memory.nbytes + mmap.PAGESIZE, np.uint8)
     first = -room.ctypes.data % mmap.PAGESIZE
     copy = room[first : first + memory.nbytes].view(memory.dtype)
@@ -19,7 +19,7 @@ def page_aligned_copy(memory: Array) -> Array:
 
 
 def same_bits(one: Array, other: Array) -> Array:
-    """Which elements of two arrays of one shape and dtype have the same bits; NaN is any NaN."""
+    """Which elements of two arrays have the same bits. Any two NaN are the same. Shapes and dtypes must agree."""
     bits = np.dtype(f"u{one.itemsize}")
     same: Array = one.view(bits) == other.view(bits)
     if not same.all():

@@ -1,7 +1,8 @@
-"""Pairs rows with their baseline: which are compared with which, and the controls.
+"""Pairs rows with their baseline, and adds the controls.
 
-A control is one more copy of the baseline, in a worker of its own, sampled in every round as the rows are. The
-first sets the band within which two equal things lie in this run; the second is judged by it like any row.
+A control is a further copy of the baseline in a worker of its own. Every round samples it, as it samples the rows. The
+first control sets the noise band: how far apart two equal rows may lie in this run. The second control is judged by
+this band like any row.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from py_backends.harness.verdicts import RESAMPLES, Ratio, band, ratio
 from py_backends.harness.workers import WorkerFailed
 
 COPIES = 2
-"""Controls of a baseline."""
+"""The number of controls of a baseline."""
 
 
 @dataclass
@@ -32,22 +33,22 @@ class Group:
 
     @property
     def sampled(self) -> list[TimedRow]:
-        """All that a round samples."""
+        """The rows and controls that a round samples."""
         return [*self.rows, *self.controls]
 
     def band(self) -> float | None:
-        """What the first control says so far; None where it cannot."""
+        """The noise band by the first control's samples so far; None with too few samples, or if a control failed."""
         if not self.controls or any(control.failed for control in self.controls):
             return None
         return band(self._ratios(self.controls[0]))
 
     def ratio(self, row: TimedRow, resamples: int = RESAMPLES) -> Ratio | None:
-        """How a row compares with the baseline in the rounds so far; None where there is nothing to compare."""
+        """The speed-up of a row over the baseline in the rounds so far; None if there is nothing to compare."""
         ratios = self._ratios(row)
         return ratio(ratios, resamples) if ratios else None
 
     def _ratios(self, row: TimedRow) -> list[float]:
-        """Ratios of kernel times, round by round; of rates where the two ran at different shapes."""
+        """The ratio of kernel times in each round, or of rates if the two rows ran at different shapes."""
         baseline = self.baseline
         if baseline is None:
             return []
@@ -57,13 +58,13 @@ class Group:
         return [baseline.samples[n].kernel / row.samples[n].kernel * work for n in rounds]
 
     def keep_right(self) -> None:
-        """Leave out the rows that failed or went wrong in the meantime; without its baseline nothing is compared."""
+        """Remove the rows that are no longer `ok`. Without the baseline, nothing is compared."""
         self.rows = [row for row in self.rows if row.planned.row.status == "ok"]
         if self.baseline not in self.rows:
             self.baseline = None
 
     def compared(self) -> list[TimedRow]:
-        """All that is judged: every row but the baseline, and the second control where the first was ever sampled."""
+        """The rows to judge: all but the baseline, and the second control if the first was ever sampled."""
         judged = [row for row in self.rows if row is not self.baseline]
         return [*judged, *self.controls[1:]] if self.controls and self.controls[0].samples else judged
 
@@ -74,13 +75,13 @@ def groups(timed: Sequence[TimedRow]) -> list[Group]:
     for _, rows in groupby(sorted(timed, key=attrgetter("workload")), key=attrgetter("workload")):
         members = list(rows)
         baselines = [row for row in members if registry.is_baseline(row.planned.row.backend)]
-        # Where it runs on several numbers of threads, the most are what a user would take.
+        # If it runs on several numbers of threads, a user would take the most.
         made.append(Group(members, max(baselines, key=lambda row: row.planned.row.threads or 0, default=None)))
     return made
 
 
 def add_controls(group: Group, bench: Bench) -> None:
-    """Start the copies of a group's baseline and check them; without both, nothing of it is judged."""
+    """Start the copies of a group's baseline and check them. If one fails, the group has no controls."""
     baseline = group.baseline
     if baseline is None or len(group.rows) < 2 or not baseline.planned.controls:
         return
@@ -91,7 +92,7 @@ def add_controls(group: Group, bench: Bench) -> None:
         control.planned.row = copy(planned.row)
         try:
             control.check()
-            control.sample()  # brings in code and pages, as `settle` did for the baseline
+            control.sample()  # so that code and pages are loaded, as after the baseline's `settle`
         except (WorkerFailed, MemoryError):
             group.controls.clear()
             return

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 ALL = "all"
 LARGEST_SIZE = 2**40
 Place = tuple[str, Target, str]
-"""A backend, one of its targets, and a variant."""
+"""The backend, its target and the variant of a row."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request. None stands for all; for variants it is the first that a backend has.
+    """The names and shapes that a user requests. None stands for all; for variants, for the first of each backend.
 
-    The variant `all` stands for all that a backend has; one that is named is skipped where it is missing.
+    The variant `all` stands for all variants of a backend. If a backend lacks a named variant, its row is skipped.
     """
 
     kernels: Sequence[str] | None = None
@@ -46,7 +46,7 @@ class Request:
     def __post_init__(self) -> None:
         for names in ("kernels", "backends", "targets", "variants", "dtypes"):
             if isinstance(getattr(self, names), str):
-                raise WrongRequest(f"{names} takes a list of names, not the text {getattr(self, names)!r}")
+                raise WrongRequest(f"{names} takes a list of names, not the string {getattr(self, names)!r}")
         for name in self.kernels or ():
             registry.known(name, _all_kernels(), "kernel")
         for name in self.backends or ():
@@ -63,12 +63,12 @@ class Request:
             if not isinstance(shapes, Sequence) or not shapes or not all(isinstance(s, Sequence) for s in shapes):
                 raise WrongRequest(f"the shapes of {kernel} are a list of tuples of sizes, not {shapes!r}")
             if self.kernels and kernel not in self.kernels:
-                raise WrongRequest(f"a shape is given for {kernel}, which is not among the kernels: leave out one")
+                raise WrongRequest(f"a shape is given for {kernel}, which is not among the requested kernels")
             for sizes in shapes:
                 _check_sizes(problem, sizes)
 
     def settings(self) -> dict[str, Any]:
-        """The request as it stands in the results, in values of JSON; `resume` makes the same of it again."""
+        """The request in values of JSON, as the results hold it. `resume` makes the same request from it."""
         names = {each: getattr(self, each) for each in ("kernels", "backends", "targets", "variants", "dtypes")}
         shapes = {
             kernel: [[operator.index(size) for size in sizes] for sizes in given]
@@ -81,12 +81,16 @@ class Request:
         return Plan(list(self.backends or doctor.names()), specs, targets=self.targets or (), **how)
 
     def specs(self, found: Sequence[BackendTarget], *, every_target: bool = True) -> list[Spec]:
-        """The whole request, on the targets that were found. Raises WrongRequest if a named target is not among them.
+        """The specs of the whole request on the targets that were found.
 
-        every_target: else of several targets that a backend has for one device the first that takes a text and format.
-        A number format that a kernel, a backend or a target does not have gives none; WrongRequest where that leaves
-        nothing. A kernel that a plug-in promises and does not bring has no sizes, and stands wherever it would run:
-        where it has a text, or everywhere if none can be found.
+        every_target: whether a backend runs on all targets of a device, or only on the first with the source and
+            format.
+
+        A number format that a kernel, a backend or a target lacks gives no spec. A broken kernel of a plug-in gets
+        specs without sizes, so that its rows show the fault. They are for backends that have a source of it, or for all
+        if none has.
+
+        Raises WrongRequest for a named target that was not found, and if there is no spec at all.
         """
         for name in self.targets or ():
             registry.known(name, sorted({target.name for _, target in found}), "target")
@@ -115,11 +119,11 @@ class Request:
                 for dtype in self.dtypes
             ]
         if kernels and taken and not specs:
-            raise WrongRequest(self._nothing(kernels))
+            raise WrongRequest(self._why_nothing(kernels))
         return specs
 
     def _places(self, kernel: str, taken: Sequence[BackendTarget], dtype: str) -> list[Place]:
-        """Where a kernel is to run in a number format."""
+        """Where a kernel runs in a number format."""
         return [
             (backend, target, variant)
             for backend, target in taken
@@ -127,7 +131,7 @@ class Request:
         ]
 
     def _variants(self, kernel: str, backend: str, target: Target, dtype: str) -> list[str]:
-        """The variants that are to run in a number format, and what is named and missing in all of them."""
+        """The variants to run in a number format, and the named variants that the backend lacks in every format."""
         texts = registry.kernel_texts(kernel, backend)
         if not texts:
             return _variants(texts, self.variants) if dtype in registry.problem(kernel).dtypes else []
@@ -136,36 +140,36 @@ class Request:
             variant for variant in _variants(able or texts, self.variants) if variant in able or variant not in texts
         ]
 
-    def _nothing(self, kernels: Sequence[str]) -> str:
+    def _why_nothing(self, kernels: Sequence[str]) -> str:
         """The error if no backend has any of the kernels in the requested number formats."""
         has = [f"{kernel} has {', '.join(registry.problem(kernel).dtypes)}" for kernel in kernels]
         where = f" in {', '.join(self.backends)}" if self.backends else ""
         return f"nothing runs in {', '.join(self.dtypes)}{where}: {'; '.join(has)}"
 
     def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
-        """The sizes at which a kernel is to run."""
+        """The sizes at which a kernel runs."""
         shapes = self.shapes.get(problem.name, [problem.default_sizes])
         return [tuple(map(operator.index, sizes)) for sizes in shapes]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to run, and how the budget is spent on it.
+    """What to run, and how to spend the budget.
 
-    backends: those to look for.
-    specs: makes the rows' specs of the targets that were found.
-    timed_only: whether a row is of no use that an emulation would check and not time: it is `unavailable` then.
-    runs: for which each row must have time: checks, settling, and the rest rounds. With fewer, a slow row keeps a
-        larger shape, and the whole has fewer rounds.
-    shorten: whether a row that takes too long for the budget runs at a smaller shape; else it is skipped.
-    rounds: at most so many.
-    least_rounds: at least so many, even if they take longer than the budget.
-    targets: those that were named, some of which backends may not list.
-    threads: numbers of threads for which targets say what they are on so many.
-    controls: whether copies of a baseline run beside it, by which rows are judged. Without them rows are compared with
-        one another, and a baseline is a row like any other.
-    choose: tells before each round which rows are in it, none when there are enough; else all are. What it never
-        chooses is left out of the results.
+    backends: the names of the backends to probe.
+    specs: makes the specs of the rows from the targets that were found.
+    timed_only: whether only timed rows are of use. Then an emulated row is `unavailable`.
+    runs: the number of runs for which each row must have time: checks, warm-up, and rounds. With fewer runs, a slow row
+        keeps a larger shape, and there are fewer rounds.
+    shorten: whether a row that takes too long runs at a smaller shape. If not, it is skipped.
+    rounds: the most rounds.
+    least_rounds: the fewest rounds, even if they exceed the budget.
+    targets: named targets. A backend may have them without listing them.
+    threads: numbers of threads, for backends with another target for each number.
+    controls: whether copies of the baseline run beside it, by which rows are judged. Without controls, rows are
+        compared with one another, and the baseline is a row like any other.
+    choose: returns the rows of the next round; no rows end the rounds. None: every round has all rows. A row that it
+        never chooses is left out of the results.
     """
 
     backends: Sequence[str]
@@ -183,9 +187,10 @@ class Plan:
 
 @dataclass
 class PlannedRow:
-    """A row before it has run. `text`, the kernel's source, is None if there is nothing to run: its status says why.
+    """A row before it has run.
 
-    controls: as of the `Plan`.
+    text: the kernel's source; None if there is nothing to run. Then the status of the row says why.
+    controls: as in `Plan`.
     """
 
     spec: Spec
@@ -201,7 +206,7 @@ class PlannedRow:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of its arrays."""
+        """The dtype of its inputs."""
         return np.dtype(self.spec.dtype)
 
     @property
@@ -218,10 +223,10 @@ def plan(
     timed_only: bool = False,
     controls: bool = True,
 ) -> list[PlannedRow]:
-    """A row for each spec, which says why where it cannot run.
+    """A row for each spec. A row that cannot run says why.
 
-    threads: of the rows that ask for no number.
-    timed_only, controls: as of the `Plan`.
+    threads: the number for specs that have none.
+    timed_only, controls: as in `Plan`.
     """
     targets = {(backend, target.name): target for backend, target in found}
     asked = [targets[spec.backend, next(iter(spec.stands_for), spec.target)] for spec in specs]
@@ -249,14 +254,14 @@ def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> Plan
 
 
 def _variants(texts: Mapping[str, KernelText], variants: Sequence[str] | None) -> list[str]:
-    """The sources of a backend that are to run, and the named variants that it lacks."""
+    """The variants of a backend to run, and the named ones that it lacks."""
     if variants and ALL in variants:
         return list(texts) or ["lecture"]
     return list(variants or [next(iter(texts), "lecture")])
 
 
 def baselines(rows: Sequence[PlannedRow]) -> dict[int, int]:
-    """The index of each compared row's baseline by the index of the row, where there is one."""
+    """By the index of each compared row, the index of its baseline if there is one."""
     workloads = [row.spec.on_any_threads.workload for row in rows]
     of_workload = {
         workload: at
@@ -272,10 +277,10 @@ def _all_kernels() -> list[str]:
 
 
 def _first_of_each_device(places: list[Place]) -> list[Place]:
-    """Of the targets that a backend has for one device the first with each variant, and all that are not there.
+    """For each backend, device and variant the first available target, and all unavailable targets.
 
-    More instruction sets of one CPU are more rows than pictures and budgets have room for. Targets that are others on
-    other numbers of threads are of several kinds, each of which has a first.
+    Pictures and budgets have no room for every instruction set of a CPU. If a backend has another target for each
+    number of threads, the first target of each kind is taken.
     """
     first: dict[tuple[Any, ...], str] = {}
     return [

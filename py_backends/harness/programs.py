@@ -1,7 +1,7 @@
-"""First programs in programming models, whole and runnable by themselves: what they are called, and their steps.
+"""Finds the first programs of programming models, and splits them into steps. Each program is complete by itself.
 
-A path is a registration: hello/MODEL.* is such a program. Comments number its steps. What is run is a copy in which
-each of these comments is replaced by what tells that its step begins, so that the program itself needs nothing of it.
+A path is a registration: every hello/MODEL.* is such a program. Comments number its steps. A copy is run in which code
+that marks the beginning of a step replaces its comment. So the program itself needs no such code.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from pathlib import Path
 
 PLACE = Path(__file__).parent.parent / "hello"
 MARK = "\x1e"
-"""Before the number of a step, in a program's output: a character that no text contains."""
+"""Stands before the number of a step in a program's output. No program prints this character by itself."""
 _STEP = re.compile(r"(?P<indent>\s*)(?://|#) (?P<number>\d+)\. (?P<text>.+)")
 _COMMENT = re.compile(r"\s*(?://|#) +(.+)")
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a program does at one place.
+    """A numbered part of a program.
 
-    number: from 1 on; 0 for what stands before all steps.
-    text: in plain English.
+    number: from 1 on; 0 for the code before all steps.
+    text: what it does, in plain English.
     first, code: the number of its first line, and its lines.
     """
 
@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """A first program: a file that begins with a comment of what it shows, and with lines such as `Build: c++ ...`."""
+    """A first program: a file whose first comments say what it shows, and have lines such as `Build: c++ ...`."""
 
     path: Path
 
@@ -50,11 +50,11 @@ class Program:
 
     @property
     def title(self) -> str:
-        """The first comment."""
+        """The first comment of the file."""
         return _words(self.source.splitlines()[0])
 
     def said(self, name: str) -> str | None:
-        """What the comments before all code say of this: `Build`, `Compiler`, `Needs` or `Ranks`."""
+        """The value of `Build`, `Compiler`, `Needs` or `Ranks` in the comments before all code; None without one."""
         for line in self.source.splitlines():
             if not (words := _words(line)):
                 return None
@@ -68,7 +68,7 @@ class Program:
 
     @property
     def marked(self) -> str:
-        """The source with its lines in place, changed so that its output says which step printed it."""
+        """The source, changed so that its output says which step printed it. Line numbers stay the same."""
         return "".join(f"{self._marked(line)}\n" for line in self.source.splitlines())
 
     def _marked(self, line: str) -> str:
@@ -76,7 +76,7 @@ class Program:
         if step is None:
             return line
         if self.path.suffix == ".py":
-            # Before every line, since those of several ranks come in any order.
+            # Every line gets the mark, since the lines of several ranks come in any order.
             prefix = f"{MARK}{step['number']}".encode("unicode_escape").decode()
             return f'{step["indent"]}print = __import__("functools").partial(__builtins__.print, "{prefix}")'
         return f'{step["indent"]}std::puts("\\036" "{step["number"]}");' if step["indent"] else line
@@ -88,7 +88,7 @@ def models() -> list[str]:
 
 
 def programs(model: str) -> list[Program]:
-    """Those of a model: in Python first, which run here."""
+    """The programs of a model. Those in Python come first: they run here."""
     return [
         Program(path) for path in sorted(_files(), key=lambda path: path.suffix, reverse=True) if path.stem == model
     ]
@@ -99,7 +99,7 @@ def _files() -> list[Path]:
 
 
 def _words(line: str) -> str:
-    """What a line says that is a comment; else nothing."""
+    """The words of a comment line; empty for any other line."""
     comment = _COMMENT.fullmatch(line)
     return comment[1] if comment else ""
 
@@ -123,7 +123,7 @@ def _steps(lines: Sequence[str]) -> Iterator[Step]:
 
 
 def _trimmed(code: list[str]) -> tuple[str, ...]:
-    """Without the empty lines at the end."""
+    """The lines without empty ones at the end."""
     while code and not code[-1].strip():
         code = code[:-1]
     return tuple(code)

@@ -1,4 +1,4 @@
-"""The results of a comparison: its rows, as objects and as strict JSON (docs/reference.md, Results)."""
+"""The results of a comparison, as objects and as strict JSON (docs/reference.md, Results)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ RAN = frozenset({"ok", "emulated"}) | FAILURES
 
 @dataclass(frozen=True)
 class Check:
-    """How a result compares with the reference; `error_over_bound` is at most 1 where it passed.
+    """The comparison of a result with the reference. `error_over_bound` is at most 1 if it passed.
 
-    relative_error: how far it lies from the result in float64 of the inputs as they were before they were rounded to
-        their format, both by their Euclidean norms; None where it was not measured, or is not finite.
+    relative_error: the distance from the float64 result of the unrounded inputs, over the norm of that result. Both are
+        Euclidean norms. None if it was not measured, or is not finite.
     """
 
     passed: bool
@@ -36,7 +36,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Duration:
-    """Seconds of one phase over all samples; `low` and `high` bound the median at 95%, None with too few."""
+    """Seconds of one phase over all samples. `low` and `high` bound the median at 95%; None with too few samples."""
 
     median: float
     low: float | None
@@ -47,11 +47,11 @@ class Duration:
 
 @dataclass(frozen=True)
 class Seconds:
-    """The phases of a row, in seconds; None where a phase was not measured.
+    """The phases of a row, in seconds. A phase that was not measured is None.
 
-    kernel: from launch until it has ended: by the device's events where it has them, else by the clock.
-    clock: by the clock around launch and wait, where `kernel` is by events.
-    first_launch: the very first one in its process, compilation and all, at a small shape.
+    kernel: from launch to end: by the device's events if it has them, else by the clock.
+    clock: by the clock around launch and wait, if `kernel` is by events.
+    first_launch: the first launch in its process, compilation included, at a small shape.
     """
 
     prepare: float | None = None
@@ -66,7 +66,7 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Rate:
-    """Rates of the kernel alone, from its median time."""
+    """The rates of the kernel alone, from its median time."""
 
     gflops: float
     gbytes_per_second: float
@@ -76,11 +76,11 @@ class Rate:
 class Communication:
     """The communication of a row's ranks in one launch of its kernel.
 
-    seconds: the median of the samples, of the rank that communicated the longest; a part of the kernel's.
+    seconds: the median over the samples, for the rank that communicates longest. The kernel's time includes it.
     bytes_sent: by each rank.
-    least_bytes: what some rank has to send or receive whatever the algorithm; None where nobody knows.
-    seconds_by_rank: the median of the samples of each rank, waiting for the others included; empty where not known.
-    kernel_by_rank: the same of its kernel, of which that is a part.
+    least_bytes: a lower bound for any algorithm: some rank has to send or receive as much. None if none is known.
+    seconds_by_rank: for each rank the median over its samples, waiting for others included; empty if not known.
+    kernel_by_rank: for each rank the median of its kernel, communication included.
     """
 
     seconds: float
@@ -91,20 +91,20 @@ class Communication:
 
     @property
     def over_bound(self) -> float | None:
-        """The most bytes that a rank sends over the lower bound; None if that is 0 or not known."""
+        """The bytes of the rank that sends most, divided by the lower bound; None if that is 0 or not known."""
         most = max(self.bytes_sent, default=0)
         return most / self.least_bytes if most and self.least_bytes else None
 
 
 @dataclass(frozen=True)
 class Speedup:
-    """How many times as fast as the baseline, from ratios taken inside rounds; above 1 is faster.
+    """The speed relative to the baseline, from ratios taken inside rounds. Above 1 is faster.
 
-    low, high: a 95% interval of the median of the ratios; None with too few rounds.
-    same_shape: False where the row ran at another shape than the baseline, so that rates are compared.
-    verdict: `same`, `faster`, `slower` or `unclear`, by the band of the run's control, and `unclear` without one; None
-        in results of an earlier version.
-    rounds: how many ratios there are.
+    low, high: the 95% interval of the median of the ratios; None with too few rounds.
+    same_shape: False if the row ran at another shape than the baseline. Then rates are compared.
+    verdict: `same`, `faster`, `slower` or `unclear`, by the noise band of the run's control. Without a control it is
+        `unclear`. None in results of an earlier version.
+    rounds: the number of ratios.
     converged: whether the interval became narrow enough for a verdict.
     """
 
@@ -120,12 +120,12 @@ class Speedup:
 
 @dataclass(frozen=True)
 class Control:
-    """The baseline against two more copies of itself, at one kernel, dtype and shape.
+    """The baseline compared with two more copies of itself, for one kernel, dtype and shape.
 
-    band: how far apart two equal things may seem in this run: from 1 / (1 + band) to 1 + band; None with too few
+    band: the noise band: in this run, ratios of equal rows lie from 1 / (1 + band) to 1 + band. None with too few
         rounds.
     first: the copy that sets the band.
-    second: the copy that is judged by it, as every row is.
+    second: the copy that is judged by it, like every row.
     """
 
     kernel: str
@@ -138,9 +138,9 @@ class Control:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How many rounds were taken, how many of them count, and how many were disturbed by which signal.
+    """The numbers of rounds: taken, kept, and disturbed by each signal.
 
-    All count, and none was dropped, where too few were undisturbed.
+    Disturbed rounds are dropped, unless too few others are left. Then all are kept.
     """
 
     taken: int
@@ -150,16 +150,15 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A ceiling of a device, measured in the rounds of this run (see `harness.ceilings`).
+    """A ceiling of a device, measured in this run (see `harness.ceilings`).
 
-    device: `cpu`, or what the GPU calls itself.
-    kind: `multiply_adds`, `streamed_additions` (non-temporal stores), `stored_additions` or `reads`; of a GPU
-        `multiply_adds` and `copies` within its memory.
-    threads: None where it is not a CPU's.
-    working_set_bytes: of additions, what all their vectors take together; None of multiply-adds.
-    rate: in `unit`, `gflops` or `gbytes_per_second`; `low` and `high` bound the median at 95%.
-    by_round: the rate in every round, by its number, as the samples of rows are told; empty where none was taken in
-        rounds.
+    device: `cpu`, or the name of a GPU.
+    kind: for the CPU `multiply_adds`, `streamed_additions` (non-temporal stores), `stored_additions` or `reads`. For a
+        GPU `multiply_adds`, or `copies` within its memory.
+    threads: of the CPU; None for a GPU.
+    working_set_bytes: the bytes of all vectors together; None for multiply-adds, and for a GPU.
+    rate: in `unit`, which is `gflops` or `gbytes_per_second`. `low` and `high` bound the median at 95%.
+    by_round: the rate in every round, like `kernel_seconds` of a row; empty if it was not sampled in rounds.
     """
 
     device: str
@@ -176,7 +175,7 @@ class Ceiling:
 
 
 def by_round(samples: Mapping[int, float]) -> list[float | None]:
-    """Samples in the order of their rounds, None for a round without one: as results have them."""
+    """The samples in the order of their rounds, as results hold them. A round without a sample is None."""
     return [samples.get(number) for number in range(max(samples, default=-1) + 1)]
 
 
@@ -185,15 +184,15 @@ class Row:
     """One (kernel, backend, target, variant, dtype, shape) of a comparison.
 
     percent_of_ceiling: its rate in per cent of what the roofline allows at its arithmetic intensity.
-    requested: the shape that was asked for, where it ran at a smaller one.
-    finished: False where an interruption kept it from its end; `--resume` runs it.
-    threads: that it was asked to run on, where it runs on the CPU.
-    statement: the statement of Python that was timed in place of the kernel, if any.
-    kernel_seconds: every sample of its kernel, by the number of its round; None for a round that was dropped. Rows
-        of one run are paired by it.
-    end_to_end_seconds: the same of whole calls, from upload to release.
-    communication: of a row that ranks compute.
-    stands_for: targets that are this one on its number of threads, where others are so on other numbers.
+    requested: the requested shape, if it ran at a smaller one.
+    finished: False if an interruption ended it early. `--resume` runs it again.
+    threads: the number requested for a backend on the CPU.
+    statement: the Python statement that was timed in place of the kernel, if any.
+    kernel_seconds: the sample of its kernel in each round; None for a round that was dropped. Rows of one run are
+        paired by round.
+    end_to_end_seconds: the same for whole calls, from upload to release.
+    communication: of the ranks that compute the row, if any.
+    stands_for: names of targets that are this one on its number of threads, and others on other numbers.
     """
 
     kernel: str
@@ -229,7 +228,7 @@ class Row:
 
     @property
     def communicating(self) -> float | None:
-        """The part of its kernel, from 0 to 1, in which ranks communicate; None if it has no ranks."""
+        """The part of its kernel's time, from 0 to 1, in which ranks communicate; None if it has no ranks."""
         kernel = self.seconds.kernel if self.seconds else None
         if self.communication is None or kernel is None:
             return None
@@ -242,7 +241,7 @@ class Row:
 
     @property
     def spec(self) -> Spec:
-        """Which row it is."""
+        """The identity of the row."""
         sizes = tuple(self.asked.values())
         who = self.backend, self.target, self.variant
         return Spec(self.kernel, *who, self.dtype, sizes, self.threads, self.statement, tuple(self.stands_for))
@@ -260,7 +259,7 @@ class Report:
     control: list[Control] = field(default_factory=list)
     ceilings: list[Ceiling] = field(default_factory=list)
     without_ceilings: str | None = None
-    """Why some or all could not be measured."""
+    """Why some or all ceilings could not be measured; None if all were."""
     rounds: Rounds | None = None
     seconds_taken: float | None = None
     interrupted: bool = False
@@ -272,7 +271,7 @@ class Report:
         printer.text(_notebook().report_as_text(self))
 
     def exit_code(self) -> int:
-        """0 every row that ran agrees; 1 one failed or none ran; 130 interrupted."""
+        """0 if every row that ran agrees, 1 if one failed or none ran, 130 after an interruption."""
         if self.interrupted:
             return 130
         statuses = [row.status for row in self.rows]
@@ -280,23 +279,23 @@ class Report:
         return int(failed or not any(status in RAN for status in statuses))
 
     def to_json(self) -> str:
-        """The results as strict JSON: null stands for what there is not, never NaN or Infinity."""
+        """The results as strict JSON: null for missing values, never NaN or Infinity."""
         return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self)}, indent=1, allow_nan=False) + "\n"
 
     @classmethod
     def read(cls, path: Path) -> Report:
-        """The results in a file that `to_json` wrote, fields of later versions left out.
+        """Read the results in a file that `to_json` wrote. Fields of later versions are ignored.
 
-        Raises WrongRequest, with one clear line, where the file cannot be read or is no such thing.
+        Raises WrongRequest, with one clear line, if the file cannot be read or holds no results.
         """
-        # Imported here: who only writes results needs no such library.
+        # Imported here: only readers need this library.
         from cattrs import ClassValidationError, Converter
 
         try:
             content = _parsed(read_text(path))
             version = content["schema_version"]
             if version != SCHEMA_VERSION:
-                known = f"{printable(version)}, and {SCHEMA_VERSION} is known here"
+                known = f"{printable(version)}, but only {SCHEMA_VERSION} is supported"
                 raise WrongRequest(f"{printable(path)} has the schema version {known}")
             report = Converter().structure(content, cls)
             _check_machine(report.machine)
@@ -310,15 +309,15 @@ class Report:
         return report
 
     def by_kernel(self) -> Iterator[tuple[str, list[Row]]]:
-        """Each kernel with its rows, in the order in which kernels first appear."""
+        """Each kernel with its rows, in the order in which the kernels first appear."""
         for kernel in dict.fromkeys(row.kernel for row in self.rows):
             yield kernel, [row for row in self.rows if row.kernel == kernel]
 
 
 def _notebook() -> Any:
-    """What shows results: notebooks and IPython ask the results themselves, by methods of these names.
+    """The module that shows results in notebooks and IPython.
 
-    By its name, and not before it is asked for: the report knows the harness, which knows no report.
+    It is imported by its name and only when needed: the report imports the harness, not the other way round.
     """
     return import_module("py_backends.report.notebook")
 
@@ -333,17 +332,17 @@ _MACHINE: dict[str, type | UnionType] = {
     "versions": dict,
     "state": dict,
 }
-"""The types of a machine's entries, for those that a file has."""
+"""The types of a machine's entries. A file may lack any of them."""
 
 
 def _check_machine(machine: dict[str, Any]) -> None:
     for name, kind in _MACHINE.items():
         if machine.get(name) is not None and not isinstance(machine[name], kind):
-            raise ValueError(f"{name} of a machine is no {kind}")
+            raise ValueError(f"{name} of a machine has the wrong type")
 
 
 def _parsed(text: str) -> Any:
-    """Strict JSON as objects. An unpaired surrogate, which JSON may hold and UTF-8 may not, becomes a question mark."""
+    """Parse strict JSON. An unpaired surrogate becomes a question mark: JSON may hold one, but UTF-8 may not."""
     content = json.loads(text, parse_constant=_refuse)
     if "\\ud" in text.lower():
         return json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Resumes an interrupted comparison: runs the rows that its results lack, and combines both."""
+"""Resumes an interrupted comparison: runs the missing rows, and combines both results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Settings:
-    """The settings without which a comparison cannot be resumed, and what earlier times left in them."""
+    """The settings that are needed to resume a comparison, and the list of earlier resumptions."""
 
     request: _Asked
     seed: int
@@ -48,15 +48,15 @@ class _Settings:
 def resume(
     path: Path, budget: float | None = None, progress: Progress | None = None, command: str | None = None
 ) -> Report:
-    """The results in a file, completed by the missing rows.
+    """Complete the results in a file by running its missing rows.
 
-    Finished rows stay as they are. The others run as requested, with the baseline for their ratios; a finished row of
-    the baseline stays too. `settings` are those of the file, and `resumed` in them lists each resumption.
+    Finished rows stay as they are. The others run as requested, beside the baseline that their ratios need. A finished
+    row of the baseline stays too. `settings` are those of the file; `resumed` in them lists each resumption.
 
-    budget: seconds for the missing rows; that of the file if None.
+    budget: seconds for the missing rows. None: that of the file.
 
-    Raises WrongRequest, with one clear line, if the file holds no such results, lacks none, or is of another machine
-    or version.
+    Raises WrongRequest, with one clear line, if the file holds no such results, or is complete. It does so too if they
+    are from another machine or version.
     """
     old = Report.read(path)
     _check_origin(old, path)
@@ -64,7 +64,7 @@ def resume(
     finished = {row.spec.on_any_threads for row in old.rows if row.finished}
 
     def missing(found: Sequence[BackendTarget]) -> list[Spec]:
-        """What is to run; the baseline too, where a row is to be compared with it."""
+        """The missing rows, and each baseline that one of them is compared with."""
         specs = request.specs(found)
         workloads = {spec.workload for spec in specs if spec not in finished}
         return [
@@ -73,24 +73,24 @@ def resume(
             if spec not in finished or (spec.workload in workloads and registry.is_baseline(spec.backend))
         ]
 
-    return _together(old, run(request.plan(missing), settings, progress))
+    return _combined(old, run(request.plan(missing), settings, progress))
 
 
 def _check_origin(old: Report, path: Path) -> None:
-    """Refuse a complete comparison, or one of another version or machine."""
+    """Raise WrongRequest for a complete comparison, and for one of another version or machine."""
     shown = printable(path)
     if not old.interrupted and all(row.finished for row in old.rows):
         raise WrongRequest(f"nothing is missing in {shown}: its comparison is complete")
     if old.package_version != py_backends.__version__:
-        versions = f"{old.package_version}, and this is {py_backends.__version__}"
-        raise WrongRequest(f"{shown} is of py-backends {versions}: run the comparison again")
+        versions = f"{old.package_version}, but this is {py_backends.__version__}"
+        raise WrongRequest(f"{shown} was written by py-backends {versions}: run the comparison again")
     cpu = machine.describe()["cpu"]
     if old.machine.get("cpu") != cpu:
-        raise WrongRequest(f"{shown} is of another machine ({old.machine.get('cpu')}, and this is {cpu})")
+        raise WrongRequest(f"{shown} was written on another machine ({old.machine.get('cpu')}, but this is {cpu})")
 
 
 def _asked(old: Report, path: Path, budget: float | None, command: str | None) -> tuple[Request, dict[str, Any]]:
-    """The request of the comparison, and its settings. Raises WrongRequest, which names the invalid one."""
+    """The request of the comparison, and its settings. Raises WrongRequest, which names an invalid one."""
     settings = _structured(old.settings, path)
     asked = settings.request
     try:
@@ -106,7 +106,7 @@ def _asked(old: Report, path: Path, budget: float | None, command: str | None) -
 
 
 def _structured(settings: dict[str, Any], path: Path) -> _Settings:
-    """The settings in a file, each of the type that a comparison writes."""
+    """The settings in a file. Raises WrongRequest if one is missing or has the wrong type."""
     from cattrs import ClassValidationError, Converter, transform_error
 
     def is_list(kind: Any) -> bool:
@@ -129,7 +129,7 @@ def _structured(settings: dict[str, Any], path: Path) -> _Settings:
 
 
 def _of_type(value: Any, kind: type) -> Any:
-    """The value, if it has that type in JSON. cattrs would make a number of a string, and a list of any sequence."""
+    """Return the value if it has that JSON type, else raise TypeError. cattrs alone would convert other types."""
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
@@ -137,11 +137,11 @@ def _of_type(value: Any, kind: type) -> Any:
     return value
 
 
-def _together(old: Report, new: Report) -> Report:
-    """Both runs as one, in the order of the plan. An interrupted old run may not have that order."""
+def _combined(old: Report, new: Report) -> Report:
+    """Both runs as one. The rows keep the old run's order, and further ones follow."""
     rows = {row.spec: row for row in old.rows}
     for row in new.rows:
-        rows[row.spec] = _further(row, rows.get(row.spec))
+        rows[row.spec] = _more_complete(row, rows.get(row.spec))
     resumed = [*old.settings.get("resumed", []), {name: new.settings[name] for name in ("command", "budget_seconds")}]
     return replace(
         new,
@@ -155,15 +155,15 @@ def _together(old: Report, new: Report) -> Report:
     )
 
 
-def _further(new: Row, old: Row | None) -> Row:
-    """Of the same row in two runs, the one that came further; the older one if both are finished."""
+def _more_complete(new: Row, old: Row | None) -> Row:
+    """The more complete of the same row in two runs; the old one if both are finished."""
     if old is None or (not old.finished and (new.finished or (new.seconds and new.seconds.kernel))):
         return new
     return old
 
 
 def _latest(old: Sequence[T], new: Sequence[T], key: Any) -> list[T]:
-    """The entries of both; where both have one, the newer."""
+    """The entries of both runs. If both have an entry with the same key, the newer one is kept."""
     measured_anew = [key(each) for each in new]
     return [*(each for each in old if key(each) not in measured_anew), *new]
 

@@ -1,11 +1,11 @@
-"""How near each row comes to this machine's ceilings, by the roofline.
+"""Measures how near each row comes to this machine's ceilings, by the roofline model.
 
-A run that computes f operations on b bytes cannot take less than max(f / peak, b / bandwidth): the roofline of
-S. Williams, A. Waterman and D. Patterson (Communications of the ACM 52(4), 2009), which they draw as rates over
-arithmetic intensity, f / b. The peak is that of multiply-adds in the row's dtype. The bandwidth is that of the row's
-own working set, all its bytes, which caches may hold: a row that is timed hot finds them there.
+A run of f operations on b bytes takes at least max(f / peak, b / bandwidth). The model is that of S. Williams, A.
+Waterman and D. Patterson (Communications of the ACM 52(4), 2009). They draw rates over the arithmetic intensity f / b.
+The peak is that of multiply-adds in the row's dtype. The bandwidth is measured for the row's own working set: all its
+bytes. Caches may hold them, and a row that is timed hot finds them there.
 
-Ceilings are sampled in the rounds, as the rows are, so that a machine that slows down slows both:
+Rounds sample the ceilings beside the rows, so a machine that slows down slows both:
 
     with roofline.ceilings(timed, threads, seconds) as ceilings:
         run_rounds([*timed, *ceilings], ...)
@@ -35,34 +35,35 @@ from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWor
 from py_backends.harness.workers import WorkerFailed
 
 MARGIN = 0.15
-"""How far above the roofline a figure may lie before it counts as a bug in the timing.
+"""A figure that exceeds the roofline by more than this part counts as a bug in the timing.
 
-Of right kernels at 2 cores, from 10^3 to 2^26 elements and from 64 to 2048 rows, in caches and out of them, the best
-had medians up to 1.00, and single rounds up to 1.05 where nothing else ran. A wrong timing is off by far more.
+Right kernels were measured on 2 cores, at 10^3 to 2^26 elements and at 64 to 2048 rows, in and out of the caches. The
+best medians reached 1.00 of the roofline, and single rounds on an idle machine 1.05. A wrong timing is off by far more.
 """
 LARGEST_WORKING_SET = 2**30
-"""Bytes over which no ceiling goes. A row with more has the ceiling of this many: far beyond most caches, and never
-less than its own, since more bytes are never nearer."""
+"""Bytes of the largest working set of a ceiling. It exceeds most caches. A row with more bytes has this ceiling: its
+own cannot be higher, since a larger working set is never faster."""
 _OUT_OF_CACHE = 2**28
 _PART_OF_FREE_MEMORY = 8
-"""No working set is larger than this part of what is free."""
+"""The largest working set is the free memory divided by this."""
 _CACHES_FORGET = 2
-"""A working set of more than so many times a cache does not find in it what it left there."""
+"""A working set that is this many times as large as a cache finds none of its data there again."""
 _RECORD = 6
-"""Samples of what is measured for the record only; fewer have no interval."""
+"""Samples of each ceiling for the record. Fewer would have no interval."""
 LEAST_FOR_RECORD = 0.25
-"""Seconds without which the record is not begun: vectors far beyond the caches take about as long to make."""
+"""With fewer seconds the record is not begun: making vectors that exceed the caches takes about as long."""
 _ADDITIONS_WRITE = 1 / 3
-"""Of the bytes of an addition; a row that writes a smaller part may come nearer to the rate of reading alone."""
+"""The part of an addition's bytes that are written. A row that writes a smaller part may come near the rate of reads
+alone."""
 
 
 @dataclass(frozen=True)
 class Roof:
-    """The ceilings of one row: the seconds that its kernel takes at least.
+    """The ceilings of one row, and the least seconds that they allow its kernel.
 
-    more: how many times as many CPUs it may use as the ceilings did.
-    cached: whether all its bytes may lie in a cache of its device, whose bandwidth is not known: then only the peak is
-        a ceiling.
+    more: the CPUs that the row may use over those of the ceilings.
+    cached: whether a cache of its device may hold all its bytes. The bandwidth of such a cache is not known, so only
+        the peak is a ceiling.
     """
 
     flops: int
@@ -74,11 +75,11 @@ class Roof:
 
     @property
     def ceilings(self) -> tuple[TimedCeiling, ...]:
-        """All of them."""
+        """The peak and the bandwidths."""
         return self.peak, *self.bandwidths
 
     def seconds(self, number: int) -> float | None:
-        """By what the ceilings were in a round; None where one was not sampled."""
+        """The least seconds by the ceilings of one round; None if one was not sampled."""
         if any(number not in each.samples for each in self.ceilings):
             return None
         peak, bandwidth = self.peak.samples[number], max(each.samples[number] for each in self.bandwidths)
@@ -87,7 +88,7 @@ class Roof:
         return self._seconds(peak, bandwidth)
 
     def fewest_seconds(self) -> float:
-        """By the best that the ceilings ever were."""
+        """The least seconds by the best samples of the ceilings."""
         return self._seconds(_best(self.peak), max(_best(each) for each in self.bandwidths))
 
     def _seconds(self, flops_per_second: float, bytes_per_second: float) -> float:
@@ -99,9 +100,9 @@ def _best(ceiling: TimedCeiling) -> float:
 
 
 class Ceilings:
-    """The ceilings that a set of rows needs, to be sampled together with them; leaving it ends their worker.
+    """The ceilings that a set of rows needs. Rounds sample them together with the rows. Leaving it ends their worker.
 
-    reason: why there are none, as a sentence without full stop, and `fix` what would bring them; else None.
+    reason, fix: why there are none, and what would change that; None if nothing is missing.
     """
 
     def __init__(self, threads: int) -> None:
@@ -116,7 +117,7 @@ class Ceilings:
         self._roofs: dict[TimedRow, Roof] = {}
 
     def __iter__(self) -> Iterator[TimedCeiling]:
-        """Those that rounds sample."""
+        """The ceilings that rounds sample."""
         return iter({id(each): each for roof in self._roofs.values() for each in roof.ceilings}.values())
 
     def __enter__(self) -> Self:
@@ -131,28 +132,28 @@ class Ceilings:
 
     @property
     def why_none(self) -> str | None:
-        """Why some or all of them could not be measured, and what would change that; None where nothing was missing."""
+        """Why some or all ceilings could not be measured, and what would change that; None if all were."""
         missing: list[Ceilings | WorkerFailed] = [self] if self.reason else []
         missing += [each.failed for each in self._all.values() if each.failed]
         return "; ".join(filter(None, (missing[0].reason, missing[0].fix))) if missing else None
 
     def roof(self, row: TimedRow) -> Roof | None:
-        """The ceilings of a row; None for one that has none."""
+        """The ceilings of a row; None if it has none."""
         return self._roofs.get(row)
 
     def add_if_there(self, row: TimedRow) -> None:
-        """Find the ceilings of a row, or the reason why there are none."""
+        """Add the ceilings of a row, or the reason why there are none."""
         try:
             self.add(row)
         except BackendUnavailable as missing:
             self.reason, self.fix = missing.reason, missing.fix
-        except WorkerFailed:  # a row whose worker has died says so itself
+        except WorkerFailed:  # a row says itself that its worker died
             pass
 
     def add(self, row: TimedRow) -> None:
-        """Find the ceilings of a row, unless it computes nothing, or its device has none."""
+        """Add the ceilings of a row, unless it computes nothing, or its device has none."""
         text, problem, sizes, dtype = row.planned.text, row.planned.problem, row.case.sizes, row.planned.dtype
-        assert text is not None  # rows without a text are not timed
+        assert text is not None  # rows without a source are not timed
         prepared = row.runner.prepare(text, row.case)
         if 0 in sizes:
             return
@@ -174,7 +175,7 @@ class Ceilings:
         )
 
     def _add_on_device(self, row: TimedRow, prepared: Prepared) -> None:
-        """Those of a row on a GPU, if its device has them."""
+        """Add the ceilings of a row on a GPU, if its device has them."""
         device, dtype = row.planned.row.device or row.planned.row.target, row.planned.dtype.name
         measures = OnDevice(row.runner)
         peak = TimedCeiling(MULTIPLY_ADDS, dtype, None, None, None, measures, device)
@@ -193,11 +194,11 @@ class Ceilings:
         )
 
     def take_record(self, seconds: float) -> None:
-        """Sample, outside of the rounds, what no row needs but a reader of the results.
+        """Warm up the ceilings of the rounds, and sample further ones for readers of the results.
 
-        That is every instruction set, and memory in and out of the caches, in each dtype that is there. What rounds
-        will sample is warmed up. Once there is one sample of each, none is begun after so many seconds; with less than
-        `LEAST_FOR_RECORD` there is nothing of what no row needs.
+        The further ones are every instruction set, and memory in and out of the caches, in each dtype of the rows. Each
+        ceiling gets at least one sample. After `seconds`, no other sample is begun. With less than `LEAST_FOR_RECORD`
+        there are no further ceilings.
         """
         end = monotonic() + seconds
         in_rounds = list(self)
@@ -221,26 +222,26 @@ class Ceilings:
             wanted = [each for each in wanted if each not in in_rounds and each.failed is None]
 
     def summary(self) -> list[Ceiling]:
-        """All that were sampled, for the results."""
+        """All ceilings that were sampled, for the results."""
         return [each.summary() for each in self._all.values() if each.samples or each.record]
 
     def _measured_at(self, working_set: int) -> int:
-        """The bytes at which a working set's bandwidth is measured.
+        """The bytes at which the bandwidth of a working set is measured.
 
-        Within the first level of the caches the size makes no difference to the hardware, and of a few bytes only a
-        loop's overhead would be seen.
+        Within the first-level cache, the bandwidth does not depend on the size. With few bytes, the overhead of the
+        loop would dominate.
         """
         return max(self._least, min(working_set, self._most))
 
     def _ceiling(self, kind: str, dtype: str, instruction_set: str, working_set: int | None) -> TimedCeiling:
-        """The one of this kind."""
+        """The ceiling of this kind, a new one if there is none yet."""
         self._worker.largest = max(self._worker.largest, working_set or 0)
         made = TimedCeiling(kind, dtype, instruction_set, self._threads, working_set, self._worker)
         return self._all.setdefault(("cpu", kind, dtype, instruction_set, working_set), made)
 
 
 def _best_instruction_set() -> str:
-    """The one with the widest vectors; BackendUnavailable where the CPU has wider ones than those that are measured."""
+    """The measured instruction set with the widest vectors. Raises BackendUnavailable if the CPU has wider ones."""
     best = instruction_sets()[0]
     if best == "sse" and "avx" in machine.describe()["isa"]:
         raise BackendUnavailable("this CPU has AVX without AVX2, and ceilings are measured in SSE, AVX2 or AVX-512")
@@ -248,7 +249,7 @@ def _best_instruction_set() -> str:
 
 
 def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[str, ...]:
-    """The kinds of bandwidth of which the best is a kernel's ceiling."""
+    """The kinds of bandwidth for a kernel. The best of them is its ceiling."""
     written = math.prod(problem.shapes(sizes)[-1]) * problem.result_dtype(dtype).itemsize
     if written >= _ADDITIONS_WRITE * problem.bytes(sizes, dtype):
         return STREAMED, STORED
@@ -256,12 +257,11 @@ def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]
 
 
 def ceilings(timed: Sequence[TimedRow], threads: int, seconds: float = math.inf) -> Ceilings:
-    """The ceilings of rows that are to be timed with so many threads, first samples taken; iterate to sample them.
+    """The ceilings of rows that will be timed with so many threads. Their first samples are taken here.
 
-    seconds: for what is measured for the record only: one sample of each at least, or nothing with less than
-        `LEAST_FOR_RECORD`.
+    seconds: for the ceilings that only readers of the results need: see `Ceilings.take_record`.
 
-    Without the compiled part that measures them there are none, and `reason` says why.
+    Without the compiled module that measures them there are none, and `reason` says why.
     """
     made = Ceilings(threads)
     try:
@@ -275,9 +275,9 @@ def ceilings(timed: Sequence[TimedRow], threads: int, seconds: float = math.inf)
 
 
 def judge(timed: Sequence[TimedRow], ceilings: Ceilings) -> list[Ceiling]:
-    """Fill in `percent_of_ceiling` of the rows that are right and were timed, and find those that are impossible.
+    """Fill in `percent_of_ceiling` of rows that are right and timed, and mark impossible ones.
 
-    To be called when the rounds are over and rows were checked again. Returns all ceilings, for the results.
+    Call it after the rounds and the second check. Returns all ceilings, for the results.
     """
     for row in timed:
         roof = ceilings.roof(row)
@@ -296,13 +296,13 @@ def _judge(timed: TimedRow, roof: Roof) -> None:
         return
     ratio = median(ratios)
     row.percent_of_ceiling = 100 * ratio.value
-    if ratio.low is None:  # in a few rounds on a busy machine every sample of a ceiling may have been disturbed
+    if ratio.low is None:  # on a busy machine, all of a ceiling's few samples may have been disturbed
         return
     usual, possible = median(list(kernel.values())).value, roof.fewest_seconds()
-    # A ceiling that was disturbed in every other round must not condemn a row: the best that it ever was counts too.
+    # A ceiling that was disturbed in every other round must not condemn a row, so its best sample counts too.
     if min(ratio.low, possible / usual) > 1 + MARGIN:
         row.status = "impossible"
         row.reason = (
-            f"its kernel seems to take {usual:.3g} s, and this machine needs {possible:.3g} s at least "
+            f"its kernel seems to take {usual:.3g} s, but this machine needs at least {possible:.3g} s "
             f"for {roof.flops:,} operations on {roof.bytes:,} bytes"
         )

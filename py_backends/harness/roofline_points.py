@@ -1,7 +1,7 @@
-"""Where the rows of a report stand under the roofline: arithmetic intensity, rate, and what binds them.
+"""Places the rows of a report under the roofline: arithmetic intensity, rate, and the bottleneck.
 
-A row's roof is the lower one of two: the peak of multiply-adds, and its arithmetic intensity times the bandwidth that
-was measured for its own working set (`harness.roofline` says which is whose).
+A row's roof is the lower of two rates: the peak of multiply-adds, and arithmetic intensity times bandwidth. The
+bandwidth was measured for the row's own working set, see `harness.roofline`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from py_backends.harness.roofline import bandwidth_kinds
 from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 
 ARITHMETIC, MEMORY = "arithmetic", "memory"
-"""What binds a row: the roof that is the lower one at its intensity."""
+"""The bottleneck of a row: the lower roof at its intensity."""
 PAST_THE_CACHES_PAYS = 1.15
-"""From memory, additions gain up to a third by stores past the caches: no line is read that is to be overwritten. In a
-cache they lose by them. So from half of that gain on, the data are taken to come from memory."""
+"""If data come from memory, non-temporal stores speed up additions by up to a third: no line is read before it is
+overwritten. If they come from a cache, such stores are slower. At half of this gain, they are taken to come from
+memory."""
 SURE = 0.25
-"""A time is unreliable if its 95% interval reaches further than this part of it to either side."""
+"""A time is unreliable if its 95% interval extends beyond this part of it on either side."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,11 @@ class Point:
     """A row under the roofline.
 
     intensity: operations for each byte that has to be moved, in FLOP/byte.
-    gflops: its rate, in GFLOP/s.
+    gflops: its rate in GFLOP/s.
     percent: of the roof, from ratios taken inside rounds.
     bound: `arithmetic` or `memory`.
-    unsure: whether its rate and per cent may be far off, mostly too low. Then other processes used the CPUs in most
-        rounds, or the interval of its time is too wide.
+    unsure: whether its rate and per cent may be far off, mostly too low. This is so if other processes used the CPUs in
+        most rounds, or if the interval of its time is too wide.
     """
 
     row: Row
@@ -57,12 +58,12 @@ class Point:
 class Roofline:
     """The ceilings of one dtype, and the points below them.
 
-    peaks: of multiply-adds, one for each instruction set, in GFLOP/s; the highest first.
-    bandwidths: for each working set the better one of additions, and that of reads where rows are held to it, in
-        GB/s; the highest first.
+    peaks: of multiply-adds in GFLOP/s, one for each instruction set, the highest first.
+    bandwidths: in GB/s, the highest first. For each working set the better kind of additions, and that of reads if it
+        was measured.
     points: in the order of the rows.
-    from_memory: the working sets, in bytes, of which additions are faster with stores past the caches: they come from
-        memory, whatever sizes the system reports of its caches.
+    from_memory: the working sets, in bytes, for which non-temporal stores are faster. Their data come from memory,
+        whatever cache sizes the system reports.
     """
 
     dtype: str
@@ -72,12 +73,12 @@ class Roofline:
     from_memory: frozenset[int]
 
     def ridge(self, bandwidth: Ceiling) -> float:
-        """The intensity, in FLOP/byte, from which on arithmetic binds and no more this bandwidth."""
+        """The intensity, in FLOP/byte, above which arithmetic is the bottleneck and no longer this bandwidth."""
         return self.peaks[0].rate / bandwidth.rate
 
 
 def rooflines(report: Report) -> list[Roofline]:
-    """A roofline for each dtype that has a row under it."""
+    """A roofline for each dtype with a row under it."""
     found: dict[str, list[Point]] = {}
     disturbed = mostly_disturbed(report)
     for row in report.rows:
@@ -88,7 +89,7 @@ def rooflines(report: Report) -> list[Roofline]:
 
 
 def mostly_disturbed(report: Report) -> bool:
-    """Whether other processes used the CPUs in most rounds: they all count where too few others were left."""
+    """Whether other processes used the CPUs in most rounds. If too few undisturbed rounds are left, all are kept."""
     rounds = report.rounds
     if rounds is None or not rounds.disturbed:
         return False
@@ -103,7 +104,7 @@ def _time_is_sure(row: Row) -> bool:
 
 
 def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
-    """Where a row stands; None where it was not timed, or has no roof."""
+    """The point of a row; None if it was not timed, or has no roof."""
     problem = _problem(row)
     if row.status != "ok" or row.rate is None or not row.percent_of_ceiling or problem is None:
         return None
@@ -120,7 +121,7 @@ def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
 
 
 def percent_of_peak(row: Row, ceilings: Sequence[Ceiling]) -> float | None:
-    """A row's rate in per cent of the peak of multiply-adds; None where it has no roof."""
+    """A row's rate in per cent of the peak of multiply-adds; None if it has no roof."""
     at = point(row, ceilings)
     if at is None:
         return None
@@ -130,7 +131,7 @@ def percent_of_peak(row: Row, ceilings: Sequence[Ceiling]) -> float | None:
 
 
 def without_roof(report: Report) -> Iterator[tuple[Row, str]]:
-    """The rows that are right and were timed, and are under no roof; each with the reason."""
+    """The rows that are right and timed but have no roof, each with the reason."""
     for row in report.rows:
         if row.status == "ok" and row.rate and point(row, report.ceilings) is None:
             yield row, _why_none(row, report)
@@ -139,16 +140,16 @@ def without_roof(report: Report) -> Iterator[tuple[Row, str]]:
 def _why_none(row: Row, report: Report) -> str:
     problem = _problem(row)
     if problem is None:
-        return f"the kernel {row.kernel} is not known here, so neither are its operations and bytes"
+        return f"the kernel {row.kernel} is unknown here, and so are its operations and bytes"
     if row.rate and row.rate.gflops == 0:
         return "it computes nothing"
     if report.without_ceilings:
         return f"not all ceilings were measured: {report.without_ceilings}"
-    return "no ceiling was measured of its device: only those of the CPU are"
+    return "no ceiling was measured for its device, only for the CPU"
 
 
 def _problem(row: Row) -> Problem | None:
-    """What a row computes; None for a kernel that is not here, or is another one here."""
+    """The problem of a row; None if the kernel is unknown here, or has other dimensions here."""
     if row.kernel not in registry.kernel_names():
         return None
     problem = registry.problem(row.kernel)
@@ -177,7 +178,7 @@ def _from_memory(additions: Sequence[Ceiling]) -> Iterator[int]:
 
 
 def _best_of_each(ceilings: Iterable[Ceiling], key: Callable[[Ceiling], object]) -> list[Ceiling]:
-    """The highest of those with one key, all of them the highest first."""
+    """The highest ceiling for each key, sorted from high to low."""
     best: dict[object, Ceiling] = {}
     for each in sorted(ceilings, key=lambda each: -each.rate):
         best.setdefault(key(each), each)
@@ -189,7 +190,7 @@ def _of(ceilings: Iterable[Ceiling], dtype: str, kinds: Sequence[str]) -> list[C
 
 
 def _nearest(moved: int, bandwidths: Sequence[Ceiling]) -> list[Ceiling]:
-    """Those of the working set that was measured for so many bytes: their own, or the nearest where sizes end."""
+    """The ceilings of the working set that is nearest to so many bytes."""
 
     def distance(ceiling: Ceiling) -> float:
         return abs(math.log(max(1, ceiling.working_set_bytes or 1) / max(1, moved)))

@@ -21,19 +21,19 @@ from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 
 SHORTEST_SAMPLE = 0.010
-"""Seconds; shorter kernels are repeated within a sample, to stay well above the clock's grain."""
+"""Seconds. Shorter kernels are repeated within a sample, to stay well above the clock's resolution."""
 _MOST_REPETITIONS, _FEW_REPETITIONS = 10_000, 20
 _SHORTEST_DRAIN = 0.005
-"""Seconds by which one download may take longer than another on a busy machine, for no particular reason."""
+"""Seconds by which two equal downloads may differ on a busy machine."""
 _BRIEF, LONG = 0.005, 0.050
-"""Seconds of a kernel below which three uncounted launches begin a sample, and above which none does.
+"""Seconds of a kernel. Below the first, three uncounted launches begin a sample; from the second on, none; else one.
 
-A process that was stopped finds the caches full of its neighbours' data; a long kernel does not care.
+While a process was stopped, other processes filled the caches. This does not affect a long kernel.
 """
 
 
 def warm_up(seconds: float) -> int:
-    """How many uncounted launches begin a sample of a kernel that takes so long."""
+    """The number of uncounted launches before a sample, for a kernel that takes so many seconds."""
     return 3 if seconds < _BRIEF else int(seconds < LONG)
 
 
@@ -43,7 +43,7 @@ R = TypeVar("R", bound="Sampled[Any]")
 
 @dataclass(eq=False)
 class TimedRow:
-    """A row that was found right and is to be timed: `samples` by the number of their round."""
+    """A row that is checked and timed. `samples`: by the number of their round."""
 
     planned: PlannedRow
     runner: Runner
@@ -55,7 +55,7 @@ class TimedRow:
     checked_again: bool = False
 
     def check(self) -> None:
-        """One run on an output of NaN, guard zones and all; its row becomes ok, emulated or mismatch."""
+        """Run once on an output of NaN with guard zones. The row becomes `ok`, `emulated` or `mismatch`."""
         self.case.poison()
         if self.planned.spec.statement is None:
             self._judge(self.runner.run(self._text, self.case))
@@ -64,7 +64,7 @@ class TimedRow:
             self._judge()
 
     def check_timed(self) -> None:
-        """One more sample, of the very kind that was timed, on an output of NaN; and were the times possible?"""
+        """Take one more sample as it was timed, on an output of NaN, and judge its result and all times."""
         self.case.poison()
         self._sample(poisoned=True)
         self._judge()
@@ -73,7 +73,7 @@ class TimedRow:
             self._judge_times(list(self.samples.values()))
 
     def _judge(self, wrong: str | None = None) -> None:
-        """Judge what stands in the output. `wrong`: what the run did beside that, if anything."""
+        """Judge the output. `wrong`: another fault of the run, if any."""
         row, verdict = self.planned.row, self.case.judge()
         if wrong is not None and verdict.check.passed:
             verdict = Verdict.wrong(verdict.check.rule, wrong)
@@ -87,7 +87,7 @@ class TimedRow:
 
     @property
     def _text(self) -> KernelText:
-        assert self.planned.text is not None  # rows without a text never get here
+        assert self.planned.text is not None  # rows without a source are never timed
         return self.planned.text
 
     @property
@@ -97,11 +97,11 @@ class TimedRow:
 
     @property
     def workload(self) -> Workload:
-        """What is computed, by which rows are compared."""
+        """The workload: rows with the same one are compared."""
         return self.planned.spec.on_any_threads.workload
 
     def sample(self) -> Sample:
-        """One timed sample as `settle` froze it."""
+        """Take one timed sample, with the warm-up and repetitions that `settle` chose."""
         return self._sample()
 
     def _sample(self, *, poisoned: bool = False) -> Sample:
@@ -109,17 +109,17 @@ class TimedRow:
         return self.runner.sample(self._text, self.case, *how, poisoned=poisoned, statement=self.planned.spec.statement)
 
     def settle(self) -> bool:
-        """Warm up, and freeze how often a sample repeats the kernel; False where its times are impossible."""
+        """Warm up, and choose how often a sample repeats the kernel. Returns False if its times are impossible."""
         self.repetitions = 0
         seconds = self.sample().on_the_host
-        if self.runner.cold:  # a sample is one launch
+        if self.runner.cold:  # a cold sample is always one launch
             return True
-        if seconds < LONG:  # the first one may have brought in pages and code, or met a neighbour
+        if seconds < LONG:  # the first one may have loaded pages and code, or been disturbed
             seconds = min(seconds, self.sample().on_the_host, self.sample().on_the_host)
         self.warm_up = warm_up(seconds)
         if seconds < SHORTEST_SAMPLE:
             wanted = min(_MOST_REPETITIONS, math.ceil(SHORTEST_SAMPLE / max(seconds, 1e-9)))
-            # A few first: a wait that does not wait would heap up hours of work.
+            # A few first: with a wait that does not wait, many launches would queue hours of work.
             self.repetitions = min(wanted, _FEW_REPETITIONS)
             if not self._judge_times([self.sample() for _ in range(3)]):
                 return False
@@ -127,7 +127,7 @@ class TimedRow:
         return True
 
     def _judge_times(self, samples: list[Sample]) -> bool:
-        """Whether the work of a sample was done within its launches; else its row becomes impossible."""
+        """Whether the work of a sample ended within its launches. If not, the row becomes `impossible`."""
         drained = median(sample.drain for sample in samples) if samples else 0.0
         launched = self.repetitions * median(sample.on_the_host for sample in samples) if samples else 0.0
         if drained <= max(launched, _SHORTEST_DRAIN):
@@ -142,21 +142,21 @@ class TimedRow:
 
 
 class Sampled(Protocol[S]):
-    """What rounds sample: `samples` by the number of their round, and how it failed."""
+    """Anything that rounds sample. `samples`: by the number of their round. `failed`: its error, if any."""
 
     samples: dict[int, S]
     failed: WorkerFailed | None
 
     @property
     def workload(self) -> Workload | None:
-        """What is sampled right after one another."""
+        """Rows with the same workload are sampled right after one another."""
 
     def sample(self) -> S:
-        """One timed sample; WorkerFailed where that fails."""
+        """Take one timed sample. Raises WorkerFailed if that fails."""
 
 
 class Order(Protocol):
-    """Brings the rows into the order of the next round; `random.Random` is one."""
+    """Sorts the rows for the next round. `random.Random` is one."""
 
     def shuffle(self, rows: list[Any], /) -> None: ...
 
@@ -168,7 +168,7 @@ class Watcher(Protocol):
         """A round begins."""
 
     def end(self, number: int) -> bool:
-        """The round of this number has ended; whether there are enough."""
+        """The round of this number has ended. Returns whether there are enough rounds."""
 
 
 def run_rounds(
@@ -182,15 +182,16 @@ def run_rounds(
     watcher: Watcher | None = None,
     choose: Callable[[], Sequence[R]] | None = None,
 ) -> int:
-    """Sample all rows round by round until `deadline` (of the monotonic clock), `most` rounds, or enough for `watcher`.
+    """Sample all rows round by round, until one of these: `deadline`, `most` rounds, or enough for `watcher`.
 
-    What is compared is sampled right after one another, workloads and the rows of each in random order.
-    A round that would not end in time is not begun, but there are always `least`. A row that fails is
-    left out of what follows. Returns how many rounds there were.
+    Rows of one workload are sampled right after one another. Workloads, and the rows of each, are in random order. A
+    round that would end after the deadline is not begun, but there are always `least` rounds. A row that fails is left
+    out of later rounds. Returns the number of rounds.
 
-    choose: tells before each round who is in it, none where there are enough; else all are.
+    deadline: by the monotonic clock.
+    choose: returns the rows of the next round; no rows end the rounds. None: every round has all rows.
     """
-    longest: dict[int, float] = {}  # seconds, by the row's identity: rounds need not have the same rows
+    longest: dict[int, float] = {}  # seconds, by `id` of the row, since rounds may have different rows
     for number in range(most):
         active = [row for row in (choose() if choose else rows) if row.failed is None]
         needed = sum(longest.get(id(row), 0.0) for row in active)
@@ -213,7 +214,7 @@ def run_rounds(
 
 
 def _shuffled(rows: Sequence[R], order: Order) -> list[R]:
-    """In random order, those of one workload together."""
+    """The rows in random order, but those of one workload together."""
     together: dict[Workload | None, list[R]] = {}
     for row in rows:
         together.setdefault(row.workload, []).append(row)

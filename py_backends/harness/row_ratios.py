@@ -1,4 +1,4 @@
-"""How many times as fast one row of a report is as another, by the rounds that both have in it."""
+"""Speed-ups of one row of a report over another, from the rounds that both have."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from py_backends.harness.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
 
 
 def judged(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
-    """Each row over the other of its pair, with verdicts by the intervals that hold for all of them together.
+    """The speed-up of the first row of each pair over the second. All verdicts hold together at 95%.
 
-    The band is the narrowest there is, not that of the controls: nobody asks whether the two are the same.
+    The band is the narrowest one, not that of the controls: the question is not whether the two are the same.
     """
     ratios = [row_ratio(row, other) for row, other in pairs]
     said = verdicts(ratios, [NARROWEST_BAND] * len(pairs))
@@ -22,9 +22,9 @@ def judged(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
 
 
 def row_ratio(row: Row, other: Row) -> Ratio:
-    """How many times as fast, round by round; of rates where the shapes differ.
+    """The speed-up of a row over another, from ratios inside rounds. If the shapes differ, rates are compared.
 
-    Of results that do not hold the samples of their rounds, by the medians and without an interval.
+    Results without the samples of their rounds give the ratio of the medians, without an interval.
     """
     work = _work(row) / _work(other)
     both = zip(row.kernel_seconds, other.kernel_seconds, strict=False)
@@ -33,12 +33,12 @@ def row_ratio(row: Row, other: Row) -> Ratio:
 
 
 def speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
-    """As results have it."""
+    """The same as results hold it."""
     return Speedup(other.backend, found.median, found.low, found.high, row.shape == other.shape, verdict, found.rounds)
 
 
 def gflops(row: Row) -> float:
-    """The rate of a timed row; 0 of any other."""
+    """The rate of a timed row; 0 for any other."""
     return row.rate.gflops if row.rate and row.seconds and row.seconds.kernel else 0.0
 
 

@@ -19,12 +19,12 @@ from py_backends.kernel_text import KernelText
 class Sample:
     """One sample of a row, in seconds.
 
-    kernel: one launch until it has ended: by the device's events where it has them, else by the clock.
-    clock: the same by the clock around launch and wait, where `kernel` is by events.
-    drain: by how much the last download took longer than that after a single launch: 0 where waiting waits.
-    communicating: what of `kernel` ranks spent on telling one another, None without ranks.
-    bytes_sent: in that time, by each of them.
-    communicating_by_rank, kernel_by_rank: of each rank, as `Communication` of the contract has them.
+    kernel: one launch until it has ended: by the device's events if it has them, else by the clock.
+    clock: the same by the clock around launch and wait, if `kernel` is by events.
+    drain: the last download's time minus that of the download after a single launch. It is near 0 if the wait waits.
+    communicating: the part of `kernel` in which ranks communicate; None without ranks.
+    bytes_sent: by each rank in that time.
+    communicating_by_rank, kernel_by_rank: as in `Communication` of the contract.
     """
 
     upload: float
@@ -41,7 +41,7 @@ class Sample:
 
     @property
     def on_the_host(self) -> float:
-        """The host's seconds for one launch and the wait for it: the cost of repeating it."""
+        """The host's seconds for one launch and its wait. This is the cost of each repetition."""
         return self.kernel if self.clock is None else self.clock
 
 
@@ -49,10 +49,10 @@ class Sample:
 class Prepared:
     """The seconds to prepare a kernel, and facts about its device.
 
-    seconds: of compiling it, or looking it up.
-    note: what its rows should say.
-    on_cpu, obeys_threads, cache_bytes, deterministic: as of the `Device`.
-    first_launch: seconds from the request to compile until the first launch in its process had ended, at a small shape.
+    seconds: to compile it, or to look it up.
+    note: a sentence for its rows.
+    on_cpu, obeys_threads, cache_bytes, deterministic: as in `Device`.
+    first_launch: seconds of compilation and the first launch in its process, at a small shape.
     """
 
     seconds: float
@@ -65,10 +65,10 @@ class Prepared:
 
 
 class Runner:
-    """The way to a (backend, target): opens it, loads cases and prepares kernels when they are needed.
+    """Sends requests for one backend and target to a worker. It opens, loads and prepares what a request needs.
 
     cold: whether samples begin with empty caches.
-    how: of its workers, as `Worker` takes it.
+    how: further arguments of `Worker`.
     """
 
     def __init__(self, backend: str, target: Target, threads: int, *, cold: bool = False, **how: Any) -> None:
@@ -81,7 +81,7 @@ class Runner:
         self._killed = False
 
     def prepare(self, text: KernelText, case: Arena) -> Prepared:
-        """Compile a kernel and launch it for the first time, on a small case, once; WorkerFailed where that fails."""
+        """Compile a kernel and launch it on a small case, both only once. Raises WorkerFailed if that fails."""
         prepared = self._compile(text, case.dtype)
         if prepared.first_launch is None:
             worker = self._ready(text, case)
@@ -91,22 +91,22 @@ class Runner:
         return prepared
 
     def ceiling(self, dtype: str | None) -> float | None:
-        """Its device's ceiling: `Device.peak` of a dtype, or `Device.bandwidth` if the dtype is None."""
+        """A ceiling of its device: `Device.peak` of a dtype, or `Device.bandwidth` if the dtype is None."""
         rate: float | None = self._ask(self._open(), "ceiling", dtype=dtype)["rate"]
         return rate
 
     def run(self, text: KernelText, case: Arena) -> str | None:
-        """One checked run, which leaves its result in the case's output. Returns another fault of the run, or None."""
+        """Run a kernel once for a check. The result is in the case's output. Returns any other fault, or None."""
         worker = self._ready(text, case)
         wrong: str | None = self._ask(worker, "run", **_arguments(text, case))["wrong"]
         return wrong
 
     def compile(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
-        """Compile a kernel, once, and launch nothing; WorkerFailed where that fails."""
+        """Compile a kernel, only once, and launch nothing. Raises WorkerFailed if that fails."""
         return self._compile(text, dtype)
 
     def whole_call(self, text: KernelText, case: Arena) -> float:
-        """Seconds of one call from upload to release, with the caches as they are: for estimates."""
+        """Seconds of one call from upload to release, for estimates. Caches are left as they are."""
         return self._sample(text, case, warm_up=0, repetitions=0, poisoned=False, cold=False).end_to_end
 
     def sample(
@@ -119,10 +119,12 @@ class Runner:
         poisoned: bool = False,
         statement: str | None = None,
     ) -> Sample:
-        """One timed sample, which leaves its last result in the case's output; see `Session.sample`.
+        """Take one timed sample, which leaves its last result in the case's output: see `Session.sample`.
 
-        Of a Python statement, where there is one, on copies of the arrays: only a poisoned one leaves its result.
-        A cold one is a single launch, whatever `warm_up` and `repetitions` say: each would need a flush of its own.
+        statement: a Python statement to time in place of the kernel, on copies of the arrays. Only a poisoned sample
+            leaves its result in the output.
+
+        A cold sample is a single launch whatever `warm_up` and `repetitions` say: each launch would need its own flush.
         """
         if self.cold:
             warm_up = repetitions = 0
@@ -138,18 +140,18 @@ class Runner:
         return Sample(**self._ask(worker, "sample", **how, **_arguments(text, case)))
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Send the worker a request of its own module, beyond those here."""
+        """Send the worker a further request, which its module defines."""
         return self._ask(self._open(), do, **arguments)
 
     def unload(self, arena: Arena) -> None:
-        """Let the worker give an arena's memory back."""
+        """Make the worker release an arena's memory."""
         if self._worker and id(arena) in self._loaded:
             self._loaded.remove(id(arena))
-            with contextlib.suppress(WorkerFailed):  # a worker that died on it is started anew when needed
+            with contextlib.suppress(WorkerFailed):  # a dead worker is replaced when needed
                 self._ask(self._worker, "unload", arena=id(arena))
 
     def kill(self) -> None:
-        """End the worker for good, from another thread than the one that waits for it."""
+        """End the worker for good. Another thread than the one that waits for it may call this."""
         self._killed = True
         if worker := self._worker:
             worker.kill()
@@ -196,7 +198,7 @@ class Runner:
             return worker.ask(do, **arguments)
         except WorkerFailed as failed:
             if failed.status not in ("unavailable", "skipped"):
-                self.close()  # whatever it broke in its device must not reach another row
+                self.close()  # a fault of this row must not affect another one
             raise
 
     def _forget(self) -> None:
@@ -210,7 +212,7 @@ def _key(text: KernelText, dtype: np.dtype[Any]) -> tuple[str, str, str]:
 
 
 def _arguments(text: KernelText, case: Arena) -> dict[str, Any]:
-    """The arguments of a worker's request: the kernel, and where the case lies in memory."""
+    """The arguments of a worker's request: the kernel, and the place of the case in memory."""
     kernel, variant, dtype = _key(text, case.dtype)
     where = {"arena": id(case), "sizes": list(case.sizes), "spans": case.spans}
     return {"kernel": kernel, "variant": variant, "dtype": dtype, **where}

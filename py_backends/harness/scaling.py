@@ -1,21 +1,21 @@
-"""Scaling: the speed-ups of backends with threads, and the part of the work that threads share.
+"""Scaling: the speed-ups of backends with more threads, and the parallel part of their work.
 
-*Strong*: the same work on n threads. Of the run time on one thread a part p is shared among n, the rest is not:
+*Strong*: the same work on n threads. The n threads share a part p of the run time on one thread, but not the rest:
 
     speed-up = 1 / ((1 - p) + p / n)        never more than 1 / (1 - p)
 
-That is Amdahl's law (G. M. Amdahl, Validity of the single processor approach to achieving large scale computing
+This is Amdahl's law (G. M. Amdahl, Validity of the single processor approach to achieving large scale computing
 capabilities, AFIPS Spring Joint Computer Conference 1967, 483-485).
 
-*Weak*: work that grows with the threads. Of the run time on n threads a part p is spent on what they share:
+*Weak*: the work grows with the threads. A part p of the run time on n threads is parallel:
 
     scaled speed-up = (1 - p) + p n
 
-That is Gustafson's (J. L. Gustafson, Reevaluating Amdahl's law, Communications of the ACM 31(5), 1988, 532-533).
+This is Gustafson's law (J. L. Gustafson, Reevaluating Amdahl's law, Communications of the ACM 31(5), 1988, 532-533).
 
-Both are straight lines in p, once Amdahl's is written for the time, 1 / speed-up = 1 - p (1 - 1 / n). So p is found
-by linear least squares of relative errors: over the medians of the ratios of all rounds, and for its interval over
-those of resampled rounds. It is not forced between 0 and 1: outside, the law does not describe what was measured.
+Both laws are linear in p, if Amdahl's is written for the time: 1 / speed-up = 1 - p (1 - 1 / n). So linear least
+squares of relative errors give p. The data are the medians of the ratios of all rounds. Resampled rounds give the
+interval. p is not forced between 0 and 1: outside, the law does not describe the measurements.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ STRONG, WEAK = KINDS = ("strong", "weak")
 _EVERY_COUNT_UP_TO = 8
 _RESAMPLES = 2999
 _SHORTEST = 1e-9
-"""Seconds in place of a time of 0, which a device's events may give for a short kernel."""
+"""Seconds that replace a time of 0. A device's events may give 0 for a short kernel."""
 _SIMILAR_WORK = 0.1
-"""How far the work of a thread may be from that of one thread alone, as a part of it."""
+"""The work of each thread may differ from that of one thread alone by this part."""
 _NO_PART, _SURELY_NO_PART = 0.02, 0.1
-"""A parallel part up to the first is none, as its interval must not reach beyond the second: what speeds up by less is
-also seen between two equal things."""
+"""More threads change nothing if the parallel part is below the first, and its interval ends below the second. Two
+equal rows may differ by as much."""
 
 
 class Fit(NamedTuple):
@@ -62,10 +62,10 @@ class Fit(NamedTuple):
 class Point:
     """A speed-up over one thread.
 
-    row: of so many threads.
-    speedup, low, high: the median of the ratios of all rounds, of rates where the work is another, and its 95%
-        interval, None with fewer than `LEAST_ROUNDS` rounds.
-    predicted: by the law that was fitted to all the points.
+    row: the row on this number of threads.
+    speedup: the median of the ratios of all rounds; of rates, if the work differs.
+    low, high: its 95% interval; None with fewer than `LEAST_ROUNDS` rounds.
+    predicted: by the law that was fitted to all points.
     """
 
     row: Row
@@ -77,12 +77,12 @@ class Point:
 
     @property
     def efficiency(self) -> float:
-        """The part of each thread's time, 1 for all of it, that is as well spent as that of one thread alone."""
+        """The speed-up per thread. With 1, each thread is as fast as one thread alone."""
         return self.speedup / self.threads
 
     @property
     def hit(self) -> bool:
-        """Whether the law's prediction lies in the interval, or next to it."""
+        """Whether the law's prediction lies in the interval or very near it."""
         if self.low is None or self.high is None:
             return True
         return self.low / (1 + NARROWEST_BAND) <= self.predicted <= self.high * (1 + NARROWEST_BAND)
@@ -92,9 +92,9 @@ class Point:
 class Curve:
     """The speed-ups of one backend at one shape, and the law fitted to them.
 
-    row: that of one thread.
+    row: the row on one thread.
     kind: `strong` or `weak`.
-    points: by rising number of threads, without that of one thread, which is 1 by definition.
+    points: by increasing number of threads. The point of one thread is left out: it is 1 by definition.
     """
 
     row: Row
@@ -104,54 +104,54 @@ class Curve:
 
     @property
     def target(self) -> str:
-        """That of all rows; where each has its own, the first and the last: "1x1 to 4x1"."""
+        """The target of all rows. If each row has its own, the first and the last: "1x1 to 4x1"."""
         first, last = self.row.target, self.points[-1].row.target
         return first if first == last else f"{first} to {last}"
 
     def predicted(self, threads: float) -> float | None:
-        """The speed-up by the law; None where it knows none (p above 1)."""
+        """The speed-up by the law; None if it gives none (p above 1)."""
         return _law(self.kind, self.fit.p, threads)
 
     @property
     def limit(self) -> tuple[float | None, float | None, float | None]:
-        """By Amdahl's law, the speed-up with however many threads, and its interval; None where there is no limit."""
+        """The limit of the speed-up for any number of threads by Amdahl's law, with its interval; None without one."""
         low, high = (math.nan if each is None else each for each in self.fit[1:])
         value, least, most = (1 / (1 - p) if p < 1 else None for p in (self.fit.p, low, high))
         return value, least, most
 
     @property
     def extrapolates(self) -> bool:
-        """Whether the law says anything of more threads than were measured.
+        """Whether the law holds for more threads than were measured.
 
-        A parallel part above 1 is no part of anything: that more threads gain ever more, it cannot say.
+        A parallel part above 1 has no meaning. It does not say that more threads keep gaining.
         """
         return self.fit.p <= 1
 
     @property
     def missed(self) -> list[Point]:
-        """The points that the law misses; a single one determines it and is never missed."""
+        """The points that the law misses. A single point determines the law, so it is never missed."""
         return [] if len(self.points) < 2 else [point for point in self.points if not point.hit]
 
     @property
     def one_thread_only(self) -> bool:
-        """Whether more threads change nothing, and that is sure: an interval of everything says nothing."""
+        """Whether more threads certainly change nothing. With a wide interval this is not certain."""
         return self.fit.p < _NO_PART and (self.fit.high is None or self.fit.high < _SURELY_NO_PART)
 
 
 def thread_counts(most: int) -> list[int]:
-    """1, 2, 3 and so on; above 8 the powers of two, and `most` itself.
+    """1, 2, 3 and so on up to `most`; if that is above 8, the powers of two, and `most` itself.
 
-    WrongRequest where there is one only.
+    Raises WrongRequest if there is only one.
     """
     if most < 2:
-        raise WrongRequest("scaling compares one thread with more of them: give --threads 2 or more")
+        raise WrongRequest("scaling compares one thread with several: give --threads 2 or more")
     if most <= _EVERY_COUNT_UP_TO:
         return list(range(1, most + 1))
     return sorted({*(2**power for power in range(most.bit_length())), most})
 
 
 def grown(problem: Problem, sizes: Sizes, times: int) -> Sizes:
-    """The shape, in about the same proportions, whose work is nearest to so many times that of `sizes`."""
+    """The shape with about the same proportions whose work is nearest to `times` that of `sizes`."""
     growth = times ** (1 / len(sizes))
     choices = [sorted({math.floor(size * growth), math.ceil(size * growth)}) for size in sizes]
     wanted = times * problem.work(sizes)
@@ -167,13 +167,12 @@ def plan(
     cpus: int | None = None,
     **names: Any,
 ) -> Plan:
-    """What is to run: every shape on each number of threads, and grown ones on as many as they have grown by.
+    """The plan: every shape on each number of threads, and for n threads also the shape with n times the work.
 
-    every_target: else of several targets that a backend has for one device the first, and of each kind that is another
-        target on another number of threads.
-    cpus: of this machine, on which there are no more threads than that; but those of targets that are others on each
-        number of threads may be elsewhere. None for no limit.
-    names: backends, targets, variants and dtypes of the `Request`.
+    every_target: whether a backend runs on all targets of a device, or only on the first of each kind.
+    cpus: the most threads, which is the number of this machine's CPUs; None for no limit. It does not apply to targets
+        with another name for each number of threads: they may run elsewhere.
+    names: backends, targets, variants and dtypes, as `Request` takes them.
     """
     counts: dict[tuple[str, Sizes], set[int]] = {}
     for problem in map(registry.problem, kernels):
@@ -201,12 +200,12 @@ def plan(
 
 
 def curves(report: Report) -> list[Curve]:
-    """What the rows say of scaling: strong and weak, in the order of the rows; none without several threads."""
+    """The curves of strong and then of weak scaling, each in the order of the rows."""
     return [*_curves(report, STRONG), *_curves(report, WEAK)]
 
 
 def _curves(report: Report, kind: str) -> Iterator[Curve]:
-    found: dict[Spec, Row] = {}  # each row under the targets that it stands for, so that a curve is of one target
+    found: dict[Spec, Row] = {}  # a row counts for each target that it stands for
     for row in report.rows:
         whole = tuple(row.shape) == registry.problem(row.kernel).dimensions
         if row.status == "ok" and row.threads and row.kernel_seconds and whole:
@@ -232,14 +231,14 @@ def _work(problem: Problem, row: Row) -> int:
 
 
 def _work_fits(problem: Problem, one: Row, row: Row, times: int) -> bool:
-    """Whether a row did about so many times the work of another: the budget may have shortened either."""
+    """Whether a row did about `times` the work of the row on one thread. The budget may have shortened either."""
     if times == 1:
         return row.shape == one.shape
     return abs(_work(problem, row) / (times * _work(problem, one)) - 1) <= _SIMILAR_WORK
 
 
 def _curve(kind: str, one: Row, several: Sequence[Row]) -> Curve | None:
-    """A law fitted to rows of several threads; None where they share no round with that of one thread."""
+    """A law fitted to rows on several threads; None if they share no round with the row on one thread."""
     by_round = [dict(enumerate(row.kernel_seconds)) for row in (one, *several)]
     rounds = [n for n in by_round[0] if all(samples.get(n) is not None for samples in by_round)]
     if not several or not rounds:
@@ -268,12 +267,15 @@ def _law(kind: str, p: float, threads: float) -> float | None:
 
 
 def fit(kind: str, threads: Sequence[int], speedups: NDArray[np.float64]) -> Fit:
-    """The parallel part, from a row of speed-ups (one a round) for each number of threads, which are 2 or more.
+    """Fit the parallel part.
 
-    Its interval is a percentile bootstrap over the rounds, all numbers of threads of a round together, so that what
-    slowed the one thread of a round lies in all its ratios.
+    threads: numbers of threads from 2 on.
+    speedups: for each of them a row with the speed-up in every round.
+
+    The interval is a percentile bootstrap over rounds. All numbers of threads of a round stay together: if the run on
+    one thread was slow in a round, all ratios of this round share it.
     """
-    # Imported here: they take most of a second, which `--help` need not pay.
+    # Imported here: the import takes most of a second, which `--help` does not need.
     from scipy.linalg import lstsq
     from scipy.stats import bootstrap
 

@@ -1,8 +1,8 @@
-"""Spends rounds where the answer lies: from which size on does each backend beat the baseline?
+"""Chooses the rows of each round of a sweep, to find the size from which each backend beats the baseline.
 
-All look at few sizes first, then between two neighbours of which one seems to win and the other does not, until there
-is no size left between them. From then on rounds go to what decides: the last size that does not win, and all that were
-looked at above it, each until it is clear.
+First, every backend is sampled at a few sizes. Then it is sampled halfway between two neighbours, if it seems to win at
+one and not at the other, until no size is left between them. After that, rounds go to the sizes that decide, each until
+it is clear. These are the last size that does not win, and all sampled sizes above it.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from py_backends.harness.verdicts import LEAST_ROUNDS, RESAMPLES_TO_STOP, UNCLEA
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 """The kernel alone, and whole calls with upload and download."""
 _LOOKS = 3
-"""Rounds that show which backend seems to win."""
+"""Rounds after which a backend seems to win or not."""
 _FIRST_SIZES = 5
 _SHORTEST = 1e-9
-"""Seconds in place of a time of 0, which a device's events may give for a short kernel."""
+"""Seconds that replace a time of 0. A device's events may give 0 for a short kernel."""
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What the rounds say of a row so far, by measure: whether it seems to win, and whether that is clear."""
+class _State:
+    """The state of a row, by measure: whether it seems to win so far, and whether that is clear."""
 
     seems_to_win: Mapping[str, bool]
     clear: Mapping[str, bool]
 
 
 def paired(old: float, new: float) -> float:
-    """How many times as fast the new one was, of two times in seconds."""
+    """The speed-up of the new time over the old one, both in seconds."""
     return max(old, _SHORTEST) / max(new, _SHORTEST)
 
 
 def choose(groups: Sequence[Group]) -> list[TimedRow]:
-    """The rows of the next round: baselines and controls with their rows; none when all is clear.
+    """The rows of the next round, with their baselines and controls. The result is empty when all is clear.
 
-    Without anything to compare, all.
+    If there is nothing to compare, every round has all rows.
     """
     compared = [group for group in groups if group.controls]
     if not compared:
         return [row for group in groups for row in group.sampled]
-    seen = _seen(compared)
-    wanted = [row for rows in _lines(compared) for row in _wanted(rows, seen)]
+    states = _states(compared)
+    wanted = [row for rows in _lines(compared) for row in _wanted(rows, states)]
     alone = [row for group in groups if not group.controls for row in group.rows if len(row.samples) < LEAST_ROUNDS]
     chosen = [
         row
@@ -62,7 +62,7 @@ def choose(groups: Sequence[Group]) -> list[TimedRow]:
 
 
 def _lines(groups: Sequence[Group]) -> list[list[TimedRow]]:
-    """All that is compared, each backend's rows by rising size."""
+    """The compared rows of each backend, by increasing size."""
     lines: dict[Spec, list[TimedRow]] = {}
     for group in sorted(groups, key=lambda group: group.rows[0].case.sizes):
         for row in group.rows:
@@ -71,8 +71,8 @@ def _lines(groups: Sequence[Group]) -> list[list[TimedRow]]:
     return list(lines.values())
 
 
-def _wanted(rows: Sequence[TimedRow], seen: Mapping[int, _Seen]) -> list[TimedRow]:
-    """Of one backend's rows by rising size, those that the next round is to have."""
+def _wanted(rows: Sequence[TimedRow], states: Mapping[int, _State]) -> list[TimedRow]:
+    """The rows of the next round. `rows`: those of one backend, by increasing size."""
     last = len(rows) - 1
     first_sizes = {round(last * part / (_FIRST_SIZES - 1)) for part in range(_FIRST_SIZES)}
     unseen = [at for at in first_sizes if len(rows[at].samples) < _LOOKS]
@@ -83,35 +83,37 @@ def _wanted(rows: Sequence[TimedRow], seen: Mapping[int, _Seen]) -> list[TimedRo
         (low + high) // 2
         for measure in MEASURES
         for low, high in pairwise(looked)
-        if high - low > 1 and _seems(rows[low], seen, measure) != _seems(rows[high], seen, measure)
+        if high - low > 1 and _seems(rows[low], states, measure) != _seems(rows[high], states, measure)
     }
     if between:
         return [rows[at] for at in between]
     return [
         rows[at]
         for at in looked
-        if any(at in _deciding(rows, looked, seen, each) and not seen[id(rows[at])].clear[each] for each in MEASURES)
+        if any(
+            at in _deciding(rows, looked, states, each) and not states[id(rows[at])].clear[each] for each in MEASURES
+        )
     ]
 
 
-def _deciding(rows: Sequence[TimedRow], looked: Sequence[int], seen: Mapping[int, _Seen], measure: str) -> list[int]:
-    """The last size that does not seem to win, and all above it."""
-    lost = [at for at in looked if not _seems(rows[at], seen, measure)]
+def _deciding(rows: Sequence[TimedRow], looked: Sequence[int], states: Mapping[int, _State], measure: str) -> list[int]:
+    """The indices of the last size that does not seem to win, and of all sizes above it."""
+    lost = [at for at in looked if not _seems(rows[at], states, measure)]
     return [at for at in looked if not lost or at >= lost[-1]]
 
 
-def _seems(row: TimedRow, seen: Mapping[int, _Seen], measure: str) -> bool:
-    return seen[id(row)].seems_to_win[measure]
+def _seems(row: TimedRow, states: Mapping[int, _State], measure: str) -> bool:
+    return states[id(row)].seems_to_win[measure]
 
 
-def _seen(groups: Sequence[Group]) -> dict[int, _Seen]:
-    """By the row's identity; the very test by which the results are judged in the end."""
+def _states(groups: Sequence[Group]) -> dict[int, _State]:
+    """The state of each row by its `id`. The test is the one that judges the results in the end."""
     edges = {id(group): _edge(group) for group in groups}
     rows = [(row, edges[id(group)], group) for group in groups for row in group.rows if row is not group.baseline]
     ratios = {each: [_ratios(group, row, each) for row, _, group in rows] for each in MEASURES}
     said = {each: wins(ratios[each], [edge for _, edge, _ in rows]) for each in MEASURES}
     return {
-        id(row): _Seen(
+        id(row): _State(
             {each: _median(ratios[each][at]) > 1 + (WIDEST_SAME if edge is None else edge) for each in MEASURES},
             {each: said[each][at] != UNCLEAR for each in MEASURES},
         )
@@ -126,7 +128,7 @@ def _edge(group: Group) -> float | None:
 
 def _ratios(group: Group, row: TimedRow, measure: str) -> list[float]:
     baseline = group.baseline
-    assert baseline is not None  # only then are there controls
+    assert baseline is not None  # there are no controls without a baseline
     rounds = sorted(row.samples.keys() & baseline.samples.keys())
     return [paired(_seconds(baseline.samples[n], measure), _seconds(row.samples[n], measure)) for n in rounds]
 

@@ -1,4 +1,4 @@
-"""How large a shape each row can afford: times are extrapolated from small shapes, budgets shared fairly."""
+"""Finds the largest shape that each row can afford: extrapolates times from small shapes, and shares the budget."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from py_backends.contract import Problem
 from py_backends.harness.spec import Sizes
 
 _SMALLEST_WORK = 4096
-"""Work of the shape at which estimates begin: Python's slowest programming models take well under a second."""
+"""Work of the shape at which estimates begin. Even the slowest backend takes well under a second for it."""
 LONGER_BUDGET = "give a longer --budget"
-"""The fix of what there was no time for."""
+"""The fix for rows for which there was no time."""
 _STEP = 8
-"""Growth of the work from one estimate to the next."""
+"""Factor of the work from one estimate to the next."""
 _FAR_LONGER = 2
 _MOST_RUNS, _SHORT = 5, 0.1
-"""Runs of one shape for an estimate, and seconds after which there are no more than two."""
+"""The most runs of one shape for an estimate, and seconds after which two are enough."""
 
 
 def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
-    """Shapes from a small one up to `sizes`, each with about 8 times the work of the one before."""
+    """Shapes from a small one up to `sizes`. Each has about 8 times the work of the one before."""
     steps = max(0, math.ceil(math.log(problem.work(sizes) / _SMALLEST_WORK, _STEP)))
     for step in range(steps, 0, -1):
         shrink = _STEP ** (-step / len(sizes))
@@ -29,12 +29,12 @@ def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
 
 
 def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float], limit: float) -> float:
-    """Seconds that one run at `sizes` takes, or would take if that is beyond `limit`.
+    """Estimate the seconds of one run at `sizes`.
 
-    Runs ever larger shapes through `seconds_at` until the next might take longer than `limit`. The
-    first is run twice, since what compiles at its first launch only does so then. So is one that takes
-    far longer than was to be expected: a pool whose threads others keep from running takes hundreds of
-    times as long for a moment, and its row must not be shortened for that.
+    Run larger and larger shapes through `seconds_at`, until the next one might take longer than `limit`; then
+    extrapolate. The first shape runs twice, since some backends compile at their first launch. A shape that takes far
+    longer than expected runs twice too. If other processes stop a thread pool for a moment, it takes hundreds of times
+    as long, and its row must not be shortened for that.
     """
     seconds_at(next(growing(problem, sizes)))
     pace = math.inf  # seconds for a unit of work; not known yet
@@ -50,10 +50,10 @@ def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float
 
 
 def least(seconds: Callable[[], float]) -> float:
-    """The least of a few runs: of 2, since the first of a shape faults its pages in, and of more if they are short.
+    """The smallest time of a few runs: of 2, and of more if they are short. The first run pays for page faults.
 
-    Threads that wait for one another take a hundred times as long while a neighbour has one of the CPUs, for some
-    hundredths of a second: a row must not be skipped for that.
+    Threads that wait for one another take a hundred times as long while another process uses one of their CPUs. This
+    lasts some hundredths of a second, and a row must not be skipped for it.
     """
     runs = [seconds(), seconds()]
     while len(runs) < _MOST_RUNS and sum(runs) < _SHORT:
@@ -64,7 +64,7 @@ def least(seconds: Callable[[], float]) -> float:
 def fair_cap(costs: Sequence[float], budget: float) -> float:
     """The largest cap for which sum(min(cost, cap)) stays within the budget.
 
-    Cheap rows leave what they do not need to the dear ones.
+    Cheap rows leave the rest of their share to expensive ones.
     """
     left, cap = budget, math.inf
     for index, cost in enumerate(sorted(costs)):
@@ -76,18 +76,18 @@ def fair_cap(costs: Sequence[float], budget: float) -> float:
 
 
 def cheapest(costs: Sequence[float], baselines: Mapping[int, int], budget: float) -> list[int]:
-    """The indices of those to keep, ascending: the cheapest ones that fit into the budget together.
+    """The ascending indices of the rows to keep: the cheapest ones that fit into the budget together.
 
-    What is compared comes together with its baseline, which stays as long as any of it does: where the two do not fit,
-    neither is kept, nor anything dearer. The cheapest is kept whatever the budget.
+    The first compared row adds its baseline. If the two do not fit, neither is kept, nor any row that costs more. The
+    cheapest row is kept whatever the budget.
 
-    baselines: by the place of a row that of its baseline, where it has one.
+    baselines: by the index of a row, that of its baseline if it has one.
     """
     kept: list[int] = []
     left = budget
     for at in sorted(range(len(costs)), key=costs.__getitem__):
         new = [each for each in dict.fromkeys((baselines.get(at, at), at)) if each not in kept]
-        if at in baselines.values() and at not in kept:  # it comes with the first that is compared with it
+        if at in baselines.values() and at not in kept:  # the first row that is compared with it adds it
             continue
         needed = sum(costs[each] for each in new)
         if kept and needed > left:
@@ -98,23 +98,23 @@ def cheapest(costs: Sequence[float], baselines: Mapping[int, int], budget: float
 
 
 def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Sizes | None:
-    """The shape, `sizes` or smaller, that takes at most about `cap` seconds where `sizes` takes `seconds`.
+    """The shape, `sizes` or smaller, that takes at most about `cap` seconds. `seconds`: the time of `sizes`.
 
-    Halves all dimensions until it fits: coarse steps, so that two runs on one machine choose alike. Halves are
-    odd, so that the edges of vectors, tiles and work groups are seen at a smaller shape too.
-    None where that leaves a shape too small to show anything.
+    All dimensions are halved until the shape fits. The steps are coarse, so that two runs on one machine choose the
+    same shape. Halves are odd, so that a smaller shape also tests the edges of vectors, tiles and work groups. The
+    result is None if the shape would be too small to show anything.
     """
     shape, least = sizes, min(_SMALLEST_WORK, problem.work(sizes)) / _STEP
     while seconds * problem.work(shape) / problem.work(sizes) > cap:
         half = tuple(size // 2 | 1 if size > 1 else size for size in shape)
-        if half == shape or problem.work(half) < least:  # nothing and one have no half
+        if half == shape or problem.work(half) < least:  # sizes of 0 and 1 cannot be halved
             return None
         shape = half
     return shape
 
 
 def in_words(seconds: float) -> str:
-    """A duration in words."""
+    """A duration in words, such as "about 3 hours"."""
     for unit, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * unit:
             return f"about {seconds / unit:.0f} {name}"

@@ -1,4 +1,4 @@
-"""What is run: the one identity of a row, in plans, in results, and between files."""
+"""The identity of a row in plans, in results, and between files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Sizes = tuple[int, ...]
 class Workload(NamedTuple):
     """What is computed. Implementations of one workload are compared with one another.
 
-    sizes: in the order of the kernel's dimensions, as they were asked for.
-    threads: on how many; None where nothing tells.
+    sizes: the requested ones, in the order of the kernel's dimensions.
+    threads: their number; None if it is not specified.
     """
 
     kernel: str
@@ -24,13 +24,13 @@ class Workload(NamedTuple):
 
     @property
     def title(self) -> str:
-        """As people write it: "matmul  float32  1000 x 777 x 513  2 threads"."""
+        """The workload for readers: "matmul  float32  1000 x 777 x 513  2 threads"."""
         threads = [] if self.threads is None else [f"{self.threads} thread{'s' if self.threads != 1 else ''}"]
         return "  ".join(filter(None, (self.kernel, self.dtype, " x ".join(map(str, self.sizes)), *threads)))
 
 
 class Implementation(NamedTuple):
-    """Who computes it."""
+    """What computes a workload."""
 
     backend: str
     target: str
@@ -41,11 +41,11 @@ class Implementation(NamedTuple):
 class Spec:
     """One implementation of one workload.
 
-    threads: in a plan, the number that it has to run on, where None stands for that of the run, which it need not obey.
-    statement: what is timed: a statement of Python over `a`, `b` and `c`, as users write it for arrays of their own;
-        the kernel, in the steps of its device, where None.
-    stands_for: targets that are this one on so many threads, whose curve it belongs to; none where that is its own.
-        Two that differ in it alone are one row.
+    threads: in a plan, the number on which it has to run. None: that of the run, which it need not obey.
+    statement: the Python statement to time, over arrays `a`, `b` and `c`, as users write it. None: the kernel is timed,
+        in the steps of its device.
+    stands_for: names of targets that are this one on so many threads. It belongs to their scaling curves; if empty, to
+        that of its own target. Two specs that differ only in this are equal.
     """
 
     kernel: str
@@ -65,20 +65,20 @@ class Spec:
 
     @property
     def implementation(self) -> Implementation:
-        """Who computes it."""
+        """What computes it."""
         return Implementation(self.backend, self.target, self.variant)
 
     @property
     def on_any_threads(self) -> Spec:
-        """The same, whatever the number of threads."""
+        """The same spec without a number of threads."""
         return replace(self, threads=None)
 
 
 def told_apart(*runs: Iterable[Spec]) -> Callable[[Spec], Spec]:
-    """How specs of several runs are matched.
+    """A function that gives the key by which specs of several runs are matched.
 
-    By threads only for an implementation that some run has on several numbers of them: a machine's own number, which
-    is that of all its rows, is none of a row's.
+    The number of threads is part of the key only if some run has the implementation on several numbers. If not, it
+    belongs to the machine and not to the row.
     """
     several: set[Implementation] = set()
     for run in runs:

@@ -1,4 +1,4 @@
-"""Medians with intervals that assume nothing about how times are distributed."""
+"""Medians with intervals that hold for any distribution of the times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from py_backends.harness.results import Duration
 
 @dataclass(frozen=True)
 class Median:
-    """A median and the bounds that hold it at 95%; None where there are too few samples for bounds."""
+    """A median with its 95% interval. The bounds are None with too few samples."""
 
     value: float
     low: float | None
@@ -21,10 +21,10 @@ class Median:
 def median(samples: Sequence[float]) -> Median:
     """The median with its 95% interval between two order statistics.
 
-    The interval inverts the sign test (Conover, Practical Nonparametric Statistics, 3rd edition,
-    section 3.2): it needs at least 6 samples, whatever their distribution.
+    The interval inverts the sign test (Conover, Practical Nonparametric Statistics, 3rd edition, section 3.2). It needs
+    at least 6 samples, and holds for any distribution.
     """
-    # Imported here: it takes most of a second, which `--help` need not pay.
+    # Imported here: the import takes most of a second, which `--help` does not need.
     from scipy.stats import quantile_test
 
     result = quantile_test(list(samples), p=0.5)
@@ -36,17 +36,17 @@ def median(samples: Sequence[float]) -> Median:
 
 
 def duration(samples: Sequence[float]) -> Duration:
-    """Seconds of a phase, summarised over its samples."""
+    """Summarise the samples of a phase, in seconds."""
     middle = median(samples)
     return Duration(middle.value, middle.low, middle.high, min(samples), len(samples))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values, in the order given: those below 0.05 belong to findings of which none is false at 95%.
+    """Adjusted p-values, in the given order. At 95%, no finding with an adjusted value below 0.05 is false.
 
-    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6
-    (1979), 65-70: the smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller
-    than one before it, and none larger than 1. It holds whether or not the values depend on one another.
+    The method is that of S. Holm (A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+    Statistics 6 (1979), 65-70). The smallest of n values is multiplied by n, the next by n - 1, and so on. None becomes
+    smaller than the one before it, or larger than 1. The values may depend on one another.
     """
     adjusted = [1.0] * len(p_values)
     largest = 0.0

@@ -1,4 +1,4 @@
-"""Standard output and standard error of a command, which may be closed, full, or have lost their reader."""
+"""Standard output and standard error of a command. They may be closed, full, or without a reader."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_NOBODY_LOOKS = {errno.EPIPE: 1, errno.EIO: 130}
-"""Exit codes where the reader of a pipe, `head` for instance, has seen enough, and where the terminal was closed."""
+_EXIT_CODES = {errno.EPIPE: 1, errno.EIO: 130}
+"""Exit codes if the reader of a pipe, such as `head`, has ended, and if the terminal was closed."""
 
 
 class OutputFailed(OSError):
@@ -18,19 +18,19 @@ class OutputFailed(OSError):
 
 
 def prepare() -> None:
-    """Make all three streams usable: call this before anything else is opened.
+    """Make all three streams usable. Call this before any file is opened.
 
-    One that the caller closed leads to the null device. Were it left closed, the next file to be opened would take
-    its number, and get whatever a library prints.
+    A stream that the caller closed is redirected to the null device. If it stayed closed, the next file to be opened
+    would take its number, and receive whatever a library prints.
     """
     for name, mode in (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            descriptor = os.open(os.devnull, mode)  # takes the lowest number that is free: that of the closed stream
+            descriptor = os.open(os.devnull, mode)  # takes the lowest free number: that of the closed stream
             os.set_inheritable(descriptor, True)
-            setattr(sys, name, open(descriptor, "w" if mode else "r", encoding="utf-8"))  # noqa: SIM115  # for good
+            setattr(sys, name, open(descriptor, "w" if mode else "r", encoding="utf-8"))  # noqa: SIM115  # it stays open
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that has no µ shows a question mark
+            stream.reconfigure(errors="replace")  # a terminal without µ shows a question mark
 
 
 def was_closed() -> bool:
@@ -40,7 +40,7 @@ def was_closed() -> bool:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Write standard output within, all of it; OutputFailed where that fails."""
+    """Flush standard output at the end. Raises OutputFailed if something within could not be written."""
     try:
         yield
         sys.stdout.flush()
@@ -49,21 +49,21 @@ def writing() -> Iterator[None]:
 
 
 def complain(line: str) -> None:
-    """One line on standard error, where that can be written."""
+    """Write one line to standard error, if possible."""
     with suppress(OSError):
         sys.stderr.write(f"py-backends: {line}\n")
 
 
 def give_up(error: OSError) -> int:
-    """The exit code after standard output failed; says so in one line, unless there is nobody left to read it.
+    """Report in one line that standard output failed, if anybody can read it, and return the exit code.
 
-    An error that has nothing to do with output is raised again.
+    An error that does not concern output is raised again.
     """
-    if not isinstance(error, OutputFailed) and error.errno not in _NOBODY_LOOKS:
+    if not isinstance(error, OutputFailed) and error.errno not in _EXIT_CODES:
         raise error
-    if error.errno not in _NOBODY_LOOKS:
+    if error.errno not in _EXIT_CODES:
         complain(f"error: standard output was not written: {error.strerror}")
-    # What is still in the buffer goes nowhere; else Python would fail once more in writing it when it ends.
+    # Discard what is still in the buffer. Otherwise Python would fail again when it writes the buffer at its end.
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _NOBODY_LOOKS.get(error.errno or 0, 1)
+    return _EXIT_CODES.get(error.errno or 0, 1)

@@ -1,4 +1,4 @@
-"""Turns the samples of timed rows into the figures of the results."""
+"""Computes the figures of the results from the samples of timed rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from py_backends.harness.statistics import duration, median
 from py_backends.harness.verdicts import SAME, Ratio, verdicts
 
 FEW_ROUNDS = "of the 6 samples that an interval needs"
-"""What a row notes after the number of its samples."""
+"""The end of a row's note, after the number of its samples."""
 
 
 def summarise(groups: Sequence[Group]) -> list[Control]:
-    """Fill in seconds and rate of each row that was sampled, and how it compares with its baseline; the controls."""
+    """Fill in seconds, rate and speed-up of each sampled row, and return the controls."""
     for row in (row for group in groups for row in group.rows):
         if row.samples:
             _figures(row)
@@ -65,7 +65,7 @@ def _of_each_rank(samples: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _judge(groups: Sequence[Group]) -> list[Control]:
-    """Say of every row how it compares with its baseline; the controls by which that was judged."""
+    """Fill in the speed-up of every row over its baseline. Returns the controls by which rows were judged."""
     compared = [(group, row) for group in groups for row in group.compared()]
     ratios = [(group, row, found) for group, row in compared if (found := group.ratio(row))]
     said = verdicts([found for *_, found in ratios], [group.band() for group, *_ in ratios])
@@ -83,7 +83,7 @@ def _judge(groups: Sequence[Group]) -> list[Control]:
 
 
 def _speedup(group: Group, row: TimedRow, found: Ratio, verdict: str) -> Speedup:
-    assert group.baseline is not None  # nothing is compared without
+    assert group.baseline is not None  # nothing is compared without a baseline
     band = group.band()
     return Speedup(
         baseline=group.baseline.planned.row.backend,
@@ -104,11 +104,11 @@ def _itself(baseline: TimedRow) -> Speedup:
 def _control(group: Group, second: Speedup) -> Control:
     first, band = group.controls[0], group.band()
     found = group.ratio(first)
-    assert found is not None  # else the second is not among what is compared
+    assert found is not None  # otherwise the second control is not judged
     row = first.planned.row
     return Control(row.kernel, row.dtype, row.shape, band, _speedup(group, first, found, SAME), second)
 
 
 def add_note(row: Row, note: str) -> None:
-    """Add a sentence to what a row already says."""
+    """Add a sentence to the note of a row."""
     row.note = f"{row.note}; {note}" if row.note else note

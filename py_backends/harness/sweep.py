@@ -1,7 +1,7 @@
-"""Times over sizes, and from which size on a backend beats the baseline: its kernel alone, and whole calls.
+"""Times backends over sizes, and finds the size from which each beats the baseline: its kernel alone, and whole calls.
 
-Sizes are those of all dimensions: 64 stands for 64 elements, or for matrices of 64 x 64. A row that takes too long for
-the budget is skipped, never shortened, so that every point stands at the size that it was measured at.
+A size applies to all dimensions: 64 stands for 64 elements, or for matrices of 64 x 64. A row that takes too long for
+the budget is skipped and never shortened. So every point has the size at which it was measured.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ from py_backends.number_formats import DTYPES
 SMALLEST = 2**6
 _MOST_SIZES = 12
 _PART_OF_FREE_MEMORY = 2
-"""The inputs and outputs of all sizes are there at once, and those of estimates before them."""
+"""The largest size may use the free memory divided by this: the arrays of all sizes exist at once."""
 _BYTES_A_SECOND = 5e6
-"""Of all arrays of the largest size, for each second of the budget: making and checking them takes a fifth of it."""
+"""Bytes of the arrays at the largest size, for each second of the budget. Making and checking them takes a fifth of the
+budget."""
 _RUNS = 20
-"""For which each row must have time: answers for a hundred rows together take some 15 rounds."""
+"""Each row must have time for this many runs. Clear answers for a hundred rows take some 15 rounds."""
 _LEAST_SIZES = 3
-"""Fewer show no course."""
+"""Fewer sizes make no curve."""
 
 
 class Crossover(NamedTuple):
-    """From which size on a backend is faster than the baseline, and stays so as far as was measured.
+    """The size from which a backend is faster than the baseline, at all larger measured sizes too.
 
-    size: the smallest from which on that is certain; None where it is certain nowhere.
-    before: the largest size measured at which it is not faster; None where there is none.
+    size: the smallest one from which this is certain; None if there is none.
+    before: the largest size at which it is not faster; None if there is none.
     last: the largest size at which both were measured.
-    unclear: the smallest size from which on it may win and this run cannot tell; None where all is clear.
+    unclear: the smallest size from which it may be faster, though this run cannot tell; None if all is clear.
     """
 
     size: int | None
@@ -58,8 +59,8 @@ class Crossover(NamedTuple):
 class Point:
     """A row at its size.
 
-    answers: by measure, whether it wins against the baseline at this size: `FASTER`, `NOT_FASTER` or `UNCLEAR`; None
-        where nothing can be compared.
+    answers: by measure, whether it beats the baseline at this size: `FASTER`, `NOT_FASTER` or `UNCLEAR`. None if there
+        is nothing to compare.
     """
 
     size: int
@@ -67,12 +68,12 @@ class Point:
     answers: Mapping[str, str | None]
 
     def duration(self, measure: str) -> Duration | None:
-        """Seconds of a kernel or of a whole call."""
+        """The seconds of the kernel or of the whole call."""
         seconds = self.row.seconds
         return None if seconds is None else seconds.kernel if measure == KERNEL else seconds.end_to_end
 
     def rate(self, measure: str) -> float | None:
-        """GFLOP/s or GB/s, whichever the kernel is known by."""
+        """The rate in the kernel's own unit: GFLOP/s or GB/s."""
         problem, seconds = registry.problem(self.row.kernel), self.duration(measure)
         if seconds is None or not seconds.median > 0:
             return None
@@ -83,7 +84,10 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One backend, target and variant over sizes, rising. `is_baseline`: whether the others are compared with it."""
+    """One backend, target and variant over increasing sizes.
+
+    is_baseline: whether the others are compared with it.
+    """
 
     backend: str
     target: str
@@ -92,7 +96,7 @@ class Line:
     is_baseline: bool
 
     def crossover(self, measure: str) -> Crossover | None:
-        """Where it begins to beat the baseline; None where nothing was compared, and for the baseline itself."""
+        """Its crossover with the baseline; None if nothing was compared, and for the baseline itself."""
         judged = [(point.size, point.answers[measure]) for point in self.points if point.answers[measure]]
         if self.is_baseline or not judged:
             return None
@@ -113,8 +117,8 @@ class Line:
 class Sweep:
     """Lines over the same sizes.
 
-    asked: the workload, of any sizes.
-    caches: by name, the size at which all arrays together fill the cache.
+    asked: the workload without its sizes.
+    caches: by the name of a cache, the size at which all arrays together fill it.
     """
 
     asked: Workload
@@ -124,17 +128,17 @@ class Sweep:
 
     @property
     def sizes(self) -> list[int]:
-        """All sizes at which something was measured, rising."""
+        """All measured sizes in increasing order."""
         return sorted({point.size for line in self.lines for point in line.points})
 
     @property
     def unit(self) -> str:
-        """The rate's name in the results."""
+        """The name of the rate in the results."""
         return registry.problem(self.asked.kernel).rate
 
 
 def largest_size(problem: Problem, dtype: str, budget: float) -> int:
-    """The largest power of two for which there is memory, and time to make and check its arrays in `budget` seconds.
+    """The largest power of two whose arrays fit into memory, and can be made and checked in `budget` seconds.
 
     Raises WrongRequest for an unknown dtype.
     """
@@ -143,21 +147,21 @@ def largest_size(problem: Problem, dtype: str, budget: float) -> int:
 
 
 def most_bytes(budget: float) -> int:
-    """How large all arrays of the largest size may be, by memory, and by the time to make and check them."""
+    """The most bytes of all arrays at the largest size, by memory, and by the time to make and check them."""
     free = machine.free_memory() // _PART_OF_FREE_MEMORY // COPIES
     return min(free, int(_BYTES_A_SECOND * budget))
 
 
 def size_of(problem: Problem, dtype: str, count: int) -> int:
-    """The largest size at which all arrays together take at most so many bytes."""
+    """The largest size at which all arrays together take at most `count` bytes."""
     dimensions, element = len(problem.dimensions), np.dtype(dtype)
     return bisect_right(range(LARGEST_SIZE), count, key=lambda size: problem.bytes((size,) * dimensions, element)) - 1
 
 
 def sizes_between(first: int, last: int) -> list[int]:
-    """Sizes from the first to the last at most, each 2 times the one before, or 4, 8, ... where these were too many."""
+    """Sizes from the first up to the last. Each is twice the one before, or 4, 8, ... times if there were too many."""
     if last < first:
-        raise WrongRequest(f"there is no size from {first} to {last}: give --from a smaller one, or --to a larger")
+        raise WrongRequest(f"there is no size from {first} to {last}: give a smaller --from or a larger --to")
     doublings = (last // first).bit_length() - 1
     step = max(1, math.ceil(doublings / (_MOST_SIZES - 1)))
     return [first * 2**power for power in range(0, doublings + 1, step)]
@@ -171,11 +175,11 @@ def plan(
     every_target: bool = False,
     **names: Any,
 ) -> Plan:
-    """What is to run: each kernel at its sizes.
+    """The plan: each kernel at its sizes.
 
-    search: whether rounds are spent where the answer lies; else on all sizes.
-    every_target: else of several targets that a backend has for one device the first.
-    names: backends, variants and so on of the `Request`.
+    search: whether rounds go to the sizes near the crossover, or to all sizes.
+    every_target: whether a backend runs on all targets of a device, or only on the first.
+    names: backends, variants and so on, as `Request` takes them.
     """
     shapes = {
         kernel: [(size,) * len(registry.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
@@ -195,7 +199,7 @@ def plan(
 
 
 def sweeps(report: Report) -> list[Sweep]:
-    """What the rows say over at least 3 sizes, in the order of the rows."""
+    """The sweeps over at least 3 sizes in a report, in the order of its rows."""
     points = list(_points(report))
     found: dict[Workload, dict[Implementation, list[Point]]] = {}
     for point in points:
@@ -226,7 +230,7 @@ def _points(report: Report) -> Iterator[Point]:
         row
         for row in report.rows
         if row.status == "ok" and row.seconds and row.seconds.kernel and not row.requested
-        # Only shapes whose dimensions are all alike have a size.
+        # Only a shape with equal dimensions has a size.
         if len(set(row.shape.values())) == 1
     ]
     answers = {measure: _answers(report, timed, measure) for measure in MEASURES}
@@ -235,7 +239,7 @@ def _points(report: Report) -> Iterator[Point]:
 
 
 def _answers(report: Report, rows: Sequence[Row], measure: str) -> dict[int, str]:
-    """By the row's identity, whether it wins against the baseline of its workload, by the run's controls."""
+    """By the `id` of a row, whether it beats the baseline of its workload, judged by the run's controls."""
     baselines = {row.spec.workload: row for row in rows if row.versus and row.backend == row.versus.baseline}
     edges = {
         Workload(each.kernel, each.dtype, tuple(each.shape.values()), None): edge(

@@ -1,4 +1,4 @@
-"""A ceiling that rounds sample, and its worker: one of its own for the CPU, the row's worker for a device."""
+"""Ceilings that rounds sample. Those of the CPU have a worker of their own; those of a device use the row's worker."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ON_CORES_OF_THEIR_OWN = {
     "OMP_DYNAMIC": "false",
     "OMP_THREAD_LIMIT": str(2**31 - 1),
 }
-"""Variables of OpenMP: as many threads as are asked for, whatever the user has set, each on a core of its own. A worker
-that is woken may find its threads on one CPU, where each waits for the other until the system moves one away: longer
-than a sample takes."""
+"""Variables of OpenMP. They give the requested number of threads whatever the user has set, each on its own core. A
+worker that continues may have several threads on one CPU. They wait for each other until the system moves one away,
+which takes longer than a sample."""
 
 
 @dataclass(eq=False)
 class TimedCeiling:
-    """A ceiling to be sampled in rounds: FLOP/s or bytes a second, by the number of their round."""
+    """A ceiling that rounds sample. `samples`: FLOP/s or bytes a second, by the number of their round."""
 
     kind: str
     dtype: str
@@ -36,7 +36,7 @@ class TimedCeiling:
     samples: dict[int, float] = field(default_factory=dict)
     failed: WorkerFailed | None = None
     record: list[float] = field(default_factory=list)
-    """Samples taken outside of the rounds."""
+    """Samples outside of the rounds."""
 
     @property
     def title(self) -> str:
@@ -45,14 +45,14 @@ class TimedCeiling:
 
     @property
     def workload(self) -> None:
-        """None: it is no row's."""
+        """None: a ceiling belongs to no workload."""
 
     def sample(self) -> float:
-        """One sample; WorkerFailed where that fails."""
+        """Take one sample. Raises WorkerFailed if that fails."""
         return self.worker.sample(self)
 
     def summary(self) -> Ceiling:
-        """For the results, from the samples of the rounds, or where there are none from those of the record."""
+        """The ceiling for the results: by the samples of the rounds, or without any by those of the record."""
         unit = "gflops" if self.kind == MULTIPLY_ADDS else "gbytes_per_second"
         middle = median([rate / 1e9 for rate in self.samples.values() or self.record])
         return Ceiling(
@@ -74,17 +74,17 @@ class Measures(Protocol):
     """Takes samples of ceilings."""
 
     def sample(self, ceiling: TimedCeiling) -> float:
-        """One sample, FLOP/s or bytes a second; WorkerFailed where that fails."""
+        """Take one sample, in FLOP/s or bytes a second. Raises WorkerFailed if that fails."""
 
 
 @dataclass(frozen=True)
 class OnDevice:
-    """Asks a device that is not the CPU for its own ceilings, in the worker of a row that runs on it."""
+    """Samples the ceilings of a device that is not the CPU, in the worker of a row that runs on it."""
 
     runner: Runner
 
     def sample(self, ceiling: TimedCeiling) -> float:
-        """One sample. Raises WorkerFailed if that fails, or if the device has no such ceiling."""
+        """Take one sample. Raises WorkerFailed if that fails, or if the device has no such ceiling."""
         rate = self.runner.ceiling(None if ceiling.kind == COPIES else ceiling.dtype)
         if rate is None:
             raise WorkerFailed("unavailable", f"no ceiling is measured for {ceiling.device}")
@@ -92,7 +92,7 @@ class OnDevice:
 
 
 class CeilingWorker:
-    """The worker that measures the CPU's ceilings. It starts when it is first needed, and again after it has failed."""
+    """The worker that measures the CPU's ceilings. It starts when it is needed, and again after a failure."""
 
     def __init__(self) -> None:
         self.largest = 0
@@ -100,7 +100,7 @@ class CeilingWorker:
         self._worker: Worker | None = None
 
     def sample(self, ceiling: TimedCeiling) -> float:
-        """One sample of a ceiling; WorkerFailed where that fails."""
+        """Take one sample of a ceiling. Raises WorkerFailed if that fails."""
         try:
             if self._worker is None:
                 self._worker = Worker(_ON_CORES_OF_THEIR_OWN, "py_backends.harness.ceiling_worker")

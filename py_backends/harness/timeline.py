@@ -1,4 +1,4 @@
-"""Where the time of one call goes: the phases of offloading, of each row that was timed."""
+"""Splits the time of one call of each timed row into the phases of offloading."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from py_backends.harness.spec import Workload
 
 UPLOAD, LAUNCH, KERNEL, DOWNLOAD, RELEASE = "upload", "launch", "kernel", "download", "release"
 PHASES = UPLOAD, LAUNCH, KERNEL, DOWNLOAD, RELEASE
-"""Of every call, in the order in which they happen; `launch` is what launching and waiting cost the host."""
+"""The phases of every call, in their order. `launch` is the host's time to launch and wait, beyond the kernel."""
 PREPARE, FIRST_LAUNCH = "prepare", "first launch"
 ONCE = PREPARE, FIRST_LAUNCH
-"""What happens once, before all calls; `first launch` has the compilation in it."""
+"""What happens once before all calls. `first launch` includes the compilation."""
 REST = "rest"
-"""What a measured call takes beyond its phases."""
+"""The part of a measured call beyond its phases."""
 MOST_LANES = 8
-"""Of one call that are shown."""
+"""The most lanes of one call that are shown."""
 
 
 class Lane(NamedTuple):
-    """What one rank does during the kernel of a call, in seconds.
+    """The time of one rank during the kernel of a call, in seconds.
 
-    communicating: what of `kernel` it spends on telling others something, waiting for them included.
+    communicating: the part of `kernel` in which it communicates, waiting for others included.
     """
 
     rank: int
@@ -34,17 +34,17 @@ class Lane(NamedTuple):
 
     @property
     def computing(self) -> float:
-        """The rest of its kernel."""
+        """The rest of its kernel's time."""
         return max(0.0, self.kernel - self.communicating)
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a row, in seconds: medians of its phases, those that were measured.
+    """One call of a row: the medians of its measured phases, in seconds.
 
-    phases: by names of `PHASES`. They do not add up to `end_to_end`: `kernel` is the median of repeated launches on
-        data that lie where the last one left them, and a call has one launch, right after its upload.
-    once: by names of `ONCE`.
+    phases: by the names in `PHASES`. They do not add up to `end_to_end`: `kernel` is the median of repeated launches,
+        which find their data in the caches. A call has one launch, right after its upload.
+    once: by the names in `ONCE`.
     """
 
     row: Row
@@ -54,12 +54,12 @@ class Call:
 
     @property
     def total(self) -> float:
-        """The call as it was measured, from upload to release; where it was not, its phases together."""
+        """The measured time from upload to release. Without it, the sum of the phases."""
         return sum(self.phases.values()) if self.end_to_end is None else self.end_to_end
 
     @property
     def rest(self) -> float:
-        """What the measured call takes longer than its phases together; 0 where it does not."""
+        """The time by which the measured call exceeds the sum of its phases, or 0."""
         return max(0.0, self.total - sum(self.phases.values()))
 
     @property
@@ -69,7 +69,7 @@ class Call:
 
     @property
     def lanes(self) -> list[Lane]:
-        """One for each rank, where there are several."""
+        """A lane for each rank. A single rank has none."""
         told = self.row.communication
         if told is None or not len(told.kernel_by_rank) == len(told.seconds_by_rank) > 1:
             return []
@@ -77,7 +77,7 @@ class Call:
 
     @property
     def some_lanes(self) -> list[Lane]:
-        """As many as there is room for: all of few, and of more than `MOST_LANES` from the slowest to the quickest."""
+        """At most `MOST_LANES` lanes. Of more, an even choice from the slowest to the fastest."""
         if len(self.lanes) <= MOST_LANES:
             return self.lanes
         in_order = sorted(self.lanes, key=lambda lane: -lane.kernel)
@@ -91,7 +91,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The calls of one kernel, dtype, shape and number of threads: the quickest first, shortened ones at the end."""
+    """The calls of one kernel, dtype, shape and number of threads. The fastest is first, shortened ones are last."""
 
     asked: Workload
     calls: list[Call]
@@ -113,7 +113,7 @@ def _call(row: Row, seconds: Seconds, kernel: float) -> Call:
     launch = seconds.clock.median - kernel if seconds.clock else None
     measured = {
         UPLOAD: seconds.upload,
-        # Two medians of the same launches, which may come from different ones.
+        # These are two medians over the same launches. They may come from different launches.
         LAUNCH: None if launch is None else max(0.0, launch),
         KERNEL: kernel,
         DOWNLOAD: seconds.download,

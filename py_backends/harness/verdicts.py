@@ -1,13 +1,13 @@
 """Verdicts: is one kernel faster than another, or are they the same within this run's noise?
 
-A run tells it from ratios, one a round, of two samples that were taken close to each other. All is computed with
-their logarithms, so that twice as fast and half as fast lie equally far from the same.
+Each round gives a ratio of two samples that were taken close to each other. All computations use the logarithms of
+these ratios. So twice as fast and half as fast are equally far from equal.
 
-Two runs are compared by the same ratios: is the median of the new run's above that of the old run's?
+Two runs are compared by the same ratios: is the new run's median above the old run's?
 
-The *band* is how far apart two equal things may seem: what the rounds of the baseline against a copy of itself
-say, in this very run. A verdict needs the median's interval to lie on one side of an edge of the band, at 95%
-for all rows of the run together.
+The *band* shows how far apart two equal rows may lie. The ratios of the baseline and a copy of itself set it, in the
+same run. For a verdict, the median's interval must lie on one side of an edge of the band. Verdicts hold at 95% for
+all rows of the run together.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from numpy.typing import NDArray
 from py_backends.harness.statistics import holm
 
 LEAST_ROUNDS = 6
-"""With fewer samples not even the smallest and the largest bound a median at 95%."""
+"""With fewer samples, even the smallest and the largest do not bound a median at 95%."""
 NARROWEST_BAND = 0.01
-"""A smaller difference does not matter: the place of code in memory makes as large a one."""
+"""A smaller difference does not matter: the address of the code in memory can cause as much."""
 WIDEST_SAME = 0.10
-"""What may differ by more is not called the same, however wide a noisy machine makes the band."""
+"""Rows that may differ by more are not called the same, even if a noisy machine has a wider band."""
 SAME, FASTER, SLOWER, UNCLEAR = "same", "faster", "slower", "unclear"
 NOT_FASTER = "not faster"
 _FAR = 10.0
-"""A row that takes this many times as long in every round does not win, in however few rounds."""
+"""A row that takes this many times as long in every round does not win, even with few rounds."""
 _LEVEL = 0.05
 RESAMPLES_TO_STOP = 999
-"""Enough to see how wide an interval is."""
+"""Enough to know the width of an interval."""
 RESAMPLES = 9999
 """For the interval that is reported."""
 _DEVIATIONS_FOR_95 = 1.96
@@ -44,13 +44,13 @@ _MEDIAN_OF_DEVIATIONS = 0.6745
 
 @dataclass(frozen=True)
 class Ratio:
-    """The median of a row's ratios, with its 95% interval; above 1 is faster than the baseline.
+    """The median of a row's ratios, with its 95% interval. Above 1 is faster than the baseline.
 
-    Of two runs: how many times the median of the old run that of the new run is; above 1 is faster than before.
+    For two runs it is the new run's median over the old run's. Above 1 is faster than before.
 
-    low, high: None where a run has fewer than `LEAST_ROUNDS` rounds.
-    logarithms: of the ratios, one a round.
-    before: the same of the old run; empty where one run alone is judged.
+    low, high: None if a run has fewer than `LEAST_ROUNDS` rounds.
+    logarithms: of the ratios, one for each round.
+    before: the same for the old run; empty if only one run is judged.
     """
 
     median: float
@@ -61,29 +61,30 @@ class Ratio:
 
     @property
     def rounds(self) -> int:
-        """How many ratios there are."""
+        """The number of ratios."""
         return len(self.logarithms)
 
     def converged(self, band: float) -> bool:
-        """Whether the interval is narrow enough for a verdict: half its width is under half the band."""
+        """Whether the interval is narrow enough for a verdict: half its width is less than half the band."""
         if self.low is None or self.high is None:
             return False
         return math.log(self.high / self.low) / 2 < math.log1p(band) / 2
 
 
 def ratio(ratios: Sequence[float], resamples: int = RESAMPLES, before: Sequence[float] = ()) -> Ratio:
-    """Summarise ratios, one a round, by the percentile bootstrap over rounds.
+    """Summarise ratios by the percentile bootstrap over rounds.
 
-    Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13; the rounds of two runs are drawn
-    independently of one another (chapter 8). The resampling is seeded: the same ratios always give the same interval.
+    The source is Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13. The rounds of two runs are
+    drawn independently (chapter 8). The resampling is seeded, so the same ratios always give the same interval.
 
-    before: the ratios of an old run, with which those of the new one are compared.
+    ratios: one for each round.
+    before: the ratios of an old run to compare with.
     """
     runs = [np.log(each) for each in (ratios, before) if len(each)]
     median = math.exp(float(_distance(*runs)))
     if min(map(len, runs)) < LEAST_ROUNDS:
         return Ratio(median, None, None, *runs)
-    # Imported here: it takes most of a second, which `--help` need not pay.
+    # Imported here: the import takes most of a second, which `--help` does not need.
     from scipy.stats import bootstrap
 
     found = bootstrap(runs, _distance, n_resamples=resamples, method="percentile", rng=np.random.default_rng(0))
@@ -92,14 +93,15 @@ def ratio(ratios: Sequence[float], resamples: int = RESAMPLES, before: Sequence[
 
 
 def _distance(new: NDArray[np.float64], *old: NDArray[np.float64], axis: int = -1) -> Any:
-    """Of medians; of one run alone from 0."""
+    """The difference of the medians of two runs; for one run, its median."""
     return np.median(new, axis) - sum(np.median(each, axis) for each in old)
 
 
 def band(ratios: Sequence[float]) -> float | None:
-    """The band that a control's ratios set: about 95% of its rounds lie between 1 / (1 + band) and 1 + band.
+    """The band that a control's ratios set: about 95% of them lie between 1 / (1 + band) and 1 + band.
 
-    By the median distance from 1, which few outliers do not move, as of a normal distribution. None with too few.
+    It is computed from their median distance to 1, as for a normal distribution: a few outliers do not move a median.
+    None with too few rounds.
     """
     if len(ratios) < LEAST_ROUNDS:
         return None
@@ -108,20 +110,21 @@ def band(ratios: Sequence[float]) -> float | None:
 
 
 def verdicts(ratios: Sequence[Ratio], bands: Sequence[float | None]) -> list[str]:
-    """A verdict for each ratio by its band, all of them right together at 95% (Holm's correction)."""
+    """A verdict for each ratio by its band. All verdicts hold together at 95% (Holm's correction)."""
     claims = [_claim(each, band) for each, band in zip(ratios, bands, strict=True)]
     adjusted = holm([p_value for _, p_value in claims])
     return [claim if p_value <= _LEVEL else UNCLEAR for (claim, _), p_value in zip(claims, adjusted, strict=True)]
 
 
 def wins(ratios: Sequence[Sequence[float]], edges: Sequence[float | None]) -> list[str]:
-    """Whether each is `FASTER` by more than its edge, `NOT_FASTER` by `WIDEST_SAME`, or `UNCLEAR`, all right at 95%.
+    """Whether each row is `FASTER` by more than its edge, `NOT_FASTER` by `WIDEST_SAME`, or `UNCLEAR`.
 
-    By the sign test, exact for any number of rounds, with Holm's correction. Equals meet again and again, at the peak
-    of a machine or the bandwidth of its memory: they must not win by a hundredth in one run and lose by it in the next.
+    All answers hold together at 95%, by the sign test with Holm's correction. The sign test is exact for any number of
+    rounds. Many rows are equal, at the peak of a machine or the bandwidth of its memory. They must not win by 1% in one
+    run and lose by 1% in the next.
 
-    ratios: of each, one a round.
-    edges: see `edge`; None where nothing can be told to win.
+    ratios: for each row, one for each round.
+    edges: see `edge`; None if no row can win.
     """
     claims = [_win(np.log(each), edge) for each, edge in zip(ratios, edges, strict=True)]
     tested = [at for at, each in enumerate(ratios) if len(each) >= LEAST_ROUNDS]
@@ -134,9 +137,9 @@ def wins(ratios: Sequence[Sequence[float]], edges: Sequence[float | None]) -> li
 
 
 def edge(controls: Sequence[tuple[float | None, float | None]]) -> float | None:
-    """The margin of a win: `WIDEST_SAME`, or more if copies of the baseline differ by more.
+    """The margin of a win: `WIDEST_SAME`, or more if copies of the baseline differ by more. None with too few rounds.
 
-    controls: the intervals of their median ratios. None with too few rounds for these.
+    controls: for each copy, the interval of its median ratio.
     """
     reached = [abs(math.log(end)) for interval in controls for end in interval if end is not None]
     if not reached or len(reached) < 2 * len(controls):
@@ -145,7 +148,7 @@ def edge(controls: Sequence[tuple[float | None, float | None]]) -> float | None:
 
 
 def _win(logarithms: NDArray[np.float64], edge: float | None) -> tuple[str, float]:
-    """On which side of its edge the median lies, and the p-value of that by the sign test, of either side."""
+    """The side of its edge on which the median lies, and the two-sided p-value of that by the sign test."""
     from scipy.stats import binom
 
     limits = {NOT_FASTER: np.sum(logarithms >= math.log1p(WIDEST_SAME))}
@@ -156,7 +159,7 @@ def _win(logarithms: NDArray[np.float64], edge: float | None) -> tuple[str, floa
 
 
 def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:
-    """What a ratio's interval says, and its p-value: of either side, since any of the claims may be false."""
+    """The claim of a ratio's interval, and its two-sided p-value, since any of the claims may be false."""
     if band is None or ratio.low is None or ratio.high is None:
         return UNCLEAR, 1.0
     low, high = math.log(ratio.low), math.log(ratio.high)
@@ -173,13 +176,15 @@ def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:
 
 
 def _p_value(ratio: Ratio, sign: int, edge: float) -> float:
-    """Of the claim that the logarithm of the ratio, times `sign`, is above `edge`; of one side.
+    """The one-sided p-value of the claim that the logarithm of the ratio, times `sign`, exceeds `edge`.
 
-    Of one run by the sign test, exact for any number of rounds, as the bootstrap is not for few of them (Conover,
-    Practical Nonparametric Statistics, 3rd edition, section 3.4). Of two runs by the larger p-value of two tests: that
-    of Mann and Whitney (section 5.1) is exact for few rounds, but finds too much where those of one run vary more; that
-    of E. Brunner and U. Munzel (The nonparametric Behrens-Fisher problem, Biometrical Journal 42 (2000), 17-25) does
-    not, but needs more than ten rounds, and some that overlap.
+    For one run it is that of the sign test (Conover, Practical Nonparametric Statistics, 3rd edition, section 3.4).
+    Unlike the bootstrap, this test is exact for few rounds too.
+
+    For two runs it is the larger p-value of two tests. The test of Mann and Whitney (Conover, section 5.1) is exact for
+    few rounds, but finds too much if the rounds of one run vary more. That of E. Brunner and U. Munzel does not, but
+    needs more than ten rounds, and some that overlap. It is from The nonparametric Behrens-Fisher problem, Biometrical
+    Journal 42 (2000), 17-25.
     """
     from scipy.stats import binom, brunnermunzel, mannwhitneyu
 

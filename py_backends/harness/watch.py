@@ -1,4 +1,4 @@
-"""Watches the rounds as they are taken: which were disturbed, and when there are enough."""
+"""Watches the rounds while they run: which were disturbed, and whether there are enough."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from py_backends.harness.statistics import duration
 from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP
 
 _LEAST_ROUNDS_TO_STOP = 30
-"""With fewer, the error of the band itself exceeds a quarter."""
+"""With fewer rounds, the error of the band itself exceeds a quarter."""
 
 
 class Watch:
-    """Drops the samples of disturbed rounds, and says when every interval is narrow enough for a verdict."""
+    """Drops the samples of disturbed rounds, and ends the rounds when every interval is narrow enough for a verdict."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self._groups = groups
@@ -31,7 +31,7 @@ class Watch:
         self._interference.begin()
 
     def end(self, number: int) -> bool:
-        """A round has ended; whether there are enough."""
+        """A round has ended. Returns whether there are enough rounds."""
         self._taken = number + 1
         if seen := self._interference.end():
             self._disturbed[number] = seen
@@ -41,13 +41,13 @@ class Watch:
         return all(_converged(group, row) for group in self._groups for row in group.sampled)
 
     def finish(self) -> Rounds:
-        """What the rounds were. Where too few were undisturbed for an interval, all of them count after all."""
+        """The numbers of rounds. If too few were undisturbed for an interval, all of them are kept."""
         signals = Counter(signal for seen in self._disturbed.values() for signal in seen)
         kept = self._undisturbed if self._undisturbed >= LEAST_ROUNDS else self._taken
         return Rounds(self._taken, kept, dict(signals))
 
     def _drop_disturbed(self) -> None:
-        """Leave out the samples of disturbed rounds, once there are enough of others."""
+        """Remove the samples of disturbed rounds, once there are enough other rounds."""
         if self._undisturbed >= LEAST_ROUNDS:
             for row in self._rows:
                 for number in self._disturbed:
@@ -59,11 +59,11 @@ class Watch:
 
 
 def _converged(group: Group, row: TimedRow) -> bool:
-    """Whether a row needs no more rounds: for its ratio or, where nothing is compared, for its time."""
+    """Whether a row needs no more rounds: by its ratio or, if nothing is compared, by its time."""
     band = group.band()
     if row.failed or (row is group.baseline and band is not None):
         return True
-    if not row.samples:  # its turn is still to come
+    if not row.samples:  # no round has sampled it yet
         return False
     if band is not None:
         compared = group.ratio(row, RESAMPLES_TO_STOP)

@@ -1,8 +1,7 @@
-"""A worker: a process of its own for one backend on one target, which gets requests over a channel.
+"""A worker: a process for one backend on one target, which receives requests over a channel.
 
-Started by `py_backends.harness.workers` as `python -m py_backends.harness.worker DESCRIPTOR`. Each
-request is `{"do": method, ...arguments}`, each answer the method's result, or `{"failed": kind,
-"reason": ...}`.
+`py_backends.harness.workers` starts it as `python -m py_backends.harness.worker DESCRIPTOR`. Each request is
+`{"do": method, ...arguments}`. Each answer is the method's result, or `{"failed": kind, "reason": ...}`.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ from py_backends.shared_memory import SharedMemory
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
-"""Seconds in place of a time of 0 or less, which a device's events may give for a short kernel: a speed-up and a rate
-need some."""
+"""Seconds that replace a time of 0 or less: speed-ups and rates divide by it. A device's events may give 0 for a short
+kernel."""
 
 
 _MOST_KEPT = 2**24
-"""Bytes of the copies on which a statement computes, above which they are made anew for each sample."""
+"""Bytes of the arrays of a statement. Larger arrays are copied again for each sample."""
 
 
 class Session:
-    """What a worker holds: an opened device, arenas and prepared kernels. Calls of Python functions here share them.
+    """The state of a worker: an open device, arenas and prepared kernels. Timed Python statements share them.
 
-    Of a case it is told anew with each request where it lies: in which arena, and at which `spans`.
+    Each request names the place of its case: the arena, and the `spans` in it.
     """
 
     def __init__(self) -> None:
@@ -61,9 +60,11 @@ class Session:
     def targets(
         self, descriptors: list[int], backend: str, named: list[str], threads: Sequence[int] = ()
     ) -> dict[str, Any]:
-        """Every target of a backend, and those beyond that it has under a name, with the number formats they take.
+        """Every target of a backend, with its number formats.
 
-        threads: for each of which it is said what target takes so many; as pairs, since JSON's keys are texts.
+        named: names of further targets, which the backend may have without listing them.
+        threads: numbers of threads. `on_threads` of a target has pairs of a number and the target of the same kind for
+            it. They are pairs, since keys of JSON are strings.
         """
         names = [field.name for field in fields(Target)]  # a plug-in's own class may have more
         found = [{name: getattr(target, name) for name in names} for target in registry.targets(backend, named)]
@@ -87,7 +88,7 @@ class Session:
         return {"processes": list(self._device.processes)}
 
     def load(self, descriptors: list[int], arena: int, capacities: list[int]) -> dict[str, Any]:
-        """Attach an arena's memory; the inputs cannot be written here."""
+        """Attach an arena's memory. The inputs cannot be written in this process."""
         last = len(capacities) - 1
         self._arenas[arena] = [
             SharedMemory.attach(descriptor, count, writable=at == last)
@@ -96,7 +97,7 @@ class Session:
         return {}
 
     def unload(self, descriptors: list[int], arena: int) -> dict[str, Any]:
-        """Let an arena's memory go."""
+        """Release an arena's memory."""
         self._copies.pop(arena, None)
         for memory in self._arenas.pop(arena):
             memory.close()
@@ -105,7 +106,7 @@ class Session:
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
         """Compile a kernel. Returns the seconds that it took, and facts about the device.
 
-        Raises BackendUnavailable in a dtype that the text does not have.
+        Raises BackendUnavailable for a dtype that the source does not have.
         """
         text: KernelText = registry.kernel_texts(kernel, self._backend)[variant]
         taken = registry.dtypes(text)
@@ -118,14 +119,14 @@ class Session:
         return {
             "seconds": seconds,
             "note": device.note,
-            "on_cpu": bool(device.on_cpu),  # which may be one of NumPy's
+            "on_cpu": bool(device.on_cpu),  # a plug-in's value may be NumPy's, which JSON does not take
             "obeys_threads": bool(device.obeys_threads),
             "cache_bytes": int(device.cache_bytes),
             "deterministic": bool(device.deterministic),
         }
 
     def first_launch(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
-        """Launch a kernel on a case, its data being there; the seconds until it has ended."""
+        """Launch a kernel on uploaded data. Returns the seconds until it has ended."""
         (launched,) = self._launches_on(self._placed(**placed), 1)
         return {"seconds": launched.clock}
 
@@ -134,12 +135,12 @@ class Session:
         return {"rate": self._device.bandwidth() if dtype is None else self._device.peak(np.dtype(dtype))}
 
     def run(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
-        """One checked run: guard zones and the output's NaN travel to the device and back, and so do the inputs.
+        """Run a kernel once for a check. Guard zones, inputs and the output's NaN go to the device and back.
 
-        A device that computes in the caller's memory cannot write to them; any other one has copies of them, which lie
-        as they do.
+        A device that computes in the caller's memory cannot write to the inputs. Any other device gets copies of them,
+        with the same alignment.
 
-        Returns as `wrong` what its output does not tell, or None.
+        Returns as `wrong` a fault that the output does not show, or None.
         """
         case, device = self._placed(**placed), self._device
         *inputs, output = case.with_zones()
@@ -163,17 +164,18 @@ class Session:
     def sample(
         self, descriptors: list[int], warm_up: int, repetitions: int, poisoned: bool, cold: bool, **placed: Any
     ) -> dict[str, Any]:
-        """One sample: a whole call in its phases, then `repetitions` launches on the same buffers.
+        """Take one sample: a whole call in its phases, then `repetitions` launches on the same buffers.
 
-        `warm_up` launches come first and are not counted: the caches and clocks of a process that has
-        just been woken are those of its neighbours. The kernel's time is the median of the repetitions,
-        or where there are none that of the launch inside the whole call. What the last launch left is
-        downloaded to the case's output. `poisoned` uploads what stands there before, NaN: the memory that
-        a device allocates may be the one that holds an earlier result. `cold` flushes the caches before the
-        whole call, and again between its upload, where that moves data, and its launch, out of all figures.
+        The kernel's time is the median of the repetitions. Without repetitions, it is the launch of the whole call. The
+        result of the last launch is downloaded to the case's output. Flushes are in no figure.
 
-        `drain` is how much longer the download after the repetitions took than the one after a single
-        launch: a wait that does not wait leaves its work to be done there.
+        warm_up: the number of uncounted launches before. While this process was stopped, others filled the caches.
+        poisoned: whether the output is uploaded first, with its NaN. Memory from a device's allocator may hold an
+            earlier result.
+        cold: whether caches are flushed before the whole call. If the upload moves data, they are flushed after it too.
+
+        `drain` in the result is the time of the last download minus that of the download after a single launch. With a
+        wait that does not wait, the remaining work ends in the last download.
         """
         case, device = self._placed(**placed), self._device
         *inputs, output = case.arrays()
@@ -221,10 +223,10 @@ class Session:
         poisoned: bool,
         **placed: Any,
     ) -> dict[str, Any]:
-        """Seconds of a statement over `a`, `b` and so on, the mean over `repetitions` runs after `warm_up` others.
+        """The mean seconds of a statement over `a`, `b` and so on: over `repetitions` runs after `warm_up` others.
 
-        Its arrays are copies in ordinary memory, and nothing of ours is between it and the clock, which would add to a
-        call of a tenth of a microsecond. `poisoned` fills its output with NaN before, and copies it to the case's.
+        Its arrays are copies in ordinary memory. No code of ours runs between it and the clock: a call may take only a
+        tenth of a microsecond. `poisoned` fills its output with NaN first, and copies the result to the case's output.
         """
         case = self._placed(**placed)
         arrays = self._copies_of(placed["arena"], statement, case, placed["kernel"])
@@ -239,9 +241,9 @@ class Session:
         return {"seconds": seconds}
 
     def _copies_of(self, arena: int, statement: str, case: Placed, kernel: str) -> list[Array]:
-        """What a statement computes on, kept as long as the arena where it is small.
+        """The arrays of a statement. Small ones are kept as long as the arena.
 
-        A dozen workers with large copies of their own would fill the memory, and only one of them computes at a time.
+        Large ones are not kept: those of a dozen workers would fill the memory, and only one worker runs at a time.
         """
         kept = self._copies.setdefault(arena, {})
         if statement in kept:
@@ -253,7 +255,7 @@ class Session:
         return made
 
     def _launches_on(self, case: Placed, count: int) -> list[Launched]:
-        """So many launches on a case, whose results are not checked."""
+        """Launch a kernel `count` times on a case. The results are not checked."""
         if not count:
             return []
         device = self._device
@@ -274,7 +276,7 @@ class Session:
 
 
 class Placed(NamedTuple):
-    """A kernel, and the case in an arena that it is to run on."""
+    """A kernel, and the case in an arena on which it runs."""
 
     memory: list[SharedMemory]
     spans: list[Span]
@@ -283,18 +285,18 @@ class Placed(NamedTuple):
     launch: Launch
 
     def arrays(self) -> list[Array]:
-        """The arrays themselves."""
+        """The arrays without their zones."""
         parts = zip(self.memory, self.spans, self.dtypes, strict=True)
         return [memory.bytes[at.first : at.first + at.size].view(dtype) for memory, at, dtype in parts]
 
     def with_zones(self) -> list[tuple[Array, int]]:
-        """For each array its memory up to where its zone ends, and the element at which the array begins."""
+        """For each array, its memory up to the end of its zone, and the element at which the array begins."""
         parts = zip(self.memory, self.spans, self.dtypes, strict=True)
         return [(memory.bytes[: at.end].view(dtype), at.first // dtype.itemsize) for memory, at, dtype in parts]
 
 
 class Launched(NamedTuple):
-    """The seconds of one launch: by the clock, until the wait for it ended, and by the device's events."""
+    """The seconds of one launch: by the clock, until its wait ended, and by the device's events."""
 
     clock: float
     events: float | None
@@ -310,7 +312,10 @@ def _timed_launch(device: Device, case: Placed, buffers: list[Any]) -> Launched:
 
 
 def _medians(launches: Sequence[Launched]) -> dict[str, Any]:
-    """Of one launch: `kernel`, by events where there are any, and then `clock`; what its ranks communicated."""
+    """The medians over launches. `kernel` is by events if there are any, and then `clock` is by the clock.
+
+    Launches on ranks add their communication.
+    """
     clock = median(launched.clock for launched in launches)
     events = [launched.events for launched in launches if launched.events is not None]
     told = [launched.communication for launched in launches if launched.communication is not None]
@@ -322,7 +327,7 @@ def _medians(launches: Sequence[Launched]) -> dict[str, Any]:
 
 
 def _communicated(launches: Sequence[Communication]) -> dict[str, Any]:
-    """What ranks communicated in one launch; the figures of each rank are medians of their own."""
+    """The communication of ranks in one launch. Each figure is a median over the launches."""
     return {
         "communicating": median(each.seconds for each in launches),
         "bytes_sent": launches[-1].bytes_sent,
@@ -343,14 +348,14 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
         return {"failed": "memory", "reason": str(error) or "out of memory"}
     except KernelFault as fault:
         return {"failed": "fault", "reason": _in_one_line(str(fault))}
-    except Exception as error:  # noqa: BLE001  # whatever a kernel or driver raises belongs in its row
+    except Exception as error:  # noqa: BLE001  # any error of a kernel or driver belongs in its row
         traceback.print_exc()
         return {"failed": "error", "reason": _in_one_line(f"{type(error).__name__}: {error}") + _place(error)}
     return answer
 
 
 def _place(error: Exception) -> str:
-    """Where in a plug-in it was raised, for whoever writes one; nothing where that was elsewhere."""
+    """The file and line of a plug-in that raised an error, for its author; empty if it was raised elsewhere."""
     folders = registry.plugin_folders()
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
@@ -360,29 +365,29 @@ def _place(error: Exception) -> str:
 
 
 def _in_one_line(text: str) -> str:
-    """The first lines that say something, as one."""
+    """The first lines that are not empty, as one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " / ".join(lines[:_MOST_LINES])[:_LONGEST_REASON]
 
 
 def _die_with_parent() -> None:
-    """Ask Linux to end this process when the one that started it ends, be it by SIGKILL."""
+    """Ask Linux to end this process when its parent ends, even by SIGKILL."""
     set_parent_death_signal = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 def serve(session: object) -> None:
-    """Answer requests by the session's methods, until the harness closes its end.
+    """Answer requests by the session's methods, until the harness closes its end of the channel.
 
-    A method takes the descriptors that came along and the request's arguments by name, and returns a JSON object.
+    A method takes the descriptors of the request, and its arguments by name. It returns a JSON object.
     """
     _die_with_parent()
-    os.register_at_fork(after_in_child=_die_with_parent)  # what a kernel or driver forks must not outlive us
+    os.register_at_fork(after_in_child=_die_with_parent)  # forks of a kernel or driver must not outlive us
     channel, served_by = Channel.from_descriptor(int(sys.argv[1])), os.getpid()
     while (received := channel.receive()) is not None:
         request, descriptors = received
         answer = _answer(session, request, descriptors)
-        if os.getpid() != served_by:  # a kernel forked, and its child came back from it too
+        if os.getpid() != served_by:  # a kernel forked, and this is the child, which returned too
             os._exit(0)
         channel.send(answer)
 

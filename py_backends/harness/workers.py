@@ -1,4 +1,4 @@
-"""Starts workers, sends them requests, and reports how one ended."""
+"""Starts workers, sends them requests, and reports how they end."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from py_backends import interpreter
 from py_backends.channel import Channel
 
 MODULE = "py_backends.harness.worker"
-"""What a worker runs, where nothing else is named."""
+"""The module that a worker runs by default."""
 ANSWER_WITHIN = 120.0
 """Seconds after which a worker that has not answered counts as hung."""
 _ENDS_WITHIN = 10.0
-"""Seconds that a worker may take to end once it has closed its end of the channel."""
+"""Seconds that a worker may take to end after it has closed its end of the channel."""
 _LOOKS_EVERY = 1.0
 """Seconds between checks whether a silent worker is still alive."""
 _SLEEPING_POOL = {"OMP_WAIT_POLICY": "passive"}
-"""OpenMP 5.2, section 21.7; LLVM's and Intel's runtimes read it too."""
+"""See OpenMP 5.2, section 21.7. LLVM's and Intel's runtimes read it too."""
 
 
 class WorkerFailed(Exception):
-    """A request that brought no result: `status` is what the row becomes."""
+    """A request failed. `status`: the status that its row gets."""
 
     def __init__(self, status: str, reason: str, fix: str | None = None) -> None:
         super().__init__(reason)
@@ -37,10 +37,10 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    """A worker process. Between requests it is stopped, and what it forked too, so that no pool spins on a core.
+    """A worker process. Between requests it and its forks are stopped, so that no thread pool spins on a core.
 
-    So are the processes that compute for its device and are not of its group, which it names when it has opened it.
-    Unless it is told otherwise, where nothing is timed.
+    Other processes that compute for its device are stopped too. The worker names them when it has opened the device. If
+    nothing is timed, `stopped_between` can switch this off.
     """
 
     _STATUS_OF_FAILURE = {"unavailable": "unavailable", "memory": "skipped", "error": "error", "fault": "crashed"}
@@ -52,11 +52,13 @@ class Worker:
         patience: float | None = None,
         stopped_between: bool = True,
     ) -> None:
-        """Start `module`, which serves requests (`worker.serve`), with additional variables.
+        """Start a worker.
 
-        patience: seconds after which it is taken for hung if it has not answered; `ANSWER_WITHIN` where None.
-        stopped_between: whether it is stopped between requests, which takes longer than a small one itself. Where it is
-            not, its pool's threads are asked to sleep as soon as they have no work.
+        environment: additional environment variables.
+        module: the module to run. It serves requests by `worker.serve`.
+        patience: seconds without an answer after which it counts as hung. None: `ANSWER_WITHIN`.
+        stopped_between: whether it is stopped between requests. Stopping takes longer than a small request itself. If
+            it is not stopped, the threads of its pool sleep as soon as they have no work.
         """
         self._patience, self._stopped_between = patience, stopped_between
         self._channel, theirs = Channel.pair()
@@ -80,7 +82,7 @@ class Worker:
         return self._process.pid
 
     def ask(self, do: str, descriptors: Sequence[int] = (), **arguments: Any) -> dict[str, Any]:
-        """Have the worker do something; WorkerFailed where it failed, died or did not answer."""
+        """Send a request and return the answer. Raises WorkerFailed if it failed, died or did not answer."""
         try:
             self._continue()
             self._channel.send({"do": do, **arguments}, descriptors)
@@ -95,7 +97,7 @@ class Worker:
         if received is None:
             raise WorkerFailed("crashed", self._with_log(self._how_it_ended(f"during '{do}'")))
         for other in received.get("processes", ()):
-            with contextlib.suppress(ProcessLookupError):  # it has ended: whoever needs it will say so
+            with contextlib.suppress(ProcessLookupError):  # it has ended, and a later request reports that
                 self._others.append(os.pidfd_open(other))
         if self._stopped_between:
             self._stop()
@@ -105,18 +107,18 @@ class Worker:
         return received
 
     def kill(self) -> None:
-        """End the process and what it forked. Whoever waits for an answer meanwhile learns that it has crashed."""
-        with contextlib.suppress(ProcessLookupError):  # it may have ended by itself, and its group with it
+        """End the process and its forks. A thread that waits for an answer gets WorkerFailed: it has crashed."""
+        with contextlib.suppress(ProcessLookupError):  # it and its group may have ended by themselves
             os.killpg(self._process.pid, signal.SIGKILL)
         self._signal_others(signal.SIGKILL)
 
     def close(self) -> None:
-        """End the process and what it forked, and give back what led to it."""
+        """End the process and its forks, and close all descriptors."""
         if self._closed:
             return
         self._closed = True
         self.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # a driver may hold it where no signal reaches it
+        with contextlib.suppress(subprocess.TimeoutExpired):  # in a driver's system call no signal may reach it
             self._process.wait(_ENDS_WITHIN)
         self._channel.close()
         self._log.close()
@@ -128,18 +130,18 @@ class Worker:
         return ANSWER_WITHIN if self._patience is None else self._patience
 
     def _receive(self) -> dict[str, Any] | None:
-        """The answer; None where the worker has ended without one. What it writes meanwhile is read.
+        """The answer; None if the worker has ended without one. Its output is read meanwhile.
 
-        A worker that has ended is noticed too where a child that it forked keeps its end of the channel open.
+        The process is polled as well: a forked child may keep the channel open after the worker has ended.
         """
         deadline = monotonic() + self._answers_within
-        poll = select.poll()  # and not select: descriptors above 1023 are fine with it
+        poll = select.poll()  # select would refuse descriptors above 1023
         for end in (self._channel, self._log):
             poll.register(end.fileno(), select.POLLIN)
         while (left := deadline - monotonic()) > 0:
             ready = dict(poll.poll(1000 * min(left, _LOOKS_EVERY)))
             if self._log.fileno() in ready and not self._log.read():
-                poll.unregister(self._log.fileno())  # it has closed its end, and would be ready for ever
+                poll.unregister(self._log.fileno())  # its end is closed, so it would be ready for ever
             if self._channel.fileno() in ready:
                 received = self._channel.receive()
                 return received[0] if received else None
@@ -157,8 +159,8 @@ class Worker:
             self._stopped = False
 
     def _signal_all(self, number: signal.Signals) -> None:
-        """Send a signal to the worker and what it forked, and to the processes that compute for it elsewhere."""
-        if self._process.poll() is None:  # else its number may be another's by now
+        """Send a signal to the worker, to its forks, and to the other processes of its device."""
+        if self._process.poll() is None:  # after its end, its number may belong to another process
             os.killpg(self._process.pid, number)
         self._signal_others(number)
 
@@ -170,7 +172,7 @@ class Worker:
     def _how_it_ended(self, when: str) -> str:
         try:
             code = self._process.wait(_ENDS_WITHIN)
-        except subprocess.TimeoutExpired:  # a thread that it left behind keeps it
+        except subprocess.TimeoutExpired:  # a thread of it is still running
             return f"the worker closed its channel {when} and did not end"
         finally:
             self.close()
@@ -186,10 +188,10 @@ class Worker:
 
 
 class _Log:
-    """What a worker writes to its standard output and error: however much, its end is kept.
+    """The end of what a worker writes to its standard output and error.
 
-    A pipe, which is read while an answer is awaited. A worker never waits for long to write, since at all other times
-    it is stopped.
+    It is a pipe that is read during each request. A full pipe never blocks a worker for long: between requests it is
+    stopped anyway.
     """
 
     _KEPT, _PIPEFUL = 4096, 1 << 20
@@ -205,7 +207,7 @@ class _Log:
         return self._ours.fileno()
 
     def read(self) -> bool:
-        """Read some of what is there; False if there is nothing."""
+        """Read some of the content of the pipe. Returns False if there is nothing."""
         some = self._ours.read(self._PIPEFUL)
         if some:
             self._end = (self._end + some)[-self._KEPT :]
@@ -223,13 +225,13 @@ class _Log:
 
 
 _starter = ThreadPoolExecutor(1, "py-backends-worker-starter")
-"""Starts all workers from one thread that lives as long as the process: Linux ends a worker, which asked
-for that, when the *thread* that started it ends."""
+"""Starts all workers from one thread that lives as long as the process. A worker asks Linux to end it with its parent,
+and Linux takes the *thread* that started it for the parent."""
 
 
 def _renew_starter() -> None:
-    """In a forked child, which has the object but not its thread."""
-    global _starter  # noqa: PLW0603  # there is one a process, and a child needs its own
+    """Make a new starter in a forked child: it has the object, but not the thread."""
+    global _starter  # noqa: PLW0603  # each process needs its own
     _starter = ThreadPoolExecutor(1, "py-backends-worker-starter")
 
 
@@ -244,7 +246,7 @@ def _start(module: str, channel: int, log: int, environment: Mapping[str, str]) 
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
-        start_new_session=True,  # Ctrl-C in a terminal is the harness's affair
+        start_new_session=True,  # only the harness handles Ctrl-C in a terminal
     )
 
 
