@@ -81,6 +81,8 @@ def test_a_grid_has_a_place_for_every_rank(ranks: int, sizes: tuple[int, int, in
         (4, (256, 65536, 256), (1, 4, 1)),
         (4, (256, 256, 65536), (1, 1, 4)),
         (1, (5, 7, 9), (1, 1, 1)),
+        (2, (1024, 1024, 1024), (2, 1, 1)),  # all three send as much: to gather rows is quicker than to add up sums
+        (4, (1024, 1024, 1024), (2, 2, 1)),
     ],
 )
 def test_the_grid_cuts_what_is_long(ranks: int, sizes: tuple[int, int, int], grid: tuple[int, ...]) -> None:

@@ -38,7 +38,8 @@ def best_grid(ranks, widths, m, n, k):
         sent = a * (1 - 1 / along_n) + b * (1 - 1 / along_m) + c * (1 - 1 / along_k)
         return rows * columns * depth + MULTIPLY_ADDS_PER_BYTE * sent
 
-    return min(grids, key=cost)
+    # Of those that send as much the one without sums to add up, then the one whose blocks are whole rows.
+    return min(grids, key=lambda grid: (cost(grid), grid[2], grid[1]))
 
 
 def lines(rank, grid):
