@@ -40,8 +40,9 @@ class Held:
 class Prepared:
     """A kernel on ranks for inputs of a dtype: its problem, its source's module, and what each rank computes with.
 
-    The module's `blocks` says which box of each array a rank holds, and its `needs` which box its kernel is given. Where
-    it has no `needs`, that is the same box. Else it contains the rank's own, and others' shares are gathered around it.
+    The module's `blocks` says which box of each array a rank holds, and its `needs` which box its kernel is given.
+    Where it has no `needs`, that is the same box. Else it contains the rank's own box, and others' shares are gathered
+    around that.
     """
 
     problem: Problem
