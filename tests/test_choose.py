@@ -322,13 +322,18 @@ class TestWorkers:
 
 def test_five_lines_a_workload_and_who_has_no_time() -> None:
     missing = replace(row("absent", 1.0, call=False), status="unavailable", seconds=None, reason="no driver")
-    slow = replace(row("slow", 1.0, call=False), status="skipped", seconds=None, fix=LONGER_BUDGET)
+    slow = replace(
+        row("slow", 1.0, call=False), status="skipped", seconds=None, fix=LONGER_BUDGET, estimated_seconds=4.0
+    )
     rows = [row(name, taken, call=call) for name, taken in (("one", 1e-3), ("two", 2e-3)) for call in (True, False)]
     out = io.StringIO()
     print_choices(report(*rows, missing, slow), Console(file=out, width=120, no_color=True))
     lines_of_answer = re.findall(r"^  (\w[\w ]*?)  +\S", out.getvalue(), re.MULTILINE)
     assert lines_of_answer == ["use", "why", "second", "one call", "other sizes"]
-    assert "  not there (py-backends doctor says why): absent cpu; too long for the budget: slow cpu" in out.getvalue()
+    assert (
+        "  not there (py-backends doctor says why): absent cpu; too long for the budget: slow cpu (about 4 s)"
+        in out.getvalue()
+    )
 
 
 @pytest.mark.parametrize(

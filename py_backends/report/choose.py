@@ -11,7 +11,7 @@ from rich.text import Text
 from py_backends.harness.choose import Choice, Standing, choices, seconds
 from py_backends.harness.results import FAILURES, Report, Row
 from py_backends.harness.roofline import MARGIN
-from py_backends.harness.sizing import LONGER_BUDGET
+from py_backends.harness.sizing import LONGER_BUDGET, in_words
 from py_backends.harness.spec import Sizes
 from py_backends.harness.timeline import PHASES
 from py_backends.harness.verdicts import SAME
@@ -28,6 +28,7 @@ _MOST_OF_CEILING = 100 * (1 + MARGIN)
 """Above so many per cent of it, a ceiling was disturbed when measured, and explains nothing."""
 _HALF = 0.5
 """What makes up this part of a difference explains it."""
+_TOO_LONG = "too long for the budget"
 
 
 def print_choices(report: Report, out: Console) -> None:
@@ -187,7 +188,9 @@ def _left_out(rows: Sequence[Row]) -> str:
     """Who has no time, and why, in a few words."""
     named: dict[str, list[str]] = {}
     for row in rows:
-        named.setdefault(_reason(row), []).append(f"{row.backend} {row.target}")
+        why = _reason(row)
+        took = f" ({in_words(row.estimated_seconds)})" if why == _TOO_LONG and row.estimated_seconds is not None else ""
+        named.setdefault(why, []).append(f"{row.backend} {row.target}{took}")
     return "; ".join(f"{why}: {', '.join(names)}" for why, names in named.items())
 
 
@@ -197,5 +200,5 @@ def _reason(row: Row) -> str:
     if row.status == "ok":
         return "no round left for it"
     if row.fix == LONGER_BUDGET:
-        return "too long for the budget"
+        return _TOO_LONG
     return "not there (py-backends doctor says why)" if row.status == "unavailable" else row.reason or row.status
