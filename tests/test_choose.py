@@ -336,6 +336,17 @@ def test_five_lines_a_workload_and_who_has_no_time() -> None:
     )
 
 
+def test_who_is_not_there_is_named_with_reason_and_fix_where_nothing_was_timed() -> None:
+    missing = {"status": "unavailable", "seconds": None, "reason": "no driver", "fix": "get one"}
+    rows = [replace(row("absent", 1.0, call=call), **missing) for call in (True, False)]
+    elsewhere = replace(row("absent", 1.0, size=9), **missing | {"reason": "of another size"})
+    out = io.StringIO()
+    print_choices(report(*rows, elsewhere), Console(file=out, width=120, no_color=True))
+    printed = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    at = printed.index("vecadd float32 1000 no call was timed")
+    assert printed[at + 1 :] == ["absent cpu no driver get one", "", "No row ran."]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -269,11 +269,28 @@ def _median(row: TimedRow) -> float:
 
 def choices(report: Report) -> list[Choice]:
     """The answer for each requested workload that has a timed call."""
-    asked: dict[Workload, list[Row]] = {}
+    asked = _requested(report)
+    return [choice for workload, rows in asked.items() if (choice := _choice(workload, rows, report))]
+
+
+def unanswered(report: Report, found: Sequence[Choice]) -> dict[Workload, list[Row]]:
+    """Each requested workload that has no timed call, with its rows without a time. `found`: those of `choices`."""
+    answered = {choice.asked for choice in found}
+    without: dict[Workload, list[Row]] = {workload: [] for workload in _requested(report) if workload not in answered}
+    for row in report.rows:
+        workload = row.spec.on_any_threads.workload
+        if workload in without and not _is_timed(row):
+            without[workload].append(row)
+    return without
+
+
+def _requested(report: Report) -> dict[Workload, list[Row]]:
+    """The rows of kernels by their workload. Only the requested sizes have such rows."""
+    requested: dict[Workload, list[Row]] = {}
     for row in report.rows:
         if row.statement is None:
-            asked.setdefault(row.spec.on_any_threads.workload, []).append(row)
-    return [choice for workload, rows in asked.items() if (choice := _choice(workload, rows, report))]
+            requested.setdefault(row.spec.on_any_threads.workload, []).append(row)
+    return requested
 
 
 def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | None:

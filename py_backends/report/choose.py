@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from py_backends.harness.choose import Choice, Standing, choices, seconds
+from py_backends.harness.choose import Choice, Standing, choices, seconds, unanswered
 from py_backends.harness.results import FAILURES, Report, Row
 from py_backends.harness.roofline import MARGIN
 from py_backends.harness.sizing import LONGER_BUDGET, in_words
@@ -32,13 +32,16 @@ _TOO_LONG = "too long for the budget"
 
 
 def print_choices(report: Report, out: Console) -> None:
-    """Five lines for each kernel and dtype. Below them, who was not timed, and the verdict on the run."""
+    """Five lines for each kernel and dtype, and who was not timed; or why there is no answer. Then the verdict."""
     table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
-    for choice in choices(report):
+    found = choices(report)
+    for choice in found:
         title = f"{choice.asked.title}  by whole calls from Python, arrays in the host's memory"
         table.print_remarks(title, list(answer(choice)), out)
         if left_out := _left_out(choice.missing):
             out.print(Padding(Text(left_out, style="dim"), (0, 0, 0, 2)))
+    for asked, rows in unanswered(report, found).items():
+        table.print_remarks(f"{asked.title}  no call was timed", _reasons(rows), out)
     table.print_end(report, out)
 
 
@@ -192,6 +195,12 @@ def _left_out(rows: Sequence[Row]) -> str:
         took = f" ({in_words(row.estimated_seconds)})" if why == _TOO_LONG and row.estimated_seconds is not None else ""
         named.setdefault(why, []).append(f"{row.backend} {row.target}{took}")
     return "; ".join(f"{why}: {', '.join(names)}" for why, names in named.items())
+
+
+def _reasons(rows: Sequence[Row]) -> list[Remark]:
+    """Why each row has no time, with the fix. A kernel and its call have the same reason, which is said once."""
+    said = [Remark(f"{row.backend} {row.target}", row.reason or row.status, row.fix) for row in rows]
+    return list(dict.fromkeys(said))
 
 
 def _reason(row: Row) -> str:
