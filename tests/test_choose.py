@@ -76,8 +76,8 @@ class TestAnswers:
         assert [each.backend for each in choice.calls.candidates] == ["stays"]
         assert said["use"] == "stays cpu tuned: 2.00 s a call, pb.vecadd(a, b, out=c, backend='stays')"
         assert re.fullmatch(r"a call costs 10\d ms beyond the kernel against 2.00 s of copies cpu tuned", said["why"])
-        assert said["second"].startswith("copies cpu tuned: 3.00 s a call, 1.50x (1.50 to 1.50) as long")
-        assert "by the kernel alone it is copies cpu tuned, 1.90x" in said["one call"]
+        assert said["second"].startswith("copies cpu tuned: 3.00 s a call, takes 1.50x as long (1.50 to 1.50)")
+        assert "by the kernel alone it is copies cpu tuned, 1.90x as fast" in said["one call"]
 
     def test_a_quicker_kernel_explains_a_quicker_call(self) -> None:
         choice = chosen({"one": 1.0, "two": 1.5}, {"one": 0.9, "two": 1.4})
@@ -99,9 +99,31 @@ class TestAnswers:
         (choice,) = choices(report(*rows, row("noisy", noisy), row("noisy", noisy, call=False)))
         said = lines(choice)
         assert [each.backend for each in choice.calls.candidates] == ["one", "noisy"]
-        assert re.match(r"one cpu tuned or noisy cpu tuned, 1.0\dx \(0.80 to 1.30\): not certain; 1.00 s", said["use"])
+        assert re.match(
+            r"one cpu tuned, or noisy cpu tuned, which takes 1.0\dx as long \(0.80 to 1.30\): no difference was found; "
+            "1.00 s a call",
+            said["use"],
+        )
         assert said["why"] == "nothing certain sets it apart from noisy cpu tuned"
-        assert said["second"].endswith("which of the two is quicker is not certain")
+        assert said["second"].endswith("(0.80 to 1.30), no difference was found")
+
+    def test_the_baseline_is_told_wherever_it_stands(self) -> None:
+        said = lines(chosen({"one": 1.0, "two": 1.5, "three": 1.6, "numpy": 2.7}))
+        assert re.search(r"; numpy cpu tuned: 2.70 s a call, takes 2.70x as long \(2.70 to 2.70\)$", said["second"])
+        said = lines(chosen({"one": 1.0, "numpy": 2.7, "three": 3.5}))
+        assert said["second"].count("numpy") == 1
+        noisy = [0.8, 1.3] * (ROUNDS // 2)
+        rows = [row("one", 1.0), row("two", [0.9, 1.2] * (ROUNDS // 2)), row("numpy", noisy)]
+        (choice,) = choices(report(*rows, row("one", 1.0, call=False)))
+        assert lines(choice)["second"].endswith("(0.80 to 1.30), no difference was found")
+
+    def test_ties_stand_in_the_order_of_what_is_printed(self) -> None:
+        """By the median of the ratios, 1.01 and 1.05; by the ratio of the medians they are 1.075 and 1.05."""
+        times = {"best": [1.0, 2.0, 3.0], "one": [0.8, 2.15, 3.03], "two": [2.1, 2.1, 2.1], "far": [1.04, 2.08, 3.12]}
+        rows = [row(name, taken * (ROUNDS // 3)) for name, taken in times.items()]
+        (choice,) = choices(report(*rows, row("best", 1.0, call=False)))
+        assert [each.backend for each in choice.calls.rows] == ["best", "one", "two", "far"]
+        assert lines(choice)["second"].startswith("one cpu tuned: 2.15 s a call, takes 1.01x as long")
 
     def test_what_is_the_same_is_called_so(self) -> None:
         said = lines(chosen({"one": 1.0, "other": 1.001}))

@@ -57,8 +57,9 @@ _WORK_OF_LARGER = 8
 
 @dataclass(frozen=True)
 class Standing:
-    """The rows at one size that are compared with one another, the fastest first.
+    """The rows at one size that are compared with one another.
 
+    rows: the fastest by its median, those that cannot be told from it, and the others; both in the order of `ahead`.
     ahead: by the `id` of a row, the speed-up of the fastest row over it, with a verdict. The fastest has no entry.
     """
 
@@ -330,4 +331,5 @@ def _standing(sizes: Sizes, rows: Sequence[Row]) -> Standing:
     ahead = {id(row): speedup(best, row, each, FASTER) for row, each in found if _is_far(each)}
     near = [row for row, _ in found if id(row) not in ahead]
     ahead |= {id(row): each for row, each in zip(near, judged([(best, row) for row in near]), strict=True)}
+    others.sort(key=lambda row: (ahead[id(row)].verdict == FASTER, ahead[id(row)].speedup))
     return Standing(sizes, [best, *others], ahead)

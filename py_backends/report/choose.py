@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from py_backends import registry
 from py_backends.harness.choose import Choice, Standing, choices, seconds, unanswered
 from py_backends.harness.results import FAILURES, Report, Row
 from py_backends.harness.roofline import MARGIN
@@ -28,6 +29,8 @@ _MOST_OF_CEILING = 100 * (1 + MARGIN)
 """Above so many per cent of it, a ceiling was disturbed when measured, and explains nothing."""
 _HALF = 0.5
 """What makes up this part of a difference explains it."""
+_THE_SAME, _NO_DIFFERENCE = "the same within 1%", "no difference was found"
+"""What is said of two calls of which neither is certainly the faster."""
 _TOO_LONG = "too long for the budget"
 
 
@@ -66,18 +69,20 @@ def _use(choice: Choice) -> str:
     call = f"{units.duration(seconds(best))} a call, {best.statement}"
     if not rivals:
         return f"{name(best)}: {call}"
-    named = [f"{name(row)}, {_ratio(calls, row)}" for row in rivals[: _MOST_NAMES - 1]]
+    named = [f"{name(row)}, which takes {_ratio(calls, row, 'long')}" for row in rivals[: _MOST_NAMES - 1]]
     if more := len(rivals) - len(named):
         named.append(f"{more} more")
     same = all(calls.ahead[id(row)].verdict == SAME for row in rivals)
-    return f"{' or '.join([name(best), *named])}: {'the same within 1%' if same else 'not certain'}; {call}"
+    return f"{', or '.join([name(best), *named])}: {_THE_SAME if same else _NO_DIFFERENCE}; {call}"
 
 
-def _ratio(calls: Standing, row: Row) -> str:
-    """How many times as long a row takes as the fastest, with its interval: "1.02x (0.99 to 1.05)"."""
-    ahead = calls.ahead[id(row)]
+def _ratio(standing: Standing, row: Row, word: str) -> str:
+    """How many times as long a row takes as the fastest, with its interval: "1.02x as long (0.99 to 1.05)"."""
+    ahead = standing.ahead[id(row)]
+    if ahead.speedup >= _FAR_BEYOND:
+        return f"{units.figure(ahead.speedup)}x as {word}"
     interval = "" if ahead.low is None or ahead.high is None else f" ({ahead.low:.2f} to {ahead.high:.2f})"
-    return f"{ahead.speedup:.2f}x{interval}" if ahead.speedup < _FAR_BEYOND else f"{units.figure(ahead.speedup)}x"
+    return f"{ahead.speedup:.2f}x as {word}{interval}"
 
 
 def _why(choice: Choice) -> str:
@@ -114,15 +119,20 @@ def _difference(choice: Choice, best: Row, second: Row) -> str:
 
 
 def _second(choice: Choice) -> str:
+    """The next best, and the baseline if it is neither of the two."""
     if len(choice.calls.rows) < 2:
         return "none was timed"
-    second = choice.calls.rows[1]
-    took = f"{name(second)}: {units.duration(seconds(second))} a call, {_ratio(choice.calls, second)} as long"
-    if choice.calls.is_behind(second):
+    _, second, *others = choice.calls.rows
+    baseline = [row for row in others if registry.is_baseline(row.backend)]
+    return "; ".join(_compared(choice.calls, row) for row in (second, *baseline))
+
+
+def _compared(calls: Standing, row: Row) -> str:
+    """What a call of a row takes, beside one of the fastest."""
+    took = f"{name(row)}: {units.duration(seconds(row))} a call, takes {_ratio(calls, row, 'long')}"
+    if calls.is_behind(row):
         return took
-    if choice.calls.ahead[id(second)].verdict == SAME:
-        return f"{took}, the same within 1%"
-    return f"{took}; which of the two is quicker is not certain"
+    return f"{took}, {_THE_SAME if calls.ahead[id(row)].verdict == SAME else _NO_DIFFERENCE}"
 
 
 def _one_call(choice: Choice) -> str:
@@ -140,7 +150,7 @@ def _one_call(choice: Choice) -> str:
     first = choice.kernels
     if best.spec.implementation in first.names:
         return f"{said}; the kernel alone gives no other answer"
-    return f"{said}; by the kernel alone it is {name(first.best)}, {_ratio(first, kernel)} as fast"
+    return f"{said}; by the kernel alone it is {name(first.best)}, {_ratio(first, kernel, 'fast')}"
 
 
 def _parts(choice: Choice, row: Row, beyond: float) -> str:
