@@ -39,7 +39,9 @@ Times = Mapping[str, float]
 """Seconds by backend."""
 
 
-def row(backend: str, taken: float | Sequence[float], *, size: int = ASKED, call: bool = True, **phases: float) -> Row:
+def row(
+    backend: str, taken: float | Sequence[float], *, size: int = ASKED, call: bool = True, **phases: float | None
+) -> Row:
     """A row of vecadd of this many seconds, give or take a thousandth, or of these round by round."""
     noise = np.random.default_rng([len(backend), size, call]).normal(0, 0.001, ROUNDS)
     samples = (np.asarray(taken) * np.exp(noise)).tolist() if isinstance(taken, float) else list(taken)
@@ -144,6 +146,16 @@ class TestAnswers:
             "500 ms of 1.00 s beyond the kernel (50%): upload 300 ms, download 100 ms, the call itself"
         )
         assert "release" not in said, "a phase below a hundredth is left out"
+
+    @pytest.mark.parametrize(
+        ("call", "first", "said"), [(0.1, 4.2, True), (0.1, 0.9, False), (1e-6, 1e-3, False), (0.1, None, False)]
+    )
+    def test_a_first_call_that_compiles_is_told(self, call: float, first: float | None, said: bool) -> None:
+        best = row("one", call, first_launch=first)
+        (choice,) = choices(report(best, row("one", call, call=False)))
+        ends = lines(choice)["one call"].endswith("; the first one in a process takes 4.20 s more")
+        assert ends == said
+        assert ("first one" in lines(choice)["one call"]) == said
 
     def test_phases_of_single_calls_that_repeated_calls_do_not_pay_are_not_named(self) -> None:
         rows = [row("one", 1.0), row("two", 2.0), row("one", 0.9, call=False, upload=0.3, download=0.1)]

@@ -27,6 +27,8 @@ _FAR_BEYOND = 10.0
 """From so many times as long on, the interval is left out."""
 _MOST_OF_CEILING = 100 * (1 + MARGIN)
 """Above so many per cent of it, a ceiling was disturbed when measured, and explains nothing."""
+_MANY_CALLS, _SHORTEST_WAIT = 10.0, 0.01
+"""What the first call costs is said from so many calls on, and from so many seconds on."""
 _HALF = 0.5
 """What makes up this part of a difference explains it."""
 _THE_SAME, _NO_DIFFERENCE = "the same within 1%", "no difference was found"
@@ -53,7 +55,7 @@ def answer(choice: Choice) -> Iterator[Remark]:
     yield Remark("use", _use(choice))
     yield Remark("why", _why(choice))
     yield Remark("second", _second(choice))
-    yield Remark("one call", _one_call(choice))
+    yield Remark("one call", "; ".join([_one_call(choice), *_first_call(choice.calls.best)]))
     yield Remark("other sizes", _other_sizes(choice))
 
 
@@ -151,6 +153,13 @@ def _one_call(choice: Choice) -> str:
     if best.spec.implementation in first.names:
         return f"{said}; the kernel alone gives no other answer"
     return f"{said}; by the kernel alone it is {name(first.best)}, {_ratio(first, kernel, 'fast')}"
+
+
+def _first_call(row: Row) -> Iterator[str]:
+    """What the first call of a process costs beyond the others: compilation and the first launch."""
+    once = row.seconds.first_launch if row.seconds else None
+    if once is not None and once > max(_SHORTEST_WAIT, _MANY_CALLS * seconds(row)):
+        yield f"the first one in a process takes {units.duration(once)} more"
 
 
 def _parts(choice: Choice, row: Row, beyond: float) -> str:
