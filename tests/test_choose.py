@@ -22,7 +22,7 @@ from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.harness import machine, worker
 from py_backends.harness.case import Case
-from py_backends.harness.choose import Choice, choices, other_sizes, plan, race, statement
+from py_backends.harness.choose import Choice, _budget_for_others, choices, other_sizes, plan, race, statement
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.pairing import Group, groups
 from py_backends.harness.plan import PlannedRow
@@ -54,7 +54,7 @@ def row(
 
 
 def report(*rows: Row) -> Report:
-    return Report("2026-11-22", "0.1.0", {"cpu": "Made-up"}, {"seed": 1}, list(rows))
+    return Report("2026-11-22", "0.1.0", {"cpu": "Made-up"}, {"seed": 1, "budget_seconds": 60.0}, list(rows))
 
 
 def chosen(calls: Times, kernels: Times | None = None, others: Mapping[int, Times] | None = None) -> Choice:
@@ -204,8 +204,34 @@ class TestOtherSizes:
         (choice,) = choices(report(*rows, row("one", 1.0, size=10), noisy))
         assert choice.change(upwards=False) is None
 
+    @pytest.mark.parametrize(
+        ("budget", "dtypes", "why"),
+        [
+            (35.0, ["float32"], "this takes a --budget of 36 or more"),
+            (36.0, ["float32"], "the budget went to the size that was asked for"),
+            (71.0, ["float32", "float64"], "this takes a --budget of 72 or more"),
+            (300.0, ["float32", "float64"], "the budget went to the size that was asked for"),
+        ],
+    )
+    def test_why_none_was_measured_is_said(self, budget: float, dtypes: list[str], why: str) -> None:
+        rows = [row("one", 1.0, call=call) for call in (True, False)]
+        made = report(*(replace(each, dtype=dtype) for dtype in dtypes for each in rows))
+        made.settings["budget_seconds"] = budget
+        for choice in choices(made):
+            assert lines(choice)["other sizes"] == f"not measured: {why}"
+
+    def test_what_is_named_as_the_budget_for_others_suffices(self) -> None:
+        problem = registry.problem("matmul")
+        budget = _budget_for_others(problem, (64, 64, 64), "float32")
+        assert budget is not None
+        assert other_sizes(problem, (64, 64, 64), "float32", budget)
+        assert not other_sizes(problem, (64, 64, 64), "float32", budget - 1)
+
+    def test_of_nothing_there_is_no_other_size(self) -> None:
+        (choice,) = choices(report(*(row("one", 1.0, size=0, call=call) for call in (True, False))))
+        assert lines(choice)["other sizes"] == "there is none to try"
+
     def test_what_was_not_measured_is_said(self) -> None:
-        assert lines(chosen(self.HERE))["other sizes"] == "not measured: give a longer --budget"
         late = [row(name, 9.0, size=8000) for name in self.HERE]
         for each in late:
             each.status, each.seconds, each.fix = "skipped", None, LONGER_BUDGET
@@ -216,7 +242,9 @@ class TestOtherSizes:
     def test_nothing_measured_elsewhere_is_no_answer_for_elsewhere(self) -> None:
         late = replace(row("one", 1.0, size=8000), status="skipped", seconds=None, fix=LONGER_BUDGET)
         (choice,) = choices(report(row("one", 1.0, call=False), row("one", 1.0), late))
-        assert lines(choice)["other sizes"] == "not measured: give a longer --budget"
+        assert lines(choice)["other sizes"] == (
+            "not measured: the budget went to the size that was asked for; 8000 takes too long for the budget"
+        )
 
     def test_another_shape_of_the_same_proportions(self) -> None:
         problem = registry.problem("matmul")
@@ -268,6 +296,14 @@ class TestPlan:
         calls = [(each.backend, each.sizes == (2**20,)) for each in specs if each.statement]
         assert sorted(set(calls)) == [("cpp", False), ("cpp", True), ("numpy", False), ("numpy", True)]
         assert not planned.controls
+
+    def test_the_budget_is_shared_among_what_can_run(self) -> None:
+        """vecadd has no int8, so matmul has the whole budget: enough for other sizes."""
+        shapes = {"vecadd": [(2**12,)], "matmul": [(64, 64, 64)]}
+        planned = plan(["vecadd", "matmul"], 28, dtypes=("int8",), shapes=shapes)
+        specs = planned.specs([BackendTarget("numpy", Target("cpu"))])
+        assert {each.kernel for each in specs} == {"matmul"}
+        assert len({each.sizes for each in specs}) == 2
 
     def test_one_shape_at_a_time(self) -> None:
         with pytest.raises(WrongRequest, match="an answer is for one shape"):

@@ -178,12 +178,18 @@ def _parts(choice: Choice, row: Row, beyond: float) -> str:
 
 def _other_sizes(choice: Choice) -> str:
     """Where the answer changes, in both directions, as far as was measured."""
-    if not choice.others:
-        return f"not measured: {LONGER_BUDGET}"
-    said = [*_in_direction(choice, upwards=False), *_in_direction(choice, upwards=True)]
+    said = [*_in_direction(choice, upwards=False), *_in_direction(choice, upwards=True)] or [_why_no_others(choice)]
     if choice.too_long:
         said.append(f"{', '.join(map(_shape, choice.too_long))} takes too long for the budget")
     return "; ".join(said)
+
+
+def _why_no_others(choice: Choice) -> str:
+    if choice.budget_for_others is None:
+        return "there is none to try"
+    if choice.budget < choice.budget_for_others:
+        return f"not measured: this takes a --budget of {choice.budget_for_others:.0f} or more"
+    return "not measured: the budget went to the size that was asked for"
 
 
 def _in_direction(choice: Choice, *, upwards: bool) -> Iterator[str]:
