@@ -102,12 +102,12 @@ class TestAnswers:
         said = lines(choice)
         assert [each.backend for each in choice.calls.candidates] == ["one", "noisy"]
         assert re.match(
-            r"one cpu tuned, or noisy cpu tuned, which takes 1.0\dx as long \(0.80 to 1.30\): no difference was found; "
+            r"one cpu tuned, or noisy cpu tuned, which takes 1.0\dx as long \(0.80 to 1.30\): no difference is certain; "
             "1.00 s a call",
             said["use"],
         )
         assert said["why"] == "nothing certain sets it apart from noisy cpu tuned"
-        assert said["second"].endswith("(0.80 to 1.30), no difference was found")
+        assert said["second"].endswith("(0.80 to 1.30), no difference is certain")
 
     def test_the_baseline_is_told_wherever_it_stands(self) -> None:
         said = lines(chosen({"one": 1.0, "two": 1.5, "three": 1.6, "numpy": 2.7}))
@@ -117,7 +117,7 @@ class TestAnswers:
         noisy = [0.8, 1.3] * (ROUNDS // 2)
         rows = [row("one", 1.0), row("two", [0.9, 1.2] * (ROUNDS // 2)), row("numpy", noisy)]
         (choice,) = choices(report(*rows, row("one", 1.0, call=False)))
-        assert lines(choice)["second"].endswith("(0.80 to 1.30), no difference was found")
+        assert lines(choice)["second"].endswith("(0.80 to 1.30), no difference is certain")
 
     def test_ties_stand_in_the_order_of_what_is_printed(self) -> None:
         """By the median of the ratios, 1.01 and 1.05; by the ratio of the medians they are 1.075 and 1.05."""
