@@ -22,7 +22,7 @@ from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.harness import machine, worker
 from py_backends.harness.case import Case
-from py_backends.harness.choose import Choice, choices, other_sizes, plan, race, statement
+from py_backends.harness.choose import Choice, _budget_for_others, choices, other_sizes, plan, race, statement
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.pairing import Group, groups
 from py_backends.harness.plan import PlannedRow
@@ -39,7 +39,9 @@ Times = Mapping[str, float]
 """Seconds by backend."""
 
 
-def row(backend: str, taken: float | Sequence[float], *, size: int = ASKED, call: bool = True, **phases: float) -> Row:
+def row(
+    backend: str, taken: float | Sequence[float], *, size: int = ASKED, call: bool = True, **phases: float | None
+) -> Row:
     """A row of vecadd of this many seconds, give or take a thousandth, or of these round by round."""
     noise = np.random.default_rng([len(backend), size, call]).normal(0, 0.001, ROUNDS)
     samples = (np.asarray(taken) * np.exp(noise)).tolist() if isinstance(taken, float) else list(taken)
@@ -52,7 +54,7 @@ def row(backend: str, taken: float | Sequence[float], *, size: int = ASKED, call
 
 
 def report(*rows: Row) -> Report:
-    return Report("2026-11-22", "0.1.0", {"cpu": "Made-up"}, {"seed": 1}, list(rows))
+    return Report("2026-11-22", "0.1.0", {"cpu": "Made-up"}, {"seed": 1, "budget_seconds": 60.0}, list(rows))
 
 
 def chosen(calls: Times, kernels: Times | None = None, others: Mapping[int, Times] | None = None) -> Choice:
@@ -76,8 +78,8 @@ class TestAnswers:
         assert [each.backend for each in choice.calls.candidates] == ["stays"]
         assert said["use"] == "stays cpu tuned: 2.00 s a call, pb.vecadd(a, b, out=c, backend='stays')"
         assert re.fullmatch(r"a call costs 10\d ms beyond the kernel against 2.00 s of copies cpu tuned", said["why"])
-        assert said["second"].startswith("copies cpu tuned: 3.00 s a call, 1.50x (1.50 to 1.50) as long")
-        assert "by the kernel alone it is copies cpu tuned, 1.90x" in said["one call"]
+        assert said["second"].startswith("copies cpu tuned: 3.00 s a call, takes 1.50x as long (1.50 to 1.50)")
+        assert "by the kernel alone it is copies cpu tuned, 1.90x as fast" in said["one call"]
 
     def test_a_quicker_kernel_explains_a_quicker_call(self) -> None:
         choice = chosen({"one": 1.0, "two": 1.5}, {"one": 0.9, "two": 1.4})
@@ -99,9 +101,31 @@ class TestAnswers:
         (choice,) = choices(report(*rows, row("noisy", noisy), row("noisy", noisy, call=False)))
         said = lines(choice)
         assert [each.backend for each in choice.calls.candidates] == ["one", "noisy"]
-        assert re.match(r"one cpu tuned or noisy cpu tuned, 1.0\dx \(0.80 to 1.30\): not certain; 1.00 s", said["use"])
+        assert re.match(
+            r"one cpu tuned, or noisy cpu tuned, which takes 1.0\dx as long \(0.80 to 1.30\): "
+            "no difference is certain; 1.00 s a call",
+            said["use"],
+        )
         assert said["why"] == "nothing certain sets it apart from noisy cpu tuned"
-        assert said["second"].endswith("which of the two is quicker is not certain")
+        assert said["second"].endswith("(0.80 to 1.30), no difference is certain")
+
+    def test_the_baseline_is_told_wherever_it_stands(self) -> None:
+        said = lines(chosen({"one": 1.0, "two": 1.5, "three": 1.6, "numpy": 2.7}))
+        assert re.search(r"; numpy cpu tuned: 2.70 s a call, takes 2.70x as long \(2.70 to 2.70\)$", said["second"])
+        said = lines(chosen({"one": 1.0, "numpy": 2.7, "three": 3.5}))
+        assert said["second"].count("numpy") == 1
+        noisy = [0.8, 1.3] * (ROUNDS // 2)
+        rows = [row("one", 1.0), row("two", [0.9, 1.2] * (ROUNDS // 2)), row("numpy", noisy)]
+        (choice,) = choices(report(*rows, row("one", 1.0, call=False)))
+        assert lines(choice)["second"].endswith("(0.80 to 1.30), no difference is certain")
+
+    def test_ties_stand_in_the_order_of_what_is_printed(self) -> None:
+        """By the median of the ratios, 1.01 and 1.05; by the ratio of the medians they are 1.075 and 1.05."""
+        times = {"best": [1.0, 2.0, 3.0], "one": [0.8, 2.15, 3.03], "two": [2.1, 2.1, 2.1], "far": [1.04, 2.08, 3.12]}
+        rows = [row(name, taken * (ROUNDS // 3)) for name, taken in times.items()]
+        (choice,) = choices(report(*rows, row("best", 1.0, call=False)))
+        assert [each.backend for each in choice.calls.rows] == ["best", "one", "two", "far"]
+        assert lines(choice)["second"].startswith("one cpu tuned: 2.15 s a call, takes 1.01x as long")
 
     def test_what_is_the_same_is_called_so(self) -> None:
         said = lines(chosen({"one": 1.0, "other": 1.001}))
@@ -122,6 +146,16 @@ class TestAnswers:
             "500 ms of 1.00 s beyond the kernel (50%): upload 300 ms, download 100 ms, the call itself"
         )
         assert "release" not in said, "a phase below a hundredth is left out"
+
+    @pytest.mark.parametrize(
+        ("call", "first", "said"), [(0.1, 4.2, True), (0.1, 0.9, False), (1e-6, 1e-3, False), (0.1, None, False)]
+    )
+    def test_a_first_call_that_compiles_is_told(self, call: float, first: float | None, said: bool) -> None:
+        best = row("one", call, first_launch=first)
+        (choice,) = choices(report(best, row("one", call, call=False)))
+        ends = lines(choice)["one call"].endswith("; the first one in a process takes 4.20 s more")
+        assert ends == said
+        assert ("first one" in lines(choice)["one call"]) == said
 
     def test_phases_of_single_calls_that_repeated_calls_do_not_pay_are_not_named(self) -> None:
         rows = [row("one", 1.0), row("two", 2.0), row("one", 0.9, call=False, upload=0.3, download=0.1)]
@@ -170,8 +204,34 @@ class TestOtherSizes:
         (choice,) = choices(report(*rows, row("one", 1.0, size=10), noisy))
         assert choice.change(upwards=False) is None
 
+    @pytest.mark.parametrize(
+        ("budget", "dtypes", "why"),
+        [
+            (35.0, ["float32"], "this takes a --budget of 36 or more"),
+            (36.0, ["float32"], "the budget went to the size that was asked for"),
+            (71.0, ["float32", "float64"], "this takes a --budget of 72 or more"),
+            (300.0, ["float32", "float64"], "the budget went to the size that was asked for"),
+        ],
+    )
+    def test_why_none_was_measured_is_said(self, budget: float, dtypes: list[str], why: str) -> None:
+        rows = [row("one", 1.0, call=call) for call in (True, False)]
+        made = report(*(replace(each, dtype=dtype) for dtype in dtypes for each in rows))
+        made.settings["budget_seconds"] = budget
+        for choice in choices(made):
+            assert lines(choice)["other sizes"] == f"not measured: {why}"
+
+    def test_what_is_named_as_the_budget_for_others_suffices(self) -> None:
+        problem = registry.problem("matmul")
+        budget = _budget_for_others(problem, (64, 64, 64), "float32")
+        assert budget is not None
+        assert other_sizes(problem, (64, 64, 64), "float32", budget)
+        assert not other_sizes(problem, (64, 64, 64), "float32", budget - 1)
+
+    def test_of_nothing_there_is_no_other_size(self) -> None:
+        (choice,) = choices(report(*(row("one", 1.0, size=0, call=call) for call in (True, False))))
+        assert lines(choice)["other sizes"] == "there is none to try"
+
     def test_what_was_not_measured_is_said(self) -> None:
-        assert lines(chosen(self.HERE))["other sizes"] == "not measured: give a longer --budget"
         late = [row(name, 9.0, size=8000) for name in self.HERE]
         for each in late:
             each.status, each.seconds, each.fix = "skipped", None, LONGER_BUDGET
@@ -182,7 +242,9 @@ class TestOtherSizes:
     def test_nothing_measured_elsewhere_is_no_answer_for_elsewhere(self) -> None:
         late = replace(row("one", 1.0, size=8000), status="skipped", seconds=None, fix=LONGER_BUDGET)
         (choice,) = choices(report(row("one", 1.0, call=False), row("one", 1.0), late))
-        assert lines(choice)["other sizes"] == "not measured: give a longer --budget"
+        assert lines(choice)["other sizes"] == (
+            "not measured: the budget went to the size that was asked for; 8000 takes too long for the budget"
+        )
 
     def test_another_shape_of_the_same_proportions(self) -> None:
         problem = registry.problem("matmul")
@@ -234,6 +296,14 @@ class TestPlan:
         calls = [(each.backend, each.sizes == (2**20,)) for each in specs if each.statement]
         assert sorted(set(calls)) == [("cpp", False), ("cpp", True), ("numpy", False), ("numpy", True)]
         assert not planned.controls
+
+    def test_the_budget_is_shared_among_what_can_run(self) -> None:
+        """vecadd has no int8, so matmul has the whole budget: enough for other sizes."""
+        shapes = {"vecadd": [(2**12,)], "matmul": [(64, 64, 64)]}
+        planned = plan(["vecadd", "matmul"], 28, dtypes=("int8",), shapes=shapes)
+        specs = planned.specs([BackendTarget("numpy", Target("cpu"))])
+        assert {each.kernel for each in specs} == {"matmul"}
+        assert len({each.sizes for each in specs}) == 2
 
     def test_one_shape_at_a_time(self) -> None:
         with pytest.raises(WrongRequest, match="an answer is for one shape"):
@@ -322,13 +392,29 @@ class TestWorkers:
 
 def test_five_lines_a_workload_and_who_has_no_time() -> None:
     missing = replace(row("absent", 1.0, call=False), status="unavailable", seconds=None, reason="no driver")
-    slow = replace(row("slow", 1.0, call=False), status="skipped", seconds=None, fix=LONGER_BUDGET)
+    slow = replace(
+        row("slow", 1.0, call=False), status="skipped", seconds=None, fix=LONGER_BUDGET, estimated_seconds=4.0
+    )
     rows = [row(name, taken, call=call) for name, taken in (("one", 1e-3), ("two", 2e-3)) for call in (True, False)]
     out = io.StringIO()
     print_choices(report(*rows, missing, slow), Console(file=out, width=120, no_color=True))
     lines_of_answer = re.findall(r"^  (\w[\w ]*?)  +\S", out.getvalue(), re.MULTILINE)
     assert lines_of_answer == ["use", "why", "second", "one call", "other sizes"]
-    assert "  not there (py-backends doctor says why): absent cpu; too long for the budget: slow cpu" in out.getvalue()
+    assert (
+        "  not there (py-backends doctor says why): absent cpu; too long for the budget: slow cpu (about 4 s)"
+        in out.getvalue()
+    )
+
+
+def test_who_is_not_there_is_named_with_reason_and_fix_where_nothing_was_timed() -> None:
+    missing = {"status": "unavailable", "seconds": None, "reason": "no driver", "fix": "get one"}
+    rows = [replace(row("absent", 1.0, call=call), **missing) for call in (True, False)]
+    elsewhere = replace(row("absent", 1.0, size=9), **missing | {"reason": "of another size"})
+    out = io.StringIO()
+    print_choices(report(*rows, elsewhere), Console(file=out, width=120, no_color=True))
+    printed = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    at = printed.index("vecadd float32 1000 no call was timed")
+    assert printed[at + 1 :] == ["absent cpu no driver get one", "", "No row ran."]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -12,13 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import CLONE
+from rich.console import Console
 
 import py_backends as pb
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.plan import Plan
-from py_backends.harness.results import Rounds
+from py_backends.harness.results import Report, Rounds
 from py_backends.harness.spec import Spec
 from py_backends.report.files import markdown_text
+from py_backends.report.table import print_report
 
 QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
 
@@ -67,6 +70,26 @@ def test_a_machine_that_others_use_is_said_to_be_so(rounds: Rounds, said: str) -
     text = markdown_text(report)
     assert said in text
     assert ("while" in text) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "warned"),
+    [
+        (None, False),
+        (Rounds(40, 40, {}), False),
+        (Rounds(40, 37, {"steal": 3}), False),
+        (Rounds(3, 3, {"others": 2}), True),
+    ],
+)
+def test_times_that_are_worse_are_said_to_be_so_below_the_title(rounds: Rounds | None, warned: bool) -> None:
+    """Not at the end alone, which may be a hundred lines below."""
+    out = io.StringIO()
+    report = Report("2026-11-22", "0.1.0", {"cpu": "Made-up"}, {"seed": 1}, rounds=rounds)
+    print_report(report, Console(file=out, width=120, no_color=True))
+    title, below, *_ = out.getvalue().splitlines()
+    assert title.startswith("py-backends 0.1.0")
+    assert below.startswith("Disturbed rounds count") is warned
+    assert " ".join(out.getvalue().split()).count("worse than on an idle machine") == 2 * warned
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -470,6 +470,38 @@ class TestCommand:
         assert self.run(tmp_path, *runs).returncode == 0
         assert self.run(tmp_path, *runs, "--fail-on", "slower").returncode == code
 
+    @pytest.mark.parametrize(
+        ("new", "code"),
+        [
+            ([row_of("avx", 2.0)], 0),
+            ([row_of("avx", 3.0)], 0),
+            ([row_of("avx", 1.0)], 1),
+            ([row_of("avx", 1.0, half_width=None)], 1),
+            ([row_of("avx", 2.0), row_of("numpy", 1.0)], 0),
+            ([row_of("numpy", 1.0)], 1),
+            ([row_of("avx", status="mismatch", reason="1 element is wrong")], 1),
+        ],
+        ids=["same", "faster", "slower", "unclear", "beside the baseline", "the baseline alone", "mismatch"],
+    )
+    def test_fails_on_unclear_where_it_is_told_to(self, tmp_path: Path, new: list[Row], code: int) -> None:
+        old = report_of(row_of("avx", 2.0), row_of("numpy", 1.0))
+        assert self.run(tmp_path, old, report_of(*new), "--fail-on", "unclear").returncode == code
+
+    @pytest.mark.parametrize(
+        ("rows", "guards"),
+        [
+            ([row_of("avx", 2.0)], True),
+            ([row_of("avx", 2.0, half_width=None)], False),
+            ([row_of("cuda", status="emulated", reason="no GPU")], False),
+        ],
+        ids=["same", "unclear", "not timed"],
+    )
+    def test_says_where_nothing_could_be_judged(self, tmp_path: Path, rows: list[Row], guards: bool) -> None:
+        run = report_of(row_of("numpy", 1.0), *rows)
+        shown = self.run(tmp_path, run, run, "--fail-on", "slower")
+        assert shown.returncode == 0
+        assert shown.stdout.endswith("\nNothing could be judged: these runs guard nothing.\n") is not guards
+
     def test_shows_all_that_differs(self, tmp_path: Path) -> None:
         old = report_of(row_of("openmp", 2.0), row_of("avx", 2.0), row_of("cpp", 0.5), row_of("sycl", 1.0))
         new = report_of(

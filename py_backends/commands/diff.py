@@ -22,9 +22,9 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
     parser.add_argument("new", type=Path, metavar="NEW", help="such a file of a later run")
     parser.add_argument(
         "--fail-on",
-        choices=["slower"],
-        metavar="slower",
-        help="exit with 1 if a row is slower, or was ok and no longer is",
+        choices=["slower", "unclear"],
+        metavar="slower|unclear",
+        help="exit with 1 if a row is slower, or was ok and no longer is; unclear: also if one could not be judged",
     )
     return parser
 
@@ -40,4 +40,5 @@ def diff(options: argparse.Namespace) -> int:
         difference = compared(Report.read(options.old), Report.read(options.new))
     with table.output() as out:
         print_difference(difference, out)
-    return int(options.fail_on == "slower" and difference.is_worse())
+    unclear = options.fail_on == "unclear" and difference.is_unclear()
+    return int(unclear or (options.fail_on is not None and difference.is_worse()))

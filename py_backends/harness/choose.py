@@ -57,8 +57,9 @@ _WORK_OF_LARGER = 8
 
 @dataclass(frozen=True)
 class Standing:
-    """The rows at one size that are compared with one another, the fastest first.
+    """The rows at one size that are compared with one another.
 
+    rows: the fastest by its median, those that cannot be told from it, and the others; both in the order of `ahead`.
     ahead: by the `id` of a row, the speed-up of the fastest row over it, with a verdict. The fastest has no entry.
     """
 
@@ -103,6 +104,8 @@ class Choice:
     kernels: the kernels alone at that size; None if none was timed.
     others: whole calls at other sizes, by increasing work.
     too_long: the sizes above the requested one for which there was no time.
+    budget, budget_for_others: seconds of the whole run: that it had, and the least with which it tries other sizes.
+        None if it has none to try.
     missing: a row of each implementation whose call was not timed at the requested size.
     """
 
@@ -111,6 +114,8 @@ class Choice:
     kernels: Standing | None
     others: Sequence[Standing]
     too_long: Sequence[Sizes]
+    budget: float
+    budget_for_others: float | None
     missing: Sequence[Row]
     _phases: Mapping[Implementation, Call]
 
@@ -170,12 +175,12 @@ def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **na
     request = Request(kernels, **names)
     if crowded := next((kernel for kernel, shapes in request.shapes.items() if len(shapes) > 1), None):
         raise WrongRequest(f"an answer is for one shape: give one of {crowded}, and run the others separately")
-    share = budget / max(1, len(kernels) * len(request.dtypes))
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
         there = {(backend, target.name) for backend, target in found if target.available and not target.emulated}
-        made: list[Spec] = []
-        for spec in request.specs(found):
+        requested, made = request.specs(found), list[Spec]()
+        share = budget / max(1, len({spec.workload for spec in requested}))
+        for spec in requested:
             made.append(spec)
             able = spec.variant in registry.kernel_texts(spec.kernel, spec.backend) if spec.sizes else False
             if able and (spec.backend, spec.target) in there:
@@ -215,6 +220,12 @@ def other_sizes(problem: Problem, sizes: Sizes, dtype: str, budget: float) -> li
     smaller = list(dict.fromkeys(growing(problem, sizes)))[:-1]
     step = max(1, math.ceil(len(smaller) / (count - len(above))))
     return [*smaller[::-1][::step][::-1], *above]
+
+
+def _budget_for_others(problem: Problem, sizes: Sizes, dtype: str) -> float | None:
+    """The least budget with which `other_sizes` finds some; None if it never does."""
+    budgets = (_SECONDS_OF_ONE + count * _SECONDS_OF_ANOTHER for count in range(1, 1 + _MOST_OTHERS))
+    return next((budget for budget in budgets if other_sizes(problem, sizes, dtype, budget)), None)
 
 
 def race(groups: Sequence[Group]) -> list[TimedRow]:
@@ -269,11 +280,28 @@ def _median(row: TimedRow) -> float:
 
 def choices(report: Report) -> list[Choice]:
     """The answer for each requested workload that has a timed call."""
-    asked: dict[Workload, list[Row]] = {}
+    asked = _requested(report)
+    return [choice for workload, rows in asked.items() if (choice := _choice(workload, rows, report))]
+
+
+def unanswered(report: Report, found: Sequence[Choice]) -> dict[Workload, list[Row]]:
+    """Each requested workload that has no timed call, with its rows without a time. `found`: those of `choices`."""
+    answered = {choice.asked for choice in found}
+    without: dict[Workload, list[Row]] = {workload: [] for workload in _requested(report) if workload not in answered}
+    for row in report.rows:
+        workload = row.spec.on_any_threads.workload
+        if workload in without and not _is_timed(row):
+            without[workload].append(row)
+    return without
+
+
+def _requested(report: Report) -> dict[Workload, list[Row]]:
+    """The rows of kernels by their workload. Only the requested sizes have such rows."""
+    requested: dict[Workload, list[Row]] = {}
     for row in report.rows:
         if row.statement is None:
-            asked.setdefault(row.spec.on_any_threads.workload, []).append(row)
-    return [choice for workload, rows in asked.items() if (choice := _choice(workload, rows, report))]
+            requested.setdefault(row.spec.on_any_threads.workload, []).append(row)
+    return requested
 
 
 def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | None:
@@ -283,7 +311,8 @@ def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | No
         at_sizes.setdefault(row.spec.sizes, []).append(row)
     if asked.sizes not in at_sizes:
         return None
-    work = registry.problem(asked.kernel).work
+    problem = registry.problem(asked.kernel)
+    work, needed = problem.work, _budget_for_others(problem, asked.sizes, asked.dtype)
     standings = {sizes: _standing(sizes, at_sizes[sizes]) for sizes in sorted(at_sizes, key=work)}
     called = standings.pop(asked.sizes)
     kernels = [row for row in rows if _is_timed(row)]
@@ -294,6 +323,8 @@ def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | No
         _standing(asked.sizes, kernels) if kernels else None,
         list(standings.values()),
         sorted({row.spec.sizes for row in calls if work(row.spec.sizes) > work(asked.sizes)} - at_sizes.keys()),
+        report.settings["budget_seconds"],
+        None if needed is None else needed * len(_requested(report)),
         [row for who, row in last_rows.items() if called.row(who) is None],
         {
             call.row.spec.implementation: call
@@ -313,4 +344,5 @@ def _standing(sizes: Sizes, rows: Sequence[Row]) -> Standing:
     ahead = {id(row): speedup(best, row, each, FASTER) for row, each in found if _is_far(each)}
     near = [row for row, _ in found if id(row) not in ahead]
     ahead |= {id(row): each for row, each in zip(near, judged([(best, row) for row in near]), strict=True)}
+    others.sort(key=lambda row: (ahead[id(row)].verdict == FASTER, ahead[id(row)].speedup))
     return Standing(sizes, [best, *others], ahead)

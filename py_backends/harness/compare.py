@@ -227,7 +227,8 @@ class Comparison:
         for planned in rows:
             self._progress.update(len(estimates), len(rows), f"estimating {planned.title}")
             with failures_of(planned):
-                estimates.append((planned, self._estimate_row(planned, limit)))
+                planned.row.estimated_seconds = self._estimate_row(planned, limit)
+                estimates.append((planned, planned.row.estimated_seconds))
         return estimates
 
     def _prepare_all(self, rows: Sequence[PlannedRow]) -> None:
@@ -272,17 +273,16 @@ class Comparison:
         return self._seconds(planned, runner, limit)
 
     def _seconds(self, planned: PlannedRow, runner: Runner, limit: float) -> float:
-        """The estimated seconds of one run, from smaller runs of at most `limit` seconds each."""
+        """The estimated seconds of one run, from smaller runs of about `limit` seconds each at most."""
         text, dtype = planned.text, planned.dtype
         assert text is not None  # only rows with a source are estimated
-
         known = self._known.setdefault((planned.spec.kernel, planned.spec.variant, dtype.name, runner), {})
         earlier = dict(known)  # of other rows; a copy, since this estimate may run a shape twice
 
         def seconds_at(sizes: Sizes) -> float:
             if sizes not in earlier:
                 case = self._bench.case(planned.problem, sizes, dtype, checked=False)
-                known[sizes] = least(lambda: runner.whole_call(text, case))
+                known[sizes] = min(known.get(sizes, math.inf), least(lambda: runner.whole_call(text, case)))
             return known[sizes]
 
         return estimate(planned.problem, planned.spec.sizes, seconds_at, limit)

@@ -33,6 +33,8 @@ _MACHINE = ("cpu", "isa", "logical_cpus", "os", "python", "packages", "versions"
 """The machine's entries that describe its set-up. The others, such as its load, differ between any two runs."""
 _STATE = ("governor", "pinned_to", "thread_settings")
 """Entries of the machine's state at the beginning of a run that a user sets."""
+_BASELINE_ITSELF = "the baseline itself"
+"""The reason why the row that all others are compared with is not judged."""
 _USUAL_ROUNDS = 30
 """The number of rounds that stand in for those of a file without rounds."""
 _OF_REQUESTED_BACKENDS = frozenset({"versions"})
@@ -120,6 +122,18 @@ class Difference:
         Rows that the new run did not request do not count.
         """
         return bool(self.vanished) or any(pair.verdict == SLOWER or pair.lost for pair in self.pairs)
+
+    def judged_nothing(self) -> bool:
+        """Whether no row is certainly faster, slower or the same."""
+        return all(pair.verdict in {None, UNCLEAR} for pair in self.pairs)
+
+    def is_unclear(self) -> bool:
+        """Whether a row that was timed in both runs is `unclear`, or nothing was judged at all.
+
+        The baseline itself does not count, since the others are judged by it.
+        """
+        unclear = (pair for pair in self.pairs if pair.verdict == UNCLEAR and pair.reason != _BASELINE_ITSELF)
+        return any(unclear) or self.judged_nothing()
 
 
 def diff(old: Report, new: Report) -> Difference:
@@ -268,7 +282,7 @@ def _why_not_judged(old: _Measured, new: _Measured) -> str | None:
     if before.baseline != after.baseline:
         return f"the baseline was {before.baseline} and is {after.baseline}"
     if new.row.backend == after.baseline:
-        return "the baseline itself"
+        return _BASELINE_ITSELF
     if old.row.shape != new.row.shape:
         return f"at {_sizes(new.row)}, before at {_sizes(old.row)}"
     return "its baseline ran at another shape" if old.baseline_shape != new.baseline_shape else None

@@ -193,6 +193,8 @@ class Row:
     end_to_end_seconds: the same for whole calls, from upload to release.
     communication: of the ranks that compute the row, if any.
     stands_for: names of targets that are this one on its number of threads, and others on other numbers.
+    estimated_seconds: of one run at the requested shape, from smaller shapes. The budget is shared by it. None if the
+        row was not run at all.
     """
 
     kernel: str
@@ -219,6 +221,7 @@ class Row:
     end_to_end_seconds: list[float | None] = field(default_factory=list)
     communication: Communication | None = None
     stands_for: list[str] = field(default_factory=list)
+    estimated_seconds: float | None = None
 
     def _repr_html_(self) -> str:
         return str(_notebook().row_as_html(self))

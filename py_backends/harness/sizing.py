@@ -16,7 +16,8 @@ _STEP = 8
 """Factor of the work from one estimate to the next."""
 _FAR_LONGER = 2
 _MOST_RUNS, _SHORT = 5, 0.1
-"""The most runs of one shape for an estimate, and seconds after which two are enough."""
+"""The most runs of one shape for an estimate, and seconds after which two are enough. A delay by other processes may
+make up all of a shorter run."""
 
 
 def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
@@ -34,13 +35,14 @@ def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float
     Run larger and larger shapes through `seconds_at`, until the next one might take longer than `limit`; then
     extrapolate. The first shape runs twice, since some backends compile at their first launch. A shape that takes far
     longer than expected runs twice too. If other processes stop a thread pool for a moment, it takes hundreds of times
-    as long, and its row must not be shortened for that.
+    as long, and its row must not be shortened for that. So a short run is never extrapolated: the next shape may show
+    that it was only delayed, and costs about a second at most.
     """
     seconds_at(next(growing(problem, sizes)))
-    pace = math.inf  # seconds for a unit of work; not known yet
+    seconds, pace = 0.0, math.inf  # pace: seconds for a unit of work; not known yet
     for shape in growing(problem, sizes):
         expected = pace * problem.work(shape)
-        if limit < expected < math.inf:
+        if limit < expected < math.inf and seconds >= _SHORT:
             break
         seconds = seconds_at(shape)
         if seconds > _FAR_LONGER * expected:

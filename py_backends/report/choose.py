@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from py_backends.harness.choose import Choice, Standing, choices, seconds
+from py_backends import registry
+from py_backends.harness.choose import Choice, Standing, choices, seconds, unanswered
 from py_backends.harness.results import FAILURES, Report, Row
 from py_backends.harness.roofline import MARGIN
-from py_backends.harness.sizing import LONGER_BUDGET
+from py_backends.harness.sizing import LONGER_BUDGET, in_words
 from py_backends.harness.spec import Sizes
 from py_backends.harness.timeline import PHASES
 from py_backends.harness.verdicts import SAME
@@ -26,18 +27,26 @@ _FAR_BEYOND = 10.0
 """From so many times as long on, the interval is left out."""
 _MOST_OF_CEILING = 100 * (1 + MARGIN)
 """Above so many per cent of it, a ceiling was disturbed when measured, and explains nothing."""
+_MANY_CALLS, _SHORTEST_WAIT = 10.0, 0.01
+"""What the first call costs is said from so many calls on, and from so many seconds on."""
 _HALF = 0.5
 """What makes up this part of a difference explains it."""
+_THE_SAME, _NO_DIFFERENCE = "the same within 1%", "no difference is certain"
+"""What is said of two calls of which neither is certainly the faster."""
+_TOO_LONG = "too long for the budget"
 
 
 def print_choices(report: Report, out: Console) -> None:
-    """Five lines for each kernel and dtype. Below them, who was not timed, and the verdict on the run."""
+    """Five lines for each kernel and dtype, and who was not timed; or why there is no answer. Then the verdict."""
     table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
-    for choice in choices(report):
+    found = choices(report)
+    for choice in found:
         title = f"{choice.asked.title}  by whole calls from Python, arrays in the host's memory"
         table.print_remarks(title, list(answer(choice)), out)
         if left_out := _left_out(choice.missing):
             out.print(Padding(Text(left_out, style="dim"), (0, 0, 0, 2)))
+    for asked, rows in unanswered(report, found).items():
+        table.print_remarks(f"{asked.title}  no call was timed", _reasons(rows), out)
     table.print_end(report, out)
 
 
@@ -46,7 +55,7 @@ def answer(choice: Choice) -> Iterator[Remark]:
     yield Remark("use", _use(choice))
     yield Remark("why", _why(choice))
     yield Remark("second", _second(choice))
-    yield Remark("one call", _one_call(choice))
+    yield Remark("one call", "; ".join([_one_call(choice), *_first_call(choice.calls.best)]))
     yield Remark("other sizes", _other_sizes(choice))
 
 
@@ -62,18 +71,20 @@ def _use(choice: Choice) -> str:
     call = f"{units.duration(seconds(best))} a call, {best.statement}"
     if not rivals:
         return f"{name(best)}: {call}"
-    named = [f"{name(row)}, {_ratio(calls, row)}" for row in rivals[: _MOST_NAMES - 1]]
+    named = [f"{name(row)}, which takes {_ratio(calls, row, 'long')}" for row in rivals[: _MOST_NAMES - 1]]
     if more := len(rivals) - len(named):
         named.append(f"{more} more")
     same = all(calls.ahead[id(row)].verdict == SAME for row in rivals)
-    return f"{' or '.join([name(best), *named])}: {'the same within 1%' if same else 'not certain'}; {call}"
+    return f"{', or '.join([name(best), *named])}: {_THE_SAME if same else _NO_DIFFERENCE}; {call}"
 
 
-def _ratio(calls: Standing, row: Row) -> str:
-    """How many times as long a row takes as the fastest, with its interval: "1.02x (0.99 to 1.05)"."""
-    ahead = calls.ahead[id(row)]
+def _ratio(standing: Standing, row: Row, word: str) -> str:
+    """How many times as long a row takes as the fastest, with its interval: "1.02x as long (0.99 to 1.05)"."""
+    ahead = standing.ahead[id(row)]
+    if ahead.speedup >= _FAR_BEYOND:
+        return f"{units.figure(ahead.speedup)}x as {word}"
     interval = "" if ahead.low is None or ahead.high is None else f" ({ahead.low:.2f} to {ahead.high:.2f})"
-    return f"{ahead.speedup:.2f}x{interval}" if ahead.speedup < _FAR_BEYOND else f"{units.figure(ahead.speedup)}x"
+    return f"{ahead.speedup:.2f}x as {word}{interval}"
 
 
 def _why(choice: Choice) -> str:
@@ -110,15 +121,20 @@ def _difference(choice: Choice, best: Row, second: Row) -> str:
 
 
 def _second(choice: Choice) -> str:
+    """The next best, and the baseline if it is neither of the two."""
     if len(choice.calls.rows) < 2:
         return "none was timed"
-    second = choice.calls.rows[1]
-    took = f"{name(second)}: {units.duration(seconds(second))} a call, {_ratio(choice.calls, second)} as long"
-    if choice.calls.is_behind(second):
+    _, second, *others = choice.calls.rows
+    baseline = [row for row in others if registry.is_baseline(row.backend)]
+    return "; ".join(_compared(choice.calls, row) for row in (second, *baseline))
+
+
+def _compared(calls: Standing, row: Row) -> str:
+    """What a call of a row takes, beside one of the fastest."""
+    took = f"{name(row)}: {units.duration(seconds(row))} a call, takes {_ratio(calls, row, 'long')}"
+    if calls.is_behind(row):
         return took
-    if choice.calls.ahead[id(second)].verdict == SAME:
-        return f"{took}, the same within 1%"
-    return f"{took}; which of the two is quicker is not certain"
+    return f"{took}, {_THE_SAME if calls.ahead[id(row)].verdict == SAME else _NO_DIFFERENCE}"
 
 
 def _one_call(choice: Choice) -> str:
@@ -136,7 +152,14 @@ def _one_call(choice: Choice) -> str:
     first = choice.kernels
     if best.spec.implementation in first.names:
         return f"{said}; the kernel alone gives no other answer"
-    return f"{said}; by the kernel alone it is {name(first.best)}, {_ratio(first, kernel)} as fast"
+    return f"{said}; by the kernel alone it is {name(first.best)}, {_ratio(first, kernel, 'fast')}"
+
+
+def _first_call(row: Row) -> Iterator[str]:
+    """What the first call of a process costs beyond the others: compilation and the first launch."""
+    once = row.seconds.first_launch if row.seconds else None
+    if once is not None and once > max(_SHORTEST_WAIT, _MANY_CALLS * seconds(row)):
+        yield f"the first one in a process takes {units.duration(once)} more"
 
 
 def _parts(choice: Choice, row: Row, beyond: float) -> str:
@@ -155,12 +178,18 @@ def _parts(choice: Choice, row: Row, beyond: float) -> str:
 
 def _other_sizes(choice: Choice) -> str:
     """Where the answer changes, in both directions, as far as was measured."""
-    if not choice.others:
-        return f"not measured: {LONGER_BUDGET}"
-    said = [*_in_direction(choice, upwards=False), *_in_direction(choice, upwards=True)]
+    said = [*_in_direction(choice, upwards=False), *_in_direction(choice, upwards=True)] or [_why_no_others(choice)]
     if choice.too_long:
         said.append(f"{', '.join(map(_shape, choice.too_long))} takes too long for the budget")
     return "; ".join(said)
+
+
+def _why_no_others(choice: Choice) -> str:
+    if choice.budget_for_others is None:
+        return "there is none to try"
+    if choice.budget < choice.budget_for_others:
+        return f"not measured: this takes a --budget of {choice.budget_for_others:.0f} or more"
+    return "not measured: the budget went to the size that was asked for"
 
 
 def _in_direction(choice: Choice, *, upwards: bool) -> Iterator[str]:
@@ -187,8 +216,16 @@ def _left_out(rows: Sequence[Row]) -> str:
     """Who has no time, and why, in a few words."""
     named: dict[str, list[str]] = {}
     for row in rows:
-        named.setdefault(_reason(row), []).append(f"{row.backend} {row.target}")
+        why = _reason(row)
+        took = f" ({in_words(row.estimated_seconds)})" if why == _TOO_LONG and row.estimated_seconds is not None else ""
+        named.setdefault(why, []).append(f"{row.backend} {row.target}{took}")
     return "; ".join(f"{why}: {', '.join(names)}" for why, names in named.items())
+
+
+def _reasons(rows: Sequence[Row]) -> list[Remark]:
+    """Why each row has no time, with the fix. A kernel and its call have the same reason, which is said once."""
+    said = [Remark(f"{row.backend} {row.target}", row.reason or row.status, row.fix) for row in rows]
+    return list(dict.fromkeys(said))
 
 
 def _reason(row: Row) -> str:
@@ -197,5 +234,5 @@ def _reason(row: Row) -> str:
     if row.status == "ok":
         return "no round left for it"
     if row.fix == LONGER_BUDGET:
-        return "too long for the budget"
+        return _TOO_LONG
     return "not there (py-backends doctor says why)" if row.status == "unavailable" else row.reason or row.status

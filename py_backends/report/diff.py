@@ -51,13 +51,14 @@ def print_difference(difference: Difference, out: Console) -> None:
 
 
 def summary(difference: Difference) -> str:
-    """A sentence on the rows in both runs, and one on what was lost."""
+    """A sentence on the rows in both runs, one on what was lost, and one if the runs say nothing."""
     pairs = difference.pairs
     counts = Counter(pair.verdict or "not timed in both" for pair in pairs)
     parts = [f"{counts[verdict]} {verdict}" for verdict in (*_VERDICTS, "not timed in both") if counts[verdict]]
     text = f"{_rows(len(pairs))} in both runs: {', '.join(parts)}."
-    lost = sum(pair.lost for pair in pairs) + len(difference.vanished)
-    return f"{text} {_rows(lost)} lost." if lost else text
+    if lost := sum(pair.lost for pair in pairs) + len(difference.vanished):
+        return f"{text} {_rows(lost)} lost."
+    return f"{text}\nNothing could be judged: these runs guard nothing." if difference.judged_nothing() else text
 
 
 def _rows(count: int) -> str:

@@ -115,6 +115,14 @@ def disturbance(report: Report) -> str | None:
     )
 
 
+def warning(report: Report) -> str | None:
+    """`disturbance` in short where disturbed rounds count, for readers who do not reach the end."""
+    rounds = report.rounds
+    if rounds is None or not rounds.disturbed or rounds.kept < rounds.taken:
+        return None
+    return "Disturbed rounds count, since too few others are left: times are worse than on an idle machine."
+
+
 def notes(report: Report) -> list[Remark]:
     """The notes of rows that ran, once for each backend, target and note, and why there are no ceilings."""
     said = [(row, "; ".join(filter(None, (row.note, _told(row))))) for row in report.rows if row.status not in _NOT_RUN]

@@ -51,6 +51,8 @@ def print_view(
 ) -> None:
     """The heading, the tables, remarks by their titles, what disturbed the run, and the verdict."""
     print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    if warning := layout.warning(report):
+        out.print(Text(warning, style="yellow"))
     for section in sections:
         out.print()
         print_section(section, out)
