@@ -213,6 +213,7 @@ class TestShow:
         assert first.text.rstrip() in run.stdout
         places = [line.removeprefix("+++ ") for line in run.stdout.splitlines() if line.startswith("+++ ")]
         assert places[: len(others)] == [text.place for text in others]
+        assert "it includes: kernels/matmul/tuned/blocked.hpp" in run.stdout.splitlines()
         titles = [line for line in run.stdout.splitlines() if re.match(r"[CG]PU, step ", line)]
         rungs = [(chain.name, at, rung) for chain in chains()["matmul"] for at, rung in enumerate(chain.rungs, 1)]
         assert titles == [f"{name}, step {at}: {rung.idea}" for name, at, rung in rungs]
