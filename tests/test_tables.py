@@ -61,6 +61,16 @@ class TestPerCentsOfTheCeiling:
         assert (remark.subject, remark.text) == ("several", f"{UNCERTAIN}: mkl cpu, avx cpu")
 
 
+def test_a_row_whose_others_did_not_run_says_why_it_stands_alone() -> None:
+    others = [row("cuda", variant, seconds=None, rate=None) for variant in ("lecture", "tuned")]
+    for each in others:
+        each.status = "unavailable"
+    words = "nothing else ran at this shape: Not run says why"
+    assert words in footnotes(report_of(row("numpy"), *others))
+    assert words not in footnotes(report_of(row("numpy"), row("cpp"), *others))
+    assert words not in footnotes(report_of(row("numpy")))
+
+
 class TestStars:
     def test_are_explained_by_a_shortened_baseline(self) -> None:
         rows = row("openmp"), row("numpy", shape=SMALLER), row("mkl", shape=SMALLER)

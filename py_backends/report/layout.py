@@ -172,6 +172,7 @@ def _section(workload: Workload, group: Sequence[Row], report: Report) -> Sectio
         rows=[_cells(timed, report) for timed in in_order],
         lines=[_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)],
         footnotes=[
+            *_alone(rows, group),
             *_other_shapes(rows, name),
             *_launches(rows, name),
             *_not_converged(rows, name),
@@ -250,6 +251,12 @@ def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:
     for row in rows:
         if row.status == "ok" and row.rate and row.seconds and row.seconds.kernel:
             yield _Timed(row, row.seconds.kernel, getattr(row.rate, rate))
+
+
+def _alone(rows: Sequence[Row], group: Sequence[Row]) -> Iterator[str]:
+    """Says why a row stands alone, if others were requested and none of them ran."""
+    if len(rows) == 1 < len(group) and all(row is rows[0] or row.status in NOT_RUN for row in group):
+        yield "nothing else ran at this shape: Not run says why"
 
 
 def _other_shapes(rows: Sequence[Row], name: Callable[[Row], str]) -> Iterator[str]:
