@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from py_backends import registry
 from py_backends.calls import call, lookup, shortcuts
 from py_backends.contract import Problem
-from py_backends.errors import BrokenKernel
+from py_backends.errors import BrokenKernel, listed
 
 _ELSEWHERE = {"BackendUnavailable": "errors", "backends": "harness.doctor", "compare": "harness.compare"}
 """The modules of the other names. Calling a kernel does not import them."""
@@ -120,7 +120,7 @@ def _documentation(problem: Problem) -> str:
         rule=problem.rule,
         inputs=inputs,
         shape=shapes[-1],
-        dtypes=_listed(problem.dtypes),
+        dtypes=listed(problem.dtypes),
         others=others,
     )
 
@@ -152,16 +152,11 @@ def _by_place(problem: Problem, inputs: tuple[Any, ...], named: Mapping[str, Any
     names = problem.inputs
     unknown = next((name for name in named if name not in names), None)
     if unknown is not None:
-        raise TypeError(f"{problem.name} has no parameter {unknown!r}; its inputs are {_listed(names)}")
+        raise TypeError(f"{problem.name} has no parameter {unknown!r}; its inputs are {listed(names)}")
     if len(inputs) + len(named) != len(names):
         number = "1 input" if len(names) == 1 else f"{len(names)} inputs"
-        raise TypeError(f"{problem.name} takes {number}, {_listed(names)}; {len(inputs) + len(named)} were given")
+        raise TypeError(f"{problem.name} takes {number}, {listed(names)}; {len(inputs) + len(named)} were given")
     twice = next((name for name in names[: len(inputs)] if name in named), None)
     if twice is not None:
         raise TypeError(f"{problem.name} was given {twice!r} by position and by name")
     return (*inputs, *(named[name] for name in names[len(inputs) :]))
-
-
-def _listed(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last

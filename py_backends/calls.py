@@ -17,7 +17,7 @@ import numpy as np
 
 from py_backends import foreign_arrays, registry
 from py_backends.contract import Adopted, Array, Device, HostDevice, Launch, Problem, Shortcut, Target
-from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest, whole_number
+from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest, listed, whole_number
 from py_backends.kernel_text import KernelText
 from py_backends.placement import Placed, apart_or_same, flat, outline, overlap, usable_in_place
 
@@ -165,8 +165,9 @@ def _check_dtype(name: str, dtype: str, asked: Asked) -> None:
     names = [each.name for each in _taken(asked)]
     if dtype and dtype not in names:
         raise TypeError(
-            f"{name} must be {' or '.join(names)} in native byte order, not {dtype}: "
-            f"{_whom(asked)} takes no other dtype; convert it first, for instance with {name}.astype({names[0]!r})"
+            f"{name} must be {listed(names, 'or')} in native byte order, not {dtype}: "
+            f"{asked[0]} of {_whom(asked)} takes no other dtype; "
+            f"convert it first, for instance with {name}.astype({names[0]!r})"
         )
 
 
@@ -180,7 +181,7 @@ def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
     """Raise TypeError for an object that is no array, or whose memory the backend cannot reach."""
     kind = type(array)
     if not hasattr(array, "dtype") or isinstance(array, np.ma.MaskedArray):
-        dtypes = " or ".join(each.name for each in _taken(asked))
+        dtypes = listed([each.name for each in _taken(asked)], "or")
         raise TypeError(
             f"{name} must be a NumPy array of {dtypes}, or another array that hands its memory out, not {kind.__name__}"
         )
@@ -285,7 +286,8 @@ def _chosen(asked: Asked, choices: Mapping[str, list[Choice]], dtype: str) -> Ch
     chosen = _first_there(able)
     if chosen is None:
         missing, _ = able[0]
-        raise BackendUnavailable(f"{asked[1]} is not available: {missing.reason}", missing.fix)
+        named = " ".join(filter(None, (asked[1], asked[3])))
+        raise BackendUnavailable(f"{named} is not available: {missing.reason}", missing.fix)
     return chosen
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -30,6 +31,12 @@ class BrokenKernel(WrongRequest):
 
 class KernelFault(RuntimeError):
     """A kernel did what its device forbids, such as reading past an array: the device may be of no more use."""
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Names as a sentence has them: "a", "a and b", "a, b and c"."""
+    *others, last = names
+    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 MOST_THREADS = 2**12

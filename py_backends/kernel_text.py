@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,6 +116,7 @@ def _factor(factor: str, sizes: Mapping[str, int]) -> int:
     return int(factor) if factor.isdecimal() else sizes[factor]
 
 
+_INCLUDE = re.compile(r'^ *# *include "(.+)"', re.MULTILINE)
 _FORMATS = re.compile(r"^\W*Formats: (.*)$", re.MULTILINE)
 
 
@@ -144,6 +146,12 @@ class KernelText:
         """Its path for readers: kernels/KERNEL/VARIANT/BACKEND.*, or the same within a plug-in's package."""
         folder = f"kernels.{self.kernel}" if self.package is None else self.package
         return "/".join((*folder.split("."), self.variant, self.path.name))
+
+    @property
+    def includes(self) -> list[str]:
+        """The files that its `#include "..."` lines name, by their paths for readers."""
+        folder = posixpath.dirname(self.place)
+        return [posixpath.normpath(posixpath.join(folder, name)) for name in _INCLUDE.findall(self.text)]
 
     @property
     def dtypes(self) -> tuple[str, ...]:

@@ -187,6 +187,15 @@ def dtypes(text: KernelText, target: Target | None = None) -> tuple[str, ...]:
     return tuple(each for each in text.dtypes if each in taken)
 
 
+def may_have(kernel: str, dtype: str) -> bool:
+    """Whether a kernel, or a source such as `matmul/tuned`, may have a number format.
+
+    One of a plug-in may have any, since this imports no plug-in.
+    """
+    name = kernel.partition("/")[0]
+    return name not in _own_kernels() or dtype in problem(name).dtypes
+
+
 def texts_in(dtype: str, kernel: str, backend: str, target: Target | None = None) -> dict[str, KernelText]:
     """The sources of `kernel_texts` that run in a number format on a target."""
     texts = kernel_texts(kernel, backend)

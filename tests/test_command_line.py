@@ -212,6 +212,15 @@ class TestShow:
         ]
         assert run.stdout == "\n".join(expected)
 
+    def test_a_single_one_in_a_pipe_is_the_source_alone(self) -> None:
+        run = run_command("show", "matmul", "--backend", "openmp", "--variant", "tuned")
+        assert run.stdout == (CLONE / "kernels/matmul/tuned/openmp.cpp").read_text(encoding="utf-8")
+
+    def test_on_a_terminal_it_names_the_files_that_a_source_includes(self) -> None:
+        _, shown = run_in_terminal("show", "matmul", "--backend", "openmp", "--variant", "tuned", columns=120)
+        plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
+        assert plain.splitlines()[-1].rstrip() == "it includes: kernels/matmul/tuned/blocked.hpp"
+
     def test_without_options_has_every_backend_with_a_text(self) -> None:
         run = run_command("show", "vecadd")
         shown = re.findall(r"^==> (\w+) ", run.stdout, re.MULTILINE)
@@ -242,7 +251,7 @@ class TestShow:
     def test_a_line_that_is_too_long_goes_on_below_itself_and_loses_nothing(self) -> None:
         _, shown = run_in_terminal("show", "matmul", "--backend", "openmp", "--variant", "lecture", columns=60)
         plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
-        inside = [line[2:-2].rstrip() for line in plain.splitlines()[1:-1]]
+        inside = [line[2:-2].rstrip() for line in plain.splitlines() if line.startswith("│")]
         text = (CLONE / "kernels/matmul/lecture/openmp.cpp").read_text(encoding="utf-8")
         assert "".join("".join(inside).split()) == "".join(text.split())
         beginnings = [line for line in inside if line in text]

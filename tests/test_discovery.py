@@ -82,7 +82,7 @@ def test_compare_runs_them(rows: list[Any]) -> None:
         ("vecsub", "fingers", "abacus", "lecture"): ("ok", None),
         ("vecsub", "fingers", "slide-rule", "lecture"): ("unavailable", "it is lost"),
         ("vecsub", "numpy", "cpu", "lecture"): ("ok", None),
-        ("vecsub", "python", "cpu", "lecture"): ("skipped", "python has no lecture vecsub"),
+        ("vecsub", "python", "cpu", "lecture"): ("skipped", "python has no vecsub"),
     }
     assert {row["versus"]["baseline"] for row in rows if row["status"] == "ok" and row["versus"]} == {"numpy"}
 

@@ -116,6 +116,11 @@ class TestResults:
         assert sums.removeprefix("c").strip() == SUMS
         assert same == "as NumPy adds: True"
 
+    @pytest.mark.opencl
+    def test_opencl_names_each_platform_once_with_its_maker(self, outcomes: dict[str, Outcome]) -> None:
+        platforms = [line.strip() for line in printed(outcomes, "opencl.py") if ", made by " in line]
+        assert platforms == list(dict.fromkeys(platforms)) != []
+
     @pytest.mark.cuda
     def test_cuda_names_the_block_and_thread_of_each_element(self, outcomes: dict[str, Outcome]) -> None:
         lines = printed(outcomes, "cuda.py")

@@ -21,7 +21,7 @@ from py_backends import registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.results import Check, Duration, Rate, Report, Row, Seconds, Speedup
 from py_backends.install import pip_install
-from py_backends.report import layout
+from py_backends.report import below, layout
 from py_backends.report.across import across
 from py_backends.report.page import page
 from py_backends.report.pictures import timeline
@@ -321,7 +321,7 @@ class TestCommand:
         assert [cells(table) for table in root.all("table")][: len(layout.sections(read))] == [
             [section.header, *section.rows] for section in layout.sections(read) if section.rows
         ]
-        for remark in layout.not_run(read):
+        for remark in below.not_run(read):
             assert remark.text in root.words()
 
     def test_writes_to_standard_output(self, tmp_path: Path) -> None:

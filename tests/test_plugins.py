@@ -349,10 +349,10 @@ def test_who_writes_a_backend_is_told_where_it_fails_and_what_it_lacks(clone: Pa
     line = next(at for at, text in enumerate(dedent(stumbles).splitlines(), 1) if "{}[dtype]" in text)
     reason = f"KeyError: dtype('float32') (stumbling/__init__.py, line {line})"
     assert said["vecadd", "stumbles"][:2] == ("error", reason)
-    assert said["matmul", "stumbles"] == ("skipped", "stumbles has no lecture matmul", None)
+    assert said["matmul", "stumbles"] == ("skipped", "stumbles has no matmul", None)
     assert said["vecadd", "textless"] == (
         "skipped",
-        "textless has no lecture vecadd",
+        "textless has no vecadd",
         "some-beginners 1.0 contains no source: it needs files kernels/KERNEL/VARIANT/textless.*, in its wheel too",
     )
 

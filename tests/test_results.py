@@ -21,7 +21,7 @@ from py_backends import registry
 from py_backends.harness.files import write_whole
 from py_backends.harness.results import Check, Communication, Duration, Rate, Report, Row, Seconds
 from py_backends.number_formats import DTYPES
-from py_backends.report import layout
+from py_backends.report import below
 from py_backends.report.files import csv_text, markdown_text
 
 NUMBER = (int, float)
@@ -95,7 +95,7 @@ class TestRanks:
         ],
     )
     def test_are_noted_below_the_table(self, told: Communication | None, note: str) -> None:
-        (remark,) = layout.notes(self.report(told))
+        (remark,) = below.notes(self.report(told))
         assert (remark.subject, remark.text) == ("mpi 2x1", f"by avx{note}")
 
     @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ class TestViews:
         report = report_of("ok")
         kernel, by_clock = (Duration(1e-6 * median, None, None, 1e-6, 3) for median in (1.0, clock))
         report.rows[0].seconds, report.rows[0].rate = Seconds(kernel=kernel, clock=by_clock), Rate(1.0, 1.0)
-        words = "timed by the device's events; by the clock, with launch and wait: numpy cpu 9.00 µs"
+        words = "timed by the device's events; by the host's clock, with launch and wait: numpy cpu 9.00 µs"
         assert (words in markdown_text(report)) is said
 
 

@@ -147,6 +147,18 @@ class TestPlan:
         others = {(spec.kernel, spec.backend, spec.variant) for spec in specs} - texts
         assert {backend for _, backend, _ in others} == {"numpy"}
 
+    def test_has_no_baseline_at_a_shape_whose_steps_all_lack_their_device(self, asked_for: list[Plan]) -> None:
+        ladder.measure({}, ["float32"], steps=True)
+        (plan,) = asked_for
+        emulated = Target("emulated", emulated=True, reason="no driver")
+        found = [
+            each for name in plan.backends for each in found_on(name, emulated if name == "cuda" else Target("cpu"))
+        ]
+        specs = plan.specs(found)
+        sizes = {spec.sizes for spec in specs if (spec.kernel, spec.backend) == ("matmul", "numpy")}
+        assert sizes == {chain.sizes for chain in chains()["matmul"] if chain.rungs[0].backend != "cuda"}
+        assert "cuda" in {spec.backend for spec in specs}, "of what is missing it says so"
+
     def test_is_of_the_kernels_that_have_a_shape(self, asked_for: list[Plan]) -> None:
         ladder.measure({"vecadd": [(99,)]}, ["float32"], steps=True)
         specs = asked_for[0].specs(found_on("cpp", Target("cpu")))
@@ -213,6 +225,7 @@ class TestShow:
         assert first.text.rstrip() in run.stdout
         places = [line.removeprefix("+++ ") for line in run.stdout.splitlines() if line.startswith("+++ ")]
         assert places[: len(others)] == [text.place for text in others]
+        assert "it includes: kernels/matmul/tuned/blocked.hpp" in run.stdout.splitlines()
         titles = [line for line in run.stdout.splitlines() if re.match(r"[CG]PU, step ", line)]
         rungs = [(chain.name, at, rung) for chain in chains()["matmul"] for at, rung in enumerate(chain.rungs, 1)]
         assert titles == [f"{name}, step {at}: {rung.idea}" for name, at, rung in rungs]

@@ -21,7 +21,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         help="show a kernel's source in several programming models, side by side",
         description="Shows a kernel's source in the chosen backends and variants. On a terminal of 120 columns "
         "or more they stand side by side, and long lines are wrapped. On a narrower one they stand "
-        "below one another. A pipe gets them unchanged.",
+        "below one another. A pipe gets a single source unchanged, and several below their names.",
         example="show matmul --backend openmp,cuda --variant lecture",
     )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")

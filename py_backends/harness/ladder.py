@@ -115,7 +115,7 @@ def measure(
             if (each.kernel, each.backend, each.variant, tuple(each.sizes)) in wanted
         ]
         narrow = _narrow_specs(chosen, dtypes, sizes, targets) if formats else []
-        return list(dict.fromkeys([*_first_there(every, targets), *narrow]))
+        return _without_lone_baselines(list(dict.fromkeys([*_first_there(every, targets), *narrow])), targets)
 
     sizes = {
         kernel: list(dict.fromkeys(tuple(at) for name, _, its in every_sizes if name == kernel for at in its))
@@ -246,9 +246,22 @@ def _baselines() -> list[str]:
     return [name for name in registry.backend_names() if registry.is_baseline(name)]
 
 
+def _there(found: Sequence[BackendTarget]) -> set[tuple[str, str]]:
+    """The backends and targets that can be timed."""
+    return {(each.backend, each.target.name) for each in found if each.target.available and not each.target.emulated}
+
+
+def _without_lone_baselines(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
+    """The specs without baselines at workloads whose rungs all lack their device: nothing would be compared."""
+    there = _there(found)
+    rungs = [each for each in specs if not registry.is_baseline(each.backend)]
+    timed = {each.workload for each in rungs if (each.backend, each.target) in there}
+    return [each for each in specs if each in rungs or each.workload in timed]
+
+
 def _first_there(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
     """The first available target of each source and format, and the missing targets. One run is enough."""
-    there = {(each.backend, each.target.name) for each in found if each.target.available and not each.target.emulated}
+    there = _there(found)
     first: dict[Spec, Spec] = {}
     for spec in specs:
         if (spec.backend, spec.target) in there:

@@ -248,7 +248,7 @@ def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> Plan
     elif broken:  # a failure, so that nobody overlooks it
         row.status, row.reason, row.fix = "error", broken.reason, broken.fix
     elif text is None:
-        row.reason = f"{spec.backend} has no {spec.variant} {spec.kernel}"
+        row.reason = f"{spec.backend} has no {f'{spec.variant} ' if texts else ''}{spec.kernel}"
         row.fix = registry.why_no_text(spec.backend)
     return PlannedRow(spec, row, target, text)
 

@@ -49,8 +49,8 @@ class Duration:
 class Seconds:
     """The phases of a row, in seconds. A phase that was not measured is None.
 
-    kernel: from launch to end: by the device's events if it has them, else by the clock.
-    clock: by the clock around launch and wait, if `kernel` is by events.
+    kernel: from launch to end: by the device's events or by ranks if it has them, else by the host's clock.
+    clock: by the host's clock around launch and wait, if `kernel` is by events or by ranks.
     first_launch: the first launch in its process, compilation included, at a small shape.
     """
 
@@ -183,7 +183,8 @@ def by_round(samples: Mapping[int, float]) -> list[float | None]:
 class Row:
     """One (kernel, backend, target, variant, dtype, shape) of a comparison.
 
-    percent_of_ceiling: its rate in per cent of what the roofline allows at its arithmetic intensity.
+    percent_of_ceiling: its rate in per cent of what the roofline allows at its arithmetic intensity. None if it only
+        seems to exceed that.
     requested: the requested shape, if it ran at a smaller one.
     finished: False if an interruption ended it early. `--resume` runs it again.
     threads: the number requested for a backend on the CPU.

@@ -31,6 +31,7 @@ from py_backends.harness.results import Ceiling
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Prepared
 from py_backends.harness.statistics import median
+from py_backends.harness.summary import add_note
 from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, OnDevice, TimedCeiling
 from py_backends.harness.workers import WorkerFailed
 
@@ -43,6 +44,8 @@ best medians reached 1.00 of the roofline, and single rounds on an idle machine 
 LARGEST_WORKING_SET = 2**30
 """Bytes of the largest working set of a ceiling. It exceeds most caches. A row with more bytes has this ceiling: its
 own cannot be higher, since a larger working set is never faster."""
+UNCERTAIN = "it seems to exceed its ceiling, but the samples are too few or too noisy to tell"
+"""The note of a row that has no per cent, since it would be above 100 without being certain."""
 _OUT_OF_CACHE = 2**28
 _PART_OF_FREE_MEMORY = 8
 """The largest working set is the free memory divided by this."""
@@ -287,7 +290,7 @@ def judge(timed: Sequence[TimedRow], ceilings: Ceilings) -> list[Ceiling]:
 
 
 def _judge(timed: TimedRow, roof: Roof) -> None:
-    """Compare a row with its roof, round by round."""
+    """Compare a row with its roof, round by round. If it only seems to exceed its roof, it gets no per cent."""
     row = timed.planned.row
     kernel = {number: sample.kernel for number, sample in timed.samples.items()}
     fewest = {number: roof.seconds(number) for number in kernel}
@@ -295,12 +298,15 @@ def _judge(timed: TimedRow, roof: Roof) -> None:
     if not ratios:
         return
     ratio = median(ratios)
-    row.percent_of_ceiling = 100 * ratio.value
-    if ratio.low is None:  # on a busy machine, all of a ceiling's few samples may have been disturbed
-        return
     usual, possible = median(list(kernel.values())).value, roof.fewest_seconds()
-    # A ceiling that was disturbed in every other round must not condemn a row, so its best sample counts too.
-    if min(ratio.low, possible / usual) > 1 + MARGIN:
+    # On a busy machine, a ceiling may have been disturbed in all of a few rounds, or in most of many. It must not
+    # condemn a row. So the ratio needs an interval, and the best sample of the ceiling counts too.
+    certain = ratio.low is not None and min(ratio.low, possible / usual) > 1 + MARGIN
+    if ratio.value > 1 + MARGIN and not certain:
+        add_note(row, UNCERTAIN)
+        return
+    row.percent_of_ceiling = 100 * ratio.value
+    if certain:
         row.status = "impossible"
         row.reason = (
             f"its kernel seems to take {usual:.3g} s, but this machine needs at least {possible:.3g} s "

@@ -16,7 +16,7 @@ from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.harness.ceilings import READS, STORED, STREAMED
 from py_backends.harness.results import Ceiling, Report, Row
-from py_backends.harness.roofline import bandwidth_kinds
+from py_backends.harness.roofline import UNCERTAIN, bandwidth_kinds
 from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 
 ARITHMETIC, MEMORY = "arithmetic", "memory"
@@ -80,12 +80,15 @@ class Roofline:
 def rooflines(report: Report) -> list[Roofline]:
     """A roofline for each dtype with a row under it."""
     found: dict[str, list[Point]] = {}
-    disturbed = mostly_disturbed(report)
     for row in report.rows:
         if at := point(row, report.ceilings):
-            unsure = disturbed or not _time_is_sure(row)
-            found.setdefault(row.dtype, []).append(replace(at, unsure=unsure))
+            found.setdefault(row.dtype, []).append(replace(at, unsure=unsure(row, report)))
     return [_roofline(dtype, points, report.ceilings) for dtype, points in found.items()]
+
+
+def unsure(row: Row, report: Report) -> bool:
+    """Whether the rate of a row and its per cent of the roof may be far off: see `Point`."""
+    return mostly_disturbed(report) or not _time_is_sure(row)
 
 
 def mostly_disturbed(report: Report) -> bool:
@@ -143,6 +146,8 @@ def _why_none(row: Row, report: Report) -> str:
         return f"the kernel {row.kernel} is unknown here, and so are its operations and bytes"
     if row.rate and row.rate.gflops == 0:
         return "it computes nothing"
+    if UNCERTAIN in (row.note or ""):
+        return UNCERTAIN
     if report.without_ceilings:
         return f"not all ceilings were measured: {report.without_ceilings}"
     return "no ceiling was measured for its device, only for the CPU"

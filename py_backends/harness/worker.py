@@ -26,7 +26,7 @@ import py_backends
 from py_backends import calls, plugins, registry
 from py_backends.channel import Channel
 from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
-from py_backends.errors import BackendUnavailable, KernelFault
+from py_backends.errors import BackendUnavailable, KernelFault, listed
 from py_backends.harness.arena import Span
 from py_backends.harness.flush import flush
 from py_backends.harness.memory import page_aligned_copy, same_bits
@@ -75,7 +75,8 @@ class Session:
             target["on_threads"] = list(others.items())
             own = dict.fromkeys(kernels, declared) if target["dtypes"] is None else target["dtypes"]
             target["dtypes"] = {
-                of: [each for each in own.get(of, ()) if each in declared] for of in dict.fromkeys((*kernels, *own))
+                of: [each for each in own.get(of, ()) if each in declared and registry.may_have(of, each)]
+                for of in dict.fromkeys((*kernels, *own))
             }
         return {"targets": found}
 
@@ -111,7 +112,8 @@ class Session:
         text: KernelText = registry.kernel_texts(kernel, self._backend)[variant]
         taken = registry.dtypes(text)
         if dtype not in taken:
-            raise BackendUnavailable(f"{self._backend} takes {' and '.join(taken)}, not {dtype}", "choose another")
+            refused = f"{kernel} of {self._backend} takes {listed(taken)}, not {dtype}"
+            raise BackendUnavailable(refused, "choose another")
         begin = perf_counter()
         self._launches[kernel, variant, dtype] = self._device.prepare(text, np.dtype(dtype))
         seconds, device = perf_counter() - begin, self._device

@@ -10,7 +10,8 @@ import pyopencl as cl
 
 # 1. A platform is a maker's driver. It has devices: CPUs, GPUs and others.
 platforms = cl.get_platforms()
-print(*(each.name for each in platforms), sep="\n")
+makers = {each.name: each.vendor for each in platforms}  # a driver may be found twice
+print(*(f"{name}, made by {maker}" for name, maker in makers.items()), sep="\n")
 # 2. One device is taken: by the name that this program is given.
 devices = {each.name.strip(): each for one in platforms for each in one.get_devices()}
 device = devices[sys.argv[1]]

@@ -9,7 +9,7 @@ from typing import Any
 
 from py_backends.harness.files import write_whole
 from py_backends.harness.results import Report, Row
-from py_backends.report import layout, units
+from py_backends.report import below, layout, units
 from py_backends.report.layout import Section
 
 _COLUMNS = (
@@ -63,7 +63,7 @@ def markdown_text(report: Report) -> str:
             lines += _markdown_table(section)
         lines += [f"- {line.backend} {line.target} {line.variant}: {_escape(line.text)}" for line in section.lines]
         lines += [f"\n{_escape(footnote)}" for footnote in section.footnotes]
-    for title, remarks in ("Not run", layout.not_run(report)), ("Notes", layout.notes(report)):
+    for title, remarks in ("Not run", below.not_run(report)), ("Notes", below.notes(report)):
         if remarks:
             lines += ["", f"## {title}", ""]
             lines += [f"- {r.subject}: {_escape(r.text)}" + (f" ({_escape(r.fix)})" if r.fix else "") for r in remarks]

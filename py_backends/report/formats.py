@@ -9,7 +9,7 @@ from rich.console import Console
 from py_backends import registry
 from py_backends.harness.formats import BASIS, Choice, choices
 from py_backends.harness.results import Report
-from py_backends.report import layout, table, units
+from py_backends.report import below, table, units
 from py_backends.report.layout import Section
 from py_backends.report.roofline import percent, remarks
 
@@ -20,7 +20,7 @@ _RIGHT = frozenset({4, 5, 6, 7, 8})
 
 def print_formats(report: Report, out: Console) -> None:
     """A table for each kernel and shape. Below them, what has no place there."""
-    said = {"Checked only, or wrong": (each for each in remarks(report)), "Not run": layout.not_run(report)}
+    said = {"Checked only, or wrong": (each for each in remarks(report)), "Not run": below.not_run(report)}
     table.print_view(report, _sections(report), said, out)
 
 

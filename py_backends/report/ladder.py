@@ -9,7 +9,7 @@ from rich.console import Console
 from py_backends.contract import Ladder, Rung
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import FAILURES, Report, Row, Speedup
-from py_backends.report import layout, table, units
+from py_backends.report import below, layout, table, units
 from py_backends.report.layout import Remark, Section
 from py_backends.report.roofline import percent
 
@@ -20,7 +20,7 @@ _RIGHT = frozenset({3, 4, 5, 6, 8})
 
 def print_ladders(report: Report, out: Console) -> None:
     """A table for each ladder. Below it, the source of its published figures, and what was not run."""
-    remarks = {"Went wrong": _wrong(report.rows), "Not run": layout.not_run(report)}
+    remarks = {"Went wrong": _wrong(report.rows), "Not run": below.not_run(report)}
     table.print_view(report, map(_section, climbs(report)), remarks, out)
 
 

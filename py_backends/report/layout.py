@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,10 +11,14 @@ from rich.text import Text
 
 from py_backends import registry
 from py_backends.harness.results import FAILURES, RAN, Control, Duration, Report, Row
+from py_backends.harness.roofline_points import SURE, mostly_disturbed, unsure
 from py_backends.harness.spec import Workload
 from py_backends.report import units
 
-_NOT_RUN = frozenset({"unavailable", "skipped"})
+NOT_RUN = frozenset({"unavailable", "skipped"})
+"""The statuses of rows that were not run."""
+UNSURE = "~"
+"""The mark before a figure that may be far off."""
 _HEADER = ("backend", "target", "variant", "kernel", "")
 _DROPPED = (9, 8, 6, 5, 4, 2, 1)
 """The columns that a narrow terminal drops: all but the backend, the time and the comparison."""
@@ -89,16 +93,10 @@ def sections(report: Report) -> list[Section]:
         spec = row.spec if several else row.spec.on_any_threads
         groups.setdefault(spec.workload, []).append(row)
     return [
-        _section(workload, group, report.control)
+        _section(workload, group, report)
         for workload, group in groups.items()
-        if any(row.status not in _NOT_RUN for row in group)
+        if any(row.status not in NOT_RUN for row in group)
     ]
-
-
-def not_run(report: Report) -> list[Remark]:
-    """Each backend and target that was not run, once for each reason."""
-    rows = [row for row in report.rows if row.status in _NOT_RUN]
-    return _remarks(report, ((row, row.reason or row.status, row.fix) for row in rows))
 
 
 def disturbance(report: Report) -> str | None:
@@ -121,26 +119,6 @@ def warning(report: Report) -> str | None:
     if rounds is None or not rounds.disturbed or rounds.kept < rounds.taken:
         return None
     return "Disturbed rounds count, since too few others are left: times are worse than on an idle machine."
-
-
-def notes(report: Report) -> list[Remark]:
-    """The notes of rows that ran, once for each backend, target and note, and why there are no ceilings."""
-    said = [(row, "; ".join(filter(None, (row.note, _told(row))))) for row in report.rows if row.status not in _NOT_RUN]
-    remarks = _remarks(report, ((row, text, None) for row, text in said if text))
-    if report.without_ceilings:
-        remarks.append(Remark("ceilings", f"not all were measured: {report.without_ceilings}"))
-    return remarks
-
-
-def _told(row: Row) -> str:
-    """How much of a kernel on ranks is communication, in a few words."""
-    if row.communication is None or row.communicating is None:
-        return ""
-    most, over_bound = max(row.communication.bytes_sent, default=0), row.communication.over_bound
-    if not most:
-        return "its ranks send nothing"
-    bound = f", {over_bound:.2f} times what some rank must" if over_bound else ""
-    return f"communication takes {row.communicating:.1%} of the kernel: a rank sends {most:,} bytes{bound}"
 
 
 def verdict(report: Report) -> tuple[str, bool]:
@@ -178,7 +156,8 @@ def judged_by(kernel: str) -> tuple[str, str]:
     return problem.rule, problem.rate
 
 
-def _section(workload: Workload, group: Sequence[Row], controls: Iterable[Control]) -> Section:
+def _section(workload: Workload, group: Sequence[Row], report: Report) -> Section:
+    name = _namer(group)
     rule, rate = judged_by(workload.kernel)
     baseline = next((row.versus.baseline for row in group if row.versus), None)
     header = (
@@ -193,40 +172,69 @@ def _section(workload: Workload, group: Sequence[Row], controls: Iterable[Contro
     in_order = sorted(_timed(group, rate), key=lambda timed: (-timed.rate, timed.kernel.median))
     rows = [timed.row for timed in in_order]
     with_time = {id(row) for row in rows}
-    others = [row for row in group if row.status not in _NOT_RUN and id(row) not in with_time]
+    others = [row for row in group if row.status not in NOT_RUN and id(row) not in with_time]
     return Section(
         workload.title,
         _RULES.get(rule, rule),
         header,
-        rows=[_cells(timed) for timed in in_order],
+        rows=[_cells(timed, report) for timed in in_order],
         lines=[_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)],
         footnotes=[
-            *_footnotes([row for row in rows if row.requested]),
-            *_launches(rows),
-            *_not_converged(rows),
-            *(_in_words(control) for control in controls if any(_is_for(control, row) for row in group)),
+            *_alone(rows, group),
+            *_other_shapes(rows, name),
+            *_launches(rows, name),
+            *_not_converged(rows, name),
+            *_far_off(rows, report),
+            *(_in_words(control) for control in report.control if any(_is_for(control, row) for row in group)),
         ],
         right=range(3, len(header)),
         dropped=_DROPPED,
     )
 
 
-def _launches(rows: Iterable[Row]) -> Iterator[str]:
-    """Kernels timed by their device's events whose launch takes as long as the kernel, or longer."""
-    names = [
-        f"{row.backend} {row.target} {units.duration(row.seconds.clock.median)}"
-        for row in rows
-        if row.seconds and row.seconds.kernel and row.seconds.clock
-        if row.seconds.clock.median > _MUCH_LONGER * row.seconds.kernel.median
-    ]
-    if names:
-        yield f"timed by the device's events; by the clock, with launch and wait: {', '.join(names)}"
+def _namer(rows: Iterable[Row]) -> Callable[[Row], str]:
+    """Names rows by backend and target, and by variant where these have several of them."""
+    variants: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        variants.setdefault((row.backend, row.target), set()).add(row.variant)
+
+    def name(row: Row) -> str:
+        several = len(variants[row.backend, row.target]) > 1
+        return " ".join([row.backend, row.target, row.variant][: 3 if several else 2])
+
+    return name
 
 
-def _not_converged(rows: Iterable[Row]) -> Iterator[str]:
-    names = [f"{row.backend} {row.target}" for row in rows if row.versus and not row.versus.converged]
+def _launches(rows: Iterable[Row], name: Callable[[Row], str]) -> Iterator[str]:
+    """Kernels timed by their device's events, or by their ranks, whose launch and wait take time of their own."""
+    clocks: dict[str, list[str]] = {}
+    for row in rows:
+        if row.seconds is None or row.seconds.kernel is None or row.seconds.clock is None:
+            continue
+        if row.seconds.clock.median > _MUCH_LONGER * row.seconds.kernel.median:
+            timed_by = "the device's events" if row.communication is None else "the clocks of the ranks"
+            clocks.setdefault(timed_by, []).append(f"{name(row)} {units.duration(row.seconds.clock.median)}")
+    for timed_by, names in clocks.items():
+        yield f"timed by {timed_by}; by the host's clock, with launch and wait: {', '.join(names)}"
+
+
+def _not_converged(rows: Iterable[Row], name: Callable[[Row], str]) -> Iterator[str]:
+    names = [name(row) for row in rows if row.versus and not row.versus.converged]
     if names:
         yield f"noisy: a longer --budget narrows these: {', '.join(dict.fromkeys(names))}"
+
+
+def _far_off(rows: Iterable[Row], report: Report) -> Iterator[str]:
+    """The legend of per cents that may be far off."""
+    if any(row.percent_of_ceiling is not None and unsure(row, report) for row in rows):
+        yield f"{UNSURE} {why_unsure(report)}"
+
+
+def why_unsure(report: Report) -> str:
+    """Why marked figures are unreliable."""
+    if mostly_disturbed(report):
+        return "may be far off: other processes used the CPUs in most rounds"
+    return f"may be far off: its time is known to no better than ±{100 * SURE:.0f}%"
 
 
 def _is_for(control: Control, row: Row) -> bool:
@@ -253,17 +261,27 @@ def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:
             yield _Timed(row, row.seconds.kernel, getattr(row.rate, rate))
 
 
-def _footnotes(rows: Iterable[Row]) -> list[str]:
-    """For each shape that was not the requested one, the rows that ran at it."""
+def _alone(rows: Sequence[Row], group: Sequence[Row]) -> Iterator[str]:
+    """Says why a row stands alone, if others were requested and none of them ran."""
+    if len(rows) == 1 < len(group) and all(row is rows[0] or row.status in NOT_RUN for row in group):
+        yield "nothing else ran at this shape: Not run says why"
+
+
+def _other_shapes(rows: Sequence[Row], name: Callable[[Row], str]) -> Iterator[str]:
+    """For each shape that was not the requested one, the rows that ran at it, and what a star means."""
+    short = next((row for row in rows if row.requested and row.versus and row.backend == row.versus.baseline), None)
     names: dict[str, list[str]] = {}
     for row in rows:
-        star, how = ("* ", ", compared by rate") if _other_shape(row) else ("", "")
-        note = f"{star}at {units.shape(row.shape.values())}{how}"
-        names.setdefault(note, []).append(f"{row.backend} {row.target}")
-    return [f"{note}: {', '.join(rows)}" for note, rows in names.items()]
+        if row.requested:
+            star, how = ("* ", ", compared by rate") if _other_shape(row) and not short else ("", "")
+            names.setdefault(f"{star}at {units.shape(row.shape.values())}{how}", []).append(name(row))
+    for note, at in names.items():
+        yield f"{note}: {', '.join(at)}"
+    if short and any(map(_other_shape, rows)):
+        yield f"* compared by rate: {short.backend} ran at {units.shape(short.shape.values())}"
 
 
-def _cells(timed: _Timed) -> tuple[str, ...]:
+def _cells(timed: _Timed, report: Report) -> tuple[str, ...]:
     row, kernel, rate = timed
     whole = row.seconds.end_to_end if row.seconds else None
     return (
@@ -273,11 +291,17 @@ def _cells(timed: _Timed) -> tuple[str, ...]:
         units.duration(kernel.median),
         units.spread(kernel.median, kernel.low, kernel.high),
         units.figure(rate),
-        "" if row.percent_of_ceiling is None else f"{row.percent_of_ceiling:.0f}%",
+        _of_ceiling(row, report),
         versus(row),
         units.duration(whole.median) if whole else "",
         _error(row),
     )
+
+
+def _of_ceiling(row: Row, report: Report) -> str:
+    if row.percent_of_ceiling is None:
+        return ""
+    return f"{UNSURE if unsure(row, report) else ''}{row.percent_of_ceiling:.0f}%"
 
 
 def versus(row: Row) -> str:
@@ -314,27 +338,6 @@ def _line(row: Row) -> Line:
         if row.fix:
             text = f"{text}; {row.fix}"
     return Line(row.backend, row.target, row.variant, text, row.status in FAILURES)
-
-
-def _remarks(report: Report, said: Iterable[tuple[Row, str, str | None]]) -> list[Remark]:
-    """Each remark once for each backend and target. Kernels and dtypes are named only if it does not apply to all."""
-    everything = {(row.kernel, row.dtype) for row in report.rows}
-    where: dict[tuple[str, str, str, str | None], list[tuple[str, str]]] = {}
-    for row, text, fix in said:
-        where.setdefault((row.backend, row.target, text, fix), []).append((row.kernel, row.dtype))
-    remarks = []
-    for (backend, target, text, fix), places in where.items():
-        subject = f"{backend} {target}"
-        if set(places) != everything:
-            subject += f" ({', '.join(_places(report, places))})"
-        remarks.append(Remark(subject, text, fix))
-    return remarks
-
-
-def _places(report: Report, places: Iterable[tuple[str, str]]) -> list[str]:
-    """Kernels, with their dtype if the report has several dtypes."""
-    several = len({row.dtype for row in report.rows}) > 1
-    return list(dict.fromkeys(f"{kernel} {dtype}" if several else kernel for kernel, dtype in places))
 
 
 def processor(machine: Mapping[str, Any]) -> str:

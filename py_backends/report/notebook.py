@@ -11,7 +11,7 @@ from collections.abc import Callable
 from rich.console import Console
 
 from py_backends.harness.results import Report, Row
-from py_backends.report import choose, formats, ladder, layout, roofline, scaling, sweep, table, timeline
+from py_backends.report import below, choose, formats, ladder, layout, roofline, scaling, sweep, table, timeline
 from py_backends.report.pictures import style
 from py_backends.report.pictures.drawable import drawable
 
@@ -67,8 +67,8 @@ def _printed_row(row: Row) -> Console:
     out = _console()
     for section in layout.sections(alone):
         table.print_section(section, out)
-    table.print_remarks("Not run", layout.not_run(alone), out)
-    table.print_remarks("Notes", layout.notes(alone), out)
+    table.print_remarks("Not run", below.not_run(alone), out)
+    table.print_remarks("Notes", below.notes(alone), out)
     return out
 
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 import py_backends
 from py_backends.harness.results import Report
-from py_backends.report import layout
+from py_backends.report import below, layout
 from py_backends.report.across import Beside, across
 from py_backends.report.layout import Remark, Section
 from py_backends.report.pictures import style
@@ -131,8 +131,8 @@ def _shown(key: str, name: str, report: Report) -> Shown:
         bad=bad,
         disturbance=layout.disturbance(report),
         sections=layout.sections(report),
-        not_run=layout.not_run(report),
-        notes=layout.notes(report),
+        not_run=below.not_run(report),
+        notes=below.notes(report),
         pictures=list(_pictures(key, report)),
         walks=walks(drawable(report)),
         machine=list(_machine(report)),

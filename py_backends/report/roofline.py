@@ -9,14 +9,12 @@ from rich.console import Console
 
 from py_backends.harness.ceilings import READS
 from py_backends.harness.results import FAILURES, Ceiling, Report
-from py_backends.harness.roofline_points import SURE, Point, Roofline, mostly_disturbed, rooflines, without_roof
-from py_backends.report import layout, table, units
-from py_backends.report.layout import Remark, Section
+from py_backends.harness.roofline_points import Point, Roofline, rooflines, without_roof
+from py_backends.report import below, table, units
+from py_backends.report.layout import UNSURE, Remark, Section, why_unsure
 
 ROOFS = ("roof", "", "", "binds")
 POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of ceiling", "bound by")
-UNSURE = "~"
-"""The mark before a figure that may be far off."""
 _DROPPED = tuple(map(POINTS.index, ("variant", "FLOP/byte", "attainable", "target")))
 """The columns that a narrow terminal drops, in this order."""
 _DRAM = "DRAM"
@@ -27,7 +25,7 @@ def print_rooflines(report: Report, out: Console) -> None:
     table.print_view(
         report,
         _sections(report),
-        {"Under no roof": remarks(report), "Not run": layout.not_run(report)},
+        {"Under no roof": remarks(report), "Not run": below.not_run(report)},
         out,
     )
 
@@ -129,13 +127,6 @@ def footnotes(points: Sequence[Point], report: Report) -> list[str]:
     if any(point.unsure for point in points):
         notes.append(f"{UNSURE} {why_unsure(report)}")
     return notes
-
-
-def why_unsure(report: Report) -> str:
-    """Why marked figures are unreliable."""
-    if mostly_disturbed(report):
-        return "may be far off: other processes used the CPUs in most rounds"
-    return f"may be far off: its time is known to no better than ±{100 * SURE:.0f}%"
 
 
 def remarks(report: Report) -> Iterator[Remark]:

@@ -11,7 +11,7 @@ from rich.console import Console
 from py_backends.harness.results import Report, Row
 from py_backends.harness.scaling import STRONG, Curve, Point, curves
 from py_backends.harness.spec import Workload
-from py_backends.report import layout, table, units
+from py_backends.report import below, table, units
 from py_backends.report.layout import Section
 
 _NAMES = ("backend", "target", "variant")
@@ -35,7 +35,7 @@ def print_scaling(report: Report, out: Console) -> None:
     """
     # The tables have the communication of ranks, since a line for each number of ranks would be too much.
     quiet = replace(report, rows=[replace(row, communication=None) for row in report.rows])
-    remarks = {"Not run": layout.not_run(report), "Notes": layout.notes(quiet)}
+    remarks = {"Not run": below.not_run(report), "Notes": below.notes(quiet)}
     table.print_view(report, map(_section, groups(curves(report))), remarks, out)
 
 

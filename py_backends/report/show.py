@@ -30,10 +30,12 @@ _INDENT = 4
 
 
 def print_texts(texts: Sequence[KernelText], out: Console) -> None:
-    """As many side by side as fit the terminal. In a pipe, one below the other, unchanged."""
+    """As many side by side as fit the terminal. In a pipe, one source unchanged, or several below their names."""
+    if not out.is_terminal and len(texts) == 1:
+        out.file.write(f"{texts[0].text.rstrip()}\n")
+        return
     if not out.is_terminal:
-        for number, text in enumerate(texts):
-            out.file.write(("\n" if number else "") + f"==> {_title(text)} <==\n{text.text.rstrip()}\n")
+        out.file.write("\n".join(map(_below_its_name, texts)))
         return
     for row in _rows(texts, out.width):
         grid = Table.grid()
@@ -41,20 +43,36 @@ def print_texts(texts: Sequence[KernelText], out: Console) -> None:
         for width in widths:
             grid.add_column(width=width)
         grid.add_row(*(_panel(text, width, out) for text, width in zip(row, widths, strict=True)))
+        if any(text.includes for text in row):
+            grid.add_row(*(_included(text) for text in row))
         out.print(grid)
+
+
+def _below_its_name(text: KernelText) -> str:
+    return f"==> {_title(text)} <==\n{text.text.rstrip()}\n"
+
+
+def _included(text: KernelText) -> Text:
+    """The files with the rest of a source."""
+    return Text(f"it includes: {', '.join(text.includes)}" if text.includes else "", style="dim")
 
 
 def print_steps(ladder: Ladder, texts: Sequence[KernelText], out: Console) -> None:
     """The source of the first rung unchanged, each other one as a unified difference from the one before.
 
-    A line above each names the ladder and the idea.
+    A line above each names the ladder and the idea. A line below names the files that it includes.
     """
     titles = [f"{ladder.name}, step {number}: {rung.idea}" for number, rung in enumerate(ladder.rungs, 1)]
     _print_title(titles[0], out)
-    print_texts(texts[:1], out)
+    if out.is_terminal:
+        print_texts(texts[:1], out)
+    else:
+        out.file.write(_below_its_name(texts[0]))
     for title, (old, new) in zip(titles[1:], pairwise(texts), strict=True):
         _print_title(title, out)
         print_difference(old, new, out)
+        if new.includes:
+            out.print(_included(new))
 
 
 def _print_title(title: str, out: Console) -> None:

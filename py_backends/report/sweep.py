@@ -12,7 +12,7 @@ from py_backends.harness.search import KERNEL, MEASURES, WHOLE
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.summary import FEW_ROUNDS
 from py_backends.harness.sweep import Crossover, Line, Point, Sweep, sweeps
-from py_backends.report import layout, table, units
+from py_backends.report import below, table, units
 from py_backends.report.layout import Remark, Section
 
 RATE, TIME = FIGURES = ("rate", "time")
@@ -27,9 +27,9 @@ def print_sweeps(report: Report, out: Console, figure: str = RATE) -> None:
     rows = [row for row in report.rows if not (row.status == "skipped" and row.fix == LONGER_BUDGET)]
     quiet = [replace(row, note=_without_few_rounds(row.note), communication=None) for row in rows]
     remarks = {
-        "Not run": layout.not_run(replace(report, rows=rows)),
+        "Not run": below.not_run(replace(report, rows=rows)),
         "Too long for the budget: give a longer --budget": _too_long(report),
-        "Notes": layout.notes(replace(report, rows=quiet)),
+        "Notes": below.notes(replace(report, rows=quiet)),
     }
     table.print_view(report, _sections(report, figure), remarks, out)
 

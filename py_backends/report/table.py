@@ -15,7 +15,7 @@ from rich.text import Text
 
 from py_backends.harness import streams
 from py_backends.harness.results import Report
-from py_backends.report import layout
+from py_backends.report import below, layout
 from py_backends.report.layout import Remark, Section
 
 _PIPE_WIDTH = 120
@@ -43,7 +43,7 @@ def output() -> Iterator[Console]:
 
 def print_report(report: Report, out: Console) -> None:
     """A table for each kernel, dtype and shape. Below them, what was not run, notes and the verdict."""
-    print_view(report, layout.sections(report), {"Not run": layout.not_run(report), "Notes": layout.notes(report)}, out)
+    print_view(report, layout.sections(report), {"Not run": below.not_run(report), "Notes": below.notes(report)}, out)
 
 
 def print_view(

@@ -19,7 +19,7 @@ from py_backends.harness.timeline import (
     Timeline,
     timelines,
 )
-from py_backends.report import layout, table, units
+from py_backends.report import below, table, units
 from py_backends.report.layout import Section
 
 HEADER = ("backend", "target", "variant", *PHASES, REST, "end to end", "not kernel", *ONCE)
@@ -30,7 +30,7 @@ _DROPPED = tuple(map(HEADER.index, (FIRST_LAUNCH, REST, PREPARE, "release", "lau
 
 def print_timeline(report: Report, out: Console) -> None:
     """A table for each kernel, dtype and shape. Below them, what was not run, and the verdict."""
-    table.print_view(report, map(_section, timelines(report)), {"Not run": layout.not_run(report)}, out)
+    table.print_view(report, map(_section, timelines(report)), {"Not run": below.not_run(report)}, out)
 
 
 def _section(timeline: Timeline) -> Section:

@@ -15,8 +15,9 @@ from py_backends.harness.ceilings import READS
 from py_backends.harness.results import Ceiling, Report
 from py_backends.harness.roofline_points import Point, Roofline, rooflines
 from py_backends.report import units
+from py_backends.report.layout import UNSURE, why_unsure
 from py_backends.report.pictures import style
-from py_backends.report.roofline import UNSURE, groups, of_ceiling, roof_name, why_unsure
+from py_backends.report.roofline import groups, of_ceiling, roof_name
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

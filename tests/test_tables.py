@@ -1,0 +1,131 @@
+"""The tables of a comparison and what stands below them, on made-up reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from py_backends.harness.results import Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
+from py_backends.harness.roofline import UNCERTAIN
+from py_backends.report import below, layout
+
+ASKED, SMALLER = {"m": 521, "n": 509, "k": 499}, {"m": 261, "n": 255, "k": 249}
+FEW = "3 of the 6 samples that an interval needs"
+
+
+def row(backend: str, variant: str = "tuned", *, shape: dict[str, int] = ASKED, **others: Any) -> Row:
+    """A row of matmul that ran and was timed; shortened if its shape is another."""
+    seconds = Seconds(kernel=Duration(1e-3, 0.99e-3, 1.01e-3, 1e-3, 30))
+    fields: dict[str, Any] = {"seconds": seconds, "rate": Rate(10.0, 1.0), "percent_of_ceiling": 65.0} | others
+    made = Row("matmul", backend, "cpu", variant, "float32", shape, "ok", **fields)
+    made.requested = None if shape == ASKED else ASKED
+    return made
+
+
+def report_of(*rows: Row, baseline_at: dict[str, int] = ASKED, rounds: Rounds | None = None) -> Report:
+    """A report of these rows, which are all compared with numpy at its shape. None of them has converged."""
+    for each in rows:
+        each.versus = Speedup("numpy", 1.0, None, None, each.shape == baseline_at)
+    return Report("now", "0", {}, {}, list(rows), rounds=rounds)
+
+
+def footnotes(report: Report) -> list[str]:
+    (section,) = layout.sections(report)
+    return list(section.footnotes)
+
+
+class TestPerCentsOfTheCeiling:
+    def cell(self, report: Report) -> str:
+        (section,) = layout.sections(report)
+        return str(section.rows[0][section.header.index("of ceiling")])
+
+    def test_are_marked_where_the_rounds_were_disturbed(self) -> None:
+        disturbed = report_of(row("numpy"), rounds=Rounds(3, 3, {"others": 3}))
+        assert self.cell(disturbed) == "~65%"
+        assert "~ may be far off: other processes used the CPUs in most rounds" in footnotes(disturbed)
+
+    def test_are_marked_where_the_time_is_hardly_known(self) -> None:
+        report = report_of(row("numpy", seconds=Seconds(kernel=Duration(1e-3, 0.5e-3, 1.5e-3, 1e-3, 6))))
+        assert self.cell(report) == "~65%"
+        assert "~ may be far off: its time is known to no better than ±25%" in footnotes(report)
+
+    def test_are_else_as_they_are(self) -> None:
+        report = report_of(row("numpy"), rounds=Rounds(30, 28, {"steal": 2}))
+        assert self.cell(report) == "65%"
+        assert not [each for each in footnotes(report) if each.startswith("~")]
+
+    def test_have_one_note_where_they_are_missing(self) -> None:
+        rows = [row(name, percent_of_ceiling=None, note=UNCERTAIN) for name in ("mkl", "avx")]
+        (remark,) = below.notes(report_of(*rows, row("numpy")))
+        assert (remark.subject, remark.text) == ("several", f"{UNCERTAIN}: mkl cpu, avx cpu")
+
+
+def test_a_row_whose_others_did_not_run_says_why_it_stands_alone() -> None:
+    others = [row("cuda", variant, seconds=None, rate=None) for variant in ("lecture", "tuned")]
+    for each in others:
+        each.status = "unavailable"
+    words = "nothing else ran at this shape: Not run says why"
+    assert words in footnotes(report_of(row("numpy"), *others))
+    assert words not in footnotes(report_of(row("numpy"), row("cpp"), *others))
+    assert words not in footnotes(report_of(row("numpy")))
+
+
+class TestStars:
+    def test_are_explained_by_a_shortened_baseline(self) -> None:
+        rows = row("openmp"), row("numpy", shape=SMALLER), row("mkl", shape=SMALLER)
+        assert footnotes(report_of(*rows, baseline_at=SMALLER))[:2] == [
+            "at 261 x 255 x 249: numpy cpu, mkl cpu",
+            "* compared by rate: numpy ran at 261 x 255 x 249",
+        ]
+
+    def test_are_explained_by_a_shortened_row(self) -> None:
+        assert footnotes(report_of(row("numpy"), row("python", shape=SMALLER)))[0] == (
+            "* at 261 x 255 x 249, compared by rate: python cpu"
+        )
+
+    def test_have_no_legend_where_there_are_none(self) -> None:
+        rows = row("numpy", shape=SMALLER), row("mkl", shape=SMALLER)
+        assert not [each for each in footnotes(report_of(*rows, baseline_at=SMALLER)) if "*" in each]
+
+
+class TestVariantsAreNamed:
+    ROWS = (("cpp", "lecture"), ("cpp", "tuned"), ("openmp", "tuned"))
+
+    def test_in_legends(self) -> None:
+        report = report_of(*(row(*each) for each in self.ROWS))
+        (noisy,) = [each for each in footnotes(report) if each.startswith("noisy")]
+        assert noisy.endswith(": cpp cpu lecture, cpp cpu tuned, openmp cpu")
+
+    def test_in_notes_on_some_of_them(self) -> None:
+        rows = [row(*each) for each in self.ROWS]
+        rows[0].note = "older than its source"
+        (remark,) = below.notes(report_of(*rows))
+        assert remark.subject == "cpp cpu lecture"
+        rows[1].note = rows[0].note
+        (remark,) = below.notes(report_of(*rows))
+        assert remark.subject == "cpp cpu", "all of its variants"
+
+
+class TestNotesOnSeveralRows:
+    def test_stand_once(self) -> None:
+        report = report_of(row("cpp", note=f"older than its source; {FEW}"), row("openmp", note=FEW))
+        assert [(each.subject, each.text) for each in below.notes(report)] == [
+            ("all timed rows", FEW),
+            ("cpp cpu", "older than its source"),
+        ]
+
+    def test_name_the_rows_if_others_were_timed(self) -> None:
+        report = report_of(row("cpp", note=FEW), row("openmp", note=FEW), row("numpy"))
+        (remark,) = below.notes(report)
+        assert (remark.subject, remark.text) == ("several", f"{FEW}: cpp cpu, openmp cpu")
+
+
+@pytest.mark.parametrize(
+    ("communication", "by"), [(None, "the device's events"), (Communication(1e-4, [0], 0.0), "the clocks of the ranks")]
+)
+def test_it_is_told_what_timed_a_kernel(communication: Communication | None, by: str) -> None:
+    kernel, clock = (Duration(seconds, None, None, seconds, 3) for seconds in (1e-3, 2e-3))
+    timed = row("one", communication=communication, seconds=Seconds(kernel=kernel, clock=clock))
+    expected = f"timed by {by}; by the host's clock, with launch and wait: one cpu 2.00 ms"
+    assert expected in footnotes(report_of(timed))
