@@ -49,7 +49,7 @@ PRINTS = {
     "report": r"\A\Z",
     "roofline": r" bound by$",
     "scaling": r"strong: the same work on more threads$",
-    "show": r"\A==> \w+  kernels/.*\d lines <==$",
+    "show": r"\A(==> \w+  kernels/.*\d lines <==$|(// |# |\"{3})(vecadd|matmul)\b)",
     "show matmul --steps": r"^CPU, step 1: ",
     "show matmul --backend cpp,openmp --diff": r"\A--- kernels/matmul/\w+/cpp\.cpp$",
     "sweep": r" size from which on$",
