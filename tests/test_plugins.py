@@ -102,7 +102,7 @@ WRONG_PROBLEMS = {
 _RETURN = "return Reference(inputs[0] - inputs[1])"
 MISBEHAVING_PROBLEMS = {
     "reference_raises": (_RETURN, "raise ZeroDivisionError('oh')", "ZeroDivisionError: oh"),
-    "reference_is_none": (_RETURN, "return None", "its reference is of the type NoneType"),
+    "reference_is_none": (_RETURN, "return None", "its reference has the type NoneType"),
     "reference_of_other_shape": (
         _RETURN,
         "return Reference(inputs[0][:3])",
@@ -111,7 +111,7 @@ MISBEHAVING_PROBLEMS = {
     "reference_of_other_dtype": (
         _RETURN,
         f"{_RETURN[:-1]}.astype('d'))",
-        "its reference is of float64 where its result",
+        "its reference has the dtype float64, but its result has float32",
     ),
     "reference_with_bound": (
         _RETURN,
