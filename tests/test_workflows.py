@@ -199,3 +199,10 @@ class TestRelease:
         with (clone / "CHANGELOG.md").open("a", encoding="utf-8") as changelog:
             changelog.write("\n## [3.4.5] - 2030-01-01\n")
         assert self.says(clone, "v3.4.5") == ""
+
+
+def test_the_nightly_leaves_no_test_out() -> None:
+    """It names all of tests/: of a list of files, some that hold tests marked `NIGHTLY` were missing."""
+    script = (CLONE / ".ci" / "nightly").read_text(encoding="utf-8")
+    whole = r"env PY_BACKENDS_INSTRUMENTS=thorough \$python -m pytest (--\S+ (\d+ )?)*tests$"
+    assert re.search(whole, script, re.MULTILINE)
