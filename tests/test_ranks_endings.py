@@ -463,3 +463,28 @@ def test_what_is_killed_costs_one_row(monkeypatch: pytest.MonkeyPatch, killed: s
     for arena in (small, large):
         arena.close()
     run.assert_nothing_is_left()
+
+
+LATE = """
+import mmap, os, pathlib, sys, time
+pathlib.Path(os.environ["TMPDIR"], sys.argv[1]).touch()
+time.sleep(0.4)
+with open(sys.argv[2], "w+b") as file:
+    file.truncate(4096)
+    mapped = mmap.mmap(file.fileno(), 4096)
+time.sleep(1)
+"""
+"""A rank that shares memory some time after it is ready, and leaves it behind."""
+
+
+def test_what_ranks_share_late_is_removed_too(tmp_path: Path) -> None:
+    """The keeper looked once, as soon as they were ready: of ranks that ended at once a file of MPI's was left."""
+    shared = Path("/dev/shm") / f"py-backends-{uuid.uuid4().hex}"  # noqa: S108
+    folder = tmp_path / "ranks"
+    keep = interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(folder))
+    try:
+        subprocess.run([*keep, sys.executable, "-c", LATE, SOCKET, str(shared)], check=True, timeout=LONGEST)
+        assert not shared.exists()
+        assert not folder.exists()
+    finally:
+        shared.unlink(missing_ok=True)

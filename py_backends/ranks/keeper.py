@@ -30,6 +30,8 @@ _MOMENT = 1.0
 """Seconds in which idle ranks end by themselves."""
 _LOOKS_EVERY = 0.05
 """Seconds between checks whether ranks have started."""
+_LOOKS_AT_LEAST_EVERY = 5.0
+"""Seconds between looks at what they share, once they have run for a while: MPI may map more at any time."""
 _DIES_WITHIN = 0.1
 """Seconds that a killed launcher takes to end after its ranks."""
 _SHARED = "/dev/shm/"  # noqa: S108  # where Linux keeps it (shm_overview(7))
@@ -110,7 +112,11 @@ class Keeper:
         # Some may belong to other ranks that are just starting. These have read it, or find out by themselves.
         self._left_behind |= _descriptions() - self._of_others
         self._left_behind |= _shared_files(_started())
-        (first, _), *_ = poll.poll()  # Linux reports what happened in its order
+        pause = _LOOKS_EVERY
+        while not (happened := poll.poll(pause)):
+            self._left_behind |= _shared_files(_started())
+            pause = min(2 * pause, _LOOKS_AT_LEAST_EVERY)
+        (first, _), *_ = happened  # Linux reports what happened in its order
         if first == launcher or (first in ended and self._launcher_was_killed()):
             code = self._launcher.wait()
             _say(f"{FIRST}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
