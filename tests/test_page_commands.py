@@ -35,9 +35,11 @@ from py_backends import registry
 from py_backends.harness import hello, programs
 from py_backends.harness.hello import Outcome
 
+RIGHT = r"^\d+ rows? ran(, \d+ of them emulated)?, and (is|all are) right\.$"
+"""The last line of a comparison."""
 PRINTS = {
-    "choose": r"^  use  +numpy|^  use  +openmp",
-    "compare": r"^\d+ rows? ran, and (is|all are) right\.$",
+    "choose": r"^  use  +\w+ [\w-]+ \w+",
+    "compare": RIGHT,
     "diff": r"^  backend .*\bverdict\b",
     "doctor": r"^ *numpy +cpu ",
     "formats": r"within the error bound of its own format$",
@@ -55,7 +57,7 @@ PRINTS = {
     "sweep": r" size from which on$",
     "timeline": r"medians of the phases of one call$",
     "pytest": r"^=+ .*\d passed\b",
-    "mpirun": r"^\d+ rows? ran, and (is|all are) right\.$",
+    "mpirun": RIGHT,
     "python": r"^matmul numpy cpu \{|ns a load$",
 }
 """What a command prints in some line, by how it begins; the longest beginning counts."""
