@@ -32,7 +32,7 @@ from py_backends.contract import Target
 from py_backends.harness.arena import Arena
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
-from py_backends.ranks import SOCKET, progress
+from py_backends.ranks import progress
 from py_backends.ranks.log import FIRST
 
 pytestmark = pytest.mark.mpi
@@ -126,7 +126,7 @@ def _rank(process: psutil.Process) -> int:
 
 
 def _some_compute(folder: Path) -> bool:
-    return bool(progress._read(folder)["computes"].any())
+    return bool(progress._read(folder).any())
 
 
 def _status(process: psutil.Process) -> str:
@@ -321,34 +321,68 @@ def test_a_killed_rank_costs_one_call_and_the_next_has_new_ones(notebook: Notebo
     notebook.assert_nothing_is_left()
 
 
-KILLED_LAST = """
+LAUNCHES = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
-rank = subprocess.Popen([sys.executable, "-c", sys.argv[2], sys.argv[1]])
-while not Path(sys.argv[1], "ready").exists():
+dies, ends_by = sys.argv[1:]
+def start(rank, how, **options):
+    return subprocess.Popen([sys.executable, "-c", RANK, os.environ["TMPDIR"], str(rank), how], **options)
+RANK = '''
+import os, sys, time
+from pathlib import Path
+from py_backends.ranks import endings
+folder, rank, how = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+endings.connect(folder, rank)
+(folder / f"ready-{rank}").touch()
+while how != "waits" and not (folder / "go").exists():
     time.sleep(0.01)
-Path(sys.argv[1], sys.argv[3]).touch()
-time.sleep(0.5)  # in which the keeper sees that its ranks have started
-rank.kill()
-rank.wait()
-if sys.argv[4] == "launcher":
+files = sorted(int(name) for name in os.listdir("/proc/self/fd"))
+for each in {"ascending": files, "descending": files[::-1]}.get(how, ()):
+    try:
+        os.close(each)
+    except OSError:
+        pass
+    time.sleep(0.1)
+time.sleep(60)
+'''
+learns, held = os.pipe()
+last = start(1, dies, pass_fds=[held])
+os.close(held)
+first = start(0, "waits")
+folder = Path(os.environ["TMPDIR"])
+while not all((folder / f"ready-{rank}").exists() for rank in range(2)):
+    time.sleep(0.01)
+(folder / "go").touch()
+if dies == "waits":
+    last.kill()
+os.read(learns, 1)
+first.kill()
+first.wait()
+if ends_by == "signal":
     os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(0.5)
 sys.exit(9)  # as MPICH's does where a rank was killed
 """
-STARTS = """
-import sys, time
-from pathlib import Path
-from py_backends.ranks.progress import Progress
-Progress(Path(sys.argv[1]), 0, 1)
-Path(sys.argv[1], "ready").touch()
-time.sleep(60)
-"""
+"""A launcher of two ranks, the last of which dies: its files are closed one by one.
+
+The launcher learns of it by one in the middle, and then kills the other rank."""
 
 
-@pytest.mark.parametrize(("killed", "said"), [("launcher", SAID["launcher"]), ("rank", SAID["first"])])
-def test_a_launcher_that_is_killed_is_named_though_its_ranks_end_first(tmp_path: Path, killed: str, said: str) -> None:
-    """A process that dies lets go of its files, by which others learn of it, before it is dead."""
-    launcher = [sys.executable, "-c", KILLED_LAST, str(tmp_path / "folder"), STARTS, SOCKET, killed]
+@pytest.mark.parametrize(
+    ("dies", "ends_by", "said"),
+    [
+        ("ascending", "exit", SAID["last"]),
+        ("descending", "exit", SAID["last"]),
+        ("waits", "exit", SAID["last"]),
+        ("waits", "signal", SAID["launcher"]),
+    ],
+)
+def test_the_first_to_end_is_named(tmp_path: Path, dies: str, ends_by: str, said: str) -> None:
+    """A process that dies lets go of its files, by which others learn of it, before it is dead.
+
+    So the launcher kills the other ranks while the first is still dying. A launcher that is killed does so as well.
+    """
+    launcher = [sys.executable, "-c", LAUNCHES, dies, ends_by]
     keeper = interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(tmp_path / "folder"), *launcher)
     run = subprocess.run(
         keeper,
@@ -467,9 +501,10 @@ def test_what_is_killed_costs_one_row(monkeypatch: pytest.MonkeyPatch, killed: s
 
 LATE = """
 import mmap, os, pathlib, sys, time
-pathlib.Path(os.environ["TMPDIR"], sys.argv[1]).touch()
+from py_backends.ranks import endings
+endings.connect(pathlib.Path(os.environ["TMPDIR"]), 0)
 time.sleep(0.4)
-with open(sys.argv[2], "w+b") as file:
+with open(sys.argv[1], "w+b") as file:
     file.truncate(4096)
     mapped = mmap.mmap(file.fileno(), 4096)
 time.sleep(1)
@@ -483,7 +518,7 @@ def test_what_ranks_share_late_is_removed_too(tmp_path: Path) -> None:
     folder = tmp_path / "ranks"
     keep = interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(folder))
     try:
-        subprocess.run([*keep, sys.executable, "-c", LATE, SOCKET, str(shared)], check=True, timeout=LONGEST)
+        subprocess.run([*keep, sys.executable, "-c", LATE, str(shared)], check=True, timeout=LONGEST)
         assert not shared.exists()
         assert not folder.exists()
     finally:

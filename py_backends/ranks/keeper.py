@@ -22,16 +22,15 @@ from time import monotonic
 
 import psutil
 
-from py_backends.ranks import SOCKET
+from py_backends.ranks import endings
 from py_backends.ranks.log import FIRST
-from py_backends.ranks.progress import last_words, processes
+from py_backends.ranks.progress import last_words
 
 _MOMENT = 1.0
 """Seconds in which idle ranks end by themselves."""
 _LOOKS_EVERY = 0.05
-"""Seconds between checks whether ranks have started."""
 _LOOKS_AT_LEAST_EVERY = 5.0
-"""Seconds between looks at what they share, once they have run for a while: MPI may map more at any time."""
+"""Seconds between looks at what ranks share: when they have just started, and later. MPI may map more at any time."""
 _DIES_WITHIN = 0.1
 """Seconds that a killed launcher takes to end after its ranks."""
 _SHARED = "/dev/shm/"  # noqa: S108  # where Linux keeps it (shm_overview(7))
@@ -90,38 +89,43 @@ class Keeper:
         self._of_others = _descriptions()
         self._left_behind: set[str] = set()
         folder.mkdir(0o700)
+        self._listener = endings.listen(folder)
+        self._ranks: dict[int, int | None] = {}
         self._launcher = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(folder)})
 
     def wait(self) -> None:
         """Wait until the launcher, a rank or the client has ended, or the client is done with it (SIGTERM).
 
-        Notes what the ranks share, once they have started, and which was the first to end.
+        Notes what the ranks share, and which was the first to end.
         """
         launcher, poll = os.pidfd_open(self._launcher.pid), select.epoll()
-        for descriptor in (self._client, self._told, launcher):
+        for descriptor in (self._client, self._told, launcher, self._listener.fileno()):
             poll.register(descriptor, select.EPOLLIN)
-        while not (self._folder / SOCKET).exists():
-            if poll.poll(_LOOKS_EVERY):
-                return
-        ended = {}
-        for rank, process in processes(self._folder).items():
-            with contextlib.suppress(ProcessLookupError):
-                watched = os.pidfd_open(process)
-                poll.register(watched, select.EPOLLIN)
-                ended[watched] = f"rank {rank} was killed (out of memory?), or exited"
-        # Some may belong to other ranks that are just starting. These have read it, or find out by themselves.
-        self._left_behind |= _descriptions() - self._of_others
-        self._left_behind |= _shared_files(_started())
         pause = _LOOKS_EVERY
-        while not (happened := poll.poll(pause)):
+        while not (ended := self._watch(poll, pause)):
             self._left_behind |= _shared_files(_started())
-            pause = min(2 * pause, _LOOKS_AT_LEAST_EVERY)
-        (first, _), *_ = happened  # Linux reports what happened in its order
-        if first == launcher or (first in ended and self._launcher_was_killed()):
+            pause = min(2 * pause, _LOOKS_AT_LEAST_EVERY) if self._ranks else _LOOKS_EVERY
+        # Linux reports what happened in its order. A rank may have ended before it was watched, and the launcher since.
+        first = next((each for each in ended if each in self._ranks), ended[0])
+        if first == launcher or (first in self._ranks and self._launcher_was_killed()):
             code = self._launcher.wait()
             _say(f"{FIRST}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
-        elif first in ended:
-            _say(f"{FIRST}{ended[first]}")
+        elif first in self._ranks:
+            rank = self._ranks[first]
+            _say(f"{FIRST}{'a rank' if rank is None else f'rank {rank}'} was killed (out of memory?), or exited")
+
+    def _watch(self, poll: select.epoll, pause: float) -> list[int]:
+        """The descriptors of what has ended, if anything does within so many seconds. Accepts the ranks that start."""
+        happened = [descriptor for descriptor, _ in poll.poll(pause)]
+        while self._listener.fileno() in happened:
+            if not self._ranks:
+                # Some may belong to other ranks that are just starting. These have read it, or find out by themselves.
+                self._left_behind |= _descriptions() - self._of_others
+            connection, rank = endings.accept(self._listener)
+            self._ranks[connection] = rank
+            poll.register(connection, select.EPOLLIN)
+            happened = [descriptor for descriptor, _ in poll.poll(0)]
+        return happened
 
     def _launcher_was_killed(self) -> bool:
         """Whether a rank ended because its launcher was being killed, which drops its ranks before it is dead.

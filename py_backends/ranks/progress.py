@@ -1,4 +1,4 @@
-"""Which ranks run on this machine, and which of them compute. Those that wait for ranks, or watch them, use this.
+"""Which of the ranks on this machine compute. Those that wait for ranks use this.
 
 A rank that never returns from its kernel, or is killed, cannot report it itself.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from py_backends.contract import Array
 
 _FILE, _LAST_WORDS = "progress", "last words"
-_ENTRY = np.dtype([("process", np.int32), ("computes", np.int32)])
+_ENTRY = np.dtype(np.int32)
 
 
 class Progress:
@@ -25,8 +25,7 @@ class Progress:
     def __init__(self, folder: Path | None = None, rank: int = 0, ranks: int = 1) -> None:
         """Without the folder on this machine, nobody reads it."""
         self._folder = folder
-        self._own = _entries(folder, ranks)[rank : rank + 1]
-        self._own["process"] = os.getpid()
+        self._computes = _entries(folder, ranks)[rank : rank + 1]
 
     @contextlib.contextmanager
     def computing(self) -> Iterator[None]:
@@ -45,17 +44,12 @@ class Progress:
                 words.write(f"{line}\n")
 
     def _while(self, computes: int) -> Iterator[None]:
-        before = self._own["computes"][0]
-        self._own["computes"] = computes
+        before = self._computes[0]
+        self._computes[0] = computes
         try:
             yield
         finally:
-            self._own["computes"] = before
-
-
-def processes(folder: Path) -> dict[int, int]:
-    """What the ranks on this machine say, by rank."""
-    return {rank: int(process) for rank, process in enumerate(_read(folder)["process"]) if process}
+            self._computes[0] = before
 
 
 def last_words(folder: Path) -> str:
@@ -68,7 +62,7 @@ def last_words(folder: Path) -> str:
 
 def who_computes(folder: Path) -> list[int]:
     """The ranks that compute now. None if all do, or if that is unknown."""
-    computes = _read(folder)["computes"]
+    computes = _read(folder)
     return [] if computes.all() else np.flatnonzero(computes).tolist()
 
 
