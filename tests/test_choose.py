@@ -31,6 +31,7 @@ from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.spec import Spec
+from py_backends.harness.verdicts import UNCLEAR
 from py_backends.report.choose import answer, print_choices
 from py_backends.report.page import page
 
@@ -93,6 +94,14 @@ class TestAnswers:
         said = lines(chosen({"one": 1.0, "two": 1.5}, {"one": 4.0, "two": 2.0}))
         assert said["why"] == "its call as a whole is shorter, which the kernels alone do not explain"
         assert said["one call"].startswith("nothing to be seen beyond the kernel, which alone takes 4.00 s")
+
+    def test_a_small_difference_of_a_narrow_interval_is_called_small(self) -> None:
+        """All verdicts hold together, which asks more of each than its own interval does."""
+        choice = chosen({"one": 1.0, "two": 1.02})
+        second = id(choice.calls.rows[1])
+        choice.calls.ahead[second] = replace(choice.calls.ahead[second], verdict=UNCLEAR)
+        said = lines(choice)["second"]
+        assert said.endswith("takes 1.02x as long (1.02 to 1.02), too small a difference to be certain")
 
     def test_who_cannot_be_told_apart_is_named_as_such(self) -> None:
         noisy = [0.8, 1.3] * (ROUNDS // 2)

@@ -19,17 +19,15 @@ def notes(report: Report) -> list[Remark]:
 
     A sentence on several backends or targets stands once, with their names. All others stand by backend and target.
     """
+    ran = [row for row in report.rows if row.status not in NOT_RUN]
     about: dict[str, list[Row]] = {}
-    for row in report.rows:
-        if row.status not in NOT_RUN:
-            for sentence in _sentences(row):
-                about.setdefault(sentence, []).append(row)
+    for row in ran:
+        for sentence in _sentences(row):
+            about.setdefault(sentence, []).append(row)
     shared = {sentence: rows for sentence, rows in about.items() if len({(r.backend, r.target) for r in rows}) > 1}
-    own = ((row, [each for each in _sentences(row) if each not in shared]) for row in report.rows)
+    own = ((row, [each for each in _sentences(row) if each not in shared]) for row in ran)
     remarks = [_of_several(report, sentence, rows) for sentence, rows in shared.items()]
-    remarks += _by_subject(
-        report, ((row, "; ".join(said), None) for row, said in own if said and row.status not in NOT_RUN)
-    )
+    remarks += _by_subject(report, ((row, "; ".join(said), None) for row, said in own if said))
     if report.without_ceilings:
         remarks.append(Remark("ceilings", f"not all were measured: {report.without_ceilings}"))
     return remarks

@@ -11,7 +11,6 @@ from rich.text import Text
 from py_backends import registry
 from py_backends.harness.choose import Choice, Standing, choices, seconds, unanswered
 from py_backends.harness.results import FAILURES, Report, Row
-from py_backends.harness.roofline import MARGIN
 from py_backends.harness.sizing import LONGER_BUDGET, in_words
 from py_backends.harness.spec import Sizes
 from py_backends.harness.timeline import PHASES
@@ -25,14 +24,14 @@ _WORTH_SAYING = 0.01
 """A phase below this part of a call is left out."""
 _FAR_BEYOND = 10.0
 """From so many times as long on, the interval is left out."""
-_MOST_OF_CEILING = 100 * (1 + MARGIN)
-"""Above so many per cent of it, a ceiling was disturbed when measured, and explains nothing."""
 _MANY_CALLS, _SHORTEST_WAIT = 10.0, 0.01
 """What the first call costs is said from so many calls on, and from so many seconds on."""
 _HALF = 0.5
 """What makes up this part of a difference explains it."""
 _THE_SAME, _NO_DIFFERENCE = "the same within 1%", "no difference is certain"
 """What is said of two calls of which neither is certainly the faster."""
+_SMALL_DIFFERENCE = "too small a difference to be certain"
+"""The same, where the interval is on one side of 1: for all verdicts to hold together, each needs more than that."""
 _TOO_LONG = "too long for the budget"
 
 
@@ -96,7 +95,7 @@ def _why(choice: Choice) -> str:
         said.append(_difference(choice, best, others[0]))
     elif others:
         said.append(f"nothing certain sets it apart from {name(others[0])}")
-    if kernel and kernel.percent_of_ceiling is not None and kernel.percent_of_ceiling <= _MOST_OF_CEILING:
+    if kernel and kernel.percent_of_ceiling is not None:
         said.append(f"its kernel reaches {kernel.percent_of_ceiling:.0f}% of what this machine can do")
     if not others:
         said.insert(0, "it is the only one that was timed")
@@ -134,7 +133,10 @@ def _compared(calls: Standing, row: Row) -> str:
     took = f"{name(row)}: {units.duration(seconds(row))} a call, takes {_ratio(calls, row, 'long')}"
     if calls.is_behind(row):
         return took
-    return f"{took}, {_THE_SAME if calls.ahead[id(row)].verdict == SAME else _NO_DIFFERENCE}"
+    ahead = calls.ahead[id(row)]
+    if ahead.verdict == SAME:
+        return f"{took}, {_THE_SAME}"
+    return f"{took}, {_SMALL_DIFFERENCE if ahead.low is not None and ahead.low > 1 else _NO_DIFFERENCE}"
 
 
 def _one_call(choice: Choice) -> str:
