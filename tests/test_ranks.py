@@ -7,6 +7,7 @@ import math
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,8 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from py_backends import registry
+from py_backends.errors import BackendUnavailable
 from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
+from py_backends.ranks import _LONGEST_PATH, SOCKET, endings, new_folder
 
 pytestmark = pytest.mark.mpi
 
@@ -322,6 +325,23 @@ def test_processes_that_are_forked_have_ranks_of_their_own(tmp_path: Path) -> No
     run = run_python(program)
     pools = ["[True, True, True, True]"] * 2
     assert (run.stdout.splitlines(), run.stderr) == (["True", "True", "0", *pools, "True True"], "")
+
+
+def test_a_path_too_long_for_a_socket_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest that is taken has room for each socket there."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        longest = Path(short, "x" * (_LONGEST_PATH - len(short) - len("//py-backends-") - 12))
+        monkeypatch.setattr(tempfile, "tempdir", str(longest))
+        folder = new_folder()
+        assert len(str(folder)) == _LONGEST_PATH
+        folder.mkdir(parents=True)
+        endings.listen(folder).close()
+        assert len(SOCKET) <= len(endings._SOCKET)
+        monkeypatch.setattr(tempfile, "tempdir", f"{longest}x")
+        with pytest.raises(BackendUnavailable) as raised:
+            new_folder()
+    assert raised.value.reason == "the path of the ranks' folder has 96 bytes, and Linux takes 95 for a socket there"
+    assert raised.value.fix == "set TMPDIR to a folder with a shorter path"
 
 
 KEPT = """

@@ -1,13 +1,35 @@
 """Processes that share no memory and compute together by messages (MPI): how they start, get requests, and end."""
 
 import os
+import secrets
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
+
+from py_backends.errors import BackendUnavailable
 
 SOCKET = "ranks"
 """The name of the socket where the first rank listens, in a folder that it and its clients know."""
 SERVED = "PY_BACKENDS_RANKS"
 """The variable that tells a command of ranks that were there before it, such as `2x1:FOLDER`."""
+
+
+_LONGEST_PATH = 95
+"""Of the path of a socket Linux takes 107 bytes (unix(7)), which the name of the socket belongs to."""
+
+
+def new_folder() -> Path:
+    """Where ranks and their clients will meet: a folder in the temporary one, not yet made.
+
+    Raises BackendUnavailable if its path is too long for a socket.
+    """
+    folder = Path(tempfile.gettempdir(), f"py-backends-{secrets.token_hex(6)}")
+    if (size := len(os.fsencode(folder))) > _LONGEST_PATH:
+        raise BackendUnavailable(
+            f"the path of the ranks' folder has {size} bytes, and Linux takes {_LONGEST_PATH} for a socket there",
+            "set TMPDIR to a folder with a shorter path",
+        )
+    return folder
 
 
 class Served(NamedTuple):

@@ -9,12 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from py_backends import interpreter
-from py_backends.ranks import SERVED, launcher
+from py_backends.ranks import SERVED, launcher, new_folder
 from py_backends.ranks.interface import MPI
 from py_backends.ranks.rank import Clients, Ranks
 from py_backends.ranks.session import FIRST
@@ -28,7 +26,8 @@ def serve_command(arguments: Sequence[str]) -> int:
     cpus, threads = _cpus_and_threads(world)
     code = 0
     if world.rank == FIRST:
-        folder = Path(tempfile.mkdtemp(prefix="py-backends-"))
+        folder = new_folder()
+        folder.mkdir(0o700)
         try:
             clients = Clients(ranks, folder)
             served = {SERVED: f"{world.size}x{threads}:{folder}"}

@@ -6,18 +6,15 @@ import atexit
 import contextlib
 import json
 import os
-import secrets
 import select
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import weakref
 from collections import deque
 from collections.abc import Sequence
 from itertools import count
-from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
 from typing import Any
@@ -26,7 +23,7 @@ from py_backends import interpreter
 from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.ranks import SOCKET, launcher, served
+from py_backends.ranks import SOCKET, launcher, new_folder, served
 from py_backends.ranks.engine import engine
 from py_backends.ranks.log import Log
 from py_backends.ranks.progress import who_computes
@@ -70,7 +67,7 @@ class World:
         self._released: deque[int] = deque()
         self._staged: SharedMemory | None = None
         there = served()
-        self._folder = there.folder if there else Path(tempfile.gettempdir(), f"py-backends-{secrets.token_hex(6)}")
+        self._folder = there.folder if there else new_folder()
         try:
             if there is None:
                 self._start(ranks, threads)
