@@ -95,13 +95,13 @@ class TestAnswers:
         assert said["why"] == "its call as a whole is shorter, which the kernels alone do not explain"
         assert said["one call"].startswith("nothing to be seen beyond the kernel, which alone takes 4.00 s")
 
-    def test_a_small_difference_of_a_narrow_interval_is_called_small(self) -> None:
+    def test_an_interval_beside_1_may_be_too_little_for_a_verdict(self) -> None:
         """All verdicts hold together, which asks more of each than its own interval does."""
         choice = chosen({"one": 1.0, "two": 1.02})
         second = id(choice.calls.rows[1])
         choice.calls.ahead[second] = replace(choice.calls.ahead[second], verdict=UNCLEAR)
         said = lines(choice)["second"]
-        assert said.endswith("takes 1.02x as long (1.02 to 1.02), too small a difference to be certain")
+        assert said.endswith("takes 1.02x as long (1.02 to 1.02), not by enough to be certain")
 
     def test_who_cannot_be_told_apart_is_named_as_such(self) -> None:
         noisy = [0.8, 1.3] * (ROUNDS // 2)

@@ -159,7 +159,7 @@ class TestMap:
         assert {name.partition("/")[0] for name in files.splitlines() if "/" in name} <= tops
 
     @pytest.mark.parametrize(
-        "folder", ["", "backend", "harness", "commands", "report", "report/pictures", "conformance"]
+        "folder", ["", "backend", "harness", "commands", "report", "report/pictures", "conformance", "ranks"]
     )
     def test_the_modules(self, folder: str) -> None:
         lines = columns(self.LAYOUT, f"module of `{folder or 'py_backends'}/`")

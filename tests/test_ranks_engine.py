@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -468,6 +469,26 @@ class TestRealRanks:
         finished = run(mpirun, "-n", "2", sys.executable, "-m", "py_backends", "show", "vecadd", "--backend", "mpi")
         assert finished.returncode == 0, finished.stdout + finished.stderr
         assert finished.stdout.count("vecadd: c[i] = a[i] +") == 1, finished.stdout
+
+    def test_a_command_that_cannot_be_served_ends_all_of_them(self, tmp_path: Path) -> None:
+        """All but the first waited for ever for what it would pass on."""
+        words = engine.engine().words
+        long = tmp_path / ("x" * 100)
+        long.mkdir()
+        finished = run(words[0], "-n", "2", sys.executable, "-m", "py_backends", "show", "vecadd", TMPDIR=str(long))
+        assert finished.returncode == 1
+        assert len(re.findall(r"error: the path of the ranks' folder has \d+ bytes", finished.stderr)) == 1, finished
+
+    def test_a_launcher_that_starts_none_is_quoted(self) -> None:
+        """In place of its words stood its exit code alone."""
+        template = "sh -c 'echo there are not enough slots >&2; exit 9' {ranks}"
+        finished = run(
+            sys.executable,
+            "-c",
+            "from py_backends.ranks.world import World; World(2, 1)",
+            **{launcher.TEMPLATE: template},
+        )
+        assert "BackendUnavailable: the ranks did not start: there are not enough slots" in finished.stderr
 
 
 def of_the_system() -> str:

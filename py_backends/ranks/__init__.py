@@ -10,12 +10,14 @@ from py_backends.errors import BackendUnavailable
 
 SOCKET = "ranks"
 """The name of the socket where the first rank listens, in a folder that it and its clients know."""
+ENDINGS = "endings"
+"""The name of the socket where the keeper of ranks listens, in the same folder."""
 SERVED = "PY_BACKENDS_RANKS"
 """The variable that tells a command of ranks that were there before it, such as `2x1:FOLDER`."""
 
 
-_LONGEST_PATH = 95
-"""Of the path of a socket Linux takes 107 bytes (unix(7)), which the name of the socket belongs to."""
+_LONGEST_PATH = 107 - len(f"/{ENDINGS}")
+"""Linux takes 107 bytes for the path of a socket (unix(7))."""
 
 
 def new_folder() -> Path:

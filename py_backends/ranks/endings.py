@@ -1,56 +1,50 @@
-"""How a keeper learns which rank ends first: each rank is connected to it, and Linux closes what a dead process had.
+"""How a keeper learns which rank ends first: each rank is connected to it, and Linux closes what a dying process had.
 
 The launcher learns of an end in the same way, and then kills the other ranks. So the keeper has to hear before it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
-import os
 import resource
 import socket
+import struct
 from pathlib import Path
 
-_SOCKET = "endings"
+from py_backends.ranks import ENDINGS
+
 _HIGHEST = 1023
 """Linux keeps a table of a process's descriptors, as long as the highest of them."""
+_CREDENTIALS = struct.Struct("3i")
+"""The `struct ucred` of unix(7): process, user and group."""
 
 
 def listen(folder: Path) -> socket.socket:
     """The keeper's end, to which the ranks on this machine connect."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(str(folder / _SOCKET))
+    listener.bind(str(folder / ENDINGS))
     listener.listen()
     return listener
 
 
-def accept(listener: socket.socket) -> tuple[int, int | None]:
-    """The descriptor of a connection, which can be read once its rank has ended, and the rank.
-
-    The rank is None if it ended before it could say which it is.
-    """
-    connection, _ = listener.accept()
-    said = connection.recv(16)
-    return connection.detach(), int(said) if said else None
+def accept(listener: socket.socket) -> tuple[socket.socket, int, int]:
+    """A connection, which can be read once its rank has ended; the rank's process, and its number."""
+    connection, name = listener.accept()
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    process, _, _ = _CREDENTIALS.unpack(told)
+    return connection, process, int(name.rpartition(b" ")[2])
 
 
 def connect(folder: Path, rank: int) -> None:
-    """Connect this rank to its keeper until it ends, unless the keeper is on another machine, which may share a folder.
+    """Connect this rank to its keeper until it ends. Does nothing if the keeper is on another machine.
 
-    Some versions of Linux close the lowest descriptor first, and others the highest. The launcher's connection is one
-    in the middle. So there are two connections: the lowest takes the place of standard input.
+    Linux closes the files of a dying process from the highest descriptor down, which a test measures. So the connection
+    has the highest.
     """
     highest = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1, _HIGHEST)
-    for descriptor in (0, highest):
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            connection.connect(str(folder / _SOCKET))
-        except (FileNotFoundError, ConnectionRefusedError):
-            return
-        connection.send(str(rank).encode())
-        connection.shutdown(socket.SHUT_RD)  # who reads standard input finds its end
-        if descriptor:
-            fcntl.fcntl(connection, fcntl.F_DUPFD_CLOEXEC, descriptor)
-        else:
-            os.dup2(connection.fileno(), descriptor)
-        connection.close()
+    # Without the connection, the end of a rank is still seen by its launcher.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection, contextlib.suppress(OSError):
+        connection.bind(f"\0{folder} {rank}")  # an abstract name (unix(7)), which tells the rank
+        connection.connect(str(folder / ENDINGS))
+        fcntl.fcntl(connection, fcntl.F_DUPFD_CLOEXEC, highest)

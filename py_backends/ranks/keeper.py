@@ -11,9 +11,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -90,8 +92,11 @@ class Keeper:
         self._left_behind: set[str] = set()
         folder.mkdir(0o700)
         self._listener = endings.listen(folder)
-        self._ranks: dict[int, int | None] = {}
         self._launcher = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(folder)})
+        self._connections: list[socket.socket] = []
+        self._rank_of: dict[int, int] = {}  # by a descriptor that can be read once this rank has ended
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # ours alone: each rank takes two descriptors
 
     def wait(self) -> None:
         """Wait until the launcher, a rank or the client has ended, or the client is done with it (SIGTERM).
@@ -101,31 +106,44 @@ class Keeper:
         launcher, poll = os.pidfd_open(self._launcher.pid), select.epoll()
         for descriptor in (self._client, self._told, launcher, self._listener.fileno()):
             poll.register(descriptor, select.EPOLLIN)
-        pause = _LOOKS_EVERY
-        while not (ended := self._watch(poll, pause)):
-            self._left_behind |= _shared_files(_started())
-            pause = min(2 * pause, _LOOKS_AT_LEAST_EVERY) if self._ranks else _LOOKS_EVERY
-        # Linux reports what happened in its order. A rank may have ended before it was watched, and the launcher since.
-        first = next((each for each in ended if each in self._ranks), ended[0])
-        if first == launcher or (first in self._ranks and self._launcher_was_killed()):
+        pause, known = _LOOKS_EVERY, 0
+        while not (ended := self._ended(poll, pause)):
+            if self._rank_of:
+                self._left_behind |= _shared_files(_started())
+            pause = min(2 * pause, _LOOKS_AT_LEAST_EVERY) if len(self._rank_of) == known else _LOOKS_EVERY
+            known = len(self._rank_of)
+        first, *_ = ended
+        if first == launcher or (first in self._rank_of and self._launcher_was_killed()):
             code = self._launcher.wait()
-            _say(f"{FIRST}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
-        elif first in self._ranks:
-            rank = self._ranks[first]
-            _say(f"{FIRST}{'a rank' if rank is None else f'rank {rank}'} was killed (out of memory?), or exited")
+            if self._rank_of or code < 0:  # otherwise its own words say more
+                _say(f"{FIRST}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
+        elif first in self._rank_of:
+            _say(f"{FIRST}rank {self._rank_of[first]} was killed (out of memory?), or exited")
 
-    def _watch(self, poll: select.epoll, pause: float) -> list[int]:
-        """The descriptors of what has ended, if anything does within so many seconds. Accepts the ranks that start."""
+    def _ended(self, poll: select.epoll, pause: float) -> list[int]:
+        """What ends within so many seconds, by descriptors, the first first. Accepts the ranks that start."""
         happened = [descriptor for descriptor, _ in poll.poll(pause)]
+        accepted: list[int] = []
         while self._listener.fileno() in happened:
-            if not self._ranks:
-                # Some may belong to other ranks that are just starting. These have read it, or find out by themselves.
-                self._left_behind |= _descriptions() - self._of_others
-            connection, rank = endings.accept(self._listener)
-            self._ranks[connection] = rank
-            poll.register(connection, select.EPOLLIN)
+            accepted += self._accept(poll)
             happened = [descriptor for descriptor, _ in poll.poll(0)]
-        return happened
+        # Linux reports what happened in its order, but of a rank that ended before it was accepted too late.
+        return sorted(happened, key=lambda descriptor: descriptor not in accepted)
+
+    def _accept(self, poll: select.epoll) -> list[int]:
+        """Accept a rank. Returns the descriptors that tell its end."""
+        if not self._rank_of:
+            # Some may belong to other ranks that are just starting. These have read it, or find out by themselves.
+            self._left_behind |= _descriptions() - self._of_others
+        connection, process, rank = endings.accept(self._listener)
+        self._connections.append(connection)
+        descriptors = [connection.fileno()]
+        with contextlib.suppress(OSError):
+            descriptors.append(os.pidfd_open(process))  # a child of a rank may hold its connection
+        for descriptor in descriptors:
+            poll.register(descriptor, select.EPOLLIN)
+            self._rank_of[descriptor] = rank
+        return descriptors
 
     def _launcher_was_killed(self) -> bool:
         """Whether a rank ended because its launcher was being killed, which drops its ranks before it is dead.

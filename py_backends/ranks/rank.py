@@ -266,12 +266,12 @@ def main() -> None:
     folder, cpus = Path(sys.argv[1]), json.loads(sys.argv[2])
     world = MPI.COMM_WORLD
     launcher.check_world(world.size)
-    endings.connect(folder, world.rank)
-    _bind(cpus)
     faulthandler.enable()
     ranks = Ranks(world, folder)
-    world.Barrier()  # whoever finds the first rank finds all
     try:
+        _bind(cpus)
+        endings.connect(folder, world.rank)
+        world.Barrier()  # whoever finds the first rank finds all
         if world.rank == FIRST:
             Clients(ranks, folder).serve()
             ranks.pass_on({"do": "end"})

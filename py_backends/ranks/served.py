@@ -24,26 +24,33 @@ def serve_command(arguments: Sequence[str]) -> int:
     launcher.check_world(world.size)
     ranks = Ranks(world)
     cpus, threads = _cpus_and_threads(world)
-    code = 0
-    if world.rank == FIRST:
-        folder = new_folder()
-        folder.mkdir(0o700)
-        try:
-            clients = Clients(ranks, folder)
-            served = {SERVED: f"{world.size}x{threads}:{folder}"}
-            child = subprocess.Popen(
-                interpreter.command("py_backends", *arguments),
-                env=launcher.without_launcher(interpreter.environment(served)),
-            )
-            os.sched_setaffinity(child.pid, cpus)  # otherwise it has only the core of this rank
-            clients.serve(until=os.pidfd_open(child.pid))
-            code = child.wait()
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            ranks.pass_on({"do": "end"})
-    else:
+    if world.rank != FIRST:
         ranks.follow()
-    return int(world.bcast(code, FIRST))
+        return int(world.bcast(None, FIRST))
+    code = 1
+    try:
+        code = _run(arguments, ranks, cpus, f"{world.size}x{threads}")
+    finally:  # the others wait for it, also where it has failed
+        ranks.pass_on({"do": "end"})
+        world.bcast(code, FIRST)
+    return code
+
+
+def _run(arguments: Sequence[str], ranks: Ranks, cpus: set[int], shape: str) -> int:
+    """Run the command as a child of the first rank. Returns its exit code."""
+    folder = new_folder()
+    folder.mkdir(0o700)
+    try:
+        clients = Clients(ranks, folder)
+        child = subprocess.Popen(
+            interpreter.command("py_backends", *arguments),
+            env=launcher.without_launcher(interpreter.environment({SERVED: f"{shape}:{folder}"})),
+        )
+        os.sched_setaffinity(child.pid, cpus)  # otherwise it has only the core of this rank
+        clients.serve(until=os.pidfd_open(child.pid))
+        return child.wait()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _cpus_and_threads(world: MPI.Intracomm) -> tuple[set[int], int]:

@@ -30,8 +30,8 @@ _HALF = 0.5
 """What makes up this part of a difference explains it."""
 _THE_SAME, _NO_DIFFERENCE = "the same within 1%", "no difference is certain"
 """What is said of two calls of which neither is certainly the faster."""
-_SMALL_DIFFERENCE = "too small a difference to be certain"
-"""The same, where the interval is on one side of 1: for all verdicts to hold together, each needs more than that."""
+_NOT_BY_ENOUGH = "not by enough to be certain"
+"""The same, where the interval is on one side of 1: all verdicts are to hold together, and beyond 1%."""
 _TOO_LONG = "too long for the budget"
 
 
@@ -136,7 +136,7 @@ def _compared(calls: Standing, row: Row) -> str:
     ahead = calls.ahead[id(row)]
     if ahead.verdict == SAME:
         return f"{took}, {_THE_SAME}"
-    return f"{took}, {_SMALL_DIFFERENCE if ahead.low is not None and ahead.low > 1 else _NO_DIFFERENCE}"
+    return f"{took}, {_NOT_BY_ENOUGH if ahead.low is not None and ahead.low > 1 else _NO_DIFFERENCE}"
 
 
 def _one_call(choice: Choice) -> str:
