@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from py_backends.contract import Array
-from py_backends.ranks.memory import Memory
+from py_backends.ranks.memory import _LARGE_PAGE, Memory
 
 BYTE, FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
 
@@ -36,6 +36,15 @@ def test_arrays_of_the_same_size_are_in_the_same_memory() -> None:
         assert (first == 1).all(), "they share no memory"
     assert (first.shape, first.dtype) == ((3, 25), FLOAT)
     assert memory.nbytes == 1500, "nothing new"
+
+
+@pytest.mark.parametrize("size", [_LARGE_PAGE - 1, _LARGE_PAGE, 3 * _LARGE_PAGE + 5])
+def test_what_fills_a_large_page_begins_one(size: int) -> None:
+    array = Memory().take((size,), BYTE)
+    array[:] = 7
+    assert array.shape == (size,)
+    assert (array == 7).all()
+    assert address(array) % _LARGE_PAGE == 0 or size < _LARGE_PAGE
 
 
 def test_what_is_lent_comes_back_where_the_kernel_fails() -> None:
