@@ -24,7 +24,7 @@ from py_backends import registry
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
-from py_backends.ranks import _LONGEST_PATH, SOCKET, endings, new_folder
+from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, new_folder
 
 pytestmark = pytest.mark.mpi
 
@@ -336,7 +336,7 @@ def test_a_path_too_long_for_a_socket_is_a_reason(monkeypatch: pytest.MonkeyPatc
         assert len(str(folder)) == _LONGEST_PATH
         folder.mkdir(parents=True)
         endings.listen(folder).close()
-        assert len(SOCKET) <= len(endings._SOCKET)
+        assert len(SOCKET) <= len(ENDINGS)
         monkeypatch.setattr(tempfile, "tempdir", f"{longest}x")
         with pytest.raises(BackendUnavailable) as raised:
             new_folder()
