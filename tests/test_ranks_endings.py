@@ -574,7 +574,8 @@ def test_what_ranks_share_late_is_removed_too(tmp_path: Path) -> None:
     folder = tmp_path / "ranks"
     keep = interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(folder))
     try:
-        subprocess.run([*keep, sys.executable, "-c", LATE, str(shared)], check=True, timeout=LONGEST)
+        command = [*keep, sys.executable, "-c", LATE, str(shared)]
+        subprocess.run(command, env=environment(PYTHONPATH=str(CLONE)), cwd=CLONE, check=True, timeout=LONGEST)
         assert not shared.exists()
         assert not folder.exists()
     finally:
