@@ -32,7 +32,7 @@ from py_backends.shared_memory import SharedMemory
 
 _LARGEST_COMMAND = 1024
 """Every command is sent as so many bytes, since a waiting rank cannot know its length."""
-_SPINS, _NAPS = 0.005, 0.002
+_SPINS, _NAPS = 0.005, 0.003
 """For how many seconds an idle rank polls for the next command, which may follow at once. Then it sleeps the second
 number of seconds between two checks. MPI itself would use a whole core to wait."""
 
