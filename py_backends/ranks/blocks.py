@@ -56,12 +56,21 @@ def inside(box: Box, outer: Box) -> Box:
 
 
 def move(ranks: Communicator, source: Array, sources: Boxes, target: Array, targets: Boxes) -> None:
-    """Fill each rank's `target`, its block by `targets`, from the `source` blocks of all ranks."""
+    """Fill each rank's `target`, its block by `targets`, from the `source` blocks of all ranks.
+
+    A rank copies what it keeps itself, while the others fetch their parts.
+    """
     here = ranks.rank
     parts_sent = [_common(sources[here], box) for box in targets]
     parts_received = [_common(targets[here], box) for box in sources]
-    with _Types(source, sources[here], parts_sent) as sent, _Types(target, targets[here], parts_received) as received:
-        ranks.Alltoallw(sent.message, received.message, sent.bytes_to_others(here))
+    kept = parts_sent[here]
+    parts_sent[here] = parts_received[here] = tuple(slice(0, 0) for _ in kept)
+    with (
+        _Types(source, sources[here], parts_sent) as sent,
+        _Types(target, targets[here], parts_received) as received,
+        ranks.exchanging(sent.message, received.message, sent.bytes),
+    ):
+        target[inside(kept, targets[here])] = source[inside(kept, sources[here])]
 
 
 class _Types:
@@ -69,15 +78,12 @@ class _Types:
 
     def __init__(self, block: Array, box: Box, parts: Sequence[Box]) -> None:
         self._element = _OF_BYTES[block.itemsize]
-        self._sizes = [math.prod(extent(part)) * block.itemsize for part in parts]
-        self._made = [self._type(box, part) if size else None for part, size in zip(parts, self._sizes, strict=True)]
+        sizes = [math.prod(extent(part)) * block.itemsize for part in parts]
+        self.bytes = sum(sizes)
+        self._made = [self._type(box, part) if size else None for part, size in zip(parts, sizes, strict=True)]
         counts = [int(made is not None) for made in self._made]
         types = [made or self._element for made in self._made]
         self.message: Any = [block.view(f"u{block.itemsize}"), (counts, [0] * len(parts)), types]
-
-    def bytes_to_others(self, here: int) -> int:
-        """The bytes of all parts but the rank's own."""
-        return sum(self._sizes) - self._sizes[here]
 
     def _type(self, box: Box, part: Box) -> MPI.Datatype:
         first = [each.start for each in inside(part, box)]

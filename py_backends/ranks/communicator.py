@@ -77,10 +77,13 @@ class Communicator:
         with self._counted(sent):
             self.mpi.Reduce_scatter(parts, own, counts)
 
-    def Alltoallw(self, sent: Any, received: Any, count: int) -> None:  # noqa: N802
-        """Exchange parts of blocks, of so many bytes to other ranks."""
+    @contextmanager
+    def exchanging(self, sent: Any, received: Any, count: int) -> Iterator[None]:
+        """Exchange parts of blocks with other ranks, and send so many bytes, while the caller does something else."""
         with self._counted(count):
-            self.mpi.Alltoallw(sent, received)
+            request = self.mpi.Ialltoallw(sent, received)
+            yield
+            request.Wait()
 
     @contextmanager
     def _counted(self, sent: int) -> Iterator[None]:
