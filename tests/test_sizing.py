@@ -231,6 +231,8 @@ class TestEstimate:
 
 def test_times_in_words() -> None:
     assert in_words(0.25) == "about 0.25 s"
+    assert in_words(89) == "about 89 s"
+    assert in_words(119) == "about 119 s", "and not 1.2e+02 s"
     assert in_words(600) == "about 10 minutes"
     assert in_words(36_000) == "about 10 hours"
     assert in_words(864_000) == "about 10 days"

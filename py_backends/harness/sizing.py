@@ -120,4 +120,4 @@ def in_words(seconds: float) -> str:
     for unit, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * unit:
             return f"about {seconds / unit:.0f} {name}"
-    return f"about {seconds:.2g} s"
+    return f"about {seconds:.0f} s" if seconds >= 10 else f"about {seconds:.2g} s"
