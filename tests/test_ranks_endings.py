@@ -372,9 +372,9 @@ if dies == "waits":
     last.kill()
 os.read(learns, 1)
 first.kill()
-first.wait()
 if ends_by == "signal":
     os.kill(os.getpid(), signal.SIGKILL)
+first.wait()
 time.sleep(0.5)
 sys.exit(9)  # as MPICH's does where a rank was killed
 """
@@ -430,8 +430,9 @@ def test_linux_closes_the_connection_to_the_keeper_first(tmp_path: Path, _time: 
         dies = [sys.executable, "-c", DIES, str(tmp_path), str(low.fileno())]
         process = subprocess.Popen(dies, cwd=CLONE, pass_fds=[low.fileno()])
         low.close()
-        assert ours.recv(1) == b"."
         connection, number, rank = endings.accept(listener)
+        endings.confirm(connection)
+        assert ours.recv(1) == b"."
         assert (number, rank) == (process.pid, 3)
         with connection:
             for end in (ours, connection):

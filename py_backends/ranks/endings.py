@@ -36,6 +36,12 @@ def accept(listener: socket.socket) -> tuple[socket.socket, int, int]:
     return connection, process, int(name.rpartition(b" ")[2])
 
 
+def confirm(connection: socket.socket) -> None:
+    """Tell a rank that its end is watched for: it waits for this."""
+    with contextlib.suppress(OSError):  # it has ended
+        connection.send(b".")
+
+
 def connect(folder: Path, rank: int) -> None:
     """Connect this rank to its keeper until it ends. Does nothing if the keeper is on another machine.
 
@@ -47,4 +53,5 @@ def connect(folder: Path, rank: int) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection, contextlib.suppress(OSError):
         connection.bind(f"\0{folder} {rank}")  # an abstract name (unix(7)), which tells the rank
         connection.connect(str(folder / ENDINGS))
+        connection.recv(1)  # a rank that ended before it was watched would be told too late
         fcntl.fcntl(connection, fcntl.F_DUPFD_CLOEXEC, highest)

@@ -121,17 +121,15 @@ class Keeper:
             _say(f"{FIRST}rank {self._rank_of[first]} was killed (out of memory?), or exited")
 
     def _ended(self, poll: select.epoll, pause: float) -> list[int]:
-        """What ends within so many seconds, by descriptors, the first first. Accepts the ranks that start."""
+        """What ends within so many seconds, by descriptors, in Linux's order. Accepts the ranks that start."""
         happened = [descriptor for descriptor, _ in poll.poll(pause)]
-        accepted: list[int] = []
         while self._listener.fileno() in happened:
-            accepted += self._accept(poll)
+            self._accept(poll)
             happened = [descriptor for descriptor, _ in poll.poll(0)]
-        # Linux reports what happened in its order, but of a rank that ended before it was accepted too late.
-        return sorted(happened, key=lambda descriptor: descriptor not in accepted)
+        return happened
 
-    def _accept(self, poll: select.epoll) -> list[int]:
-        """Accept a rank. Returns the descriptors that tell its end."""
+    def _accept(self, poll: select.epoll) -> None:
+        """Accept a rank, and watch for its end."""
         if not self._rank_of:
             # Some may belong to other ranks that are just starting. These have read it, or find out by themselves.
             self._left_behind |= _descriptions() - self._of_others
@@ -143,7 +141,7 @@ class Keeper:
         for descriptor in descriptors:
             poll.register(descriptor, select.EPOLLIN)
             self._rank_of[descriptor] = rank
-        return descriptors
+        endings.confirm(connection)
 
     def _launcher_was_killed(self) -> bool:
         """Whether a rank ended because its launcher was being killed, which drops its ranks before it is dead.
