@@ -67,7 +67,7 @@ class Processes:
                 mapped = {each.path for each in process.memory_maps()}
             except (psutil.Error, OSError):
                 continue
-            self._shared |= {path for path in mapped if path.startswith("/dev/shm/")}  # noqa: S108
+            self._shared |= {path for path in mapped if path.startswith("/dev/shm/")}  # noqa: S108  # MPI's
 
     def ranks(self) -> list[psutil.Process]:
         """By their ranks."""
@@ -316,6 +316,8 @@ def test_a_killed_rank_costs_one_call_and_the_next_has_new_ones(notebook: Notebo
     answers = [notebook.run(CALL)]
     notebook.wait_until(lambda: not any(map(psutil.Process.is_running, before)))
     answers += [notebook.run(CALL) for _ in range(2)]
+    told = f"RanksEnded: the ranks (have ended|ended during '.*'): {SAID[killed]}"
+    assert all(answer is True or re.fullmatch(told, answer) for answer in answers)
     assert_one_is_lost(killed, [None if answer is True else answer for answer in answers])
     notebook.look()
     after = notebook.ranks()
@@ -571,7 +573,7 @@ time.sleep(1)
 
 def test_what_ranks_share_late_is_removed_too(tmp_path: Path) -> None:
     """The keeper looked once, as soon as they were ready: of ranks that ended at once a file of MPI's was left."""
-    shared = Path("/dev/shm") / f"py-backends-{uuid.uuid4().hex}"  # noqa: S108
+    shared = Path("/dev/shm") / f"py-backends-{uuid.uuid4().hex}"  # noqa: S108  # where MPI shares memory
     folder = tmp_path / "ranks"
     keep = interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(folder))
     try:
