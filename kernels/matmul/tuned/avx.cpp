@@ -24,10 +24,9 @@
 
 namespace {
 
-/// Products summed in registers before a tile of c is read and written again. The more, the less of c moves, but the
-/// fewer rows of a fit in the cache.
-template <typename P>
-constexpr Size most_depth = 8192 / sizeof(P);
+/// Steps along k for which a tile's sums stay in registers, before it reads its part of c again. The more, the less of c
+/// moves, but the fewer rows of a fit in the cache.
+constexpr Size most_depth = 1024;
 /// Up to so many multiplications of one thread, packing costs more than it saves. Up to so many in all, threads do.
 constexpr double few_to_pack = 128.0 * 128 * 128, few_to_share = 100.0 * 100 * 100;
 /// What a thread's panels of b may take of the last-level cache. Where others share it, no thread has more.
@@ -146,7 +145,7 @@ template <typename T, typename P, bool packed>
 bool multiply(const Product<T>& x, Range rows, Range columns, Size threads) {
   constexpr Size lanes = Simd<P>::lanes;
   const Size steps = parts(x.k, products<P>);
-  const Split passes(steps, most_depth<P>);
+  const Split passes(steps, most_depth);
   const Size depth_of_pass = parts(steps, passes.count), bytes_of_pass = depth_of_pass * Size(sizeof(P));
   // A quarter of a cache, since c and the other operand also pass through it.
   const Split blocks(rows.size(), second_level_cache() / 4 / bytes_of_pass + 1);
