@@ -18,6 +18,7 @@ from py_backends.harness.case import Case
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.formats import choices, plan
 from py_backends.harness.results import Ceiling, Check, Duration, Rate, Report, Row, Seconds
+from py_backends.harness.statistics import median
 from py_backends.number_formats import DTYPES
 from py_backends.report.formats import cells, print_formats
 from py_backends.report.pictures import formats as picture
@@ -127,6 +128,13 @@ def test_plan_has_a_row_for_each_format_that_a_backend_has() -> None:
         (kernel, dtype) for kernel in ("matmul", "vecadd") for dtype in registry.problem(kernel).dtypes
     }
     assert {spec.target for spec in specs} == {"cpu"}
+
+
+def test_a_run_has_rounds_for_intervals_and_no_time_for_what_is_never_timed() -> None:
+    """Five rounds have no 95% interval, and an emulated kernel has no speed but takes seconds to compile."""
+    planned = plan(["matmul"], {})
+    assert planned.timed_only
+    assert median([1.0] * planned.least_rounds).low is not None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -6,7 +6,7 @@ import argparse
 
 from py_backends.commands import _arguments, _common, _outputs
 
-_BUDGET = 60.0
+_BUDGET = 20.0
 _KERNEL = "matmul"
 
 

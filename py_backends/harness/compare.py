@@ -218,8 +218,7 @@ class Comparison:
     def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
         """Prepare all rows, several backends at once. Then estimate the seconds of one run, row by row.
 
-        Estimates must not run beside a compiler. A backend whose threads wait for each other may be a hundred times
-        slower then, and its rows would be shortened or skipped.
+        No estimate runs beside a compiler: threads that wait for each other may take a hundred times as long then.
         """
         estimates: list[tuple[PlannedRow, float]] = []
         limit = max(_FLOOR_OF_ESTIMATES, _LONGEST_ESTIMATE * self._budget / max(1, len(rows)))
@@ -239,7 +238,7 @@ class Comparison:
                     self._prepare(planned)
 
         by_worker = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
-        with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
+        with ThreadPoolExecutor(4) as pool:  # also on two cores: all that compiles begins at once
             try:
                 list(pool.map(of_one_worker, by_worker))
             except KeyboardInterrupt:
@@ -396,5 +395,6 @@ def _copies(planned: PlannedRow) -> int:
     return COPIES if copied else 0
 
 
-def _worker_key(planned: PlannedRow) -> tuple[str, str, int]:
-    return planned.row.backend, planned.row.target, planned.row.threads or 0
+def _worker_key(planned: PlannedRow) -> tuple[bool, str, str, int]:
+    """What compiles comes first: the longest compilation decides when all is prepared."""
+    return not planned.target.just_in_time, planned.row.backend, planned.row.target, planned.row.threads or 0

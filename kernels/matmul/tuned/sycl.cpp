@@ -170,7 +170,7 @@ void multiply_tile(const T* a, const T* b, S* c, Size depth, Size stride, Size h
   Vector<T, lanes> sum[rows][registers] = {};
   Size p = 0;
   for (; p + run <= depth; p += run, a += rows * run) {
-#pragma unroll
+#pragma unroll(registers > 1 ? run : 1)  // the narrow tile is rare, and the compiler takes its time for each
     for (Size q = 0; q < run; ++q, b += Tile<T>::columns) multiply_add(sum, a + q, b);
   }
   for (; p < depth; ++p, ++a, b += Tile<T>::columns) multiply_add(sum, a, b);
