@@ -149,7 +149,11 @@ def test_are_optimised_in_a_debug_build_too(tmp_path: Path) -> None:
     if cmake is None:
         pytest.skip("no cmake (to change that: pip install cmake)")
     others = [f"-DPY_BACKENDS_{name}=OFF" for name in ("CPP", "OPENMP", "AVX", "SYCL")]
-    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DPython_EXECUTABLE={sys.executable}"]
+    options = [
+        "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        f"-DPython_EXECUTABLE={sys.executable}",
+    ]
     configure = [cmake, "-S", CLONE, "-B", tmp_path, *others, *options, f"-DPY_BACKENDS_PLACE={tmp_path / 'modules'}"]
     subprocess.run(configure, capture_output=True, check=True)
     commands = json.loads((tmp_path / "compile_commands.json").read_text())

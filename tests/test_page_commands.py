@@ -1,6 +1,7 @@
 """Every command that a page prints is run, and does what such a command does; or it is listed with the reason why not.
 
-A quick run takes 2 seconds to time, small sizes and two backends. The nightly runs them as they are printed.
+A quick run takes 2 seconds to time, small sizes and two backends, and one of several commands that do the same. The
+nightly runs all as they are printed.
 """
 
 from __future__ import annotations
@@ -65,22 +66,29 @@ BEGINS = {".json": b"{", ".svg": b"<svg ", ".png": b"\x89PNG", ".html": b"<html"
 """What stands in a file that a command writes."""
 
 
-def expected(command: str) -> str:
+def beginning(command: str) -> str:
+    """How the line of PRINTS begins that is for a command."""
     line = command.removeprefix("py-backends ")
-    beginnings = [words for words in PRINTS if f"{line} ".startswith(f"{words} ")]
-    return PRINTS[max(beginnings, key=len)]
+    return max((words for words in PRINTS if f"{line} ".startswith(f"{words} ")), key=len)
 
 
-def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[Any]:
-    """As parameters; what one backend alone is for has its marker."""
+def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator, alike: pytest.MarkDecorator) -> list[Any]:
+    """As parameters; what one backend alone is for has its marker.
+
+    alike: the marker of those that do what an earlier one does, with the same backends.
+    """
     parameters = []
+    kinds = set()
     for sequence in found:
         words = shlex.split(sequence[0])
+        backends = [word for before, word in pairwise(words) if before == "--backend"]
         named = {"mpi"} if words[0] == "mpirun" else set()
-        for before, word in pairwise(words):
-            if before == "--backend" and "," not in word and "show" not in words:
-                named.add(word)
+        if "show" not in words:
+            named.update(backends)
         marked = [getattr(pytest.mark, name) for name in named & set(registry.backend_names())]
+        kind = beginning(sequence[0]), *backends
+        marked += [alike] * (kind in kinds)
+        kinds.add(kind)
         parameters.append(pytest.param(sequence, marks=[*marks, *marked], id=" ".join(sequence[0].split())[:100]))
     return parameters
 
@@ -89,12 +97,12 @@ def check(command: str, ended: Finished, folder: Path) -> None:
     said = ended.stdout + ended.stderr
     assert ended.returncode == 0, said
     assert "Traceback" not in said
-    assert re.search(expected(command), ended.stdout, re.MULTILINE), said
+    assert re.search(PRINTS[beginning(command)], ended.stdout, re.MULTILINE), said
     for name in written(command):
         assert BEGINS[Path(name).suffix] in (folder / name).read_bytes()
 
 
-@pytest.mark.parametrize("sequence", of_sequences(quick_sequences()))
+@pytest.mark.parametrize("sequence", of_sequences(quick_sequences(), alike=NIGHTLY))
 def test_does_what_such_a_command_does(sequence: list[str], page_runs: PageRuns) -> None:
     ran = page_runs(sequence[0])
     for command, ended in ran.ended.items():
@@ -124,7 +132,7 @@ def test_a_first_program_is_shown(
     check(command, run(command, tmp_path), tmp_path)
 
 
-@pytest.mark.parametrize("sequence", of_sequences(sequences(covering(to_run())), NIGHTLY))
+@pytest.mark.parametrize("sequence", of_sequences(sequences(covering(to_run())), NIGHTLY, alike=NIGHTLY))
 def test_as_it_is_printed(sequence: list[str], tmp_path: Path) -> None:
     for command, ended in run_all(sequence, tmp_path, longest=800).ended.items():
         check(command, ended, tmp_path)
@@ -146,7 +154,7 @@ def test_what_is_not_run_stands_in_a_page() -> None:
 def test_what_is_run_is_known() -> None:
     """A program that nobody thought of is neither run nor listed."""
     for command in to_run():
-        assert expected(command), command
+        assert PRINTS[beginning(command)], command
     assert {each.split()[1] for each in to_run() if each.startswith("py-backends ")} == OURS
 
 

@@ -150,7 +150,7 @@ def fill_scratch_with_nan(device: SyclDevice, size: int) -> None:
     ctypes.memset(memory.address, 0xFF, memory.size)
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32, np.dtype(np.float64), NIGHTLY], ids=str)
+@pytest.mark.parametrize("dtype", [FLOAT32, nightly(np.dtype(np.float64)), NIGHTLY], ids=str)
 @pytest.mark.parametrize("kernel", EDGES)
 @pytest.mark.parametrize("form", FORMS)
 def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: str, dtype: np.dtype[Any]) -> None:
