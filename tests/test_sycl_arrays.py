@@ -110,6 +110,15 @@ class TestOfSycl:
         assert "(6, 6) and dtype float32" in repr(again)
         assert pb.vecadd(drawn(0), drawn(0), backend="sycl", to="device").get().shape == (0,)
 
+    @pytest.mark.usefixtures("device")
+    @pytest.mark.parametrize("dtype", registry.problem("vecadd").dtypes)
+    def test_results_in_every_format_are_used_again(self, dtype: str) -> None:
+        """SYCL's interface of arrays has no name for bfloat16."""
+        ones = np.ones(100, dtype)
+        twice = pb.vecadd(ones, ones, backend="sycl", to="device")
+        sums = pb.vecadd(twice, ones, backend="sycl")
+        assert (sums.dtype, sums.tolist()) == (ones.dtype, [3] * 100)
+
     def test_devices_that_are_no_cpu_have_memory_of_their_own(self, device: Any) -> None:
         other = type(device)(device._device, device._device.max_compute_units)
         other._in_place = False

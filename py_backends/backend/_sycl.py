@@ -194,14 +194,15 @@ class Device(contract.Device):
         interface = getattr(array, "__sycl_usm_array_interface__", None)
         if interface is None:
             return None
-        shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+        ours = isinstance(array, UsmArray)  # may have a format that the interface has no name for
+        shape, dtype = tuple(interface["shape"]), array.dtype if ours else np.dtype(interface["typestr"])
         if 0 in shape:
             return Adopted(None, shape, dtype, 0)
         if not _in_order(shape, interface.get("strides")):
             raise foreign_arrays.out_of_order()
         from dpctl.memory import as_usm_memory
 
-        usm = as_usm_memory(array)
+        usm = array.memory if ours else as_usm_memory(array)
         self._check_reach(usm)
         usm.sycl_queue.wait()
         address = usm.__sycl_usm_array_interface__["data"][0]
