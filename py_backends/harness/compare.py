@@ -238,7 +238,7 @@ class Comparison:
                     self._prepare(planned)
 
         by_worker = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
-        with ThreadPoolExecutor(4) as pool:  # also on two cores: all that compiles begins at once
+        with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
             try:
                 list(pool.map(of_one_worker, by_worker))
             except KeyboardInterrupt:
