@@ -16,6 +16,7 @@ from commands import CLONE
 from rich.console import Console
 
 import py_backends as pb
+from py_backends.harness import machine
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.plan import Plan
 from py_backends.harness.results import Report, Rounds
@@ -135,3 +136,25 @@ def test_a_statement_is_timed_and_checked_in_place_of_the_kernel() -> None:
     assert statement.versus.rounds == len(of_both) <= 9  # a disturbed sample leaves a gap
     assert statement.seconds is not None
     assert (statement.seconds.upload, statement.seconds.kernel) == (0, statement.seconds.end_to_end)
+
+
+@pytest.mark.numba_cpu
+@pytest.mark.avx
+@pytest.mark.cpp
+def test_what_has_to_be_compiled_is_prepared_first() -> None:
+    """Others are soon ready, and a run waits for its longest compilation."""
+
+    class Said:
+        def __init__(self) -> None:
+            self.prepared: list[str] = []
+
+        def update(self, done: float, total: float, text: str) -> None:
+            if text.startswith("preparing "):
+                self.prepared.append(text.split()[-2])
+
+    said = Said()
+    names = ["numpy", "cpp", "avx", "numba_cpu"]
+    pb.compare(["vecadd"], names, ["cpu", "sse"], shapes={"vecadd": [(9,)]}, budget=1, progress=said)
+    assert sorted(said.prepared) == sorted(names)
+    begin_together = min(4, machine.cpus())
+    assert "numba_cpu" in said.prepared[:begin_together]

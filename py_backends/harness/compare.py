@@ -9,6 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
+from operator import attrgetter
 from time import monotonic
 from typing import Any, Protocol
 
@@ -237,7 +238,10 @@ class Comparison:
                 with contextlib.suppress(Exception):  # its estimate fails with the same error
                     self._prepare(planned)
 
-        by_worker = [list(group) for _, group in groupby(sorted(rows, key=_worker_key), key=_worker_key)]
+        worker = attrgetter("worker")
+        by_worker = [list(group) for _, group in groupby(sorted(rows, key=worker), key=worker)]
+        # What has most to compile comes first: the longest compilation decides when all is ready.
+        by_worker.sort(key=lambda group: sum(planned.to_compile for planned in group), reverse=True)
         with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
             try:
                 list(pool.map(of_one_worker, by_worker))
@@ -393,8 +397,3 @@ def _copies(planned: PlannedRow) -> int:
     """The number of controls of a row, if it is timed."""
     copied = planned.controls and registry.is_baseline(planned.row.backend) and not planned.target.emulated
     return COPIES if copied else 0
-
-
-def _worker_key(planned: PlannedRow) -> tuple[bool, str, str, int]:
-    """What compiles comes first: the longest compilation decides when all is prepared."""
-    return not planned.target.just_in_time, planned.row.backend, planned.row.target, planned.row.threads or 0

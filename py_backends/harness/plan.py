@@ -214,6 +214,16 @@ class PlannedRow:
         """What runs, in a few words."""
         return f"{self.spec.kernel} {self.spec.dtype} {self.spec.backend} {self.spec.target}"
 
+    @property
+    def worker(self) -> tuple[str, str, int]:
+        """The backend, target and number of threads of the worker that runs it."""
+        return self.row.backend, self.row.target, self.row.threads or 0
+
+    @property
+    def to_compile(self) -> int:
+        """Characters of its source, if that is compiled when it is prepared."""
+        return len(self.text.text) if self.text and self.target.just_in_time else 0
+
 
 def plan(
     specs: Sequence[Spec],
