@@ -88,9 +88,9 @@ class Processes:
 
     def wait_until(self, state: Callable[[], bool]) -> None:
         deadline = time.monotonic() + LONGEST
-        while not state() and time.monotonic() < deadline:
+        while not (reached := state()) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert state()
+        assert reached  # asked again, it may have passed: ranks are stopped for moments
 
     def computes(self) -> bool:
         """Whether some rank is in its kernel."""
