@@ -126,7 +126,8 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
     with Bench(threads, seed, cold=settings["cache"] == COLD) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(machine.describe)
-        comparison = Comparison(bench, threads, budget, random.Random(seed), progress or _NoProgress())
+        shown = _NoProgress() if progress is None else progress
+        comparison = Comparison(bench, threads, budget, random.Random(seed), shown)
         try:
             comparison.run(asked)
         except KeyboardInterrupt:
