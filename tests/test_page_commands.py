@@ -72,10 +72,10 @@ def beginning(command: str) -> str:
     return max((words for words in PRINTS if f"{line} ".startswith(f"{words} ")), key=len)
 
 
-def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator, alike: pytest.MarkDecorator) -> list[Any]:
+def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[Any]:
     """As parameters; what one backend alone is for has its marker.
 
-    alike: the marker of those that do what an earlier one does, with the same backends.
+    Those that do what an earlier one does, with the same backends, are for the nightly run.
     """
     parameters = []
     kinds = set()
@@ -87,7 +87,7 @@ def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator, alike: py
             named.update(backends)
         marked = [getattr(pytest.mark, name) for name in named & set(registry.backend_names())]
         kind = beginning(sequence[0]), *backends
-        marked += [alike] * (kind in kinds)
+        marked += [NIGHTLY] * (kind in kinds)
         kinds.add(kind)
         parameters.append(pytest.param(sequence, marks=[*marks, *marked], id=" ".join(sequence[0].split())[:100]))
     return parameters
@@ -102,7 +102,7 @@ def check(command: str, ended: Finished, folder: Path) -> None:
         assert BEGINS[Path(name).suffix] in (folder / name).read_bytes()
 
 
-@pytest.mark.parametrize("sequence", of_sequences(quick_sequences(), alike=NIGHTLY))
+@pytest.mark.parametrize("sequence", of_sequences(quick_sequences()))
 def test_does_what_such_a_command_does(sequence: list[str], page_runs: PageRuns) -> None:
     ran = page_runs(sequence[0])
     for command, ended in ran.ended.items():
@@ -132,7 +132,7 @@ def test_a_first_program_is_shown(
     check(command, run(command, tmp_path), tmp_path)
 
 
-@pytest.mark.parametrize("sequence", of_sequences(sequences(covering(to_run())), NIGHTLY, alike=NIGHTLY))
+@pytest.mark.parametrize("sequence", of_sequences(sequences(covering(to_run())), NIGHTLY))
 def test_as_it_is_printed(sequence: list[str], tmp_path: Path) -> None:
     for command, ended in run_all(sequence, tmp_path, longest=800).ended.items():
         check(command, ended, tmp_path)
