@@ -44,6 +44,8 @@ MOST_IN_MEMORY = 128
 """Bytes of a thread that may lie in memory in place of registers: a quarter of its sums."""
 OF_TENSOR_CORES = {"float16": "HMMA.16816.F32", "bfloat16": "HMMA.16816.F32.BF16", "int8": "IMMA.16832.S8.S8"}
 """What multiplies matrices of each format: the last one wraps around, and would be called .SAT if it did not."""
+OF_WARPGROUPS = {"float16": "HGMMA.64x64x16.F32", "bfloat16": "HGMMA.64x64x16.F32.BF16", "int8": "IGMMA.64x64x32.S8.S8"}
+"""The same, of Hopper's warpgroups."""
 
 
 def compiled(source: str, architecture: str, *names: str, log: io.StringIO | None = None) -> ObjectCode:
@@ -176,6 +178,16 @@ def test_narrow_formats_are_multiplied_by_tensor_cores(dtype: str, architecture:
     assert not [name for name in found if name.startswith(("LDL", "STL", "FFMA", "FMUL"))]
 
 
+@pytest.mark.parametrize("dtype", OF_WARPGROUPS)
+def test_warpgroups_multiply_narrow_formats_on_hopper(dtype: str) -> None:
+    """Of b a warp loads fragments, and a stays in shared memory. No product waits for the one before."""
+    found = instructions(MATMUL, dtype, "sm_90a")
+    assert {name for name in found if "MMA" in name} == {OF_WARPGROUPS[dtype]}
+    assert {name for name in found if name.startswith("LDSM")} == {"LDSM.16.MT88.4"}
+    assert not [name for name in found if name.startswith(("LDL", "STL", "FFMA", "FMUL"))]
+    assert "serialized" not in compiled_text(MATMUL, "sm_90a")[1]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_wide_formats_are_not(dtype: str) -> None:
     """They would be rounded to TF32, or summed in another order."""
@@ -203,27 +215,89 @@ def test_float16_is_widened_and_rounded_by_the_hardware(variant: str) -> None:
     assert set(conversions) == {"cvt.f32.f16", "cvt.rn.f16.f32"}
 
 
-def test_subnormals_are_not_flushed_on_a_gpu() -> None:
-    """CuPy's RawModule does; on a stand-in for CuPy, since there may be no GPU at hand."""
-    asked: dict[str, Any] = {}
+class Compiler:
+    """NVRTC by its own binding, in place of CuPy's: there may be no GPU at hand."""
 
-    def compile_using_nvrtc(source: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> Any:
-        asked.update(source=source, options=options)
-        return b"a cubin", {name: f"mangled {name}" for name in name_expressions}
+    def __init__(self, *supported: int) -> None:
+        self.supported = supported
+        self.options: tuple[str, ...] = ()
 
-    class Module:
-        def load(self, binary: bytes) -> None:
-            assert binary == b"a cubin"
+    def as_in_cupy(self) -> SimpleNamespace:
+        return SimpleNamespace(
+            NVRTCError=ValueError,
+            getSupportedArchs=lambda: self.supported,
+            createProgram=lambda source, name, *_: nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], [])[
+                1
+            ],
+            addNameExpression=lambda program, name: nvrtc.nvrtcAddNameExpression(program, name.encode()),
+            compileProgram=self._compile,
+            getCUBIN=lambda program: _read(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN),
+            getPTX=lambda program: _read(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX),
+            getProgramLog=lambda program: _read(
+                program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog
+            ).decode(),
+            getLoweredName=lambda program, name: nvrtc.nvrtcGetLoweredName(program, name.encode())[1].decode(),
+            destroyProgram=nvrtc.nvrtcDestroyProgram,
+        )
 
-        def get_function(self, name: str) -> str:
-            return name
+    def _compile(self, program: Any, options: tuple[str, ...]) -> None:
+        self.options = options
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+        if status:
+            raise ValueError(status)
 
+
+def _read(program: Any, size: Any, get: Any) -> bytes:
+    content = b" " * size(program)[1]
+    get(program, content)
+    return content
+
+
+class Module:
+    """Loaded machine code, in which a kernel is found by its name."""
+
+    def load(self, binary: bytes) -> None:
+        self._binary = binary
+
+    def get_function(self, name: str) -> bytes:
+        assert name.encode() in self._binary
+        return self._binary
+
+
+def gpu_of(capability: str, compiler: Compiler) -> cuda.Gpu:
     gpu = object.__new__(cuda.Gpu)
-    gpu._gpu = nullcontext()
-    compiler = SimpleNamespace(compile_using_nvrtc=compile_using_nvrtc)
-    gpu._cupy = SimpleNamespace(cuda=SimpleNamespace(compiler=compiler, Module=Module))
-    assert gpu.compiled("text", "vecadd<float>") == "mangled vecadd<float>"
-    assert asked == {"source": "text", "options": ("-std=c++17",)}
+    gpu._gpu = Capability(capability)
+    gpu._cupy = SimpleNamespace(cuda=SimpleNamespace(nvrtc=compiler.as_in_cupy(), Module=Module))
+    return gpu
+
+
+class Capability(nullcontext[None]):
+    """A device of CuPy that is of a compute capability."""
+
+    def __init__(self, capability: str) -> None:
+        super().__init__()
+        self.compute_capability = capability
+
+
+KERNEL = "int one() { return 1; } template <typename T> __global__ void vecadd(T* c) { c[0] += one(); }"
+
+
+@pytest.mark.parametrize(
+    ("capability", "architecture"),
+    [("80", "sm_80"), ("90", "sm_90a"), ("100", "sm_100"), ("130", "compute_120")],
+)
+def test_kernels_are_compiled_for_the_gpu_that_is_there(capability: str, architecture: str) -> None:
+    """With Hopper's own instructions, for the driver to finish if the GPU is newer than the compiler. Without -ftz:
+    subnormals are not flushed, as CuPy's RawModule does."""
+    compiler = Compiler(75, 80, 90, 100, 120)
+    binary = gpu_of(capability, compiler).compiled(KERNEL, "vecadd<float>")
+    assert compiler.options == ("-std=c++17", "-default-device", f"-arch={architecture}")
+    assert binary.startswith(b"\x7fELF") == architecture.startswith("sm")
+
+
+def test_a_source_that_does_not_compile_is_told_by_the_compilers_log() -> None:
+    with pytest.raises(RuntimeError, match=r'kernel.cu\(1\): error: identifier "d" is undefined'):
+        gpu_of("80", Compiler(80)).compiled(KERNEL.replace("c[0]", "d[0]"), "vecadd<float>")
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

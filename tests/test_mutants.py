@@ -36,6 +36,7 @@ def test_every_text_is_understood(text: Text) -> None:
     python = text.file.endswith(".py")
     tree = in_python.parsed(text.content) if python else c_family.parsed(text.content, Path(text.file).suffix)
     assert not [places.written(node) for node in places.nodes(tree.root_node) if node.is_error or node.is_missing]
+    assert not tree.root_node.has_error, "words without a name, such as #endif, are missing too"
     assert mutants_of(text)
 
 
@@ -140,6 +141,18 @@ def test_code_for_a_form_is_run_in_it() -> None:
     (text,) = (text for text in texts.texts_of("opencl") if text.file == "kernels/matmul/tuned/opencl.cl")
     assert machine.place(text, Context((("CPU", True),))).forms == ("CPU",)
     assert machine.place(text, Context((("CPU", False),))).forms == ("GPU",)
+
+
+@pytest.mark.cuda
+def test_code_for_warpgroups_is_run_by_them() -> None:
+    machine = texts.Machine("cuda")
+    if not machine.target.emulated:
+        pytest.skip("a GPU runs what it is compiled for")
+    of_warpgroups = [
+        each for each in mutants("cuda", "kernels/matmul/tuned/cuda_tensor_cores.hpp") if "from + 8 + g" in each.source
+    ]
+    assert of_warpgroups
+    assert {machine.place(each.text, each.context).forms for each in of_warpgroups} == {("WARPGROUPS",)}
 
 
 def test_a_header_for_several_languages_has_code_that_runs_on_a_gpu_alone() -> None:

@@ -30,6 +30,8 @@ pytestmark = pytest.mark.cuda
 MATMUL = registry.problem("matmul")
 TEXT = registry.kernel_texts("matmul", "cuda")["tuned"]
 TENSOR_CORES = "cuda_tensor_cores.hpp"
+WARPGROUPS = "WARPGROUPS"
+"""The macro for instructions of a warpgroup."""
 SHAPES = [
     # one block with small tiles, of 64 x 64 and 64 bytes deep, and their edges; rows of which multiples of 16 and of 4
     # bytes are aligned, and none
@@ -82,6 +84,12 @@ def test_right_at_the_edges_of_tiles(dtype: str) -> None:
     assert list(wrong_shapes(Emulated(TEXT, dtype), dtype)) == []
 
 
+@pytest.mark.parametrize("dtype", [nightly("bfloat16"), nightly("float16"), "int8"])
+def test_right_where_warpgroups_multiply(dtype: str) -> None:
+    """As on compute capability 9.0."""
+    assert list(wrong_shapes(Emulated(TEXT, dtype, [WARPGROUPS]), dtype)) == []
+
+
 @pytest.mark.parametrize("dtype", [nightly(dtype) for dtype in NARROW])
 def test_right_where_elements_are_widened(dtype: str) -> None:
     """As before compute capability 8.0."""
@@ -90,13 +98,17 @@ def test_right_where_elements_are_widened(dtype: str) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """A change to a file of the text, and the kinds of cases that must notice it in a format."""
+    """A change to a file of the text, and the kinds of cases that must notice it in a format.
+
+    Without kinds, it concerns large tiles alone, for which the shapes above are there.
+    """
 
     name: str
     old: str
     new: str
     dtypes: tuple[str, ...]
     kinds: tuple[str, ...]
+    macros: tuple[str, ...] = ()
 
     def planted(self, folder: Path) -> KernelText:
         """The faulty text, in folders as it has them."""
@@ -119,11 +131,11 @@ FAULTS = [
           "to[1][0] = matrix[3], to[1][1] = matrix[2]", HALVES, ("depths", "whole-numbers", "shapes")),
     Fault("the end of k is dropped", "for (Size p = 0; p < k; p += Tile::depth)",
           "for (Size p = 0; p + Tile::depth <= k; p += Tile::depth)", NARROW, ("depths", "shapes", "long-sums")),
-    Fault("the wrong lanes of a", "at.lane % 16, 2 * step", "(at.lane ^ 1) % 16, 2 * step", NARROW,
+    Fault("the wrong lanes of a", " + lane % 16, 2 * step", " + (lane ^ 1) % 16, 2 * step", NARROW,
           ("depths", "whole-numbers", "shapes")),
     Fault("the wrong lanes of int8's b", "r / 2 * 4 + others * 2 + r % 2;", "r + others * 8;", ("int8",),
           ("depths", "whole-numbers", "shapes")),
-    Fault("the wrong columns of sums", "column + 8 + 2 * t", "column + 8 + 2 * (t ^ 1)", HALVES,
+    Fault("the wrong columns of sums", "from + 8 + 2 * t", "from + 8 + 2 * (t ^ 1)", HALVES,
           ("depths", "whole-numbers", "shapes")),
     Fault("the wrong columns of int8's sums", "{first[e], second[e], first[e + 1], second[e + 1]}",
           "{first[e], first[e + 1], second[e], second[e + 1]}", ("int8",), ("depths", "whole-numbers", "shapes")),
@@ -131,6 +143,18 @@ FAULTS = [
           ("depths",)),
     Fault("a slice is multiplied twice", "arrived = arrived + 1 < slices ? arrived + 1 : 0;",
           "arrived = arrived + 1 < slices ? arrived + 1 : 1;", NARROW, ("long-sums",)),
+    Fault("chunks are not permuted as a warpgroup reads them", "(turn / (8 / of_line) & (of_line - 1))",
+          "(turn & (of_line - 1))", ("float16", "int8"), ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("a warpgroup's halves of b are swapped", "b[step][s][1] = half[1][0]", "b[step][s][1] = half[0][1]",
+          NARROW, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("a warpgroup multiplies another step of a", "chunks, 2 * step", "chunks, step",
+          NARROW, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("a warpgroup multiplies other rows of a", "slice + 64 * r * Part::chunks", "slice + 32 * r * Part::chunks",
+          NARROW, (), (WARPGROUPS,)),
+    Fault("the wrong rows of a warpgroup's sums", "2 * t + r % 2;", "2 * t + (r % 2 ^ 1);",
+          NARROW, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("the wrong columns of a warpgroup's sums", "from + 8 + g, n", "from + 8 + (g ^ 1), n",
+          HALVES, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
 ]  # fmt: skip
 
 
@@ -143,9 +167,10 @@ FAULTS = [
     ],
 )
 def test_a_planted_fault_is_noticed(fault: Fault, dtype: str, tmp_path: Path) -> None:
-    computed = Emulated(fault.planted(tmp_path), dtype)
+    computed = Emulated(fault.planted(tmp_path), dtype, fault.macros)
     for kind in fault.kinds:
         assert noticed(computed, kind, dtype), kind
+    assert fault.kinds or any(wrong_shapes(computed, dtype))
 
 
 def noticed(computed: Emulated, kind: str, dtype: str) -> bool:

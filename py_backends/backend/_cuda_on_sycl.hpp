@@ -1,8 +1,8 @@
 // What CUDA C++ has beyond C++, expressed in SYCL. Put before the unchanged source of a CUDA kernel, it makes a SYCL
 // kernel of it. Work items stand for threads, and work groups for blocks. It is for checking kernels on a CPU.
 // A warp is a sub-group of 32 work items, in blocks that are a multiple of 32 wide. Tensor cores are functions that
-// exchange what these work items have. Asynchronous copies are objects of LateCopies. It lacks extern __shared__, warp
-// intrinsics and atomics.
+// exchange what these work items have. Asynchronous copies are objects of LateCopies, and a warpgroup's products those of
+// LateProducts. It lacks extern __shared__, warp intrinsics and atomics.
 #include <sycl/sycl.hpp>
 
 namespace cuda_on_sycl {
@@ -219,3 +219,58 @@ inline void multiply_add(T, S (&sum)[4], const unsigned (&a)[4], const unsigned 
     }
   }
 }
+
+/// The products that a warpgroup has under way (wgmma), as late as CUDA allows: they are computed when they are waited
+/// for, with the operands that are there by then. cuda_warpgroup_matrices.hpp says what they are.
+template <typename T>
+class LateProducts {
+ public:
+  template <typename Register, int count>
+  static void hold(Register (&)[count]) {}
+  void begin() {}
+  template <typename S>
+  void start(S (&sum)[32], const unsigned (&a)[4], const void* b, unsigned chunk) {
+    products_[count_++] = {sum, a, static_cast<const char*>(b), chunk};
+  }
+  void wait() {
+#pragma unroll 1
+    for (unsigned each = 0; each < count_; ++each) compute(products_[each]);
+    count_ = 0;
+  }
+
+ private:
+  struct Product {
+    void* sum;
+    const unsigned* a;
+    const char* b;
+    unsigned chunk;
+  };
+
+  /// The word of a row of b that begins at a byte. Its place from the beginning of b on permutes its chunk of 16 bytes.
+  static unsigned word(const char* b, unsigned row, unsigned byte) {
+    const unsigned place = row / 8 * 512 + row % 8 * 64 + byte;
+    return *reinterpret_cast<const unsigned*>(b + (place ^ (place >> 7 & 3) << 4));
+  }
+
+  static void compute(const Product& product) {
+    using namespace cuda_on_sycl;
+    using S = decltype(widened(T{}) * widened(T{}));
+    S* const sum = static_cast<S*>(product.sum);
+    const unsigned g = lane() / 4, t = lane() % 4;
+#pragma unroll 1
+    for (unsigned q = 0; q < 8; ++q) {
+      const unsigned half = q / 4, upper = of_lane(product.a[2 * half], 4 * g + q % 4),
+                     lower = of_lane(product.a[2 * half + 1], 4 * g + q % 4);
+#pragma unroll 1
+      for (unsigned pair = 0; pair < 16; ++pair) {
+        const unsigned e = pair / 2 * 4 + pair % 2, row = pair / 2 * 8 + 2 * t + pair % 2;
+        const unsigned column = word(product.b, row, 16 * product.chunk + 4 * q);
+        sum[e] = plus_products<T>(sum[e], upper, column);
+        sum[e + 2] = plus_products<T>(sum[e + 2], lower, column);
+      }
+    }
+  }
+
+  Product products_[8];
+  unsigned count_ = 0;
+};

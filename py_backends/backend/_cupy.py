@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MULTIPLY_ADD = Path(__file__).with_name("_cuda_multiply_add.cu")
 _CHAINS = 8
-"""The options for compiling a source."""
 _STEPS = 2**14
 _THREADS, _BLOCKS_OF_A_MULTIPROCESSOR = 256, 8
 """Threads of a block, and how many blocks a multiprocessor holds at once: 2048 threads."""
@@ -78,16 +77,36 @@ class Gpu(contract.Device):
         self._multiply_adds: dict[str, Any] = {}
 
     def compiled(self, code: str, name: str) -> Any:
-        """A kernel in CUDA C++, an instance of a template.
+        """A kernel in CUDA C++, an instance of a template. RuntimeError with the compiler's log if it does not compile.
 
-        CuPy's RawModule is not used: it always treats subnormal float32 as zero (-ftz=true).
+        Not by CuPy's RawModule: it always treats subnormal float32 as zero (-ftz=true), and knows no sm_90a.
         """
+        nvrtc, architecture = self._cupy.cuda.nvrtc, self._architecture()
+        program = nvrtc.createProgram(code, "kernel.cu", (), ())
+        try:
+            nvrtc.addNameExpression(program, name)
+            nvrtc.compileProgram(program, ("-std=c++17", "-default-device", f"-arch={architecture}"))
+            binary = nvrtc.getCUBIN(program) if architecture.startswith("sm") else nvrtc.getPTX(program)
+            mangled = nvrtc.getLoweredName(program, name)
+        except nvrtc.NVRTCError as error:
+            raise RuntimeError(nvrtc.getProgramLog(program)) from error
+        finally:
+            nvrtc.destroyProgram(program)
         with self._gpu:
-            compile_it = self._cupy.cuda.compiler.compile_using_nvrtc
-            binary, names = compile_it(code, ("-std=c++17",), name_expressions=(name,))
             module = self._cupy.cuda.Module()
             module.load(binary)
-            return module.get_function(names[name])
+            return module.get_function(mangled)
+
+    def _architecture(self) -> str:
+        """What to compile for: this GPU, or what is nearest to it, if it is newer than the compiler.
+
+        Hopper's tensor cores have instructions that no other GPU has, before or after it. They are in sm_90a alone.
+        """
+        capability = int(self._gpu.compute_capability)
+        newest = max(self._cupy.cuda.nvrtc.getSupportedArchs())
+        if capability > newest:
+            return f"compute_{newest}"
+        return f"sm_{capability}a" if capability == 90 else f"sm_{capability}"
 
     def recorded(self, launch: Launch) -> Launch:
         """The launch, between two events if its time will be asked for."""

@@ -15,13 +15,13 @@ from tree_sitter import Language, Node, Parser, Tree
 from . import places
 from .places import Change, replaced, written
 
-_ON_GPU = r"(?<!#define )INLINED_ON_GPU"
-_WORDS_OF_CUDA = rf"__global__|__device__|__forceinline__|{_ON_GPU}|__shared__|__launch_bounds__\([^)]*\)"
+_MACRO = r"^#define .*$"
+_WORDS_OF_CUDA = r"__global__|__device__|__forceinline__|INLINED_ON_GPU|__shared__|__launch_bounds__\([^)]*\)"
 _WORDS_OF_SYCL = r"SYCL_EXT_ONEAPI_FUNCTION_PROPERTY\(\(.*\)\)"
 _WORDS_OF_OPENCL = r"\b(?:kernel|global|local)\b(?=\s+\w)"
 _ATTRIBUTE = r"__attribute__\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)"
-_NOT_OF_CPP = re.compile(f"{_WORDS_OF_CUDA}|{_WORDS_OF_SYCL}|{_ATTRIBUTE}".encode())
-_NOT_OF_CPP_IN_OPENCL = re.compile(f"{_WORDS_OF_OPENCL}|{_ATTRIBUTE}".encode())
+_NOT_OF_CPP = re.compile(f"{_MACRO}|{_WORDS_OF_CUDA}|{_WORDS_OF_SYCL}|{_ATTRIBUTE}".encode(), re.MULTILINE)
+_NOT_OF_CPP_IN_OPENCL = re.compile(f"{_MACRO}|{_WORDS_OF_OPENCL}|{_ATTRIBUTE}".encode(), re.MULTILINE)
 _TYPE_BY_MACRO = re.compile(rb"\b([A-Z]+)\((T|Sum)\)")
 """`FOUR(T) x`, where C++ has a name."""
 _NO_EXPRESSION = {
@@ -50,7 +50,12 @@ def parsed(text: bytes, suffix: str) -> Tree:
     if suffix == ".cl":
         text = _TYPE_BY_MACRO.sub(rb"\1_\2_", text)
     not_of_cpp = _NOT_OF_CPP_IN_OPENCL if suffix == ".cl" else _NOT_OF_CPP
-    return _parser().parse(not_of_cpp.sub(lambda word: b" " * len(word[0]), text))
+    return _parser().parse(not_of_cpp.sub(_blank, text))
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    """Spaces for a word. A macro stays: the grammar would take the line after an empty one for its end."""
+    return found[0] if found[0].startswith(b"#") else b" " * len(found[0])
 
 
 @cache

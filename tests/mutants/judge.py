@@ -22,10 +22,20 @@ from .texts import CLONE, Machine, User
 
 CAUGHT, SURVIVED, STILLBORN = "caught", "survived", "stillborn"
 _FORM = {
-    "opencl": ("py_backends/backend/opencl.py", 'self._form = form or ("CPU" if self._in_place else "GPU")'),
-    "sycl": ("py_backends/backend/sycl.py", 'self._form = form or ("CPU" if device.is_cpu else "GPU")'),
+    "opencl": (
+        "py_backends/backend/opencl.py",
+        'self._form = form or ("CPU" if self._in_place else "GPU")',
+        'self._form = "{form}"',
+    ),
+    "sycl": (
+        "py_backends/backend/sycl.py",
+        'self._form = form or ("CPU" if device.is_cpu else "GPU")',
+        'self._form = "{form}"',
+    ),
+    "cuda": ("py_backends/backend/cuda.py", 'macros = ["WARPS"] if', 'macros = ["WARPS", "{form}"] if'),
 }
-"""Where a backend decides for which kind of device its kernels are written: those for a GPU run on a CPU as well."""
+"""Where a backend decides for which kind of device its kernels are written, and what decides for another: those for a
+GPU run on a CPU as well, and those for Hopper in the emulation."""
 _SUITE = "py_backends.conformance"
 _PLUGIN = f"{_SUITE}.plugin"
 _TESTS = tuple(f"{_SUITE}.{module}" for module in ("test_results", "test_calls", "test_drawn"))
@@ -209,11 +219,11 @@ def _form(backend: str, form: str) -> dict[str, bytes]:
     """The file that chooses a form, changed so that it chooses this one; nothing where there is no choice."""
     if not form:
         return {}
-    name, choice = _FORM[backend]
+    name, choice, other = _FORM[backend]
     before = (CLONE / name).read_text(encoding="utf-8")
     if choice not in before:
         raise JudgeFailed(f"{name} chooses the form of its kernels in other words than {choice!r}")
-    return {name: before.replace(choice, f'self._form = "{form}"').encode()}
+    return {name: before.replace(choice, other.format(form=form)).encode()}
 
 
 def _first_line_of_error(log: str) -> str:

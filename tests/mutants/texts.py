@@ -180,6 +180,8 @@ def _is_host_part(text: Text, context: Context) -> bool:
 
 def _forms(text: Text, context: Context) -> tuple[str, ...]:
     """For which kinds of device: told by the preprocessor, by the function's name, or both."""
+    if ("defined(WARPGROUPS)", True) in context.conditions:
+        return ("WARPGROUPS",)
     if not text.users or " on a GPU: " not in text.content.decode():
         return ("",)
     for condition, holds in context.conditions:

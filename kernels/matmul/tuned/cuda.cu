@@ -14,6 +14,7 @@
 
 #include "cuda_blocks.hpp"
 #include "cuda_warp_matrices.hpp"
+#include "cuda_warpgroup_matrices.hpp"
 
 #include "cuda_tensor_cores.hpp"
 
@@ -211,7 +212,7 @@ __global__ void __launch_bounds__(threads, 2)
   const int thread = threads_of_warp * threadIdx.y + threadIdx.x;
   const Worker worker = {thread, (long long)blockIdx.y * gridDim.x + blockIdx.x, (long long)gridDim.x * gridDim.y};
   if constexpr (tensor_cores::serve<T>) {
-    __shared__ Vector<T> memory[slices * tensor_cores::LargeTile<T>::slice];
+    alignas(512) __shared__ Vector<T> memory[slices * tensor_cores::LargeTile<T>::slice];
     tensor_cores::matmul(worker, memory, a, b, c, m, n, k);
   } else {
     using S = Sum<T>;

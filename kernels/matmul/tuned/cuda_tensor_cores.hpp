@@ -1,8 +1,9 @@
 // matmul in float16, bfloat16 and int8 by tensor cores: the part of cuda.cu for GPUs that have them for all three, from
-// compute capability 8.0 on. Only cuda.cu includes this, once, after cuda_blocks.hpp and cuda_warp_matrices.hpp.
+// compute capability 8.0 on. Only cuda.cu includes this, once, after the files with the instructions.
 //
 // Idea: one instruction of a warp multiplies a matrix of 16 x 16 elements by one of 16 x 8 (int8: 16 x 32 by 32 x 8). A
 //   warp has a quarter of its block's tile of c as fragments in registers. (CUTLASS, Efficient GEMM in CUDA.)
+//   On Hopper, one instruction of a warpgroup multiplies 64 x 16 elements by 16 x 64 (int8: 64 x 32 by 32 x 64).
 // Memory: elements are copied to shared memory unchanged. A chunk of 16 bytes is what one instruction copies, and what
 //   holds a row of a small matrix. Chunks are permuted within 128 bytes. So the 8 rows of such a matrix lie in
 //   different banks, and so do 8 neighbours of a row.
@@ -58,29 +59,24 @@ struct Part {
   }
 };
 
-/// The part of c that a block computes at once. A warp has `down` x `across` fragments of 16 x 16 sums.
-template <typename Element, int down_, int across_>
+/// The part of c that a block computes at once.
+template <typename Element, int rows_, int columns_>
 struct Tile {
   using T = Element;
-  static constexpr int down = down_, across = across_;
-  static constexpr int rows = 2 * 16 * down, columns = 2 * 16 * across;
+  static constexpr int rows = rows_, columns = columns_;
   /// How many instructions lie between two barriers, and how many elements deep these are.
   static constexpr int steps = 2, depth_of_step = 32 / sizeof(T), depth = steps * depth_of_step;
   using PartOfA = Part<T, rows, depth / Chunk<T>::size, false>;
   using PartOfB = Part<T, depth, columns / Chunk<T>::size, true>;
   static constexpr int slice = PartOfA::size + PartOfB::size;
-
-  /// A thread's sums of 16 x 16: those of the first instruction, and of the second. For int8, the first has the even
-  /// columns.
-  using Sums = Sum<T>[down][across][2][4];
 };
 
 /// Half of a thread's registers hold sums, as without tensor cores.
 template <typename T>
-using LargeTile = Tile<T, 4, 4>;
+using LargeTile = Tile<T, 128, 128>;
 /// For matrices with too few large tiles to keep every multiprocessor busy.
 template <typename T>
-using SmallTile = Tile<T, 2, 2>;
+using SmallTile = Tile<T, 64, 64>;
 
 /// A thread's part of copying slices of a matrix, one after the other.
 ///
@@ -140,17 +136,6 @@ struct Copier {
   }
 };
 
-/// Where a warp's part of the tile begins, and which thread of the warp this is.
-template <typename Tile>
-struct Place {
-  int row, column, lane;
-
-  __device__ __forceinline__ explicit Place(int thread) : lane(thread % threads_of_warp) {
-    const int warp = thread / threads_of_warp;
-    row = warp / 2 * (Tile::rows / 2), column = warp % 2 * (Tile::columns / 2);
-  }
-};
-
 /// The fragments of 16 columns of b, from `column` on, for the two instructions of a step.
 template <typename Tile, typename T>
 __device__ __forceinline__ void load_b(unsigned (&to)[2][2], const Chunk<T>* b, int step, int column, int lane) {
@@ -172,30 +157,6 @@ __device__ __forceinline__ void load_b(unsigned (&to)[2][2], const Chunk<T>* b, 
   }
 }
 
-/// Adds the product of a slice of a and a slice of b to a thread's sums.
-template <typename Tile, typename T>
-__device__ __forceinline__ void multiply_slice(const Chunk<T>* slice, Place<Tile> at, typename Tile::Sums& sum) {
-  using Part = typename Tile::PartOfA;
-#pragma unroll unrolled(Tile::steps)
-  for (int step = 0; step < Tile::steps; ++step) {
-    unsigned a[Tile::down][4];
-#pragma unroll unrolled(Tile::down)
-    for (int r = 0; r < Tile::down; ++r) {
-      load_matrices(a[r], slice + Part::place(at.row + 16 * r + at.lane % 16, 2 * step + at.lane / 16));
-    }
-#pragma unroll unrolled(Tile::across)
-    for (int s = 0; s < Tile::across; ++s) {
-      unsigned b[2][2];
-      load_b<Tile>(b, slice + Part::size, step, at.column + 16 * s, at.lane);
-#pragma unroll unrolled(Tile::down)
-      for (int r = 0; r < Tile::down; ++r) {
-        multiply_add(T{}, sum[r][s][0], a[r], b[0]);
-        multiply_add(T{}, sum[r][s][1], a[r], b[1]);
-      }
-    }
-  }
-}
-
 /// Writes neighbours to row `row` of c from column `column` on, as far as these exist.
 template <bool whole, typename S, int count>
 __device__ __forceinline__ void write_neighbours(const Neighbours<S, count>& sums, S* c, Size row, Size column,
@@ -211,30 +172,162 @@ __device__ __forceinline__ void write_neighbours(const Neighbours<S, count>& sum
   }
 }
 
-/// Writes a thread's sums to the tile of c that begins at row i and column j.
-template <typename Tile, bool whole, typename S>
-__device__ __forceinline__ void write(const typename Tile::Sums& sum, Place<Tile> at, S* c, Size i, Size j, Size m,
-                                      Size n) {
-  const int g = at.lane / 4, t = at.lane % 4;
-#pragma unroll unrolled(2 * Tile::down)
-  for (int r = 0; r < 2 * Tile::down; ++r) {
-    const Size row = i + at.row + 8 * r + g;
-    if (row >= m) return;
-#pragma unroll unrolled(Tile::across)
-    for (int s = 0; s < Tile::across; ++s) {
-      const S(&first)[4] = sum[r / 2][s][0], (&second)[4] = sum[r / 2][s][1];
-      const int e = r % 2 * 2;
-      const Size column = j + at.column + 16 * s;
-      if constexpr (sizeof(typename Tile::T) == 2) {
-        write_neighbours<whole>(Neighbours<S, 2>{first[e], first[e + 1]}, c, row, column + 2 * t, n);
-        write_neighbours<whole>(Neighbours<S, 2>{second[e], second[e + 1]}, c, row, column + 8 + 2 * t, n);
-      } else {
-        write_neighbours<whole>(Neighbours<S, 4>{first[e], second[e], first[e + 1], second[e + 1]}, c, row,
-                                column + 4 * t, n);
+/// A thread's share of a tile, of which each warp has a quarter: `down` x `across` fragments of 16 x 16.
+template <typename Tile>
+struct WarpShare {
+  using T = typename Tile::T;
+  using S = Sum<T>;
+  static constexpr int down = Tile::rows / 32, across = Tile::columns / 32;
+
+  /// Of each fragment the sums of the first instruction, and of the second. For int8, the first has the even columns.
+  using Sums = S[down][across][2][4];
+
+  int row, column, lane;  // where the warp's part begins, and which thread of the warp this is
+
+  __device__ __forceinline__ explicit WarpShare(int thread)
+      : row(thread / threads_of_warp / 2 * (Tile::rows / 2)),
+        column(thread / threads_of_warp % 2 * (Tile::columns / 2)),
+        lane(thread % threads_of_warp) {}
+
+  /// Adds the product of a slice of a and a slice of b.
+  __device__ __forceinline__ void add_product(Sums& sum, const Chunk<T>* slice) const {
+    using Part = typename Tile::PartOfA;
+#pragma unroll unrolled(Tile::steps)
+    for (int step = 0; step < Tile::steps; ++step) {
+      unsigned a[down][4];
+#pragma unroll unrolled(down)
+      for (int r = 0; r < down; ++r) {
+        load_matrices(a[r], slice + Part::place(row + 16 * r + lane % 16, 2 * step + lane / 16));
+      }
+#pragma unroll unrolled(across)
+      for (int s = 0; s < across; ++s) {
+        unsigned b[2][2];
+        load_b<Tile>(b, slice + Part::size, step, column + 16 * s, lane);
+#pragma unroll unrolled(down)
+        for (int r = 0; r < down; ++r) {
+          multiply_add(T{}, sum[r][s][0], a[r], b[0]);
+          multiply_add(T{}, sum[r][s][1], a[r], b[1]);
+        }
       }
     }
   }
-}
+
+  /// Writes the sums to the tile of c that begins at row i and column j.
+  template <bool whole>
+  __device__ __forceinline__ void write(const Sums& sum, S* c, Size i, Size j, Size m, Size n) const {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll unrolled(2 * down)
+    for (int r = 0; r < 2 * down; ++r) {
+      const Size row_of_c = i + row + 8 * r + g;
+      if (row_of_c >= m) return;
+#pragma unroll unrolled(across)
+      for (int s = 0; s < across; ++s) {
+        const S(&first)[4] = sum[r / 2][s][0], (&second)[4] = sum[r / 2][s][1];
+        const int e = r % 2 * 2;
+        const Size from = j + column + 16 * s;
+        if constexpr (sizeof(T) == 2) {
+          write_neighbours<whole>(Neighbours<S, 2>{first[e], first[e + 1]}, c, row_of_c, from + 2 * t, n);
+          write_neighbours<whole>(Neighbours<S, 2>{second[e], second[e + 1]}, c, row_of_c, from + 8 + 2 * t, n);
+        } else {
+          write_neighbours<whole>(Neighbours<S, 4>{first[e], second[e], first[e + 1], second[e + 1]}, c, row_of_c,
+                                  from + 4 * t, n);
+        }
+      }
+    }
+  }
+};
+
+#if defined(WARPGROUPS)
+/// A thread's share of a tile that a warpgroup computes, which is the block: `down` x `across` times 64 x 64.
+///
+/// Its sums are those of c transposed, b^T a^T. The instruction wants the depth to run along the rows of what stays in
+/// shared memory. Those of a do, and lie there as it wants them. The columns of b go through registers.
+template <typename Tile>
+struct WarpgroupShare {
+  using T = typename Tile::T;
+  using S = Sum<T>;
+  static constexpr int down = Tile::rows / 64, across = Tile::columns / 64;
+  static_assert(Tile::PartOfA::chunks == 4 && Tile::slice % 32 == 0, "rows of 64 bytes, 8 of them at multiples of 512");
+
+  /// Of 64 columns of c the warp has 16, and each thread two of these, for 8 times 2 rows: for int8 neighbours, or else
+  /// 8 apart.
+  using Sums = S[down][across][32];
+
+  int column, lane;  // where the warp's part of 64 columns begins, and which thread of the warp this is
+  LateProducts<T> products;
+
+  __device__ __forceinline__ explicit WarpgroupShare(int thread)
+      : column(thread / threads_of_warp * 16), lane(thread % threads_of_warp) {}
+
+  /// Adds the product of a slice of a and a slice of b.
+  __device__ __forceinline__ void add_product(Sums& sum, const Chunk<T>* slice) {
+    using Part = typename Tile::PartOfA;
+    unsigned b[Tile::steps][across][4];
+#pragma unroll unrolled(Tile::steps)
+    for (int step = 0; step < Tile::steps; ++step) {
+#pragma unroll unrolled(across)
+      for (int s = 0; s < across; ++s) {
+        unsigned half[2][2];
+        load_b<Tile>(half, slice + Part::size, step, column + 64 * s, lane);
+        b[step][s][0] = half[0][0], b[step][s][1] = half[1][0];
+        b[step][s][2] = half[0][1], b[step][s][3] = half[1][1];
+        products.hold(b[step][s]);
+      }
+    }
+    hold_all(sum);
+    products.begin();
+#pragma unroll unrolled(Tile::steps)
+    for (int step = 0; step < Tile::steps; ++step) {
+#pragma unroll unrolled(across)
+      for (int s = 0; s < across; ++s) {
+#pragma unroll unrolled(down)
+        for (int r = 0; r < down; ++r) {
+          products.start(sum[r][s], b[step][s], slice + 64 * r * Part::chunks, 2 * step);
+        }
+      }
+    }
+    products.wait();
+    hold_all(sum);
+  }
+
+  __device__ __forceinline__ void hold_all(Sums& sum) const {
+#pragma unroll unrolled(down)
+    for (int r = 0; r < down; ++r) {
+#pragma unroll unrolled(across)
+      for (int s = 0; s < across; ++s) products.hold(sum[r][s]);
+    }
+  }
+
+  /// Writes the sums to the tile of c that begins at row i and column j.
+  template <bool whole>
+  __device__ __forceinline__ void write(const Sums& sum, S* c, Size i, Size j, Size m, Size n) const {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll unrolled(down * 16)
+    for (int r = 0; r < down * 16; ++r) {
+      const Size row_of_c = i + r / 2 * 8 + 2 * t + r % 2;
+      if (row_of_c >= m) continue;
+#pragma unroll unrolled(across)
+      for (int s = 0; s < across; ++s) {
+        const int e = r % 16 / 2 * 4 + r % 2;
+        const S first = sum[r / 16][s][e], second = sum[r / 16][s][e + 2];
+        const Size from = j + 64 * s + column;
+        if constexpr (sizeof(T) == 2) {
+          write_neighbours<whole>(Neighbours<S, 1>{first}, c, row_of_c, from + g, n);
+          write_neighbours<whole>(Neighbours<S, 1>{second}, c, row_of_c, from + 8 + g, n);
+        } else {
+          write_neighbours<whole>(Neighbours<S, 2>{first, second}, c, row_of_c, from + 2 * g, n);
+        }
+      }
+    }
+  }
+};
+
+template <typename Tile>
+using Share = WarpgroupShare<Tile>;
+#else
+template <typename Tile>
+using Share = WarpShare<Tile>;
+#endif
 
 /// Computes the tile of c that begins at row i and column j.
 template <typename Tile, bool whole, typename T>
@@ -242,8 +335,8 @@ __device__ __forceinline__ void multiply_tile(int thread, Chunk<T>* shared, cons
                                               Size j, Size m, Size n, Size k) {
   Copier<typename Tile::PartOfA, whole> copier_of_a(thread, a, i, 0, m, k);
   Copier<typename Tile::PartOfB, whole> copier_of_b(thread, b, 0, j, k, n);
-  const Place<Tile> place(thread);
-  typename Tile::Sums sum = {};
+  Share<Tile> share(thread);
+  typename Share<Tile>::Sums sum = {};
   const auto start = [&](Chunk<T>* slice) {
     copier_of_a.start(slice, 0, Tile::depth);
     copier_of_b.start(slice + Tile::PartOfA::size, Tile::depth, 0);
@@ -253,15 +346,16 @@ __device__ __forceinline__ void multiply_tile(int thread, Chunk<T>* shared, cons
   int arrived = 0, free = slices - 1;
   for (Size p = 0; p < k; p += Tile::depth) {
     wait_for_copies<slices - 2>();
+    show_copies_to_tensor_cores();
     __syncthreads();  // all have copied the slice that arrived, and none still reads the one before
     start(shared + free * Tile::slice);
-    multiply_slice(shared + arrived * Tile::slice, place, sum);
+    share.add_product(sum, shared + arrived * Tile::slice);
     free = arrived;
     arrived = arrived + 1 < slices ? arrived + 1 : 0;
   }
   wait_for_copies<0>();
   __syncthreads();  // the next tile begins where this one ends
-  write<Tile, whole>(sum, place, c, i, j, m, n);
+  share.template write<whole>(sum, c, i, j, m, n);
 }
 
 /// Computes every tile of c that falls to this block.
