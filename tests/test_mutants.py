@@ -152,7 +152,8 @@ def test_code_for_warpgroups_is_run_by_them() -> None:
         each for each in mutants("cuda", "kernels/matmul/tuned/cuda_tensor_cores.hpp") if "from + 8 + g" in each.source
     ]
     assert of_warpgroups
-    assert {machine.place(each.text, each.context).forms for each in of_warpgroups} == {("WARPGROUPS",)}
+    places = [machine.place(each.text, each.context) for each in of_warpgroups]
+    assert {(place.forms, place.narrow) for place in places} == {(("WARPGROUPS",), (True,))}
 
 
 def test_a_header_for_several_languages_has_code_that_runs_on_a_gpu_alone() -> None:

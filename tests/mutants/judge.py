@@ -6,12 +6,14 @@ import json
 import os
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from time import monotonic
 from typing import IO
@@ -62,15 +64,18 @@ class Verdict:
     seconds: float
 
 
-def command(backend: str, target: str, user: User | None) -> list[str]:
+def command(backend: str, target: str, user: User | None, *, narrow: bool = False) -> list[str]:
     """What pytest is told to judge a backend on a target: one text of it, or where there is none, all of them.
+
+    narrow: whether to judge it in narrow formats alone, thoroughly.
 
     Results come first: most mutants are caught there, and whether they compile is seen there.
     """
     chosen = {"backend": backend, "target": target, **dict(zip(("kernel", "variant"), user or (), strict=False))}
     return [
         *("-x", "-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider"),
-        *("-p", _PLUGIN, "--pyargs", *_TESTS, "--quick", "--patience", _PATIENCE),
+        *("-p", _PLUGIN, "--pyargs", *_TESTS, "--patience", _PATIENCE),
+        *(("--thorough", "-k", "float16 or int8") if narrow else ("--quick",)),
         *(f"--{option}={name}" for option, name in chosen.items()),
     ]
 
@@ -95,27 +100,27 @@ class Judge:
         begin = monotonic()
         place = self._machine.place(mutant.text, mutant.context)
         target = self._machine.target_name(self._scratch.instruction_set)
-        for user in mutant.text.users or (None,):
-            for form in place.forms:
-                usual = self._time(mutant, target, user, form)
-                try:
-                    with self._scratch.changed(self._files(mutant, form), user):
-                        verdict = self._suite(command(mutant.backend, target, user), 5 * usual + 60)
-                except Stillborn as failed:
-                    return Verdict(STILLBORN, _first_line_of_error(str(failed)), monotonic() - begin)
-                if verdict != (SURVIVED, ""):
-                    return Verdict(*verdict, monotonic() - begin)
+        for user, form, narrow in product(mutant.text.users or (None,), place.forms, place.narrow):
+            asked = command(mutant.backend, target, user, narrow=narrow)
+            usual = self._time(mutant.backend, asked, form)
+            try:
+                with self._scratch.changed(self._files(mutant, form), user):
+                    verdict = self._suite(asked, 5 * usual + 60)
+            except Stillborn as failed:
+                return Verdict(STILLBORN, _first_line_of_error(str(failed)), monotonic() - begin)
+            if verdict != (SURVIVED, ""):
+                return Verdict(*verdict, monotonic() - begin)
         return Verdict(SURVIVED, "", monotonic() - begin)
 
-    def _time(self, mutant: Mutant, target: str, user: User | None, form: str) -> float:
+    def _time(self, backend: str, asked: Sequence[str], form: str) -> float:
         """How long the suite takes on the unchanged text; JudgeFailed where it does not pass."""
-        key = "/".join(filter(None, (mutant.backend, target, *(user or ()), form)))
+        key = shlex.join(filter(None, (*asked, form)))
         if key in self._cannot:
             raise self._cannot[key]
         if key not in self._times:
             begin = monotonic()
-            with self._scratch.changed(_form(mutant.backend, form), None):
-                outcome, by = self._suite(command(mutant.backend, target, user), _LONGEST)
+            with self._scratch.changed(_form(backend, form), None):
+                outcome, by = self._suite(asked, _LONGEST)
             if outcome != SURVIVED:
                 self._cannot[key] = JudgeFailed(f"{key}: the suite does not pass on the unchanged text: {by}")
                 raise self._cannot[key]

@@ -27,6 +27,9 @@ _HOST_PARTS = {
 """Where the host waits for the device. The other backends' launches return when they are done."""
 _ON_A_MODEL = "amx"
 """The instruction set, and what its files begin with, that is tested apart."""
+_IN_NARROW_FORMATS = "cuda_tensor_cores.hpp"
+"""The file that runs in float16, bfloat16 and int8 alone. The text that includes it chooses. A quick run tries none of
+these formats in the emulation."""
 _INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
 
 User = tuple[str, str]
@@ -73,11 +76,13 @@ class Place:
 
     forms: of texts that are written for two kinds of device, which of them to run, in this order; else one empty name.
     instruction_sets: of texts in C++, that they are run with, in this order.
+    narrow: whether a thorough run in narrow formats has it; where there are two, of each run, in this order.
     elsewhere: why this machine cannot run it; None where it can.
     """
 
     forms: tuple[str, ...] = ("",)
     instruction_sets: tuple[str | None, ...] = (None,)
+    narrow: tuple[bool, ...] = (False,)
     elsewhere: str | None = None
 
 
@@ -140,7 +145,7 @@ class Machine:
             return Place(elsewhere="runs under AddressSanitizer alone")
         if text.file.endswith((".cpp", ".hpp")) and self.instruction_sets:
             return self._compiled(text, conditions)
-        return Place(forms=_forms(text, context))
+        return Place(forms=_forms(text, context), narrow=_narrow(text))
 
     def _compiled(self, text: Text, conditions: Conditions) -> Place:
         if Path(text.file).name.startswith(_ON_A_MODEL):
@@ -178,10 +183,17 @@ def _is_host_part(text: Text, context: Context) -> bool:
     return context.owner == "Gpu" or text.file.endswith("_cupy.py")
 
 
+def _narrow(text: Text) -> tuple[bool, ...]:
+    if text.file.endswith(_IN_NARROW_FORMATS):
+        return (True,)
+    return (False, True) if f'#include "{_IN_NARROW_FORMATS}"' in text.content.decode() else (False,)
+
+
 def _forms(text: Text, context: Context) -> tuple[str, ...]:
     """For which kinds of device: told by the preprocessor, by the function's name, or both."""
-    if ("defined(WARPGROUPS)", True) in context.conditions:
-        return ("WARPGROUPS",)
+    if text.file.endswith(_IN_NARROW_FORMATS):
+        holds = dict(context.conditions).get("defined(WARPGROUPS)")
+        return {None: ("", "WARPGROUPS"), True: ("WARPGROUPS",), False: ("",)}[holds]
     if not text.users or " on a GPU: " not in text.content.decode():
         return ("",)
     for condition, holds in context.conditions:
