@@ -188,6 +188,11 @@ def test_warpgroups_multiply_narrow_formats_on_hopper(dtype: str) -> None:
     assert "serialized" not in compiled_text(MATMUL, "sm_90a")[1]
 
 
+def test_slices_lie_where_a_warpgroup_finds_them_permuted() -> None:
+    """The emulation permutes chunks by their place in a slice, and Hopper by their addresses."""
+    assert ".shared .align 512 .b8" in assembly(cuda.with_includes(MATMUL), "matmul<BFloat16>")
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_wide_formats_are_not(dtype: str) -> None:
     """They would be rounded to TF32, or summed in another order."""
@@ -284,11 +289,13 @@ KERNEL = "int one() { return 1; } template <typename T> __global__ void vecadd(T
 
 @pytest.mark.parametrize(
     ("capability", "architecture"),
-    [("80", "sm_80"), ("90", "sm_90a"), ("100", "sm_100"), ("130", "compute_120")],
+    [("80", "sm_80"), ("90", "sm_90a"), ("100", "sm_100"), ("103", "compute_100"), ("130", "compute_120")],
 )
 def test_kernels_are_compiled_for_the_gpu_that_is_there(capability: str, architecture: str) -> None:
-    """With Hopper's own instructions, for the driver to finish if the GPU is newer than the compiler. Without -ftz:
-    subnormals are not flushed, as CuPy's RawModule does."""
+    """With Hopper's own instructions, and for the driver to finish where the compiler does not know it.
+
+    Without -ftz: subnormals are not flushed, as CuPy's RawModule does.
+    """
     compiler = Compiler(75, 80, 90, 100, 120)
     binary = gpu_of(capability, compiler).compiled(KERNEL, "vecadd<float>")
     assert compiler.options == ("-std=c++17", "-default-device", f"-arch={architecture}")

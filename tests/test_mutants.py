@@ -153,7 +153,7 @@ def test_code_for_warpgroups_is_run_by_them() -> None:
     ]
     assert of_warpgroups
     places = [machine.place(each.text, each.context) for each in of_warpgroups]
-    assert {(place.forms, place.narrow) for place in places} == {(("WARPGROUPS",), (True,))}
+    assert {(place.forms, place.narrow) for place in places} == {(("WARPGROUPS",), (True, False))}
 
 
 def test_a_header_for_several_languages_has_code_that_runs_on_a_gpu_alone() -> None:

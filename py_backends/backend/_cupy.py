@@ -89,7 +89,7 @@ class Gpu(contract.Device):
             binary = nvrtc.getCUBIN(program) if architecture.startswith("sm") else nvrtc.getPTX(program)
             mangled = nvrtc.getLoweredName(program, name)
         except nvrtc.NVRTCError as error:
-            raise RuntimeError(nvrtc.getProgramLog(program)) from error
+            raise RuntimeError(nvrtc.getProgramLog(program) or str(error)) from error
         finally:
             nvrtc.destroyProgram(program)
         with self._gpu:
@@ -98,15 +98,14 @@ class Gpu(contract.Device):
             return module.get_function(mangled)
 
     def _architecture(self) -> str:
-        """What to compile for: this GPU, or what is nearest to it, if it is newer than the compiler.
+        """What to compile for: this GPU, or the nearest one that the compiler knows, for the driver to finish.
 
         Hopper's tensor cores have instructions that no other GPU has, before or after it. They are in sm_90a alone.
         """
-        capability = int(self._gpu.compute_capability)
-        newest = max(self._cupy.cuda.nvrtc.getSupportedArchs())
-        if capability > newest:
-            return f"compute_{newest}"
-        return f"sm_{capability}a" if capability == 90 else f"sm_{capability}"
+        capability, known = int(self._gpu.compute_capability), self._cupy.cuda.nvrtc.getSupportedArchs()
+        if capability in known:
+            return f"sm_{capability}a" if capability == 90 else f"sm_{capability}"
+        return f"compute_{max((each for each in known if each < capability), default=capability)}"
 
     def recorded(self, launch: Launch) -> Launch:
         """The launch, between two events if its time will be asked for."""

@@ -185,7 +185,7 @@ def _is_host_part(text: Text, context: Context) -> bool:
 
 def _narrow(text: Text) -> tuple[bool, ...]:
     if text.file.endswith(_IN_NARROW_FORMATS):
-        return (True,)
+        return (True, False)  # which formats it takes, it decides itself
     return (False, True) if f'#include "{_IN_NARROW_FORMATS}"' in text.content.decode() else (False,)
 
 

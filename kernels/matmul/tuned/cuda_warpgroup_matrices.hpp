@@ -25,8 +25,8 @@ __device__ __forceinline__ void show_copies_to_tensor_cores() {
 /// The instruction takes two chunks of each, from `chunk` on.
 __device__ __forceinline__ unsigned long long described(const void* rows, unsigned chunk) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(rows));
-  constexpr unsigned long long chunks_of_8_rows = 512 / 16, permuted_in_64_bytes = 2;
-  return address / 16 + chunk | chunks_of_8_rows << 32 | permuted_in_64_bytes << 62;
+  constexpr unsigned long long not_used = 1, chunks_of_8_rows = 512 / 16, permuted_in_64_bytes = 2;
+  return address / 16 + chunk | not_used << 16 | chunks_of_8_rows << 32 | permuted_in_64_bytes << 62;
 }
 
 // clang-format off
