@@ -34,8 +34,9 @@ _PART_OF_FREE_MEMORY = 2
 _BYTES_A_SECOND = 5e6
 """Bytes of the arrays at the largest size, for each second of the budget. Making and checking them takes a fifth of the
 budget."""
-_RUNS = 20
-"""Each row must have time for this many runs. Clear answers for a hundred rows take some 15 rounds."""
+_RUNS = 32
+"""Each row must have time for this many runs. Clear answers for a hundred rows take some 15 rounds, and a round takes
+longer than a run of each row."""
 _LEAST_SIZES = 3
 """Fewer sizes make no curve."""
 
