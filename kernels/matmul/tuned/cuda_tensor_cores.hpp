@@ -290,6 +290,7 @@ struct WarpgroupShare {
     hold_all(sum);
   }
 
+  /// Keeps sums on their side of products: see LateProducts.
   __device__ __forceinline__ void hold_all(Sums& sum) const {
 #pragma unroll unrolled(down)
     for (int r = 0; r < down; ++r) {
