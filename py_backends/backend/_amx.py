@@ -1,0 +1,38 @@
+"""AMX, Intel's tiles, for backends that compile at run time: what they say where there is none."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+LACKING = "this CPU lacks AMX-TILE, AMX-BF16 and AMX-INT8"
+FIX = "needs a CPU that has it"
+TAKEN = {"matmul/tuned": ("float16", "bfloat16", "int8")}
+"""Tiles are matrices, and there are none of wider formats."""
+_FLAGS = {"amx_tile", "amx_bf16", "amx_int8"}
+_ARCH_PRCTL, _REQUEST, _TILE_DATA = 158, 0x1023, 18
+"""A system call of x86-64, ARCH_REQ_XCOMP_PERM and XFEATURE_XTILEDATA (Linux, Documentation/arch/x86/xstate.rst)."""
+
+
+def listed() -> bool:
+    """Whether the system lists AMX among what the first CPU has. An emulator may pass on the list of its host."""
+    cpus = Path("/proc/cpuinfo")
+    if not cpus.is_file():
+        return False
+    flags = re.search(r"^flags\s*:(.*)$", cpus.read_text(encoding="utf-8"), re.MULTILINE)
+    return flags is not None and set(flags[1].split()) >= _FLAGS
+
+
+@cache
+def refusal() -> str | None:
+    """Ask the system for tiles for all threads of this process. Returns why there are none, or None.
+
+    Tiles make a thread's state several times as large, so Linux gives them only to processes that ask.
+    """
+    request = (ctypes.c_long(number) for number in (_ARCH_PRCTL, _REQUEST, _TILE_DATA))
+    if ctypes.CDLL(None, use_errno=True).syscall(*request) == 0:
+        return None
+    return f"the system does not let this process use AMX tiles: {os.strerror(ctypes.get_errno())}"
