@@ -1,4 +1,4 @@
-// What kernels in C++ need beside arithmetic: counting in parts, the caches' sizes, and memory of their own.
+// What kernels in C++ need beside arithmetic: the caches' sizes, and memory of their own.
 //
 // Everything is in an unnamed namespace. One program holds this header compiled for several instruction sets, and the
 // linker must never replace one version by another.
@@ -9,19 +9,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdint>
+#include "counting.hpp"
 
 #if defined(PY_BACKENDS_ASAN)
 #include <sanitizer/asan_interface.h>
 #endif
 
 namespace {
-
-using Size = std::int64_t;
-
-inline Size least(Size x, Size y) { return x < y ? x : y; }
-/// How many parts of that size cover the whole.
-inline Size parts(Size whole, Size part) { return (whole + part - 1) / part; }
 
 /// Bytes of a cache of the first core; 0 where there is none, or the system does not tell. Linux lists the caches by
 /// level: data, instructions, second level, third level. The C library instead adds up all third-level caches of a

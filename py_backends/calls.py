@@ -347,15 +347,24 @@ _targets: dict[str, list[Target]] = {}
 
 def _candidates(backend: str, name: str | None) -> list[Target]:
     """The target of a backend with this name, or all of its targets, missing ones included."""
-    targets = _targets.get(backend) or registry.targets(backend)
+    targets = _targets.get(backend) or list(map(_in_this_process, registry.targets(backend)))
     if any(target.available for target in targets):  # what is missing may be installed meanwhile
         _targets[backend] = targets
     if name is None:
         return targets
     if name not in [target.name for target in targets] and isinstance(name, str):
-        targets = registry.targets(backend, [name])
+        targets = list(map(_in_this_process, registry.targets(backend, [name])))
     registry.known(name, [target.name for target in targets], f"target of {backend}")
     return [target for target in targets if target.name == name]
+
+
+def _in_this_process(target: Target) -> Target:
+    """The target, or a missing one if this process was started without the variables that it needs."""
+    if target.available and any(os.environ.get(name) != value for name, value in target.environment.items()):
+        needed = " ".join(f"{name}={value}" for name, value in target.environment.items())
+        reason = target.reason or f"it needs a process that was started with {needed}"
+        return Target.missing(target.name, reason, target.fix or f"set {needed} and start Python", target.dtypes)
+    return target
 
 
 @cache

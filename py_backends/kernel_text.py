@@ -71,9 +71,9 @@ class Stages:
     scratch: str | None = None
 
     _WORK_ITEMS: ClassVar[re.Pattern[str]] = re.compile(
-        r"^\W*Work items(?: of (\w+))?(?: on a (CPU|GPU))?: (.*)$", re.MULTILINE
+        r"^\W*Work items(?: of (\w+))?(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE
     )
-    _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on a (CPU|GPU))?: (.*)$", re.MULTILINE)
+    _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE)
 
     @classmethod
     def parse(cls, text: str, kernel: str, device: str | None = None) -> Stages:

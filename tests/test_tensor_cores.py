@@ -66,8 +66,8 @@ class Emulation(cuda.Emulation):
         super().__init__(cuda._cpu(), 2)
         self._macros = macros
 
-    def compiled(self, text: Any, dtype: Any, names: Any, prelude: str = "", macros: Sequence[str] = ()) -> Any:
-        return super().compiled(text, dtype, names, prelude, [*macros, *self._macros])
+    def compiled(self, source: Any, dtype: Any, names: Any, prelude: str = "", macros: Sequence[str] = ()) -> Any:
+        return super().compiled(source, dtype, names, prelude, [*macros, *self._macros])
 
 
 def wrong_shapes(computed: Emulated, dtype: str) -> Iterator[str]:

@@ -22,7 +22,6 @@ from py_backends.backend._scratch import scratch_serves
 from py_backends.contract import Adopted, Array, Buffer
 from py_backends.errors import BackendUnavailable
 from py_backends.install import other_architecture, pip_install
-from py_backends.kernel_text import KernelText
 from py_backends.number_formats import number_format
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ class Device(contract.Device):
 
     def compiled(
         self,
-        text: KernelText,
+        source: Path,
         dtype: np.dtype[Any],
         names: Sequence[str],
         prelude: str = "",
@@ -130,9 +129,10 @@ class Device(contract.Device):
             raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
         instances = [f"{name}<{number_format(dtype).c}>" for name in names]
         headers = standard_headers(Path(str(self._compiler.__file__)).parent)
-        included = f"-I{text.path.parent}"  # sources include files by names relative to their own
+        included = f"-I{source.parent}"  # sources include files by names relative to their own
         options = [*_OPTIONS, *headers, included, *(f"-D{macro}" for macro in macros)]
-        kernels = self._compiler.compile(self._queue, prelude, text.path.name, text.text, instances, options)
+        text = source.read_text(encoding="utf-8", errors="replace")  # other encodings may stand in comments
+        kernels = self._compiler.compile(self._queue, prelude, source.name, text, instances, options)
         return [self._start(kernel) for kernel in kernels]
 
     def _start(self, kernel: Any) -> Start:

@@ -85,7 +85,7 @@ class Emulation(_sycl.Device):
         prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
         # Tensor cores compute in narrow formats, and no other code needs a warp.
         macros = ["WARPS"] if dtype.itemsize < 4 else []
-        (start,) = self.compiled(text, dtype, [text.kernel], prelude, macros)
+        (start,) = self.compiled(text.path, dtype, [text.kernel], prelude, macros)
         work_items = text.work_items
         group = _three(work_items.group)
 

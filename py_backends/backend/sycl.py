@@ -6,15 +6,18 @@ own memory if the device can reach it, else USM device memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from py_backends import caches, contract
-from py_backends.backend import _device_names, _sycl
+from py_backends.backend import _amx, _device_names, _sycl
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
+from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES, number_format
 
@@ -25,18 +28,31 @@ _NO_SPIRV = "its driver does not take SPIR-V, to which SYCL source is compiled a
 _NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
 
 
+_TRIAL = Path(__file__).with_name("_sycl_tiles.cpp")
+_FOR_TILES = {"CL_CONFIG_CPU_TARGET_ARCH": "sapphirerapids"}
+"""Has Intel's runtime compile for tiles. By itself it does so only for processors that it knows by their model, which
+virtual machines may hide; for others, `joint_matrix` would end the process."""
+
+
 class Backend(contract.Backend):
+    """A target for each device, and on CPUs first `amx`, where matrices of narrow formats are `joint_matrix`."""
+
     dtypes = DTYPES
 
     def targets(self) -> list[Target]:
         try:
             found = _sycl.devices("sycl")
         except BackendUnavailable as missing:
-            return [Target.missing(_device_names.usual_cpu(), missing.reason, missing.fix)]
-        return [_target(name, device) for name, device in found.items()]
+            of_cpu = Target.missing(_device_names.usual_cpu(), missing.reason, missing.fix)
+            return [Target.missing("amx", missing.reason, missing.fix, _amx.TAKEN), of_cpu]
+        return [_target_of_tiles(found), *(_target(name, device) for name, device in found.items())]
 
     def open(self, target: str, threads: int) -> SyclDevice:
         found = _sycl.devices("sycl")
+        if target == "amx":
+            device = _with_tiles(found)
+            _check_tiles(SyclDevice(device, threads, "AMX"))  # whose queue nobody can ask to keep times any more
+            return SyclDevice(device, threads, "AMX")
         if target not in found:
             raise BackendUnavailable(f"SYCL has no device {target}", f"there are {', '.join(found)}")
         if not _sycl.can_compile(found[target]):
@@ -47,7 +63,7 @@ class Backend(contract.Backend):
 class SyclDevice(_sycl.Device):
     """A device of SYCL that runs SYCL kernels.
 
-    form: the kind of device that its kernels are written for, `CPU` or `GPU`; None for the device's own kind.
+    form: what its kernels are written for, `CPU`, `AMX` or `GPU`; None for the device's own kind.
     """
 
     def __init__(self, device: dpctl.SyclDevice, threads: int, form: str | None = None) -> None:
@@ -58,7 +74,7 @@ class SyclDevice(_sycl.Device):
         stages = text.stages(self._form)
         names = [name for name, _ in stages.kernels]
         computed = text.problem.sum_dtype(dtype)
-        starts = self.compiled(text, dtype, names, macros=self._facts(computed))
+        starts = self.compiled(text.path, dtype, names, macros=self._facts(computed))
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             named = text.named_sizes(sizes)
@@ -82,7 +98,42 @@ class SyclDevice(_sycl.Device):
         lanes = getattr(self._device, f"native_vector_width_{number_format(dtype).c}")
         # Drivers of CPUs give the size of the second level.
         cache = caches.last_level_cache() if self._device.is_cpu else self._device.global_mem_cache_size
-        return [f"LANES={max(1, lanes)}", f"CACHE={cache}"]
+        return [f"LANES={max(1, lanes)}", f"CACHE={cache}", *(["TILES"] if self._form == "AMX" else [])]
+
+
+def _target_of_tiles(found: Mapping[str, dpctl.SyclDevice]) -> Target:
+    """The CPU by tiles. Whether its driver multiplies them is known only when it is opened."""
+    if not _amx.listed():
+        return Target.missing("amx", _amx.LACKING, _amx.FIX, _amx.TAKEN)
+    try:
+        device = _with_tiles(found)
+    except BackendUnavailable as missing:
+        return Target.missing("amx", missing.reason, missing.fix, _amx.TAKEN)
+    target = _target("amx", device)
+    return replace(target, environment=_FOR_TILES if target.available else {}, dtypes=_amx.TAKEN)
+
+
+def _with_tiles(found: Mapping[str, dpctl.SyclDevice]) -> dpctl.SyclDevice:
+    """The device that may multiply tiles. BackendUnavailable if it is missing."""
+    if _device_names.INTEL_CPU not in found:
+        raise BackendUnavailable("only Intel's runtime for CPUs multiplies tiles", pip_install("cpu"))
+    return found[_device_names.INTEL_CPU]
+
+
+def _check_tiles(device: SyclDevice) -> None:
+    """Raise BackendUnavailable if a product of two tiles is wrong. A driver that has none may also end the process."""
+    rows, deep = 16, 64
+    a, b = np.arange(rows * deep).astype(np.int8), np.arange(deep * rows)[::-1].astype(np.int8)
+    c = np.zeros(rows * rows, np.int32)
+    (multiply,) = device.compiled(_TRIAL, a.dtype, ["multiply"])
+    buffers = [*map(device.upload, (a, b)), device.allocate(c)]
+    multiply(buffers, (), (1,), (rows,))
+    device.wait()
+    device.download(buffers[-1], c)
+    # Four rows of b stand beside each other in one of a tile.
+    unpacked = b.reshape(deep // 4, rows, 4).transpose(0, 2, 1).reshape(deep, rows)
+    if not np.array_equal(c.reshape(rows, rows), a.reshape(rows, deep).astype(np.int32) @ unpacked.astype(np.int32)):
+        raise BackendUnavailable("its driver multiplies tiles wrongly", "install another version of Intel's runtime")
 
 
 def _target(name: str, device: dpctl.SyclDevice) -> Target:

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 
+#include "../../workspace.hpp"
 #include "amx_packing.hpp"
 #include "tile_configuration.hpp"
 

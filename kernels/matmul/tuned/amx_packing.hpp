@@ -1,10 +1,10 @@
-// How amx.hpp packs a and b into tiles: 16 rows of 64 bytes, two tiles beside or below each other.
+// How a and b are packed into tiles of AMX: 16 rows of 64 bytes, two tiles beside or below each other.
 #pragma once
 
 #include <cstdint>
 
+#include "../../counting.hpp"
 #include "../../formats.hpp"
-#include "../../workspace.hpp"
 
 namespace {
 
