@@ -139,10 +139,12 @@ AVX_AVX512 = Contender("avx avx512", CALL, "avx", "avx512")
 AVX_AVX2 = Contender("avx avx2", CALL, "avx", "avx2")
 CPP = Contender("cpp", CALL, "cpp")
 OPENMP = Contender("openmp", CALL, "openmp")
-NUMBA_CPU = Contender("numba_cpu", CALL, "numba_cpu")
+NUMBA_CPU = Contender("numba_cpu", CALL, "numba_cpu", "cpu")
+NUMBA_CPU_AMX = Contender("numba_cpu amx", CALL, "numba_cpu", "amx")
 OPENCL = Contender("opencl", KERNEL, "opencl", "intel-cpu")
 POCL = Contender("pocl", KERNEL, "opencl", "pocl")
 SYCL = Contender("sycl", KERNEL, "sycl", "intel-cpu")
+SYCL_AMX = Contender("sycl amx", KERNEL, "sycl", "amx")
 CUDA = Contender("cuda", KERNEL, "cuda")
 NUMBA_CUDA = Contender("numba_cuda", KERNEL, "numba_cuda")
 CUBLAS = Contender("cublas", KERNEL, "cublas")
@@ -233,7 +235,7 @@ def _matmul(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
 
 
 def _narrow_matmul(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
-    """The matrix unit against the libraries; who has none, or leaves it, widens, and is held to its own float32."""
+    """The matrix unit against the libraries. Without it numbers are widened, and the target is held to its float32."""
     sizes = NARROW_SIZES if tuple(sizes) == SIZES else sizes
     speed = partial(_speed, conditions, sizes)
     asked, least = {"bfloat16": (1.10, 0), "float16": (1.50, 1024), "int8": (1.00, 0)}[conditions.dtype]
@@ -246,7 +248,7 @@ def _narrow_matmul(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goa
         where = f"n = {', '.join(map(str, large))}"
         yield Goal(conditions, AMX.label, "of the peak of the format", where, peak, 0.45, "worst")
         yield from _neighbours(AMX, conditions, sizes, asked=0.85)
-        for contender, ratio in (SYCL, 0.50), (NUMBA_CPU, 0.60):
+        for contender, ratio in (SYCL_AMX, 0.50), (NUMBA_CPU_AMX, 0.60):
             yield from speed(contender, (AMX,), "of avx amx", ratio)
     for contender in AVX_AVX512, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU:
         yield from speed(contender, (in_float32(contender),), "of its float32", 0.95)

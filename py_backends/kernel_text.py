@@ -56,7 +56,7 @@ class Stages:
     """The launches of a source: one kernel, or several in order, with scratch memory between them.
 
     The head comment lists the kernels in the order of their launch. It names a kernel whose name is not that of the
-    source. If launches differ between devices, it names the kind of device, `CPU` or `GPU`:
+    source. If launches differ between devices, it names the kind: `a CPU`, `a GPU`, or `AMX` for tiles of a CPU:
 
         Work items of pack on a CPU: ceil(n / 128), in groups of 1
         Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
@@ -80,7 +80,7 @@ class Stages:
         """Parse the lines for a kind of device. Raises ValueError if they are missing or unclear.
 
         kernel: the name of a kernel that its line does not name.
-        device: `CPU` or `GPU`; None for lines that hold on both.
+        device: `CPU`, `GPU` or `AMX`; None for lines that hold on all.
         """
         kernels = tuple(
             (line[1] or kernel, WorkItems.parse_counts(line[3]))
@@ -169,7 +169,7 @@ class KernelText:
         return WorkItems.parse(self.text)
 
     def stages(self, device: str | None = None) -> Stages:
-        """Its launches on a kind of device: `CPU` or `GPU`."""
+        """Its launches on a kind of device: `CPU`, `GPU` or `AMX`."""
         return Stages.parse(self.text, self.kernel, device)
 
     def named_sizes(self, sizes: Sequence[int]) -> dict[str, int]:

@@ -10,6 +10,7 @@ import importlib.metadata
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -229,6 +230,21 @@ class TestOfOneDnn:
         for thread in threads:
             thread.join()
         assert wrong == []
+
+    @pytest.mark.onednn
+    def test_first_calls_at_the_same_time_share_one_engine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A stream of one engine refuses primitives of another."""
+        monkeypatch.setattr(_onednn, "_engines", [])
+        monkeypatch.setattr(_onednn, "_of_thread", threading.local())
+        together = threading.Barrier(8)
+        eye = np.eye(4, dtype=np.float32)
+
+        def work(_: int) -> bool:
+            together.wait()
+            return bool((pb.matmul(eye, eye, backend="onednn") == eye).all())
+
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(work, range(8)))
 
     @pytest.mark.onednn
     def test_what_it_refuses_is_an_error(self) -> None:

@@ -7,7 +7,9 @@ import gc
 import subprocess
 import sys
 import weakref
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -15,9 +17,11 @@ from conftest import nightly
 
 import py_backends as pb
 from py_backends import registry
+from py_backends.backend import _amx, _sycl, sycl
 from py_backends.backend.sycl import SyclDevice
 from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
-from py_backends.contract import Launch
+from py_backends.contract import Launch, Target
+from py_backends.errors import BackendUnavailable
 from py_backends.harness.case import Case
 
 FLOAT32, NIGHTLY = np.dtype(np.float32), nightly(np.dtype(np.float16))
@@ -43,6 +47,60 @@ EDGES: dict[str, list[tuple[int, ...]]] = {
 """One below, at and above what the tuned kernels take at once."""
 
 pytestmark = pytest.mark.sycl
+
+
+class TestTiles:
+    """The target whose driver has to be told that the CPU has tiles."""
+
+    @pytest.fixture
+    def target(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Target]:
+        """The target where the system lists tiles, or not, and where there are devices."""
+
+        def made(listed: bool, *devices: str) -> Target:
+            monkeypatch.setattr(_amx, "listed", lambda: listed)
+            found = _sycl.devices("sycl")
+            monkeypatch.setattr(_sycl, "devices", lambda _: dict.fromkeys(devices, found["intel-cpu"]))
+            return sycl.Backend().targets()[0]
+
+        return made
+
+    @pytest.mark.usefixtures("device")
+    def test_is_first_and_has_three_formats_of_matmul(self, target: Callable[..., Target]) -> None:
+        amx = target(True, "intel-cpu")
+        assert (amx.name, amx.available, amx.dtypes) == ("amx", True, {"matmul/tuned": ("float16", "bfloat16", "int8")})
+        assert amx.environment == {"CL_CONFIG_CPU_TARGET_ARCH": "sapphirerapids"}
+
+    @pytest.mark.usefixtures("device")
+    def test_what_the_cpu_lacks_needs_another(self, target: Callable[..., Target]) -> None:
+        amx = target(False, "intel-cpu")
+        assert (amx.available, amx.fix) == (False, "needs a CPU that has it")
+        assert amx.reason == "this CPU lacks AMX-TILE, AMX-BF16 and AMX-INT8"
+        assert not amx.environment, "no worker tries to open it"
+
+    @pytest.mark.usefixtures("device")
+    def test_other_drivers_multiply_no_tiles(self, target: Callable[..., Target]) -> None:
+        amx = target(True, "pocl")
+        assert (amx.available, amx.reason) == (False, "only Intel's runtime for CPUs multiplies tiles")
+        with pytest.raises(BackendUnavailable, match="only Intel's runtime"):
+            sycl.Backend().open("amx", 1)
+
+    def test_is_missing_with_dpctl(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def none(_: str) -> NoReturn:
+            raise BackendUnavailable("dpctl is not installed", "install it")
+
+        monkeypatch.setattr(_sycl, "devices", none)
+        amx, cpu = sycl.Backend().targets()
+        assert (amx.name, amx.reason, amx.fix) == ("amx", cpu.reason, cpu.fix)
+
+    def test_is_listed_where_the_system_lists_all_three_features(self, tmp_path: Path, monkeypatch: Any) -> None:
+        told = tmp_path / "cpuinfo"
+        monkeypatch.setattr(_amx, "CPUS", told)
+        assert not _amx.listed(), "no Linux"
+        for flags, there in ("amx_bf16 avx amx_tile amx_int8", True), ("amx_tile amx_bf16 avx", False):
+            told.write_text(f"model name : Made-up\nflags\t\t: fpu {flags}\n\n")
+            assert _amx.listed() == there
+        told.write_text("processor : 0\n")
+        assert not _amx.listed()
 
 
 class Caller(np.ndarray):

@@ -192,9 +192,16 @@ def _description(matrix: Matrix) -> _Handle:
     return _made("memory_desc", *given, function="dnnl_memory_desc_create_with_strides")
 
 
-@cache
+_engines: list[_Handle] = []
+"""The one of this process: what is made with one fits no other."""
+_making_engine = threading.Lock()
+
+
 def _engine() -> _Handle:
-    return _made("engine", _CPU, 0)
+    with _making_engine:
+        if not _engines:
+            _engines.append(_made("engine", _CPU, 0))
+    return _engines[0]
 
 
 def _made(kind: str, *given: Any, function: str | None = None) -> _Handle:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from py_backends import contract
-from py_backends.backend import _cpu_kernels
+from py_backends.backend import _amx, _cpu_kernels
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
 from py_backends.number_formats import DTYPES
-
-_TAKEN_BY_AMX = {"matmul/tuned": ("float16", "bfloat16", "int8")}
-"""AMX has only tiles, which are matrices, and no wider formats."""
-_FIX = "needs a CPU that has it"
 
 
 class Backend(contract.Backend):
@@ -32,7 +28,7 @@ class Backend(contract.Backend):
         return [
             Target(name, device=_cpu_kernels.cpu_name(), version=compiler, dtypes=_taken(name))
             if there
-            else Target.missing(name, why, _FIX if why.startswith("this CPU") else None, _taken(name))
+            else Target.missing(name, why, _amx.FIX if why.startswith("this CPU") else None, _taken(name))
             for name, (why, there) in ((name, found.get(name, without)) for name in names)
         ]
 
@@ -45,4 +41,4 @@ class Backend(contract.Backend):
 
 def _taken(target: str) -> Mapping[str, tuple[str, ...]] | None:
     """The number formats that a target takes, if not all of the backend's."""
-    return _TAKEN_BY_AMX if target == "amx" else None
+    return _amx.TAKEN if target == "amx" else None
