@@ -26,7 +26,7 @@ _HOST_PARTS = {
 }
 """Where the host waits for the device. The other backends' launches return when they are done."""
 _ON_A_MODEL = "amx"
-"""The instruction set, and what its files begin with, that is tested apart."""
+"""The instruction set that is tested apart, and a word of its files' names."""
 _IN_NARROW_FORMATS = "cuda_tensor_cores.hpp"
 """The file that runs in float16, bfloat16 and int8 alone. The text that includes it chooses. A quick run tries none of
 these formats in the emulation."""
@@ -143,13 +143,13 @@ class Machine:
             return Place(elsewhere="runs where there is no OpenMP alone")
         if ("defined(PY_BACKENDS_ASAN)", True) in conditions:
             return Place(elsewhere="runs under AddressSanitizer alone")
+        if _ON_A_MODEL in Path(text.file).stem.split("_"):
+            return Place(elsewhere="runs on a model of its instructions: tests/instruments")
         if text.file.endswith((".cpp", ".hpp")) and self.instruction_sets:
             return self._compiled(text, conditions)
         return Place(forms=_forms(text, context), narrow=_narrow(text))
 
     def _compiled(self, text: Text, conditions: Conditions) -> Place:
-        if Path(text.file).name.startswith(_ON_A_MODEL):
-            return Place(elsewhere="runs on a model of its instructions: tests/instruments/test_tiles.py")
         runs = [name for name in self.instruction_sets if name in {target.name for target in self.targets}]
         runs = runs or self.instruction_sets[:1]
         wanted = instruction_set(conditions)

@@ -16,7 +16,7 @@
 // Edges: panels are filled up with zeros. So a ragged tile is computed like any other, and only its part of c is
 //   written. Where the last vector of columns is enough, the tile is as wide. Slices on a GPU are filled up alike.
 #if defined(TILES)
-#include "sycl_tiles.hpp"
+#include "sycl_amx.hpp"
 #else
 
 #include <sycl/sycl.hpp>
