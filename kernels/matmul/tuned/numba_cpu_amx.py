@@ -219,10 +219,10 @@ def matmul(a, b, c, m, n, k):
     work = float(m) * float(n) * float(k)
     threads = (get_num_threads() if work > FEW else 1) if work > 0 else 0
     across = parts_of_columns(threads, m, n)
-    infinite = np.zeros(threads, np.bool_)
+    infinite = np.empty(threads, np.bool_)
     for part in prange(threads):
         rows, columns = part_of(m, part // across, threads // across), part_of(n, part % across, across)
-        if rows[0] < rows[1] and columns[0] < columns[1]:
-            infinite[part] = multiply(a, b, c, rows, columns)
+        there = rows[0] < rows[1] and columns[0] < columns[1]
+        infinite[part] = there and multiply(a, b, c, rows, columns)
     if infinite.any():
         multiply_infinite(a, b, c)
