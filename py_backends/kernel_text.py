@@ -175,10 +175,14 @@ class KernelText:
     def named_sizes(self, sizes: Sequence[int]) -> dict[str, int]:
         return dict(zip(self.problem.dimensions, sizes, strict=True))
 
-    def load(self) -> ModuleType:
-        """Import a source that is a Python module."""
+    def load(self, part: str | None = None) -> ModuleType:
+        """Import a source that is a Python module.
+
+        part: of a source in several modules, such as BACKEND.py and BACKEND_PART.py, the one to import.
+        """
         package = self.package or f"py_backends.kernels.{self.kernel}"
-        return importlib.import_module(f"{package}.{self.variant}.{self.backend}")
+        name = self.backend if part is None else f"{self.backend}_{part}"
+        return importlib.import_module(f"{package}.{self.variant}.{name}")
 
     def shaped(self, buffers: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
         """View flat buffers as arrays of the problem's shapes, for kernels that index by row and column."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 
 import py_backends as pb
 from py_backends import calls, registry
-from py_backends.backend import _cpu_kernels, avx
+from py_backends.backend import _amx, _cpu_kernels, _numba, avx, numba_cpu
 from py_backends.contract import Array, Buffer, HostDevice, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.harness.doctor import BackendTarget
@@ -58,25 +58,33 @@ Install = Callable[..., Went]
 
 
 @pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Gives the backend numpy other targets, which note what goes to them, and forgets all earlier calls meanwhile."""
+def forgetting() -> Iterator[list[dict[Any, Any]]]:
+    """Forgets all earlier calls meanwhile. The tables that remember them."""
     names = "_targets", "_dtypes", "_ready", "_devices", "_launches", "shortcuts"
     tables: list[dict[Any, Any]] = [getattr(calls, name) for name in names]
     kept = [dict(table) for table in tables]
+    for table in tables:
+        table.clear()
+    yield tables
+    for table, before in zip(tables, kept, strict=True):
+        table.clear()
+        table.update(before)
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch, forgetting: list[dict[Any, Any]]) -> Install:
+    """Gives the backend numpy other targets, which note what goes to them."""
 
     def installed(*targets: Target) -> Went:
         went: Went = []
         kind = type(registry.backend("numpy"))
         monkeypatch.setattr(kind, "targets", lambda _: list(targets))
         monkeypatch.setattr(kind, "open", lambda _, target, __: Noting(target, went))
-        for table in tables:
+        for table in forgetting:
             table.clear()
         return went
 
-    yield installed
-    for table, before in zip(tables, kept, strict=True):
-        table.clear()
-        table.update(before)
+    return installed
 
 
 def ones(dtype: str) -> Array:
@@ -248,6 +256,80 @@ class TestAvx:
         every = avx.Backend().targets()
         assert [each.name for each in every] == ["amx", "avx512", "avx2", "sse"]
         assert {each.reason for each in every} == {"it was not built"}
+
+
+@pytest.mark.numba_cpu
+class TestNumba:
+    """What numba_cpu makes of the CPU that Numba compiles for."""
+
+    AMX = "+amx-tile", "+amx-bf16", "+amx-int8"
+
+    @pytest.fixture
+    def cpu(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., numba_cpu.Backend]:
+        """The backend on this CPU with some features of AMX alone."""
+        triple, features = _numba.cpu()
+
+        def made(amx: Iterable[str], *, listed: bool = True, refusal: str | None = None) -> numba_cpu.Backend:
+            monkeypatch.setattr(_numba, "cpu", lambda: (triple, (features - set(self.AMX)) | set(amx)))
+            monkeypatch.setattr(_amx, "listed", lambda: listed)
+            monkeypatch.setattr(_amx, "refusal", lambda: refusal)
+            return numba_cpu.Backend()
+
+        return made
+
+    def test_amx_is_first_and_has_three_formats_of_matmul(self, cpu: Callable[..., numba_cpu.Backend]) -> None:
+        amx, other = cpu(self.AMX).targets()
+        assert [(each.name, each.available, each.just_in_time) for each in (amx, other)] == [
+            ("amx", True, True),
+            ("cpu", True, True),
+        ]
+        for kernel, variant in itertools.product(registry.kernel_names(), ("tuned", "lecture")):
+            text = registry.kernel_texts(kernel, "numba_cpu")[variant]
+            narrow = tuple(name for name in text.dtypes if name in NARROW)
+            assert registry.dtypes(text, amx) == (narrow if (kernel, variant) == ("matmul", "tuned") else ())
+            assert registry.dtypes(text, other) == text.dtypes
+
+    @pytest.mark.parametrize("missing", AMX)
+    def test_what_the_cpu_lacks_needs_another(self, cpu: Callable[..., numba_cpu.Backend], missing: str) -> None:
+        backend = cpu(set(self.AMX) - {missing}, listed=False)
+        amx, other = backend.targets()
+        assert (amx.name, amx.available, amx.reason, amx.fix) == ("amx", False, _amx.LACKING, _amx.FIX)
+        assert (amx.dtypes, other.name, other.available) == (_amx.TAKEN, "cpu", True)
+        with pytest.raises(BackendUnavailable, match="lacks AMX-TILE"):
+            backend.open("amx", 1)
+
+    def test_a_cpu_that_numba_was_told_of_says_so(self, cpu: Callable[..., numba_cpu.Backend]) -> None:
+        amx, _ = cpu([]).targets()
+        assert amx.reason == "Numba compiles for a CPU without AMX"
+        assert amx.fix == "unset NUMBA_CPU_NAME and NUMBA_CPU_FEATURES"
+
+    def test_what_the_system_refuses_says_so(self, cpu: Callable[..., numba_cpu.Backend]) -> None:
+        backend = cpu(self.AMX, refusal="the system does not let this process use AMX tiles: why")
+        amx, _ = backend.targets()
+        assert (amx.available, amx.fix) == (False, None)
+        with pytest.raises(BackendUnavailable, match="does not let this process use AMX tiles: why"):
+            backend.open("amx", 1)
+
+    def test_without_numba_both_are_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def missing(_: str) -> None:
+            raise BackendUnavailable("Numba is not installed", "install it")
+
+        monkeypatch.setattr(_numba, "load", missing)
+        every = numba_cpu.Backend().targets()
+        assert [(each.name, each.available, each.reason) for each in every] == [
+            ("amx", False, "Numba is not installed"),
+            ("cpu", False, "Numba is not installed"),
+        ]
+
+    def test_without_amx_narrow_calls_are_computed_on_the_cpu(
+        self, cpu: Callable[..., numba_cpu.Backend], forgetting: list[dict[Any, Any]]
+    ) -> None:
+        cpu([], listed=False)
+        ones = np.ones((3, 5), "bfloat16"), np.ones((5, 2), "bfloat16")
+        assert pb.matmul(*ones, backend="numba_cpu").tolist() == [[5, 5]] * 3
+        assert [target for backend, target, _ in calls._devices if backend == "numba_cpu"] == ["cpu"]
+        with pytest.raises(BackendUnavailable, match="numba_cpu amx is not available: this CPU lacks"):
+            pb.matmul(*ones, backend="numba_cpu", target="amx")
 
 
 @pytest.mark.cpp

@@ -33,6 +33,13 @@ def meant_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return next((meant for meant, bits in _SEEN_AS.items() if bits == dtype), dtype)
 
 
+def cpu() -> tuple[str, set[str]]:
+    """The CPU that Numba compiles for: LLVM's triple, and its features, such as `+avx2` or `-avx2`."""
+    registry = importlib.import_module("numba.core.registry")
+    triple, _, features = registry.cpu_target.target_context.codegen().magic_tuple()
+    return triple, set(features.split(","))
+
+
 def load(extra: str) -> ModuleType:
     """Numba itself. BackendUnavailable if it is missing, or does not fit the rest of the environment."""
     fix = pip_install(extra)

@@ -12,10 +12,9 @@ import ml_dtypes
 import numpy as np
 from llvmlite import ir
 from numba import from_dtype, types
-from numba.core import registry
 from numba.extending import intrinsic
 
-from py_backends.backend._numba import seen_dtype
+from py_backends.backend._numba import cpu, seen_dtype
 
 FLOAT16, BFLOAT16 = (from_dtype(seen_dtype(np.dtype(each))) for each in (np.float16, ml_dtypes.bfloat16))
 _WORD, _FLOAT = ir.IntType(32), ir.FloatType()
@@ -23,9 +22,8 @@ _WORD, _FLOAT = ir.IntType(32), ir.FloatType()
 
 def _converts() -> bool:
     """Whether the CPU that Numba compiles for has instructions for float16. If not, LLVM may call missing functions."""
-    triple, _, features = registry.cpu_target.target_context.codegen().magic_tuple()
-    named = features.split(",")
-    return triple.startswith(("aarch64", "arm64")) or ("+f16c" in named and "-avx" not in named)
+    triple, features = cpu()
+    return triple.startswith(("aarch64", "arm64")) or ("+f16c" in features and "-avx" not in features)
 
 
 CONVERTS = _converts()

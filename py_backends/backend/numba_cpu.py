@@ -1,4 +1,7 @@
-"""Numba on the CPU: Python loops compiled by LLVM, with the outer one spread over threads (`prange`)."""
+"""Numba on the CPU: Python loops compiled by LLVM, with the outer one spread over threads (`prange`).
+
+The target `amx` is that with Intel's tiles, which intrinsics emit.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,20 @@ import importlib
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from py_backends import contract
-from py_backends.backend import _numba
+from py_backends.backend import _amx, _numba
 from py_backends.contract import Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
 
 _ONE_AT_A_TIME = threading.Lock()
+_AMX_FEATURES = {"+amx-tile", "+amx-bf16", "+amx-int8"}
 
 
 class Backend(contract.Backend):
@@ -27,11 +32,18 @@ class Backend(contract.Backend):
         try:
             numba = _numba.load("numba")
         except BackendUnavailable as missing:
-            return [Target.missing("cpu", missing.reason, missing.fix)]
-        return [Target("cpu", version=f"Numba {numba.__version__}, LLVM {_llvm_version()}", just_in_time=True)]
+            amx = Target.missing("amx", missing.reason, missing.fix, _amx.TAKEN)
+            return [amx, Target.missing("cpu", missing.reason, missing.fix)]
+        cpu = Target("cpu", version=f"Numba {numba.__version__}, LLVM {_llvm_version()}", just_in_time=True)
+        if why := _why_no_tiles():
+            return [Target.missing("amx", why.reason, why.fix, _amx.TAKEN), cpu]
+        return [replace(cpu, name="amx", dtypes=_amx.TAKEN), cpu]
 
     def open(self, target: str, threads: int) -> contract.Device:
-        return Device(_numba.load("numba"), threads)
+        numba = _numba.load("numba")
+        if target == "amx" and (why := _why_no_tiles()):
+            raise why
+        return Device(numba, threads, "amx" if target == "amx" else None)
 
 
 class Device(contract.HostDevice):
@@ -39,8 +51,10 @@ class Device(contract.HostDevice):
 
     deterministic = True  # as many threads take the same chunks, and each element is one sum
 
-    def __init__(self, numba: Any, threads: int) -> None:
+    def __init__(self, numba: Any, threads: int, part: str | None = None) -> None:
+        """`part`: of sources in several modules, the one to run."""
         self._numba = numba
+        self._part = part
         most = numba.config.NUMBA_NUM_THREADS
         self._threads = min(threads, most)
         if threads > most:
@@ -50,7 +64,7 @@ class Device(contract.HostDevice):
         self._turn = _ONE_AT_A_TIME if numba.threading_layer() == "workqueue" else nullcontext()
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        kernel = getattr(text.load(), text.kernel)
+        kernel = getattr(text.load(self._part), text.kernel)
         kernel.compile(_signature(self._numba, text, dtype))
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
@@ -69,6 +83,18 @@ class Device(contract.HostDevice):
             yield
         finally:
             self._numba.set_num_threads(before)
+
+
+def _why_no_tiles() -> BackendUnavailable | None:
+    """Why nothing can be compiled for AMX, or run with it; None where it can."""
+    _, features = _numba.cpu()
+    if not features >= _AMX_FEATURES:
+        if not _amx.listed():
+            return BackendUnavailable(_amx.LACKING, _amx.FIX)
+        reason = "Numba compiles for a CPU without AMX"
+        return BackendUnavailable(reason, "unset NUMBA_CPU_NAME and NUMBA_CPU_FEATURES")
+    refusal = _amx.refusal()
+    return None if refusal is None else BackendUnavailable(refusal)
 
 
 def _signature(numba: Any, text: KernelText, dtype: np.dtype[Any]) -> tuple[Any, ...]:

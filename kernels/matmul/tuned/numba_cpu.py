@@ -2,7 +2,7 @@
 # Idea: a tile of c stays in vector registers while p runs. LLVM keeps no array of Numba's there. Loops that read and
 #   write the sums in the cache reach half of the speed. So the innermost loop is written in LLVM's own language.
 # Model: a decorator compiles the Python loops. prange spreads bands of c, one tile high, over threads. An intrinsic
-#   emits the tile's instructions.
+#   emits the tile's instructions. On the target amx, numba_cpu_amx.py runs in place of this.
 # Memory: a block of b is packed into panels that the tile reads in order. It stays in the second-level cache while all
 #   bands use it. A band of a is copied into the first-level cache. Both copies are in the format of the sums.
 # Edges: bands and panels are filled up with zeros, and only the part of a tile that exists is written to c.
