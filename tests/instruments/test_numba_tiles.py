@@ -3,113 +3,43 @@
 from __future__ import annotations
 
 import math
-import os
-import platform
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
 
-import numpy as np
 import pytest
-from compilers import gcc_or_skip
-from conftest import NIGHTLY, nightly
+from conftest import NIGHTLY
+from processor import ON_X86_64, Failed, Program, check_conformance, cpu_with_tiles, running
 from products import FORMATS, Case, OfProducts, drawn, product, wrong
 from sanitizers import HERE
 
-from py_backends.contract import Array
-
-pytestmark = [
-    pytest.mark.numba_cpu,
-    pytest.mark.skipif((platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="AMX is for x86-64"),
-]
-DRIVER = HERE / "on_tiles"
+pytestmark = [pytest.mark.numba_cpu, ON_X86_64]
 SOURCES = HERE.parents[1] / "kernels" / "matmul" / "tuned"
-LONGEST = 240
-"""Seconds after which a program is taken for hung."""
+ASSEMBLY = "multiply.s"
 
 
 @pytest.fixture(scope="module")
-def processor(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The variables for a program that is to run on a CPU with AMX."""
+def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Of a program for which Numba is to compile for AMX."""
     from llvmlite import binding
 
     features = binding.get_host_cpu_features()
-    if not features.get("fma"):
-        pytest.skip("this CPU lacks FMA, by which the instructions of tiles are modelled")
-    library = tmp_path_factory.mktemp("processor") / "processor.so"
-    how = ["-std=c++17", "-O2", "-mfma", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
-    source = [str(DRIVER / "processor.cpp"), "-shared", "-fPIC", "-ldl", "-o", str(library)]
-    subprocess.run([gcc_or_skip(), *how, *source], check=True)
     features.update({"amx-tile": True, "amx-bf16": True, "amx-int8": True})
-    return {
-        "LD_PRELOAD": str(library),
+    return cpu_with_tiles(tmp_path_factory.mktemp("processor")) | {
         "NUMBA_CPU_NAME": binding.get_host_cpu_name(),
         "NUMBA_CPU_FEATURES": features.flatten(),
         "NUMBA_NUM_THREADS": "4",
     }
 
 
-class Failed(Exception):
-    """A program ended before it had a result."""
-
-
-class Program:
-    """The target, in a process that compiles each format once."""
-
-    def __init__(self, processor: Mapping[str, str], folder: Path, sources: Path = SOURCES) -> None:
-        self.assembly, self._counted, self._said = folder / "multiply.s", folder / "counted", folder / "said"
-        variables = os.environ | processor | {"TILES_COUNTED": str(self._counted)}
-        command = [sys.executable, str(DRIVER / "run_numba.py"), str(sources), str(self.assembly)]
-        with self._said.open("wb") as said:
-            self._process = subprocess.Popen(
-                command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said
-            )
-
-    def results(self, *cases: Case) -> list[Array]:
-        """What it computes. Raises Failed with what it said where it ends."""
-        return [self._result(case) for case in cases]
-
-    def _result(self, case: Case) -> Array:
-        asked, answered = self._pipes
-        shape, dtype = (case.a.shape[0], case.b.shape[1]), np.int32 if case.a.dtype == np.int8 else np.float32
-        size = math.prod(shape) * np.dtype(dtype).itemsize
-        try:
-            asked.write(case.request)
-            asked.flush()
-            answer = answered.read(size)
-        except BrokenPipeError:
-            answer = b""
-        if len(answer) < size or self._process.poll() is not None:
-            raise Failed(self._said.read_text(encoding="utf-8", errors="replace")[-4000:])
-        return np.frombuffer(answer, dtype).reshape(shape)
-
-    @property
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        assert self._process.stdin
-        assert self._process.stdout
-        return self._process.stdin, self._process.stdout
-
-    def end(self) -> dict[str, int]:
-        """End it. Returns how often each instruction of tiles was executed."""
-        try:
-            self._process.communicate(timeout=LONGEST)
-        finally:
-            self._process.kill()
-            self._process.wait()
-        if not self._counted.exists():
-            return {}
-        counts = (line.split() for line in self._counted.read_text(encoding="utf-8").splitlines())
-        return {name: int(count) for name, count in counts}
+def started(variables: Mapping[str, str], folder: Path, sources: Path = SOURCES) -> Program:
+    return Program(variables, folder, "run_numba.py", sources, folder / ASSEMBLY)
 
 
 @pytest.fixture(scope="module")
-def program(processor: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    made = Program(processor, tmp_path_factory.mktemp("tiles"))
-    yield made
-    made.end()
+def program(variables: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    with running(started(variables, tmp_path_factory.mktemp("tiles"))) as program:
+        yield program
 
 
 class TestProducts(OfProducts):
@@ -142,10 +72,11 @@ LOADS = {"bfloat16": 4, "float16": 10, "int8": 4}
 """Of tiles for a step of 2 x 2 tiles of c."""
 
 
-@pytest.mark.parametrize(("dtype", "threads"), [("bfloat16", 2), nightly("float16", 1), nightly("int8", 3)])
-def test_tiles_stay_in_registers(processor: dict[str, str], tmp_path: Path, dtype: str, threads: int) -> None:
+@NIGHTLY
+@pytest.mark.parametrize(("dtype", "threads"), [("bfloat16", 2), ("float16", 1), ("int8", 3)])
+def test_tiles_stay_in_registers(variables: dict[str, str], tmp_path: Path, dtype: str, threads: int) -> None:
     """No tile is loaded or stored beside those of the panels and the sums. Each thread configures its tiles once."""
-    program = Program(processor, tmp_path)
+    program = started(variables, tmp_path)
     program.results(product(96, 64, 256, dtype, threads))
     counts = program.end()
     depth = 64 if dtype == "int8" else 32
@@ -158,7 +89,7 @@ def test_tiles_stay_in_registers(processor: dict[str, str], tmp_path: Path, dtyp
         "stored": 4 * panels * passes,
         "multiplied": 4 * PRODUCTS[dtype] * steps,
     }
-    assembly = program.assembly.read_text(encoding="utf-8")
+    assembly = (tmp_path / ASSEMBLY).read_text(encoding="utf-8")
     assert len(re.findall(r"\bldtilecfg\b", assembly)) == len(re.findall(r"\btilerelease\b", assembly)) == 1
     assert "sttilecfg" not in assembly
 
@@ -181,36 +112,29 @@ FAULTS = {
 }
 IN_FLOAT16 = {name for name in FAULTS if re.search("half|parts|infinity", name)}
 """Those that bfloat16 would not show."""
-AT_ONCE = "tiles of b that are swapped"
 
 
-@pytest.mark.parametrize("name", [AT_ONCE, *(nightly(name) for name in FAULTS if name != AT_ONCE)])
-def test_a_planted_fault_is_noticed(processor: dict[str, str], tmp_path: Path, name: str) -> None:
+@NIGHTLY
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_noticed(variables: dict[str, str], tmp_path: Path, name: str) -> None:
     """Else nothing above would be tested."""
     right, planted = FAULTS[name]
     contents = {path.name: path.read_text(encoding="utf-8") for path in SOURCES.glob("numba_cpu_*.py")}
     assert sum(content.count(right) for content in contents.values()) == 1, "the source has changed: plant it anew"
     for file, content in contents.items():
         (tmp_path / file).write_text(content.replace(right, planted), encoding="utf-8")
-    program = Program(processor, tmp_path, tmp_path)
     dtype = "float16" if name in IN_FLOAT16 else "bfloat16"
     cases = [product(70, 70, 94, dtype), product(70, 150, 300, dtype, threads=2), meeting(dtype)]
     infinite = product(3, 4, 5, dtype)
     infinite.a[1, 2], infinite.b[2, 1] = math.inf, 1.0
-    try:
-        noticed = wrong([*cases, infinite], program.results(*cases, infinite))
-    except Failed as failed:
-        noticed = {"it ended": str(failed)}
-    finally:
-        program.end()
+    with running(started(variables, tmp_path, tmp_path)) as program:
+        try:
+            noticed = wrong([*cases, infinite], program.results(*cases, infinite))
+        except Failed as failed:
+            noticed = {"it ended": str(failed)}
     assert noticed
 
 
 @NIGHTLY
-def test_the_conformance_suite_holds(processor: dict[str, str]) -> None:
-    options = ["--backend", "numba_cpu", "--target", "amx", "--quick"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "py_backends.conformance"]
-    variables = os.environ | processor
-    run = subprocess.run([*command, *options], env=variables, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout[-4000:]
-    assert re.search(r"matmul +tuned +float16 +\d+ cases", run.stdout), run.stdout[-4000:]
+def test_the_conformance_suite_holds(variables: dict[str, str]) -> None:
+    check_conformance(variables, "numba_cpu", "--quick")

@@ -133,21 +133,27 @@ class Machine:
 
     def place(self, text: Text, context: Context) -> Place:
         """Where a part of a text is run."""
+        if elsewhere := self._elsewhere(text, context):
+            return Place(elsewhere=elsewhere)
+        if text.file.endswith((".cpp", ".hpp")) and self.instruction_sets:
+            return self._compiled(text, context.conditions)
+        return Place(forms=_forms(text, context), narrow=_narrow(text))
+
+    def _elsewhere(self, text: Text, context: Context) -> str | None:
+        """Where a part of a text is run that this machine does not run; None if it does."""
         conditions = context.conditions
         if not self.target.available:
-            return Place(elsewhere=self.target.reason)
+            return self.target.reason
         runs_cuda = text.is_cuda and not self.target.emulated
         if (_is_for_cuda(context) and not runs_cuda) or (self.target.emulated and _is_host_part(text, context)):
-            return Place(elsewhere="runs on a GPU alone")
+            return "runs on a GPU alone"
         if ("defined(_OPENMP)", False) in conditions:
-            return Place(elsewhere="runs where there is no OpenMP alone")
+            return "runs where there is no OpenMP alone"
         if ("defined(PY_BACKENDS_ASAN)", True) in conditions:
-            return Place(elsewhere="runs under AddressSanitizer alone")
+            return "runs under AddressSanitizer alone"
         if _ON_A_MODEL in Path(text.file).stem.split("_"):
-            return Place(elsewhere="runs on a model of its instructions: tests/instruments")
-        if text.file.endswith((".cpp", ".hpp")) and self.instruction_sets:
-            return self._compiled(text, conditions)
-        return Place(forms=_forms(text, context), narrow=_narrow(text))
+            return "runs on a model of its instructions: tests/instruments"
+        return None
 
     def _compiled(self, text: Text, conditions: Conditions) -> Place:
         runs = [name for name in self.instruction_sets if name in {target.name for target in self.targets}]
