@@ -88,7 +88,7 @@ class TextOf(KernelText):
 
     function: Callable[..., None] = print
 
-    def load(self) -> ModuleType:
+    def load(self, part: str | None = None) -> ModuleType:
         module = ModuleType("made_up")
         setattr(module, self.kernel, self.function)
         return module

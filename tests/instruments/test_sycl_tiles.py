@@ -64,10 +64,7 @@ def test_tiles_of_c_stay_in_registers(variables: dict[str, str], tmp_path: Path,
 FAULTS = {
     "tiles of b that are swapped": ("c[i][j], a[i], b[j], c[i][j]", "c[i][j], a[i], b[1 - j], c[i][j]"),
     "panels of b one too far": ("parts(m, side) * side;", "(parts(m, side) + 1) * side;"),
-    "a part of a panel that is packed elsewhere": (
-        "p / depth_of_step<T> * words",
-        "(p + 1) / depth_of_step<T> * words",
-    ),
+    "a part of a panel in another place": ("* words_of_step<T>;\n  const Size i", "* words_of_tile;\n  const Size i"),
     "tiles of c that overlap": ("at % 2 * words_of_row;", "at / 2 * words_of_row;"),
     "rows that are left out": ("i < least(m, i1 + side); ++i", "i + 1 < least(m, i1 + side); ++i"),
     "columns written beyond the end": ("j < least(n, j1 + side); j += items", "j < j1 + side; j += items"),
