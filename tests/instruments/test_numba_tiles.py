@@ -108,6 +108,7 @@ FAULTS = {
         "        return",
     ),
     "infinity that stays with the tiles": ("if infinite.any():", "if infinite.all() and m == 0:"),
+    "rows read beyond the end": ("pack_a(a, i, min(SIDE, i1 - i)", "pack_a(a, i, min(SIDE, i1 + i)"),
     "rows that no thread computes": ("part_of(m, part // across", "part_of(m, part % across"),
 }
 IN_FLOAT16 = {name for name in FAULTS if re.search("half|parts|infinity", name)}

@@ -66,6 +66,7 @@ FAULTS = {
     "panels of b one too far": ("parts(m, side) * side;", "(parts(m, side) + 1) * side;"),
     "a part of a panel in another place": ("* words_of_step<T>;\n  const Size i", "* words_of_tile;\n  const Size i"),
     "tiles of c that overlap": ("at % 2 * words_of_row;", "at / 2 * words_of_row;"),
+    "columns read beyond the end": ("n, least(side, n - j), depth", "n, side, depth"),
     "rows that are left out": ("i < least(m, i1 + side); ++i", "i + 1 < least(m, i1 + side); ++i"),
     "columns written beyond the end": ("j < least(n, j1 + side); j += items", "j < j1 + side; j += items"),
     "infinity that stays with the tiles": ("if (!sycl::isfinite(sum))", "if (sycl::isnan(sum) && k < 0)"),

@@ -5,6 +5,8 @@ A case is what run.cpp takes.
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +19,7 @@ from py_backends.contract import Device, Launch
 from py_backends.kernel_text import KernelText
 
 GUARDED = 64
-"""Elements behind c that nobody may write."""
+"""Elements behind c that nobody may write, where it does not end with its memory."""
 
 
 def serve(text: KernelText, opened: Callable[[int], Device]) -> None:
@@ -34,7 +36,8 @@ def serve(text: KernelText, opened: Callable[[int], Device]) -> None:
         inputs = [_block(size, offset, np.dtype(dtype)) for size in (m * k, k * n)]
         for each in inputs:
             each.view(np.uint8)[:] = np.frombuffer(sys.stdin.buffer.read(each.nbytes), np.uint8)
-        result = _block(m * n + GUARDED, offset, text.problem.result_dtype(np.dtype(dtype)))
+        guarded = GUARDED if offset else 0
+        result = _block(m * n + guarded, offset, text.problem.result_dtype(np.dtype(dtype)))
         _compute(device(threads), prepared(dtype, threads), inputs, result, (m, n, k))
         sys.stdout.buffer.write(result[: m * n].tobytes())
         sys.stdout.buffer.flush()
@@ -50,11 +53,21 @@ def _compute(device: Device, launch: Launch, inputs: list[Any], result: Any, siz
     for buffer in buffers:
         device.release(buffer)
     assert [each.tobytes() for each in inputs] == before, "an input was changed"
-    assert (result[-GUARDED:].view(np.uint8) == 0xFF).all(), "written behind c"
+    assert (result[sizes[0] * sizes[1] :].view(np.uint8) == 0xFF).all(), "written behind c"
 
 
-def _block(size: int, offset: int, dtype: Any) -> Any:
-    """Memory for an array that begins some elements after a cache line does."""
+def _block(size: int, offset: int, dtype: np.dtype[Any]) -> Any:
+    """Memory for an array. It ends where the process may touch nothing more, or begins `offset` after a cache line."""
+    if offset == 0:
+        return _before_a_fault(size * dtype.itemsize).view(dtype)
     memory = np.zeros(size + offset + 64, dtype)
     begin = -memory.ctypes.data % 64 // memory.itemsize + offset
     return memory[begin : begin + size]
+
+
+def _before_a_fault(size: int) -> Any:
+    pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = np.frombuffer(mmap.mmap(-1, pages + mmap.PAGESIZE), np.uint8)
+    forbidden = ctypes.c_void_p(memory[pages:].ctypes.data)
+    assert ctypes.CDLL(None).mprotect(forbidden, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    return memory[pages - size : pages]
