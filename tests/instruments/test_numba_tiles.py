@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import NIGHTLY
 from processor import ON_X86_64, Failed, Program, check_conformance, cpu_with_tiles, running
-from products import FORMATS, Case, OfProducts, drawn, product, wrong
+from products import FORMATS, SHAPES, Case, OfProducts, drawn, product, wrong
 from sanitizers import HERE
 
 pytestmark = [pytest.mark.numba_cpu, ON_X86_64]
@@ -42,6 +42,13 @@ def program(variables: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
         yield program
 
 
+def test_right_at_every_edge_in_one_format(program: Program) -> None:
+    """Numba takes ten seconds to compile each."""
+    cases = [product(*sizes, "bfloat16", threads=2) for sizes in SHAPES]
+    assert wrong(cases, program.results(*cases)) == {}
+
+
+@NIGHTLY
 class TestProducts(OfProducts):
     """What it computes."""
 
