@@ -342,6 +342,8 @@ def _known_backend(name: str) -> str:
     return registry.known_backend(name)
 
 
+_AT_START = dict(os.environ)
+"""Variables set later may come too late for a library that reads them when it is loaded."""
 _targets: dict[str, list[Target]] = {}
 
 
@@ -358,9 +360,14 @@ def _candidates(backend: str, name: str | None) -> list[Target]:
     return [target for target in targets if target.name == name]
 
 
+def has_variables_of(target: Target) -> bool:
+    """Whether this process was started with the variables that a target needs."""
+    return target.environment.items() <= _AT_START.items()
+
+
 def _in_this_process(target: Target) -> Target:
     """The target, or a missing one if this process was started without the variables that it needs."""
-    if target.available and any(os.environ.get(name) != value for name, value in target.environment.items()):
+    if target.available and not has_variables_of(target):
         needed = " ".join(f"{name}={value}" for name, value in target.environment.items())
         reason = target.reason or f"it needs a process that was started with {needed}"
         return Target.missing(target.name, reason, target.fix or f"set {needed} and start Python", target.dtypes)

@@ -314,6 +314,12 @@ class TestPlan:
         assert {each.kernel for each in specs} == {"matmul"}
         assert len({each.sizes for each in specs}) == 2
 
+    def test_what_needs_variables_is_no_answer_for_a_process_without_them(self) -> None:
+        needy = Target("needy", environment={"MADE_UP_FOR_A_TEST": "1"})
+        planned = plan(["vecadd"], 36, shapes={"vecadd": [(2**20,)]})
+        specs = planned.specs([BackendTarget("numpy", Target("cpu")), BackendTarget("cpp", needy)])
+        assert {each.backend for each in specs} == {"numpy"}
+
     def test_one_shape_at_a_time(self) -> None:
         with pytest.raises(WrongRequest, match="an answer is for one shape"):
             plan(["vecadd"], 60, shapes={"vecadd": [(5,), (6,)]})

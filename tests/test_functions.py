@@ -114,7 +114,7 @@ def test_a_target_that_needs_variables_is_for_processes_that_were_started_with_t
         pb.vecadd(ones, ones, backend="numpy", target="made-up", threads=13)
     assert caught.value.fix == "set MADE_UP=1 and start Python"
     np.testing.assert_array_equal(pb.vecadd(ones, ones, backend="numpy", threads=13), [2, 2])
-    monkeypatch.setenv("MADE_UP", "1")
+    monkeypatch.setattr(calls, "_AT_START", {"MADE_UP": "1"})
     monkeypatch.setattr(calls, "_targets", {})
     np.testing.assert_array_equal(pb.vecadd(ones, ones, backend="numpy", target="made-up", threads=13), [2, 2])
 

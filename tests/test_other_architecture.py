@@ -62,8 +62,9 @@ def test_intels_libraries_are_for_x86_64(backend: Any, who: str, monkeypatch: py
 
 
 def test_sycl_has_no_wheels() -> None:
-    target = only(sycl.Backend().targets())
-    assert (target.name, target.fix) == ("pocl", None)
+    target, tiles = sycl.Backend().targets()
+    assert (target.name, target.available, target.fix) == ("pocl", False, None)
+    assert (tiles.name, tiles.reason) == ("amx", target.reason)
     assert target.reason == "dpctl has wheels for x86-64 only, and this CPU is aarch64"
 
 

@@ -60,12 +60,12 @@ class TestTiles:
             monkeypatch.setattr(_amx, "listed", lambda: listed)
             found = _sycl.devices("sycl")
             monkeypatch.setattr(_sycl, "devices", lambda _: dict.fromkeys(devices, found["intel-cpu"]))
-            return sycl.Backend().targets()[0]
+            return sycl.Backend().targets()[-1]
 
         return made
 
     @pytest.mark.usefixtures("device")
-    def test_is_first_and_has_three_formats_of_matmul(self, target: Callable[..., Target]) -> None:
+    def test_is_last_and_has_three_formats_of_matmul(self, target: Callable[..., Target]) -> None:
         amx = target(True, "intel-cpu")
         assert (amx.name, amx.available, amx.dtypes) == ("amx", True, {"matmul/tuned": ("float16", "bfloat16", "int8")})
         assert amx.environment == {"CL_CONFIG_CPU_TARGET_ARCH": "sapphirerapids"}
@@ -89,8 +89,17 @@ class TestTiles:
             raise BackendUnavailable("dpctl is not installed", "install it")
 
         monkeypatch.setattr(_sycl, "devices", none)
-        amx, cpu = sycl.Backend().targets()
+        cpu, amx = sycl.Backend().targets()
         assert (amx.name, amx.reason, amx.fix) == ("amx", cpu.reason, cpu.fix)
+
+    @pytest.mark.usefixtures("device")
+    def test_what_the_system_refuses_is_not_opened(
+        self, target: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        target(True, "intel-cpu")
+        monkeypatch.setattr(_amx, "refusal", lambda: "refused")
+        with pytest.raises(BackendUnavailable, match="refused"):
+            sycl.Backend().open("amx", 1)
 
     def test_is_listed_where_the_system_lists_all_three_features(self, tmp_path: Path, monkeypatch: Any) -> None:
         told = tmp_path / "cpuinfo"

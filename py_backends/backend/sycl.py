@@ -35,7 +35,10 @@ virtual machines may hide; for others, `joint_matrix` would end the process."""
 
 
 class Backend(contract.Backend):
-    """A target for each device, and on CPUs first `amx`, where matrices of narrow formats are `joint_matrix`."""
+    """A target for each device, and last `amx`, where matrices of narrow formats are `joint_matrix`.
+
+    It is the last since its driver has to be told of tiles before it starts, and few callers' processes do that.
+    """
 
     dtypes = DTYPES
 
@@ -44,13 +47,15 @@ class Backend(contract.Backend):
             found = _sycl.devices("sycl")
         except BackendUnavailable as missing:
             of_cpu = Target.missing(_device_names.usual_cpu(), missing.reason, missing.fix)
-            return [Target.missing("amx", missing.reason, missing.fix, _amx.TAKEN), of_cpu]
-        return [_target_of_tiles(found), *(_target(name, device) for name, device in found.items())]
+            return [of_cpu, Target.missing("amx", missing.reason, missing.fix, _amx.TAKEN)]
+        return [*(_target(name, device) for name, device in found.items()), _target_of_tiles(found)]
 
     def open(self, target: str, threads: int) -> SyclDevice:
         found = _sycl.devices("sycl")
         if target == "amx":
             device = _with_tiles(found)
+            if refusal := _amx.refusal():  # which the driver would ignore
+                raise BackendUnavailable(refusal)
             _check_tiles(SyclDevice(device, threads, "AMX"))  # whose queue nobody can ask to keep times any more
             return SyclDevice(device, threads, "AMX")
         if target not in found:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import registry
+from py_backends import calls, registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget
@@ -178,7 +178,9 @@ def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **na
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
         there = {(backend, target.name) for backend, target in found if target.available and not target.emulated}
-        requested, made = request.specs(found), list[Spec]()
+        # What needs variables would refuse the call in a process that was started without them, as this one may be.
+        usual = [each for each in found if each.target.emulated or calls.has_variables_of(each.target)]
+        requested, made = request.specs(usual), list[Spec]()
         share = budget / max(1, len({spec.workload for spec in requested}))
         for spec in requested:
             made.append(spec)
