@@ -16,7 +16,7 @@ from typing import IO
 import numpy as np
 import pytest
 from compilers import gcc_or_skip
-from products import Case
+from products import Case, wrong
 from sanitizers import HERE
 
 from py_backends.contract import Array
@@ -100,6 +100,14 @@ def running(program: Program) -> Iterator[Program]:
         yield program
     finally:
         program.end()
+
+
+def complaints(program: Program, *cases: Case) -> dict[str, str]:
+    """By case what is not within the kernel's bound, or how the program ended."""
+    try:
+        return wrong(cases, program.results(*cases))
+    except Failed as failed:
+        return {"it ended": str(failed)}
 
 
 def check_conformance(processor: Mapping[str, str], backend: str, *options: str) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from conftest import NIGHTLY, nightly
-from processor import ON_X86_64, Failed, Program, check_conformance, cpu_with_tiles, running
-from products import OfProducts, product, wrong
+from processor import ON_X86_64, Program, check_conformance, complaints, cpu_with_tiles, running
+from products import OfProducts, product
 from sanitizers import HERE
 
 from py_backends import registry
@@ -89,11 +89,7 @@ def test_a_planted_fault_is_noticed(variables: dict[str, str], tmp_path: Path, n
     infinite = product(3, 4, 5, "float16")
     infinite.a[1, 2], infinite.b[2, 1] = math.inf, 1.0
     with running(started(variables, tmp_path, copy / TUNED)) as program:
-        try:
-            noticed = wrong([*cases, infinite], program.results(*cases, infinite))
-        except Failed as failed:
-            noticed = {"it ended": str(failed)}
-    assert noticed
+        assert complaints(program, *cases, infinite)
 
 
 @NIGHTLY

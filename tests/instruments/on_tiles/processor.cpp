@@ -132,11 +132,6 @@ int list_of_cpus(int file) {
   return copy;
 }
 
-int open_as(const char* function, const char* path, int flags, mode_t mode) {
-  const int file = next<int (*)(const char*, int, ...)>(function)(path, flags, mode);
-  return file >= 0 && std::strcmp(path, "/proc/cpuinfo") == 0 ? list_of_cpus(file) : file;
-}
-
 }  // namespace
 
 extern "C" {
@@ -165,19 +160,14 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] int open(const char* path, int flags, ...) {
+  static const auto open_of_system = next<int (*)(const char*, int, ...)>("open64");
   std::va_list list;
   va_start(list, flags);
-  const auto mode = static_cast<mode_t>(va_arg(list, int));
+  const int file = open_of_system(path, flags, static_cast<mode_t>(va_arg(list, int)));
   va_end(list);
-  return open_as("open", path, flags, mode);
+  return file >= 0 && std::strcmp(path, "/proc/cpuinfo") == 0 ? list_of_cpus(file) : file;
 }
 
-[[gnu::visibility("default")]] int open64(const char* path, int flags, ...) {
-  std::va_list list;
-  va_start(list, flags);
-  const auto mode = static_cast<mode_t>(va_arg(list, int));
-  va_end(list);
-  return open_as("open64", path, flags, mode);
-}
+[[gnu::visibility("default"), gnu::alias("open")]] int open64(const char* path, int flags, ...);
 
 }  // extern "C"
