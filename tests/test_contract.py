@@ -92,6 +92,14 @@ class TestWorkItems:
         assert [(name, items.groups(sizes)) for name, items in on_gpu.kernels] == [("matmul", (1, 1))]
         assert on_gpu.scratch_elements(sizes) is None
 
+    def test_tiles_of_a_cpu_are_a_form_apart(self) -> None:
+        text = (
+            f"{TWO_FORMS}// Work items of tiles on AMX: ceil(m / 32), in groups of 1\n// Scratch on AMX: m elements\n"
+        )
+        for device in ("CPU", "GPU"):
+            assert Stages.parse(text, "matmul", device) == Stages.parse(TWO_FORMS, "matmul", device)
+        assert Stages.parse(text, "matmul", "AMX") == Stages((("tiles", WorkItems(("ceil(m / 32)",), (1,))),), "m")
+
     def test_a_plain_line_holds_on_every_device(self) -> None:
         assert [
             Stages.parse("// Work items: n, in groups of 256", "vecadd", device) for device in (None, "CPU", "GPU")

@@ -26,12 +26,10 @@ if TYPE_CHECKING:
 
 _NO_SPIRV = "its driver does not take SPIR-V, to which SYCL source is compiled at run time"
 _NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
-
-
 _TRIAL = Path(__file__).with_name("_sycl_amx.cpp")
 _FOR_TILES = {"CL_CONFIG_CPU_TARGET_ARCH": "sapphirerapids"}
 """Has Intel's runtime compile for tiles. By itself it does so only for processors that it knows by their model, which
-virtual machines may hide; for others, `joint_matrix` would end the process."""
+virtual machines may hide; for others, `joint_matrix` fails or ends the process."""
 
 
 class Backend(contract.Backend):

@@ -23,7 +23,8 @@ from py_backends.contract import Array
 
 DRIVERS = HERE / "on_tiles"
 ON_X86_64 = pytest.mark.skipif(
-    (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="AMX is for x86-64, and this needs Linux"
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"),
+    reason="this is no Linux on x86-64 (to change that: one; AMX is for x86-64, and its emulation for Linux)",
 )
 LONGEST = 240
 """Seconds after which a program is taken for hung."""
@@ -32,7 +33,7 @@ LONGEST = 240
 def cpu_with_tiles(folder: Path) -> dict[str, str]:
     """The variables for a program that is to run on such a CPU."""
     if " fma " not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
-        pytest.skip("this CPU lacks FMA, by which the instructions of tiles are modelled")
+        pytest.skip("this CPU lacks FMA, by which tiles are modelled (to change that: a CPU that has it)")
     library = folder / "processor.so"
     how = ["-std=c++17", "-O2", "-mfma", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
     source = [str(DRIVERS / "processor.cpp"), "-shared", "-fPIC", "-ldl", "-o", str(library)]

@@ -14,6 +14,7 @@ from products import OfProducts, product
 from sanitizers import HERE
 
 from py_backends import registry
+from py_backends.install import pip_install
 
 pytestmark = [pytest.mark.sycl, ON_X86_64]
 KERNELS = HERE.parents[1] / "kernels"
@@ -26,9 +27,10 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Of a program whose SYCL is to compile for AMX."""
     targets = {target.name for target in registry.targets("sycl") if target.available}
     if "intel-cpu" not in targets:
-        pytest.skip("sycl: Intel's CPU runtime is not here, which alone compiles for tiles")
+        what = "sycl: Intel's CPU runtime is not here, which alone compiles for tiles"
+        pytest.skip(f"{what} (to change that: {pip_install('cpu')})")
     if "avx512bw" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
-        pytest.skip("this CPU lacks AVX-512, which all CPUs with tiles have, so that drivers use it")
+        pytest.skip("this CPU lacks AVX-512 (to change that: a CPU that has it), which drivers use beside tiles")
     return cpu_with_tiles(tmp_path_factory.mktemp("processor")) | STARTED_WITH
 
 
@@ -51,9 +53,9 @@ def test_tiles_of_c_stay_in_registers(variables: dict[str, str], tmp_path: Path,
     """A deeper product has more loads and products, four of each for every step, and no more stores."""
     counts = []
     for steps in (4, 8):
-        program = started(variables, tmp_path)
-        program.results(product(64, 96, steps * depth, dtype))
-        counts.append(program.end())
+        with running(started(variables, tmp_path)) as program:
+            program.results(product(64, 96, steps * depth, dtype))
+            counts.append(program.end())
         (tmp_path / "counted").unlink()
     fewer, more = counts
     assert more["stored"] == fewer["stored"]
