@@ -16,8 +16,8 @@ from conftest import has_device, marked_backends, skip_or_fail, targets_of
 from numpy.lib.stride_tricks import as_strided
 
 import py_backends as pb
-from py_backends import calls, registry
-from py_backends.contract import Array, Target
+from py_backends import registry
+from py_backends.contract import Array
 from py_backends.harness.check import judge
 
 with_every_backend = pytest.mark.parametrize("backend", marked_backends())
@@ -100,23 +100,6 @@ def test_emulated_targets_are_not_for_callers(backend: str) -> None:
     if not has_device(backend):
         with pytest.raises(pb.BackendUnavailable, match="not available"):
             pb.vecadd(a, a, backend=backend)
-
-
-def test_a_target_that_needs_variables_is_for_processes_that_were_started_with_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    needy = Target("made-up", environment={"MADE_UP": "1"}), Target("cpu")
-    monkeypatch.setattr(type(registry.backend("numpy")), "targets", lambda _: list(needy))
-    monkeypatch.setattr(calls, "_targets", {})
-    ones = np.ones(2, np.float32)
-    what = "numpy made-up is not available: it needs a process that was started with MADE_UP=1"
-    with pytest.raises(pb.BackendUnavailable, match=what) as caught:
-        pb.vecadd(ones, ones, backend="numpy", target="made-up", threads=13)
-    assert caught.value.fix == "set MADE_UP=1 and start Python"
-    np.testing.assert_array_equal(pb.vecadd(ones, ones, backend="numpy", threads=13), [2, 2])
-    monkeypatch.setattr(calls, "_AT_START", {"MADE_UP": "1"})
-    monkeypatch.setattr(calls, "_targets", {})
-    np.testing.assert_array_equal(pb.vecadd(ones, ones, backend="numpy", target="made-up", threads=13), [2, 2])
 
 
 SQUARE = np.ones((4, 4), np.float32)

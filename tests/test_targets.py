@@ -138,6 +138,23 @@ def test_a_named_target_says_what_it_takes(install: Install) -> None:
         pb.vecadd(np.ones(3, np.float16), np.ones(3, np.float16), backend="numpy", target="tiles")
 
 
+def test_a_target_that_needs_variables_is_for_processes_that_were_started_with_them(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = Target("needy", environment={"MADE_UP": "1"}), Target("wide")
+    went = install(*targets)
+    multiply("float32")
+    what = "numpy needy is not available: it needs a process that was started with MADE_UP=1"
+    with pytest.raises(BackendUnavailable, match=what) as caught:
+        multiply("float32", target="needy")
+    assert caught.value.fix == "set MADE_UP=1 and start Python"
+    assert {target for target, *_ in went} == {"wide"}
+    monkeypatch.setattr(calls, "_AT_START", {"MADE_UP": "1"})
+    went = install(*targets)
+    multiply("float32")
+    assert {target for target, *_ in went} == {"needy"}
+
+
 def test_what_is_missing_leaves_its_dtypes_to_the_next(install: Install) -> None:
     went = install(Target.missing("tiles", "no tiles here", dtypes=TILES), Target("wide"))
     for dtype in (*DTYPES, *DTYPES):
