@@ -53,7 +53,7 @@ inline __attribute__((always_inline)) void run_chains(const T* a, Sum<T>* c, std
 
 template <typename T>
 DOTS void run_dots(const T* a, Sum<T>* c, std::int64_t count) {
-  run_chains<Dots<T> >(a, c, count);
+  run_chains<Dots<T>>(a, c, count);
 }
 
 template <typename T>
@@ -61,7 +61,7 @@ void multiply_add_chains(const T* a, Sum<T>* c, std::int64_t count) {
   if (Dots<T>::there())
     run_dots(a, c, count);
   else
-    run_chains<Unit<T> >(a, c, count);
+    run_chains<Unit<T>>(a, c, count);
 }
 #endif
 

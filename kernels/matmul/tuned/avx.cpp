@@ -224,7 +224,7 @@ auto multiply_of(bool in_place) {
     if (has_fast_pairs_of_bfloat16()) return multiply<T, BFloat16Pair, true>;
 #endif
     return multiply<T, float, true>;
-  } else if constexpr (as_packed<T, Sum<T> >) {
+  } else if constexpr (as_packed<T, Sum<T>>) {
     return in_place ? multiply<T, T, false> : multiply<T, T, true>;
   } else {
     return multiply<T, Sum<T>, true>;
