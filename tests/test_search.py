@@ -93,6 +93,16 @@ def test_sizes_that_decide_nothing_have_but_a_look() -> None:
     assert {rounds[size] for size in rounds if size < 2**13} == {3}
 
 
+def test_a_size_that_was_begun_has_its_look() -> None:
+    """A single sample there would be in the answer, and make it unclear."""
+    groups = groups_of(["other"])
+    begun = groups[1]
+    for row in begun.sampled:
+        row.samples[0] = Sample(upload=0.0, kernel=1.0, download=0.0, end_to_end=1.0, drain=0.0)
+    search(groups, {"other": wins_from(2**16)}, {"other": wins_from(2**16)})
+    assert rounds_at(groups, "other")[SIZES[1]] == 3
+
+
 def test_the_kernel_and_whole_calls_have_each_their_answer() -> None:
     groups = groups_of(["other"])
     search(groups, {"other": wins_from(2**7)}, {"other": wins_from(2**15)})

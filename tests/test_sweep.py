@@ -87,7 +87,7 @@ class TestCrossovers:
             ([FASTER, FASTER, SLOWER, FASTER], Crossover(512, 256, 512), "from n = 512 on, not at 256"),
             ([FASTER, FASTER, FASTER, UNCLEAR], Crossover(None, None, 512, 64), "unclear from n = 64 on"),
             ([FASTER, SLOWER, FASTER, UNCLEAR], Crossover(None, 128, 512, 256), "unclear from n = 256 on"),
-            ([SLOWER, UNCLEAR, FASTER, FASTER], Crossover(256, 64, 512, 128), "unclear between 128 and 256"),
+            ([SLOWER, UNCLEAR, FASTER, FASTER], Crossover(256, 64, 512, 128), "from n = 256 on, perhaps from 128"),
             ([UNCLEAR, SLOWER, UNCLEAR, SLOWER], Crossover(None, 512, 512), "never up to n = 512"),
             ([SLOWER, None, FASTER, None], Crossover(256, 64, 256), "from n = 256 on, not at 64"),
             # A twentieth is what equals at the peak of a machine differ by, in one run to this side, then to that.
@@ -318,7 +318,9 @@ class TestShown:
         (ring,) = [line for line in axes.lines if "faster" in str(line.get_label())]
         assert list(ring.get_xdata()) == [256]
         assert ring.get_label() == "from here on certainly faster than numpy"
-        assert "certainly faster than numpy: other cpu: kernel unclear between 128 and 256" in describe(report(*rows))
+        assert "certainly faster than numpy: other cpu: kernel from n = 256 on, perhaps from 128" in describe(
+            report(*rows)
+        )
 
     def test_caches_among_the_sizes_are_marked(self) -> None:
         text = style.svg(draw(whole()))

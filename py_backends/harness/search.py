@@ -75,7 +75,8 @@ def _wanted(rows: Sequence[TimedRow], states: Mapping[int, _State]) -> list[Time
     """The rows of the next round. `rows`: those of one backend, by increasing size."""
     last = len(rows) - 1
     first_sizes = {round(last * part / (_FIRST_SIZES - 1)) for part in range(_FIRST_SIZES)}
-    unseen = [at for at in first_sizes if len(rows[at].samples) < _LOOKS]
+    # A size that was begun is looked at to the end: what it has counts in the answer.
+    unseen = [at for at, row in enumerate(rows) if len(row.samples) < _LOOKS and (at in first_sizes or row.samples)]
     if unseen:
         return [rows[at] for at in unseen]
     looked = [at for at, row in enumerate(rows) if len(row.samples) >= _LOOKS]

@@ -50,14 +50,14 @@ def size(number: int) -> str:
 def crossover(found: Crossover | None) -> str:
     """From which size on: "from n = 256 on, not at 128", "from the smallest on, n = 64", "never up to n = 64".
 
-    Where this run cannot tell: "unclear between 128 and 512", "unclear from n = 256 on".
+    Where this run cannot tell: "from n = 512 on, perhaps from 128", "unclear from n = 256 on".
     """
     if found is None:
         return "not compared"
     if found.unclear is not None:
         if found.size is None:
             return f"unclear from n = {size(found.unclear)} on"
-        return f"unclear between {size(found.unclear)} and {size(found.size)}"
+        return f"from n = {size(found.size)} on, perhaps from {size(found.unclear)}"
     if found.size is None:
         return f"never up to n = {size(found.last)}"
     if found.before is None:
