@@ -16,7 +16,7 @@ import pytest
 from conftest import nightly
 
 import py_backends as pb
-from py_backends import registry
+from py_backends import cpu, registry
 from py_backends.backend import _amx, _sycl, sycl
 from py_backends.backend.sycl import SyclDevice
 from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
@@ -103,7 +103,7 @@ class TestTiles:
 
     def test_is_listed_where_the_system_lists_all_three_features(self, tmp_path: Path, monkeypatch: Any) -> None:
         told = tmp_path / "cpuinfo"
-        monkeypatch.setattr(_amx, "CPUS", told)
+        monkeypatch.setattr(cpu, "_CPUS", told)
         assert not _amx.listed(), "no Linux"
         for flags, there in ("amx_bf16 avx amx_tile amx_int8", True), ("amx_tile amx_bf16 avx", False):
             told.write_text(f"model name : Made-up\nflags\t\t: fpu {flags}\n\n")

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from functools import cache
-from pathlib import Path
+
+from py_backends import cpu
 
 LACKING = "this CPU lacks AMX-TILE, AMX-BF16 and AMX-INT8"
 FIX = "needs a CPU that has it"
 TAKEN = {"matmul/tuned": ("float16", "bfloat16", "int8")}
 """Tiles are matrices, and there are none of wider formats."""
-CPUS = Path("/proc/cpuinfo")
-_FLAGS = {"amx_tile", "amx_bf16", "amx_int8"}
+_FEATURES = {"amx_tile", "amx_bf16", "amx_int8"}
 _ARCH_PRCTL, _REQUEST, _TILE_DATA = 158, 0x1023, 18
 """A system call of x86-64, ARCH_REQ_XCOMP_PERM and XFEATURE_XTILEDATA (Linux, Documentation/arch/x86/xstate.rst)."""
 
 
 def listed() -> bool:
-    """Whether the system lists AMX among what the first CPU has. An emulator may pass on the list of its host."""
-    if not CPUS.is_file():
-        return False
-    flags = re.search(r"^flags\s*:(.*)$", CPUS.read_text(encoding="utf-8"), re.MULTILINE)
-    return flags is not None and set(flags[1].split()) >= _FLAGS
+    """Whether the system lists AMX among what the CPU has. An emulator may pass on the list of its host."""
+    return cpu.features() >= _FEATURES
 
 
 @cache

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _compiled
+from py_backends import _compiled, cpu
 from py_backends.contract import Buffer, HostDevice, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
@@ -75,22 +74,12 @@ def cpu_target(module: str) -> Target:
         instruction_set = best_instruction_set(module)
     except BackendUnavailable as unavailable:
         return Target.missing("cpu", unavailable.reason, unavailable.fix)
-    return Target("cpu", device=cpu_name(), version=f"{instruction_set}, {compiler()}")
+    return Target("cpu", device=cpu.name(), version=f"{instruction_set}, {compiler()}")
 
 
 def compiler() -> str:
     """The compiler of the extension modules, with its version."""
     return str(_compiled.build().get("compiler", "unknown compiler"))
-
-
-@cache
-def cpu_name() -> str | None:
-    """The CPU's name for itself; None where the system does not tell."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if not cpuinfo.is_file():
-        return None
-    lines = cpuinfo.read_text(encoding="utf-8").splitlines()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
 @cache

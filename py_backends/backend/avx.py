@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from py_backends import contract
+from py_backends import contract, cpu
 from py_backends.backend import _amx, _cpu_kernels
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
@@ -26,7 +26,7 @@ class Backend(contract.Backend):
         compiler = _cpu_kernels.compiler()
         without = f"{compiler}, which compiled the extension, has no such instructions", False
         return [
-            Target(name, device=_cpu_kernels.cpu_name(), version=compiler, dtypes=_taken(name))
+            Target(name, device=cpu.name(), version=compiler, dtypes=_taken(name))
             if there
             else Target.missing(name, why, _amx.FIX if why.startswith("this CPU") else None, _taken(name))
             for name, (why, there) in ((name, found.get(name, without)) for name in names)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from py_backends import contract
-from py_backends.backend import _cpu_kernels
+from py_backends import contract, cpu
 from py_backends.contract import Target
 from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest
 from py_backends.number_formats import DTYPES
@@ -61,7 +60,7 @@ def _target(name: str) -> Target:
         version = "ranks of the launcher" if there else engine().name
     except BackendUnavailable as unavailable:
         return Target.missing(name, unavailable.reason, unavailable.fix)
-    return Target(name, device=_cpu_kernels.cpu_name(), version=version, borrowed=True)
+    return Target(name, device=cpu.name(), version=version, borrowed=True)
 
 
 def _memory_models(cpus: int) -> list[str]:

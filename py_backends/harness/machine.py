@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from py_backends import caches, registry
+from py_backends import caches, cpu, registry
 from py_backends.contract import Target
 
 _INSTRUCTION_SETS = {
@@ -30,7 +30,6 @@ _THREAD_SETTINGS = re.compile(
 _INDIRECT_COMPILERS = ("llvmlite", "intel-sycl-rt")
 """Compilers of kernels that are requirements of requirements."""
 _FREQUENCIES = Path("/sys/devices/system/cpu/cpu0/cpufreq")
-_CPUS = Path("/proc/cpuinfo")
 
 
 def cpus() -> int:
@@ -170,12 +169,8 @@ def describe() -> dict[str, Any]:
 
 def _cpu_of_system() -> tuple[str, set[str]] | None:
     """The name and the features of the first CPU; None if the system does not give both. On x86 it does."""
-    try:
-        first = _CPUS.read_text(encoding="utf-8").partition("\n\n")[0]
-    except (OSError, UnicodeDecodeError):
-        return None
-    facts = dict(re.findall(r"^(model name|flags)\s*: *(.*\S)", first, re.MULTILINE))
-    return (facts["model name"], _usable(set(facts["flags"].split()))) if len(facts) == 2 else None
+    name, features = cpu.name(), cpu.features()
+    return (name, _usable(features)) if name and features else None
 
 
 def _usable(flags: set[str]) -> set[str]:
@@ -192,8 +187,8 @@ def _probed_cpu() -> tuple[str, set[str]]:
     """The name and the features of any CPU, from a library that starts processes and takes about a second."""
     import cpuinfo
 
-    cpu = cpuinfo.get_cpu_info()
-    return cpu.get("brand_raw") or platform.machine(), set(cpu.get("flags", ()))
+    found = cpuinfo.get_cpu_info()
+    return found.get("brand_raw") or platform.machine(), set(found.get("flags", ()))
 
 
 def _packages() -> dict[str, str]:
