@@ -1,9 +1,15 @@
-"""The command that installs what an extra of this distribution names, wherever the package came from."""
+"""The command that installs what an extra of this distribution names, wherever the package came from.
+
+It works as it is printed, also where the path has another `pip`, or none: `make` runs `.venv/bin/python`.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
 import platform
+import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +24,16 @@ def other_architecture() -> str | None:
     return None if machine == "x86_64" else machine
 
 
+def pip() -> str:
+    """The command of the pip that installs for this interpreter, from the current folder."""
+    python = Path(sys.executable or "python")  # a program that embeds Python may have none
+    in_path = shutil.which("pip")
+    if in_path and Path(in_path).parent == python.parent:
+        return "pip"
+    here = Path.cwd()
+    return f"{shlex.quote(str(python.relative_to(here) if python.is_relative_to(here) else python))} -m pip"
+
+
 def pip_install(extra: str) -> str:
     """In a clone, pip's command for the clone with that extra; else for what the installed metadata say it requires.
 
@@ -25,12 +41,12 @@ def pip_install(extra: str) -> str:
     """
     clone = Path(py_backends.__file__).parent.parent
     if (clone / "pyproject.toml").is_file():
-        return f'pip install "{"." if clone == Path.cwd() else clone}[{extra}]"'
+        return f'{pip()} install "{"." if clone == Path.cwd() else clone}[{extra}]"'
     try:
         wanted = [f'"{requirement}"' for requirement in _requirements(extra)]
     except importlib.metadata.PackageNotFoundError:
         return f"install what the extra {extra} in pyproject.toml names"
-    return " ".join(("pip install", *wanted)) if wanted else "there are no wheels of it for this machine"
+    return " ".join((pip(), "install", *wanted)) if wanted else "there are no wheels of it for this machine"
 
 
 def _requirements(extra: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import re
 import shlex
+import sys
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,8 +14,9 @@ import pytest
 from commands import CLONE
 
 import py_backends
+from py_backends import install
 from py_backends.harness.doctor import probe
-from py_backends.install import pip_install
+from py_backends.install import pip, pip_install
 
 PROJECT = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = sorted(PROJECT["optional-dependencies"])
@@ -78,9 +80,31 @@ if sys.argv[0] == "-m" or "worker" in sys.argv[0]:
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_in_a_clone_pip_is_given_the_clone(extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(CLONE)
-    assert pip_install(extra) == f'pip install ".[{extra}]"'
+    assert pip_install(extra) == f'{pip()} install ".[{extra}]"'
     monkeypatch.chdir(tmp_path)
-    assert pip_install(extra) == f'pip install "{CLONE}[{extra}]"'
+    assert pip_install(extra) == f'{pip()} install "{CLONE}[{extra}]"'
+
+
+@pytest.mark.parametrize(
+    ("python", "in_path", "command"),
+    [
+        ("env/bin/python", "env/bin", "pip"),
+        ("env/bin/python", "usr/bin", "env/bin/python -m pip"),
+        ("my env/bin/python", "nothing", "'my env/bin/python' -m pip"),
+        ("/opt/python/bin/python3", "usr/bin", "/opt/python/bin/python3 -m pip"),
+    ],
+)
+def test_pip_is_that_of_the_interpreter(
+    python: str, in_path: str, command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A learner who ran make has an environment that is not on the path, and Debian's own pip installs nothing."""
+    for folder in ("env/bin", "usr/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "pip").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / python))
+    monkeypatch.setenv("PATH", str(tmp_path / in_path))
+    assert pip() == command
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
@@ -89,6 +113,7 @@ def test_elsewhere_pip_is_given_what_the_metadata_require(
 ) -> None:
     """So that a fix works from a wheel too, before anything is published, and after."""
     monkeypatch.setattr(py_backends, "__file__", str(tmp_path / "py_backends/__init__.py"))
+    monkeypatch.setattr(install, "pip", lambda: "pip")
     command, verb, *wanted = shlex.split(pip_install(extra))
     assert (command, verb) == ("pip", "install")
     names = {re.split(r"[\[<>=!~ ]", requirement)[0] for requirement in wanted}

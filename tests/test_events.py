@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -112,17 +113,32 @@ def test_devices_without_events_are_timed_by_the_clock() -> None:
     assert worker._medians([worker.Launched(2.0, None, None)] * 3) == {"kernel": 2.0, "clock": None}
 
 
-def test_a_sample_is_as_long_as_the_host_takes_for_it() -> None:
-    """Launches that take a device next to nothing take the host its time: 10 ms of them are not 10,000."""
-    sample = Sample(upload=0.0, kernel=1e-7, download=0.0, end_to_end=1e-4, drain=0.0, clock=1e-4)
-    case = Case(registry.problem("vecadd"), (10,), FLOAT32, seed=1)
+def settled(drains: Sequence[float]) -> TimedRow:
+    """A row of launches that take a device next to nothing, and the host its time, with downloads that take longer."""
+    later = itertools.cycle(drains)
+    case: Any = None
     text = registry.kernel_texts("vecadd", "opencl")["lecture"]
-    planned: Any = SimpleNamespace(text=text, spec=SimpleNamespace(statement=None))
-    runner: Any = SimpleNamespace(cold=False, sample=lambda *_, **__: sample)
+    row = SimpleNamespace(status="ok", reason=None)
+    planned: Any = SimpleNamespace(text=text, row=row, spec=SimpleNamespace(statement=None))
+
+    def sample(*_: Any, **__: Any) -> Sample:
+        return Sample(upload=0.0, kernel=1e-7, download=0.0, end_to_end=1e-4, drain=next(later), clock=1e-4)
+
+    runner: Any = SimpleNamespace(cold=False, sample=sample)
     timed = TimedRow(planned, runner, case)
-    assert timed.settle()
-    assert timed.repetitions == 100
-    case.close()
+    timed.settle()
+    return timed
+
+
+def test_a_sample_is_as_long_as_the_host_takes_for_it() -> None:
+    """10 ms of such launches are not 10,000."""
+    assert settled([0.0]).repetitions == 100
+
+
+@pytest.mark.parametrize(("drains", "status"), [([0.0, 0.1, 0.1], "ok"), ([0.1], "impossible")])
+def test_a_wait_that_does_not_wait_shows_in_every_sample(drains: list[float], status: str) -> None:
+    """A busy machine makes some downloads longer: a row was `impossible` on it that is right when it is alone."""
+    assert settled(drains).planned.row.status == status
 
 
 def test_both_medians_are_over_the_same_launches() -> None:

@@ -21,7 +21,7 @@ from conftest import NIGHTLY
 from py_backends import __main__ as command_line
 from py_backends.commands import doctor
 from py_backends.errors import BackendUnavailable, WrongRequest
-from py_backends.install import pip_install
+from py_backends.install import pip, pip_install
 from py_backends.ranks import engine, launcher
 
 SAID = {
@@ -310,7 +310,7 @@ class TestEngine:
         with pytest.raises(BackendUnavailable) as raised:
             engine.engine()
         reason = f"{mpiexec} is MPICH 4.0.2, and no libmpi.so.12 lies beside it for mpi4py to load"
-        assert (raised.value.reason, raised.value.fix) == (reason, "pip install mpich")
+        assert (raised.value.reason, raised.value.fix) == (reason, f"{pip()} install mpich")
         # One that was compiled on this machine is linked to its library.
         next(mpi4py.iterdir()).rename(mpi4py / "MPI.cpython-311-x86_64-linux-gnu.so")
         assert "MPI4PY_LIBMPI" not in engine.engine().environment
@@ -327,7 +327,7 @@ class TestEngine:
         with pytest.raises(BackendUnavailable) as raised:
             engine.engine()
         assert raised.value.reason == "there is no mpiexec, neither of a wheel nor in PATH"
-        assert raised.value.fix == "pip install mpich"
+        assert raised.value.fix == f"{pip()} install mpich"
 
     def test_without_mpi4py(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)

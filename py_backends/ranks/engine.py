@@ -18,10 +18,8 @@ from itertools import chain
 from pathlib import Path
 
 from py_backends.errors import BackendUnavailable, WrongRequest
-from py_backends.install import pip_install
+from py_backends.install import pip, pip_install
 from py_backends.ranks import launcher
-
-_NEEDS_AN_ENGINE = "pip install mpich"
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,7 @@ def _said_by(mpiexec: Path) -> str:
 def _nothing() -> BackendUnavailable:
     unknown = next(launcher.in_path(), None)
     if unknown is None:
-        return BackendUnavailable("there is no mpiexec, neither of a wheel nor in PATH", _NEEDS_AN_ENGINE)
+        return BackendUnavailable("there is no mpiexec, neither of a wheel nor in PATH", f"{pip()} install mpich")
     names = ", ".join(family.name for family in _FAMILIES)
     fix = f'name it as a launcher: --launcher "{unknown} -n {launcher.RANKS}"'
     return BackendUnavailable(f"{unknown} does not say that it is one of {names}", fix)
@@ -202,7 +200,7 @@ def _refusal(found: _Installed) -> BackendUnavailable | None:
     """Why an mpiexec cannot be used."""
     if found.library is None and _mpi4py_looks_for_a_library():
         what = f"{found.mpiexec} is {found.family.name} {found.version}, and no {found.family.library} lies beside it"
-        return BackendUnavailable(f"{what} for mpi4py to load", _NEEDS_AN_ENGINE)
+        return BackendUnavailable(f"{what} for mpi4py to load", f"{pip()} install mpich")
     chosen = Path(os.environ.get(launcher.LIBRARY, ""))
     if launcher.is_file(chosen) and found.library and chosen.resolve().parent != found.library.resolve().parent:
         return BackendUnavailable(
