@@ -78,8 +78,8 @@ OPTIONS = ("--kernel", "vecadd", "--shape", "vecadd=509")
 
 @pytest.fixture(scope="module")
 def deadly(clone: Path) -> Ended:
-    # Some 20 rounds, of which those that hang take 8 seconds, before and in them, on a machine that others use.
-    return compare(clone, *OPTIONS, "--budget", "20", "--backend", ",".join([*SOUND, *DEATHS]))
+    # Two that hang take 8 seconds each, one before the rounds and one in them. Time is left for rounds after it.
+    return compare(clone, *OPTIONS, "--budget", "28", "--backend", ",".join([*SOUND, *DEATHS]))
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +104,8 @@ def test_the_run_goes_on_and_says_that_rows_failed(deadly: Ended) -> None:
 
 
 def test_endings_in_a_round_were_in_a_round(deadly: Ended) -> None:
-    """The others went on after them."""
-    assert deadly.rows["numpy"]["seconds"]["kernel"]["samples"] > 10
+    """The fourth. The others went on after it."""
+    assert deadly.rows["numpy"]["seconds"]["kernel"]["samples"] > 4
 
 
 @pytest.mark.parametrize("run", ["deadly", "harmless"])
