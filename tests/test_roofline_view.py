@@ -117,6 +117,19 @@ class TestPoint:
         assert percent_of_peak(vecadd(1000, 5.0, 50.0), CEILINGS) == pytest.approx(5.0)
         assert percent_of_peak(vecadd(1000, 5.0, None), CEILINGS) is None
 
+    def test_of_another_device_is_not_here_and_its_ceilings_are_not_the_cpus(self) -> None:
+        """A GPU's peak is hundreds of times the CPU's: below it every kernel of the CPU would wait for memory."""
+        gpu = [ceiling("multiply_adds", 60_000.0, device="H200"), ceiling("copies", 4000.0, device="H200")]
+        row = matmul(300, 30_000.0, 50.0, backend="cuda", device="H200")
+        assert point(matmul(300, 50.0), [*gpu, *CEILINGS]) == point(matmul(300, 50.0), CEILINGS)
+        assert point(row, [*CEILINGS, *gpu]) is None
+        assert percent_of_peak(matmul(300, 50.0, 50.0), [*gpu, *CEILINGS]) == 50.0
+        assert percent_of_peak(row, [*CEILINGS, *gpu]) == pytest.approx(50.0)
+        report = report_of(matmul(300, 50.0), row, ceilings=[*gpu, *CEILINGS])
+        (only,) = rooflines(report)
+        assert [each.rate for each in only.peaks] == [100.0, 30.0]
+        assert [why for _, why in without_roof(report)] == ["these are the CPU's ceilings, and its device has others"]
+
     @pytest.mark.parametrize(
         "row",
         [

@@ -21,6 +21,8 @@ from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 
 ARITHMETIC, MEMORY = "arithmetic", "memory"
 """The bottleneck of a row: the lower roof at its intensity."""
+_CPU = "cpu"
+"""The device of the CPU's ceilings. Others are a GPU's own, by its name."""
 PAST_THE_CACHES_PAYS = 1.15
 """If data come from memory, non-temporal stores speed up additions by up to a third: no line is read before it is
 overwritten. If they come from a cache, such stores are slower. At half of this gain, they are taken to come from
@@ -107,8 +109,10 @@ def _time_is_sure(row: Row) -> bool:
 
 
 def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
-    """The point of a row; None if it was not timed, or has no roof."""
+    """The point of a row below the CPU's ceilings; None if it was not timed, or has no roof there."""
     problem = _problem(row)
+    if _measured_on(row, ceilings) != _CPU:
+        return None
     if row.status != "ok" or row.rate is None or not row.percent_of_ceiling or problem is None:
         return None
     sizes, dtype = tuple(row.shape.values()), np.dtype(row.dtype)
@@ -124,13 +128,14 @@ def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
 
 
 def percent_of_peak(row: Row, ceilings: Sequence[Ceiling]) -> float | None:
-    """A row's rate in per cent of the peak of multiply-adds; None if it has no roof."""
-    at = point(row, ceilings)
-    if at is None:
-        return None
-    if at.bound == ARITHMETIC:
+    """A row's rate in per cent of its device's peak of multiply-adds; None if it has no roof."""
+    at, device = point(row, ceilings), _measured_on(row, ceilings)
+    if at and at.bound == ARITHMETIC:
         return at.percent
-    return 100 * at.gflops / max(each.rate for each in _of(ceilings, row.dtype, (MULTIPLY_ADDS,)))
+    if row.rate is None or not row.percent_of_ceiling or (at is None and device == _CPU):
+        return None
+    peak = max((each.rate for each in _of(ceilings, row.dtype, (MULTIPLY_ADDS,), device)), default=None)
+    return None if peak is None else 100 * row.rate.gflops / peak
 
 
 def without_roof(report: Report) -> Iterator[tuple[Row, str]]:
@@ -146,11 +151,19 @@ def _why_none(row: Row, report: Report) -> str:
         return f"the kernel {row.kernel} is unknown here, and so are its operations and bytes"
     if row.rate and row.rate.gflops == 0:
         return "it computes nothing"
+    if _measured_on(row, report.ceilings) != _CPU:
+        return "these are the CPU's ceilings, and its device has others"
     if UNCERTAIN in (row.note or ""):
         return UNCERTAIN
     if report.without_ceilings:
         return f"not all ceilings were measured: {report.without_ceilings}"
     return "no ceiling was measured for its device, only for the CPU"
+
+
+def _measured_on(row: Row, ceilings: Iterable[Ceiling]) -> str:
+    """The device whose ceilings are a row's: its own where these were measured, else the CPU."""
+    own = row.device or row.target
+    return own if any(each.device == own for each in ceilings) else _CPU
 
 
 def _problem(row: Row) -> Problem | None:
@@ -190,8 +203,9 @@ def _best_of_each(ceilings: Iterable[Ceiling], key: Callable[[Ceiling], object])
     return list(best.values())
 
 
-def _of(ceilings: Iterable[Ceiling], dtype: str, kinds: Sequence[str]) -> list[Ceiling]:
-    return [each for each in ceilings if each.dtype == dtype and each.kind in kinds and each.rate > 0]
+def _of(ceilings: Iterable[Ceiling], dtype: str, kinds: Sequence[str], device: str = _CPU) -> list[Ceiling]:
+    asked = [each for each in ceilings if each.device == device and each.dtype == dtype and each.kind in kinds]
+    return [each for each in asked if each.rate > 0]
 
 
 def _nearest(moved: int, bandwidths: Sequence[Ceiling]) -> list[Ceiling]:
