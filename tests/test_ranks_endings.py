@@ -5,6 +5,7 @@ Kernels that end are those of tests/wrong_ranks.py; what is killed is killed fro
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -564,23 +565,42 @@ import mmap, os, pathlib, sys, time
 from py_backends.ranks import endings
 endings.connect(pathlib.Path(os.environ["TMPDIR"]), 0)
 time.sleep(0.4)
-with open(sys.argv[1], "w+b") as file:
-    file.truncate(4096)
-    mapped = mmap.mmap(file.fileno(), 4096)
+mapped = []
+for path in sys.argv[1:]:
+    pathlib.Path(path).parent.mkdir(exist_ok=True)
+    with open(path, "a+b") as file:
+        file.truncate(4096)
+        mapped.append(mmap.mmap(file.fileno(), 4096))
 time.sleep(1)
 """
-"""A rank that shares memory some time after it is ready, and leaves it behind."""
+"""A rank that maps files some time after it is ready, and leaves them behind."""
 
 
 def test_what_ranks_share_late_is_removed_too(tmp_path: Path) -> None:
     """The keeper looked once, as soon as they were ready: of ranks that ended at once a file of MPI's was left."""
-    shared = Path("/dev/shm") / f"py-backends-{uuid.uuid4().hex}"  # noqa: S108  # where MPI shares memory
-    folder = tmp_path / "ranks"
+    with kept(tmp_path, "late") as (late,):
+        assert not late.exists()
+
+
+def test_what_users_have_in_shared_memory_stays(tmp_path: Path) -> None:
+    """Ranks map the libraries of an environment that lies there: these were removed."""
+    with kept(tmp_path, "there_before", "environment/library.so", before=["there_before"]) as files:
+        assert all(file.exists() for file in files)
+
+
+@contextlib.contextmanager
+def kept(tmp_path: Path, *names: str, before: Sequence[str] = ()) -> Iterator[list[Path]]:
+    """Files in shared memory that a rank had mapped when it ended, some of them made before it began."""
+    mark, folder = f"py-backends-{uuid.uuid4().hex}-", tmp_path / "ranks"
+    files = {name: Path("/dev/shm") / f"{mark}{name}" for name in names}  # noqa: S108  # where MPI shares memory
     keep = interpreter.command("py_backends.ranks.keeper", str(os.getpid()), str(folder))
     try:
-        command = [*keep, sys.executable, "-c", LATE, str(shared)]
+        for name in before:
+            files[name].touch()
+        command = [*keep, sys.executable, "-c", LATE, *map(str, files.values())]
         subprocess.run(command, env=environment(PYTHONPATH=str(CLONE)), cwd=CLONE, check=True, timeout=LONGEST)
-        assert not shared.exists()
         assert not folder.exists()
+        yield list(files.values())
     finally:
-        shared.unlink(missing_ok=True)
+        for path in Path("/dev/shm").glob(f"{mark}*"):  # noqa: S108
+            shutil.rmtree(path) if path.is_dir() else path.unlink()

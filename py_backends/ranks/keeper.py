@@ -35,7 +35,7 @@ _LOOKS_AT_LEAST_EVERY = 5.0
 """Seconds between looks at what ranks share: when they have just started, and later. MPI may map more at any time."""
 _DIES_WITHIN = 0.1
 """Seconds that a killed launcher takes to end after its ranks."""
-_SHARED = "/dev/shm/"  # noqa: S108  # where Linux keeps it (shm_overview(7))
+_SHARED = Path("/dev/shm")  # noqa: S108  # where Linux keeps it (shm_overview(7))
 _OF_HYDRA = "/tmp/", "hydra_hwloc_xmlfile_*"  # noqa: S108  # MPICH's, wherever TMPDIR is
 """A description of the machine for starting ranks. A killed launcher leaves it behind."""
 
@@ -58,15 +58,20 @@ def _send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
 
 
 def _shared_files(processes: Iterable[psutil.Process]) -> set[str]:
-    """Files of shared memory that processes have mapped.
+    """Files that lie in shared memory itself, and that processes have mapped.
 
-    They are MPI's, which removes them if it ends in good order.
+    MPI's do, which removes them if it ends in good order. A whole environment may lie in a folder there.
     """
     found: set[str] = set()
     for process in processes:
         with contextlib.suppress(psutil.Error, OSError):
-            found.update(each.path for each in process.memory_maps() if each.path.startswith(_SHARED))
+            found.update(each.path for each in process.memory_maps() if Path(each.path).parent == _SHARED)
     return found
+
+
+def _of_others() -> set[str]:
+    """What lies where ranks leave files behind."""
+    return _descriptions() | set(map(str, _SHARED.glob("*")))
 
 
 def _descriptions() -> set[str]:
@@ -88,7 +93,7 @@ class Keeper:
         self._told, tells = os.pipe()
         signal.signal(signal.SIGTERM, lambda *_: os.write(tells, b"."))
         self._folder = folder
-        self._of_others = _descriptions()
+        self._of_others = _of_others()
         self._left_behind: set[str] = set()
         folder.mkdir(0o700)
         self._listener = endings.listen(folder)
@@ -132,7 +137,7 @@ class Keeper:
         """Accept a rank, and watch for its end."""
         if not self._rank_of:
             # Some may belong to other ranks that are just starting. These have read it, or find out by themselves.
-            self._left_behind |= _descriptions() - self._of_others
+            self._left_behind |= _descriptions()
         connection, process, rank = endings.accept(self._listener)
         self._connections.append(connection)
         descriptors = [connection.fileno()]
@@ -164,7 +169,7 @@ class Keeper:
         while left := _started():
             _send(left, signal.SIGKILL)
             psutil.wait_procs(left, 0.1)
-        for path in self._left_behind:
+        for path in self._left_behind - self._of_others:
             with contextlib.suppress(OSError):
                 os.unlink(path)
         _say(last_words(self._folder))
