@@ -16,9 +16,9 @@ from commands import CLONE
 from rich.console import Console
 
 import py_backends as pb
-from py_backends.harness import machine
+from py_backends.harness import machine, workers
 from py_backends.harness.compare import checked_settings, run
-from py_backends.harness.plan import Plan
+from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Rounds
 from py_backends.harness.spec import Spec
 from py_backends.report.files import markdown_text
@@ -157,3 +157,19 @@ def test_what_has_to_be_compiled_is_prepared_first() -> None:
     assert sorted(prepared) == sorted(names)
     begin_together = min(4, machine.cpus())
     assert "numba_cpu" in prepared[:begin_together]
+
+
+@pytest.mark.python
+@pytest.mark.parametrize(
+    ("shorten", "status", "words"), [(True, "ok", "shortened from"), (False, "skipped", "none may")]
+)
+def test_no_run_takes_longer_than_its_worker_may(
+    shorten: bool, status: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a budget of half an hour Python had a shape for which its worker counted as hung."""
+    monkeypatch.setattr(workers, "ANSWER_WITHIN", 2.5)
+    request = Request(["matmul"], ["python"], shapes={"matmul": [(400, 400, 400)]})
+    asked = request.plan(request.specs, shorten=shorten)
+    (row,) = run(replace(asked, rounds=1), checked_settings(budget=600)).rows
+    assert row.status == status, row.reason
+    assert words in f"{row.note} {row.reason}"

@@ -59,7 +59,15 @@ class TestFairCap:
 
 @pytest.mark.parametrize(
     ("costs", "budget", "kept"),
-    [([5, 1, 3], 4, [1, 2]), ([5, 1, 3], 9, [0, 1, 2]), ([5, 1, 3], 8.9, [1, 2]), ([3, 2], 1, [1]), ([], 1, [])],
+    [
+        ([5, 1, 3], 4, [1, 2]),
+        ([5, 1, 3], 9, [0, 1, 2]),
+        ([5, 1, 3], 8.9, [1, 2]),
+        ([3, 2], 1, [1]),
+        ([], 1, []),
+        ([math.inf], 9, []),
+        ([2, math.inf], 9, [0]),
+    ],
 )
 def test_what_is_skipped_leaves_its_time_to_cheaper_rows(costs: list[float], budget: float, kept: list[int]) -> None:
     assert cheapest(costs, {}, budget) == kept

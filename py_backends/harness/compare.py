@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import py_backends
 from py_backends import registry
 from py_backends.errors import MOST_THREADS, WrongRequest, whole_number
-from py_backends.harness import doctor, interruption, machine, roofline
+from py_backends.harness import doctor, interruption, machine, roofline, sizing
 from py_backends.harness.bench import Bench, check_memory
 from py_backends.harness.case import Case
 from py_backends.harness.failures import fail, failures_of
@@ -26,7 +26,6 @@ from py_backends.harness.results import Report, Rounds, Seconds
 from py_backends.harness.roofline import Ceilings
 from py_backends.harness.rounds import SHORTEST_SAMPLE, TimedRow, run_rounds
 from py_backends.harness.runner import Prepared, Runner
-from py_backends.harness.sizing import LONGER_BUDGET, affordable, cheapest, estimate, fair_cap, growing, in_words, least
 from py_backends.harness.spec import Sizes
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.timed_ceilings import TimedCeiling
@@ -223,12 +222,12 @@ class Comparison:
         No estimate runs beside a compiler: threads that wait for each other may take a hundred times as long then.
         """
         estimates: list[tuple[PlannedRow, float]] = []
-        limit = max(_FLOOR_OF_ESTIMATES, _LONGEST_ESTIMATE * self._budget / max(1, len(rows)))
+        limit = min(_LONGEST_ESTIMATE * self._budget / max(1, len(rows)), sizing.longest_run())
         self._prepare_all(rows)
         for planned in rows:
             self._progress.update(len(estimates), len(rows), f"estimating {planned.title}")
             with failures_of(planned):
-                planned.row.estimated_seconds = self._estimate_row(planned, limit)
+                planned.row.estimated_seconds = self._estimate_row(planned, max(_FLOOR_OF_ESTIMATES, limit))
                 estimates.append((planned, planned.row.estimated_seconds))
         return estimates
 
@@ -256,7 +255,7 @@ class Comparison:
         assert text is not None  # only rows with a source are prepared
         check_memory(planned.problem, planned.spec.sizes, dtype)
         runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads, copy)
-        smallest = next(growing(planned.problem, planned.spec.sizes))
+        smallest = next(sizing.growing(planned.problem, planned.spec.sizes))
         return runner, runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
 
     def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
@@ -286,10 +285,10 @@ class Comparison:
         def seconds_at(sizes: Sizes) -> float:
             if sizes not in earlier:
                 case = self._bench.case(planned.problem, sizes, dtype, checked=False)
-                known[sizes] = min(known.get(sizes, math.inf), least(lambda: runner.whole_call(text, case)))
+                known[sizes] = min(known.get(sizes, math.inf), sizing.least(lambda: runner.whole_call(text, case)))
             return known[sizes]
 
-        return estimate(planned.problem, planned.spec.sizes, seconds_at, limit)
+        return sizing.estimate(planned.problem, planned.spec.sizes, seconds_at, limit)
 
     def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
         """Give a smaller shape to rows that would take more than their share, and skip those that take too long anyway.
@@ -299,19 +298,19 @@ class Comparison:
         runs = [_runs(planned, if_timed) for planned, _ in estimates]
         costs = [count * max(seconds, _SHORTEST_SAMPLING) for count, (_, seconds) in zip(runs, estimates, strict=True)]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
-        cap = fair_cap(costs, self._deadline - monotonic())
+        cap, longest = sizing.fair_cap(costs, self._deadline - monotonic()), sizing.longest_run()
         affordable_rows = []
         for count, (planned, seconds) in zip(runs, estimates, strict=True):
             wanted = "x".join(map(str, planned.spec.sizes))
-            sizes = affordable(planned.problem, planned.spec.sizes, seconds, cap / count)
+            sizes = sizing.affordable(planned.problem, planned.spec.sizes, seconds, min(cap / count, longest))
             if sizes is None:
                 planned.row.reason = f"even a small part of {wanted} takes too long for the budget"
-                planned.row.fix = LONGER_BUDGET
+                planned.row.fix = sizing.LONGER_BUDGET
                 continue
             affordable_rows.append(planned)
             if sizes != planned.spec.sizes:
                 planned.row.requested, planned.row.shape = planned.row.shape, named(planned.problem, sizes)
-                add_note(planned.row, f"shortened from {wanted}, where one run would take {in_words(seconds)}")
+                add_note(planned.row, f"shortened from {wanted}, where one run would take {sizing.in_words(seconds)}")
         return affordable_rows
 
     def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
@@ -320,14 +319,13 @@ class Comparison:
         A baseline is skipped with the last row that is compared with it.
         """
         # A sample repeats a short kernel, so it has a least length.
-        costs = [_runs(planned, if_timed) * max(seconds, SHORTEST_SAMPLE) for planned, seconds in estimates]
+        costs = [_runs(planned, if_timed) * max(sizing.possible(each), SHORTEST_SAMPLE) for planned, each in estimates]
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
-        kept = cheapest(costs, baselines([planned for planned, _ in estimates]), self._deadline - monotonic())
+        kept = sizing.cheapest(costs, baselines([planned for planned, _ in estimates]), self._deadline - monotonic())
         for at, (planned, seconds) in enumerate(estimates):
             if at not in kept:
                 wanted = "x".join(map(str, planned.spec.sizes))
-                planned.row.reason = f"one run of {wanted} would take {in_words(seconds)}, too long for the budget"
-                planned.row.fix = LONGER_BUDGET
+                planned.row.reason, planned.row.fix = sizing.too_long(wanted, seconds, self._budget)
         return [estimates[at][0] for at in kept]
 
     def _check_and_settle(self, rows: Sequence[PlannedRow]) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from py_backends.contract import Problem
+from py_backends.harness import workers
 from py_backends.harness.spec import Sizes
 
 _SMALLEST_WORK = 4096
@@ -15,6 +16,8 @@ LONGER_BUDGET = "give a longer --budget"
 _STEP = 8
 """Factor of the work from one estimate to the next."""
 _FAR_LONGER = 2
+_OF_A_REQUEST = 0.4
+"""The part of a request that one run may take: some requests hold two, and an estimate may be a little low."""
 _MOST_RUNS, _SHORT = 5, 0.1
 """The most runs of one shape for an estimate, and seconds after which two are enough. A delay by other processes may
 make up all of a shorter run."""
@@ -63,6 +66,24 @@ def least(seconds: Callable[[], float]) -> float:
     return min(runs)
 
 
+def longest_run() -> float:
+    """The most seconds that one run may take. A worker that is busy for longer would count as hung."""
+    return _OF_A_REQUEST * workers.ANSWER_WITHIN
+
+
+def possible(seconds: float) -> float:
+    """The seconds of one run; infinite if it may not take so many."""
+    return seconds if seconds <= longest_run() else math.inf
+
+
+def too_long(sizes: str, seconds: float, budget: float) -> tuple[str, str]:
+    """Why a row is skipped that would take so many seconds for one run, and what would change that."""
+    reason = f"one run of {sizes} would take {in_words(seconds)}"
+    if longest_run() < seconds <= budget:
+        return f"{reason}, and none may take more than {in_words(longest_run())}", "give a smaller size"
+    return f"{reason}, too long for the budget", LONGER_BUDGET
+
+
 def fair_cap(costs: Sequence[float], budget: float) -> float:
     """The largest cap for which sum(min(cost, cap)) stays within the budget.
 
@@ -81,7 +102,7 @@ def cheapest(costs: Sequence[float], baselines: Mapping[int, int], budget: float
     """The ascending indices of the rows to keep: the cheapest ones that fit into the budget together.
 
     The first compared row adds its baseline. If the two do not fit, neither is kept, nor any row that costs more. The
-    cheapest row is kept whatever the budget.
+    cheapest row is kept whatever the budget, unless its cost is infinite.
 
     baselines: by the index of a row, that of its baseline if it has one.
     """
@@ -92,7 +113,7 @@ def cheapest(costs: Sequence[float], baselines: Mapping[int, int], budget: float
         if at in baselines.values() and at not in kept:  # the first row that is compared with it adds it
             continue
         needed = sum(costs[each] for each in new)
-        if kept and needed > left:
+        if needed == math.inf or (kept and needed > left):
             break
         kept += new
         left -= needed
