@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import Any
 
 import pytest
+from rich.text import Text
 
 from py_backends.harness.results import Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
 from py_backends.harness.roofline import UNCERTAIN
-from py_backends.report import below, layout
+from py_backends.report import below, layout, table
 
 ASKED, SMALLER = {"m": 521, "n": 509, "k": 499}, {"m": 261, "n": 255, "k": 249}
 FEW = "3 of the 6 samples that an interval needs"
@@ -17,8 +20,9 @@ FEW = "3 of the 6 samples that an interval needs"
 def row(backend: str, variant: str = "tuned", *, shape: dict[str, int] = ASKED, **others: Any) -> Row:
     """A row of matmul that ran and was timed; shortened if its shape is another."""
     seconds = Seconds(kernel=Duration(1e-3, 0.99e-3, 1.01e-3, 1e-3, 30))
+    status = others.pop("status", "ok")
     fields: dict[str, Any] = {"seconds": seconds, "rate": Rate(10.0, 1.0), "percent_of_ceiling": 65.0} | others
-    made = Row("matmul", backend, "cpu", variant, "float32", shape, "ok", **fields)
+    made = Row("matmul", backend, "cpu", variant, "float32", shape, status, **fields)
     made.requested = None if shape == ASKED else ASKED
     return made
 
@@ -129,3 +133,19 @@ def test_it_is_told_what_timed_a_kernel(communication: Communication | None, by:
     timed = row("one", communication=communication, seconds=Seconds(kernel=kernel, clock=clock))
     expected = f"timed by {by}; by the host's clock, with launch and wait: one cpu 2.00 ms"
     assert expected in footnotes(report_of(timed))
+
+
+def test_what_a_process_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Open MPI begins lines with a name in brackets. Taken for markup, they were lost, or no table was printed."""
+    words = "it last wrote: [node1:1234] *** Process received signal ***; cannot open [/usr/lib/x.so] :b:"
+    made = report_of(row("numpy"), row("mpi", status="crashed", reason=words, seconds=None, rate=None))
+    with table.output() as out:
+        table.print_report(made, out)
+    assert words in " ".join(capsys.readouterr().out.split())
+    assert words in " ".join(html.unescape(re.sub("<[^>]*>", "", made._repr_html_())).split())
+
+
+def test_only_line_feeds_end_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with table.output() as out:
+        out.print(Text("one\u2028still one  \ntwo"))
+    assert capsys.readouterr().out == "one\u2028still one\ntwo\n"

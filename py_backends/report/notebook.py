@@ -74,7 +74,7 @@ def _printed_row(row: Row) -> Console:
 
 def _console() -> Console:
     # rich is told that this is not Jupyter, where it would display its output by itself.
-    return Console(file=io.StringIO(), record=True, width=_WIDTH, highlight=False, force_jupyter=False)
+    return table.console(file=io.StringIO(), record=True, width=_WIDTH, force_jupyter=False)
 
 
 def _as_text(out: Console) -> str:

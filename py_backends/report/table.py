@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -32,13 +33,19 @@ def output() -> Iterator[Console]:
     """
     with streams.writing():
         if sys.stdout.isatty():
-            yield Console(highlight=False)
+            yield console()
             return
         text = io.StringIO()
         try:
-            yield Console(file=text, width=_PIPE_WIDTH, no_color=True, highlight=False)
+            yield console(file=text, width=_PIPE_WIDTH, no_color=True)
         finally:
-            sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+            # By line feeds alone: a source that is shown may hold other ends of lines.
+            sys.stdout.write("\n".join(line.rstrip(" ") for line in text.getvalue().split("\n")))
+
+
+def console(**how: Any) -> Console:
+    """A console for what others have written too: brackets, colons and figures mean nothing in it."""
+    return Console(highlight=False, markup=False, emoji=False, **how)
 
 
 def print_report(report: Report, out: Console) -> None:
