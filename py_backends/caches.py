@@ -35,7 +35,12 @@ def _sizes() -> dict[int, int]:
     """The bytes by level, without caches for instructions only."""
     found = {}
     for folder in _CACHES.glob("index*"):
-        level, kind, size = ((folder / name).read_text(encoding="ascii").strip() for name in ("level", "type", "size"))
+        try:
+            level, kind, size = (
+                (folder / each).read_text(encoding="ascii").strip() for each in ("level", "type", "size")
+            )
+        except OSError:  # where the firmware tells no size, Linux has no such file
+            continue
         if kind != "Instruction" and size[:-1].isdecimal() and size[-1] in _UNITS:
             found[int(level)] = int(size[:-1]) * _UNITS[size[-1]]
     return found

@@ -28,8 +28,12 @@ class SharedMemory:
     def create(cls, count: int) -> SharedMemory:
         """New memory, whose pages take none until they are touched; MemoryError where there is too little."""
         descriptor = os.memfd_create("py-backends")
-        os.ftruncate(descriptor, count)
-        return cls(descriptor, _map(descriptor, count, writable=True))
+        try:
+            os.ftruncate(descriptor, count)
+            return cls(descriptor, _map(descriptor, count, writable=True))
+        except OSError as error:  # the address space may have a limit, which free memory does not show
+            os.close(descriptor)
+            raise MemoryError(f"the system gives no {count / 1e9:.1f} GB to share: {error.strerror}") from error
 
     @classmethod
     def attach(cls, descriptor: int, count: int, *, writable: bool) -> SharedMemory:

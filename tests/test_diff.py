@@ -394,6 +394,23 @@ class TestRows:
         was_wrong = replace(gone, status="mismatch")
         assert not diff(report_of(stays, was_wrong), report_of(stays, instead)).is_worse(), "nothing is lost"
 
+    @pytest.mark.parametrize(
+        ("asked", "worse"), [(None, True), (["intel-cpu", "nvidia"], True), (["intel-cpu"], False), ("not told", False)]
+    )
+    def test_whose_device_is_gone_while_another_of_its_backend_stays(self, asked: Any, worse: bool) -> None:
+        """A driver broke, and the gate passed: the backend still had the CPU."""
+        stays = [row_of("numpy", 1.0), row_of("opencl", 2.0, target="intel-cpu")]
+        gone = row_of("opencl", 9.0, target="nvidia")
+        new = report_of(*stays)
+        if asked != "not told":
+            new.settings["request"] = {"targets": asked}
+        difference = diff(report_of(*stays, gone), new)
+        assert difference.went == [gone]
+        assert difference.is_worse() is worse
+        in_its_place = row_of("opencl", 9.0, target="nvidia-2")
+        new.rows.append(in_its_place)
+        assert not diff(report_of(*stays, gone), new).is_worse()
+
 
 class TestSettings:
     @pytest.mark.parametrize(

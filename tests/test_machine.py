@@ -161,3 +161,23 @@ def test_the_cpu_is_what_the_library_finds_where_the_system_tells_it(
     assert machine._cpu_of_system() is None
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nFeatures\t: fp asimd\n\nHardware\t: a board\n")  # as on Arm
     assert machine._cpu_of_system() is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "stat", "free"),
+    [
+        ("1000", "900", "anon 300\nfile 600\nactive_file 200\ninactive_file 350\n", 650),
+        ("1000", "1100", "inactive_file 50\n", 0),
+        ("max", "900", "inactive_file 50\n", 5000),
+        ("100000", "0", "", 5000),
+    ],
+)
+def test_files_that_linux_has_cached_are_free_memory(
+    limit: str, used: str, stat: str, free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a container with a limit, after a build had filled the cache, every row was skipped for want of memory."""
+    for name, text in (("max", limit), ("current", used), ("stat", stat)):
+        (tmp_path / f"memory.{name}").write_text(f"{text}\n")
+    monkeypatch.setattr(machine, "_GROUP", tmp_path)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=5000))
+    assert machine.free_memory() == free

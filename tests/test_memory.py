@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
-from py_backends import registry
+from py_backends import registry, shared_memory
 from py_backends.contract import Array
 from py_backends.harness.arena import Arena, zone_elements
 from py_backends.harness.case import Case
@@ -21,7 +23,19 @@ MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
+def raises_no_memory(*_: Any, **__: Any) -> NoReturn:
+    raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+
 class TestSharedMemory:
+    def test_that_the_system_does_not_give_is_too_little_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With `ulimit -v` there was a traceback and no row, and each failure kept a descriptor."""
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        monkeypatch.setattr(shared_memory, "_map", raises_no_memory)
+        with pytest.raises(MemoryError, match=r"the system gives no 2\.0 GB to share: Cannot allocate memory"):
+            SharedMemory.create(2 * 10**9)
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
+
     def test_what_one_side_writes_the_other_reads(self) -> None:
         ours = SharedMemory.create(10)
         theirs = SharedMemory.attach(os.dup(ours.descriptor), 10, writable=True)

@@ -29,6 +29,7 @@ _THREAD_SETTINGS = re.compile(
 """Environment variables that set how many threads run, where they run, and how they wait."""
 _INDIRECT_COMPILERS = ("llvmlite", "intel-sycl-rt")
 """Compilers of kernels that are requirements of requirements."""
+_GROUP = Path("/sys/fs/cgroup")
 _FREQUENCIES = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 
 
@@ -46,16 +47,19 @@ def busy_cpus() -> float:
 
 
 def free_memory() -> int:
-    """Bytes that this process may still allocate: the free memory, or less by its control group's limit."""
+    """Bytes that this process may still allocate: the free memory, or less by its control group's limit.
+
+    What the group uses includes files in the page cache, which Linux drops for who needs memory (cgroups(7)).
+    """
     import psutil
 
     free: int = psutil.virtual_memory().available
-    group = Path("/sys/fs/cgroup")
     try:
-        limit, used = ((group / name).read_text().strip() for name in ("memory.max", "memory.current"))
+        limit, used, parts = ((_GROUP / f"memory.{name}").read_text().strip() for name in ("max", "current", "stat"))
     except OSError:  # no control group of version 2, or none with a limit
         return free
-    return free if limit == "max" else min(free, int(limit) - int(used))
+    cached = sum(map(int, re.findall(r"^(?:in)?active_file (\d+)$", parts, re.MULTILINE)))
+    return free if limit == "max" else max(0, min(free, int(limit) - int(used) + cached))
 
 
 def state(begin: Mapping[str, Any] | None = None) -> dict[str, Any]:
