@@ -145,6 +145,17 @@ class TestContents:
         assert [each.tag for each in drawn.children] == ["svg"]
         assert " ".join(words.split()) in parsed.words()
 
+    @pytest.mark.parametrize("file", ["sweep.json", "scaling.json"])
+    def test_of_kernels_that_are_not_here_is_told_what_was_measured(self, file: str) -> None:
+        """One row of a plug-in's kernel, and there was no page, or no table in a notebook."""
+        results = Report.read(CLONE / "docs" / "results" / file)
+        elsewhere = replace(results.rows[0], kernel="axpy")
+        told = replace(results, rows=[*results.rows, elsewhere])
+        root = Parsed(page([(file, told)])).root
+        assert "axpy" in root.words()
+        assert root.all("div", role="img")
+        assert "axpy" in told._repr_html_()
+
     def test_a_picture_that_cannot_be_drawn_gives_its_reason(self, parsed: Element) -> None:
         assert "Pictures that this file holds too little for" in parsed.words()
         reasons = {pair.children[0].text for pair in parsed.all("dl")[2].children}

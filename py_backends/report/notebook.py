@@ -13,7 +13,7 @@ from rich.console import Console
 from py_backends.harness.results import Report, Row
 from py_backends.report import below, choose, formats, ladder, layout, roofline, scaling, sweep, table, timeline
 from py_backends.report.pictures import style
-from py_backends.report.pictures.drawable import drawable
+from py_backends.report.pictures.drawable import drawable, is_known
 
 VIEWS: dict[str, Callable[[Report, Console], None]] = {
     "choose": choose.print_choices,
@@ -58,7 +58,9 @@ def row_as_html(row: Row) -> str:
 
 def _printed_report(report: Report) -> Console:
     out = _console()
-    VIEWS[_command(report)](report, out)
+    # A view may compute with the kernels. The table of `compare` shows those too that are missing here.
+    view = VIEWS[_command(report)] if all(map(is_known, report.rows)) else table.print_report
+    view(report, out)
     return out
 
 

@@ -24,7 +24,7 @@ from py_backends.report import below, layout
 from py_backends.report.across import Beside, across
 from py_backends.report.layout import Remark, Section
 from py_backends.report.pictures import style
-from py_backends.report.pictures.drawable import drawable
+from py_backends.report.pictures.drawable import drawable, known
 from py_backends.report.sources import DARK, LIGHT, Source, sources, style_sheet
 from py_backends.report.steps import Walk, walks
 
@@ -150,7 +150,8 @@ def _pictures(key: str, report: Report) -> Iterator[Picture]:
             yield Picture(title, None, str(nothing))
         else:
             svg = Markup(style.svg(figure, f"{key}-{name}"))  # noqa: S704  # matplotlib escapes the words in it
-            yield Picture(title, svg, module.describe(report), round(figure.get_figwidth() * _READABLE_PIXELS_PER_INCH))
+            width = round(figure.get_figwidth() * _READABLE_PIXELS_PER_INCH)
+            yield Picture(title, svg, module.describe(known(report)), width)
 
 
 def _machine(report: Report) -> Iterator[tuple[str, str]]:

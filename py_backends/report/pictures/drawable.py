@@ -19,12 +19,18 @@ def drawable(report: Report) -> Report:
     room for them.
     """
     machine = {name: _kept(value) if isinstance(value, str) else value for name, value in report.machine.items()}
-    return replace(report, machine=machine, rows=[_named(row) for row in report.rows if _known(row)])
+    return replace(report, machine=machine, rows=[_named(row) for row in known(report).rows])
 
 
-def _known(row: Row) -> bool:
-    here = row.kernel in registry.kernel_names() and row.dtype in DTYPES
-    return here and tuple(row.shape) == registry.problem(row.kernel).dimensions
+def known(report: Report) -> Report:
+    """The report without rows of kernels and dtypes that are missing here: a plug-in may have brought them."""
+    rows = [row for row in report.rows if is_known(row)]
+    return replace(report, rows=[row for row in rows if tuple(row.shape) == registry.problem(row.kernel).dimensions])
+
+
+def is_known(row: Row) -> bool:
+    """Whether its kernel and its dtype are here, so that its work can be computed."""
+    return row.kernel in registry.kernel_names() and row.dtype in DTYPES
 
 
 def _kept(text: str) -> str:
