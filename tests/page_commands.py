@@ -36,7 +36,7 @@ NOT_RUN = {
     r"python -m tests\.(mutants|net|instruments)\b.*": "takes minutes to hours: .ci/nightly does",
     r"diff -r before after": "reads what a command of .ci/nightly wrote",
     r"(python -m )?pytest -m .*": "runs the clone's own tests, as this one",
-    r"pre-commit .*|\. \.venv/bin/activate|module load .*": "changes the shell or the clone of who works in it",
+    r"pre-commit .*|\. \.venv/bin/activate|(module load|export) .*": "changes the shell or the clone of who works in it",
     r"sudo .*|pip .*|jupyter .*|docker .*": "changes the system, or needs what it does not have",
     r"python -m py_backends": "another name of the program",
     r"srun .*|.* --launcher 'srun .*|mpirun --bind-to core": "needs Slurm, or begins another command",
