@@ -1,7 +1,7 @@
 """Draws every picture of README and docs anew, and measures nothing: `python docs/draw.py`, or into another FOLDER.
 
-The pictures of the commands are drawn from the files of docs/results. That of README is what `SHOWN` prints on a
-terminal. That of the page is a screenshot: it needs Playwright, and the system's Chromium.
+The pictures of the commands are drawn from the files of docs/results. The one of docs/choose.md is what `SHOWN`
+prints on a terminal. That of the page is a screenshot: it needs Playwright, and the system's Chromium.
 """
 
 from __future__ import annotations

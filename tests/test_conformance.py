@@ -10,7 +10,9 @@ import json
 import os
 import re
 import shlex
+import tomllib
 from collections.abc import Iterable, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import plugin_packages
 import pytest
 from commands import CLONE, Finished, run_python
 from conftest import NIGHTLY
+from packaging.requirements import Requirement
 
 from py_backends import registry
 from py_backends.conformance import calls
@@ -486,6 +489,19 @@ def test_nobody_elses_run_is_changed(folder: Path, tmp_path: Path) -> None:
         run = run_python("-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "1 passed" in run.stdout
+
+
+def test_it_starts_in_a_clone_with_what_its_extra_brings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest refuses settings of the clone that no plug-in knows."""
+    extras = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    packages = [metadata.distribution(Requirement(each).name) for each in extras["conformance"]]
+    found = [entry.value for package in packages for entry in package.entry_points.select(group="pytest11")]
+    assert found
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    plugins = [word for name in (*found, "py_backends.conformance.entry") for word in ("-p", name)]
+    suite = "--pyargs", "py_backends.conformance", "--backend", "python", "--quick"
+    run = run_python("-m", "pytest", "-p", "no:cacheprovider", *plugins, *suite, "--collect-only", "-q", cwd=CLONE)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.parametrize("kernel", registry.kernel_names())

@@ -6,6 +6,7 @@ import argparse
 import re
 import shutil
 import subprocess
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
@@ -13,12 +14,15 @@ from pathlib import Path
 
 import pytest
 from commands import CLONE, run_python
+from compilers import gcc_or_skip
 
 import py_backends
 from py_backends import __main__ as command_line
 from py_backends import registry
 from py_backends.conformance.selection import kind_names
+from py_backends.contract import KernelText, Problem
 from py_backends.harness.results import Report, Row
+from py_backends.number_formats import FORMATS
 
 DOCS = CLONE / "docs"
 PACKAGE = CLONE / "py_backends"
@@ -172,6 +176,29 @@ class TestMap:
         folders = {path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
         mapped = {name.rstrip("/") for name in re.findall(r"^\| module of `([\w/]+)` \|", self.LAYOUT, re.MULTILINE)}
         assert folders - mapped == {".", "_compiled", "hello", "hello/emulated"}
+
+
+class TestRecipes:
+    """The sources in C++ that CONTRIBUTING has one add."""
+
+    SOURCES = [
+        textwrap.dedent(block)
+        for block in re.findall(r"^ *```cpp\n(.*?)^ *```$", read(CLONE / "CONTRIBUTING.md"), re.DOTALL | re.MULTILINE)
+    ]
+
+    @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.split()[1].strip(":"))
+    def test_a_source_compiles_in_every_format_that_it_takes(self, source: str, tmp_path: Path) -> None:
+        kernel = source.removeprefix("// ").partition(":")[0]
+        problem = registry.problem(kernel) if kernel in registry.kernel_names() else Problem
+        path = tmp_path / "cpp.cpp"
+        path.write_text(source, encoding="utf-8")
+        formats = KernelText(problem, "made_up", "cpp", path).dtypes
+        assert formats
+        instances = [f"auto* const of_{name} = &{kernel}<{FORMATS[name].c}>;\n" for name in formats]
+        path.write_text(f'#include "formats.hpp"\n{source}{"".join(instances)}', encoding="utf-8")
+        command = [gcc_or_skip(), "-std=c++17", "-fsyntax-only", f"-I{CLONE / 'kernels'}", str(path)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
