@@ -26,6 +26,16 @@ _PLACES = _HOST, _DEVICE = "host", "device"
 
 _lock = Lock()
 """Guards the caches below: only one thread opens a device or compiles a kernel."""
+
+
+def _renew_lock() -> None:
+    """Make a new lock in a forked child: a thread that is not there may have held the old one."""
+    global _lock  # noqa: PLW0603  # there is one a process
+    _lock = Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
 _devices: dict[tuple[str, str, int], Device] = {}
 _launches: dict[tuple[int, str, str, str], tuple[Device, Launch]] = {}
 """By the `id` of the device, since a plug-in's device may have no hash."""
