@@ -359,13 +359,13 @@ _targets: dict[str, list[Target]] = {}
 
 def _candidates(backend: str, name: str | None) -> list[Target]:
     """The target of a backend with this name, or all of its targets, missing ones included."""
-    targets = _targets.get(backend) or list(map(_in_this_process, registry.targets(backend)))
+    targets = _targets.get(backend) or list(map(in_this_process, registry.targets(backend)))
     if any(target.available for target in targets):  # what is missing may be installed meanwhile
         _targets[backend] = targets
     if name is None:
         return targets
     if name not in [target.name for target in targets] and isinstance(name, str):
-        targets = list(map(_in_this_process, registry.targets(backend, [name])))
+        targets = list(map(in_this_process, registry.targets(backend, [name])))
     registry.known(name, [target.name for target in targets], f"target of {backend}")
     return [target for target in targets if target.name == name]
 
@@ -375,7 +375,7 @@ def has_variables_of(target: Target) -> bool:
     return target.environment.items() <= _AT_START.items()
 
 
-def _in_this_process(target: Target) -> Target:
+def in_this_process(target: Target) -> Target:
     """The target, or a missing one if this process was started without the variables that it needs."""
     if target.available and not has_variables_of(target):
         needed = " ".join(f"{name}={value}" for name, value in target.environment.items())
