@@ -17,6 +17,7 @@ import pytest
 import py_backends as pb
 from py_backends import interpreter, registry
 from py_backends.contract import Communication, Device, Launch
+from py_backends.ranks import SERVED
 from py_backends.ranks.engine import engine
 from py_backends.shared_memory import SharedMemory, behind
 
@@ -145,6 +146,21 @@ class TestCommunication:
         assert 0 < said.seconds <= (device.event_seconds() or 0)
         for buffer in buffers:
             device.release(buffer)
+
+
+class TestTargets:
+    """More ranks or threads than any machine has."""
+
+    @pytest.mark.parametrize("name", ["5000x1", "1x5000", "0x1", "2x", "x"])
+    def test_they_are_no_target(self, name: str) -> None:
+        assert registry.backend("mpi").target(name) is None
+        assert registry.backend("mpi").target("4096x1") is not None
+
+    def test_those_of_a_launcher_are_missing_with_the_reason(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(SERVED, "5000x1:/nowhere")
+        too_many, one = registry.backend("mpi").targets()
+        assert (too_many.available, too_many.reason) == (False, "5000x1 is more than 4096 ranks or threads")
+        assert one.available
 
 
 class TestOneCommand:
