@@ -90,6 +90,13 @@ class TestArraysOnRanks:
         made = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
         np.testing.assert_array_equal(made.scatter(self.A).get(), self.A)
 
+    def test_what_an_interrupted_call_announced_is_not_for_the_next_array(self) -> None:
+        """Ctrl-C between the announcement and the last array of a call: its places are still there."""
+        there = pb.matmul(self.A, self.X, **TWO, to="device")
+        there.device.arrange(prepared(there.device, "vecadd", "lecture"), (11,), range(3))
+        product = pb.matmul(there.scatter(self.A.T), there, **TWO)
+        np.testing.assert_allclose(product, self.A.T @ (self.A @ self.X), rtol=1e-3, atol=1e-3)
+
     def test_it_is_refused_elsewhere_with_what_to_do(self) -> None:
         there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
         with pytest.raises(TypeError, match=r"^a: it lies on other ranks, .*: copy it first: a\.get\(\)$"):
