@@ -26,6 +26,16 @@ _PLACES = _HOST, _DEVICE = "host", "device"
 
 _lock = Lock()
 """Guards the caches below: only one thread opens a device or compiles a kernel."""
+
+
+def _renew_lock() -> None:
+    """Make a new lock in a forked child: a thread that is not there may have held the old one."""
+    global _lock  # noqa: PLW0603  # there is one a process
+    _lock = Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
 _devices: dict[tuple[str, str, int], Device] = {}
 _launches: dict[tuple[int, str, str, str], tuple[Device, Launch]] = {}
 """By the `id` of the device, since a plug-in's device may have no hash."""
@@ -349,13 +359,13 @@ _targets: dict[str, list[Target]] = {}
 
 def _candidates(backend: str, name: str | None) -> list[Target]:
     """The target of a backend with this name, or all of its targets, missing ones included."""
-    targets = _targets.get(backend) or list(map(_in_this_process, registry.targets(backend)))
+    targets = _targets.get(backend) or list(map(in_this_process, registry.targets(backend)))
     if any(target.available for target in targets):  # what is missing may be installed meanwhile
         _targets[backend] = targets
     if name is None:
         return targets
     if name not in [target.name for target in targets] and isinstance(name, str):
-        targets = list(map(_in_this_process, registry.targets(backend, [name])))
+        targets = list(map(in_this_process, registry.targets(backend, [name])))
     registry.known(name, [target.name for target in targets], f"target of {backend}")
     return [target for target in targets if target.name == name]
 
@@ -365,7 +375,7 @@ def has_variables_of(target: Target) -> bool:
     return target.environment.items() <= _AT_START.items()
 
 
-def _in_this_process(target: Target) -> Target:
+def in_this_process(target: Target) -> Target:
     """The target, or a missing one if this process was started without the variables that it needs."""
     if target.available and not has_variables_of(target):
         needed = " ".join(f"{name}={value}" for name, value in target.environment.items())

@@ -11,7 +11,9 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-_LARGEST_MESSAGE = 64 * 1024
+_LARGEST_PACKET = 64 * 1024
+"""Bytes that a socket takes at once whatever the system's limits are. What 4,096 ranks tell is four times as long. A
+message is several packets then, of which all but the last are full."""
 _MOST_DESCRIPTORS = 16
 
 
@@ -20,6 +22,8 @@ class Channel:
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
+        self._begun: list[bytes] = []
+        """The packets so far of a message that is coming. An interrupted wait for the others may be taken up again."""
 
     @classmethod
     def pair(cls) -> tuple[Channel, Channel]:
@@ -37,15 +41,28 @@ class Channel:
 
     def send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
         """Send one message. Raises BrokenPipeError or ConnectionError if the other end is gone."""
-        socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
+        data = json.dumps(message).encode()
+        if len(data) % _LARGEST_PACKET == 0:
+            data += b" "  # the last packet is not full
+        for first in range(0, len(data), _LARGEST_PACKET):
+            socket.send_fds(self._socket, [data[first : first + _LARGEST_PACKET]], () if first else descriptors)
 
     def receive(self) -> tuple[dict[str, Any], list[int]] | None:
         """Wait for the next message, and return it with its descriptors; None if the other end is gone."""
-        try:
-            data, descriptors, _, _ = socket.recv_fds(self._socket, _LARGEST_MESSAGE, _MOST_DESCRIPTORS)
-        except ConnectionResetError:
-            return None
-        return (json.loads(data), descriptors) if data else None
+        descriptors: list[int] = []
+        while True:
+            try:
+                packet, came, _, _ = socket.recv_fds(self._socket, _LARGEST_PACKET, _MOST_DESCRIPTORS)
+            except ConnectionResetError:
+                return None
+            if not packet:
+                return None
+            self._begun.append(packet)
+            descriptors += came
+            if len(packet) < _LARGEST_PACKET:
+                break
+        data, self._begun = b"".join(self._begun), []
+        return json.loads(data), descriptors
 
     def close(self) -> None:
         self._socket.close()

@@ -30,8 +30,16 @@ def pip() -> str:
     in_path = shutil.which("pip")
     if in_path and Path(in_path).parent == python.parent:
         return "pip"
-    here = Path.cwd()
-    return f"{shlex.quote(str(python.relative_to(here) if python.is_relative_to(here) else python))} -m pip"
+    here = _here()
+    return f"{shlex.quote(str(python.relative_to(here) if here and python.is_relative_to(here) else python))} -m pip"
+
+
+def _here() -> Path | None:
+    """The current folder; None if somebody has deleted it."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
 
 
 def pip_install(extra: str) -> str:
@@ -41,7 +49,7 @@ def pip_install(extra: str) -> str:
     """
     clone = Path(py_backends.__file__).parent.parent
     if (clone / "pyproject.toml").is_file():
-        return f'{pip()} install "{"." if clone == Path.cwd() else clone}[{extra}]"'
+        return f'{pip()} install "{"." if clone == _here() else clone}[{extra}]"'
     try:
         wanted = [f'"{requirement}"' for requirement in _requirements(extra)]
     except importlib.metadata.PackageNotFoundError:

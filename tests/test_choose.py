@@ -320,6 +320,15 @@ class TestPlan:
         specs = planned.specs([BackendTarget("numpy", Target("cpu")), BackendTarget("cpp", needy)])
         assert {each.backend for each in specs} == {"numpy"}
 
+    def test_a_named_target_that_needs_variables_says_which(self) -> None:
+        needy = BackendTarget("cpp", Target("needy", environment={"MADE_UP_FOR_A_TEST": "1"}))
+        planned = plan(["vecadd"], 36, targets=["needy"])
+        words = "^cpp needy is not available: it needs a process that was started with MADE_UP_FOR_A_TEST=1$"
+        with pytest.raises(WrongRequest, match=words):
+            planned.specs([BackendTarget("numpy", Target("cpu")), needy])
+        specs = planned.specs([BackendTarget("numpy", Target("needy")), needy])
+        assert {each.backend for each in specs} == {"numpy"}, "another backend has it without them"
+
     def test_one_shape_at_a_time(self) -> None:
         with pytest.raises(WrongRequest, match="an answer is for one shape"):
             plan(["vecadd"], 60, shapes={"vecadd": [(5,), (6,)]})

@@ -85,6 +85,15 @@ def test_in_a_clone_pip_is_given_the_clone(extra: str, monkeypatch: pytest.Monke
     assert pip_install(extra) == f'{pip()} install "{CLONE}[{extra}]"'
 
 
+def test_in_a_deleted_folder_there_is_a_command_all_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert pip_install("cpu") == f'{sys.executable} -m pip install "{CLONE}[cpu]"'
+
+
 @pytest.mark.parametrize(
     ("python", "in_path", "command"),
     [

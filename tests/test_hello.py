@@ -191,6 +191,7 @@ class TestMissing:
         ("compiler", "reason"),
         [
             ("no-such-compiler", "CXX=no-such-compiler is not in PATH"),
+            ('g++ "', 'CXX=g++ " is no command: no closing quotation'),
             ("false", "`false -O2 -fopenmp openmp.cpp -o openmp` fails: it prints nothing"),
         ],
     )

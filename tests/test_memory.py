@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ import pytest
 
 from py_backends import registry, shared_memory
 from py_backends.contract import Array
+from py_backends.harness import bench
 from py_backends.harness.arena import Arena, zone_elements
 from py_backends.harness.case import Case
 from py_backends.harness.memory import page_aligned_copy
@@ -207,3 +209,33 @@ def test_a_copy_of_a_shared_array_lies_as_it_does() -> None:
     assert (copy == shared.bytes).all()
     assert not np.shares_memory(copy, shared.bytes)
     shared.close()
+
+
+class TestNeeded:
+    """What is asked for before a case is made, against what NumPy then holds at one time."""
+
+    @pytest.mark.parametrize("dtype", MATMUL.dtypes)
+    @pytest.mark.parametrize("sizes", [(300, 300, 300), (900, 900, 3), (9, 9, 20_000)])
+    def test_it_suffices_to_judge(self, sizes: tuple[int, ...], dtype: str) -> None:
+        """The reference is computed in float64, whatever the format, and that of a narrow one is most of it."""
+        tracemalloc.start()
+        try:
+            case = Case(MATMUL, sizes, np.dtype(dtype), 1)
+            case.judge()
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        held = most + MATMUL.bytes(sizes, np.dtype(dtype))
+        case.close()
+        asked = bench.needed_memory(MATMUL, sizes, np.dtype(dtype))
+        assert held <= asked <= 3 * held
+
+    def test_bits_are_compared_without_float64(self) -> None:
+        assert bench.needed_memory(VECADD, (1000,), FLOAT32) == 6 * 3 * 4000
+
+    def test_who_asks_for_more_than_is_free_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        sizes, narrow = (1000, 1000, 1000), np.dtype(np.float16)
+        monkeypatch.setattr(bench.machine, "free_memory", lambda: 60 * 10**6)
+        bench.check_memory(VECADD, (10**6,), narrow)
+        with pytest.raises(MemoryError, match=r"^matmul 1000 x 1000 x 1000 needs about 0\.2 GB, and 0\.1 GB are free$"):
+            bench.check_memory(MATMUL, sizes, narrow)

@@ -20,6 +20,7 @@ from py_backends.harness.results import Communication, Row
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.summary import summarise
+from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.harness.watch import Watch
 from py_backends.harness.workers import WorkerFailed
 
@@ -149,9 +150,9 @@ class MadeUpInterference:
         return cast(list[str], next(self._seen))
 
 
-def watch(monkeypatch: pytest.MonkeyPatch, group: Group, seen: Any) -> Watch:
+def watch(monkeypatch: pytest.MonkeyPatch, group: Group, seen: Any, *ceilings: TimedCeiling) -> Watch:
     monkeypatch.setattr(watching, "Interference", lambda: MadeUpInterference(seen))
-    return Watch([group])
+    return Watch([group], ceilings)
 
 
 def run(watch: Watch, rounds: int) -> int:
@@ -185,11 +186,14 @@ class TestWatch:
 
     def test_disturbed_rounds_are_dropped_whole_and_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         group = group_of(sampled(timed("avx"), 0.5, noise=0.3))
-        watcher = watch(monkeypatch, group, [["steal"], *[[]] * 20, ["others"], ["others", "steal"], *[[]] * 17])
+        peak = TimedCeiling("multiply_adds", "float32", "avx2", 2, None, CeilingWorker())
+        peak.samples.update(enumerate([1e9] * 40))
+        seen = [["steal"], *[[]] * 20, ["others"], ["others", "steal"], *[[]] * 17]
+        watcher = watch(monkeypatch, group, seen, peak)
         run(watcher, 40)
         rounds = watcher.finish()
         assert (rounds.taken, rounds.kept, rounds.disturbed) == (40, 37, {"steal": 2, "others": 2})
-        assert all(set(row.samples) == {*range(40)} - {0, 21, 22} for row in group.sampled)
+        assert all(set(each.samples) == {*range(40)} - {0, 21, 22} for each in (*group.sampled, peak))
 
     def test_disturbed_rounds_are_not_among_those_that_suffice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5)), [*[["others"]] * 5, *[[]] * 35])

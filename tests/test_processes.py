@@ -24,6 +24,21 @@ FORK = """
     print((pb.matmul(a, a, backend=sys.argv[1], threads=2) == 300).all())
 """
 
+FORK_IN_A_FIRST_CALL = """
+    import os, signal
+    import numpy as np
+    import py_backends as pb
+    from py_backends import calls
+
+    a = np.ones(3, np.float32)
+    with calls._lock:  # as another thread holds it that opens a device or compiles
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # ends a child that waits for a thread it has not
+            os._exit(0 if (pb.vecadd(a, a, backend="numpy") == 2).all() else 1)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
 MEMORY = """
     import resource, sys
     import numpy as np
@@ -47,6 +62,11 @@ MEMORY = """
 def test_a_forked_child_computes_as_its_parent_does(backend: str) -> None:
     run = run_python("-c", textwrap.dedent(FORK), backend)
     assert (run.stdout.split(), run.stderr) == (["0", "True"], "")
+
+
+def test_a_child_that_is_forked_within_a_first_call_computes() -> None:
+    run = run_python("-c", textwrap.dedent(FORK_IN_A_FIRST_CALL))
+    assert (run.stdout.split(), run.stderr) == (["0"], "")
 
 
 @pytest.mark.parametrize("backend", COMPILED)

@@ -17,6 +17,7 @@ import pytest
 import py_backends as pb
 from py_backends import interpreter, registry
 from py_backends.contract import Communication, Device, Launch
+from py_backends.ranks import SERVED
 from py_backends.ranks.engine import engine
 from py_backends.shared_memory import SharedMemory, behind
 
@@ -89,6 +90,13 @@ class TestArraysOnRanks:
         made = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
         np.testing.assert_array_equal(made.scatter(self.A).get(), self.A)
 
+    def test_what_an_interrupted_call_announced_is_not_for_the_next_array(self) -> None:
+        """Ctrl-C between the announcement and the last array of a call: its places are still there."""
+        there = pb.matmul(self.A, self.X, **TWO, to="device")
+        there.device.arrange(prepared(there.device, "vecadd", "lecture"), (11,), range(3))
+        product = pb.matmul(there.scatter(self.A.T), there, **TWO)
+        np.testing.assert_allclose(product, self.A.T @ (self.A @ self.X), rtol=1e-3, atol=1e-3)
+
     def test_it_is_refused_elsewhere_with_what_to_do(self) -> None:
         there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
         with pytest.raises(TypeError, match=r"^a: it lies on other ranks, .*: copy it first: a\.get\(\)$"):
@@ -145,6 +153,21 @@ class TestCommunication:
         assert 0 < said.seconds <= (device.event_seconds() or 0)
         for buffer in buffers:
             device.release(buffer)
+
+
+class TestTargets:
+    """More ranks or threads than any machine has."""
+
+    @pytest.mark.parametrize("name", ["5000x1", "1x5000", "0x1", "2x", "x"])
+    def test_they_are_no_target(self, name: str) -> None:
+        assert registry.backend("mpi").target(name) is None
+        assert registry.backend("mpi").target("4096x1") is not None
+
+    def test_those_of_a_launcher_are_missing_with_the_reason(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(SERVED, "5000x1:/nowhere")
+        too_many, one = registry.backend("mpi").targets()
+        assert (too_many.available, too_many.reason) == (False, "5000x1 is more than 4096 ranks or threads")
+        assert one.available
 
 
 class TestOneCommand:

@@ -6,7 +6,7 @@ import json
 import math
 import signal
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from started import started_until
 from py_backends import registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.plan import Request
-from py_backends.harness.results import Report, Rounds
-from py_backends.harness.resume import _Asked, _asked, _sum
+from py_backends.harness.results import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
+from py_backends.harness.resume import _Asked, _asked, _combined, _sum
+from py_backends.harness.row_ratios import row_ratio
 
 
 @pytest.fixture(scope="module")
@@ -224,3 +225,42 @@ def test_rounds_of_both_count() -> None:
     one, other = Rounds(10, 8, {"steal": 2}), Rounds(5, 2, {"steal": 1, "others": 2})
     assert _sum(one, other) == Rounds(15, 10, {"steal": 3, "others": 2})
     assert _sum(None, other) == other
+
+
+RESUMED = {"command": None, "budget_seconds": 1.0}
+
+
+def row_of(backend: str, variant: str, samples: list[float | None], *, finished: bool = True) -> Row:
+    """A row with these samples."""
+    seconds = (samples and samples[0]) or 1.0
+    row = Row("vecadd", backend, "cpu", variant, "float32", {"n": 1}, "ok", finished=finished)
+    row.seconds, row.rate = Seconds(kernel=Duration(seconds, None, None, seconds, 1)), Rate(1 / seconds, 1.0)
+    row.kernel_seconds = row.end_to_end_seconds = samples
+    return row
+
+
+def report_of(*rows: Row, ceilings: list[Ceiling] | None = None) -> Report:
+    return Report("", "", {}, RESUMED, list(rows), ceilings=ceilings or [])
+
+
+def test_samples_of_two_runs_are_no_pairs() -> None:
+    """The machine is ten times as slow in the second run, which ratios by number would take for the rows."""
+    cut_off = row_of("cpp", "tuned", [], finished=False)
+    old = report_of(row_of("numpy", "lecture", [2.0] * 8), row_of("avx", "lecture", [1.0] * 8), cut_off)
+    new = report_of(
+        row_of("numpy", "lecture", [20.0] * 9), row_of("cpp", "tuned", [5.0] * 9), row_of("cpp", "lecture", [10.0] * 9)
+    )
+    numpy, avx, tuned, lecture = _combined(old, new).rows
+    assert (numpy.kernel_seconds, avx.kernel_seconds) == ([2.0] * 8, [1.0] * 8)
+    assert tuned.kernel_seconds == tuned.end_to_end_seconds == [None] * 8 + [5.0] * 9
+    assert row_ratio(avx, numpy).rounds == 8
+    assert row_ratio(tuned, lecture).rounds == 9, "rows of the second run are paired"
+    assert (row_ratio(tuned, avx).low, row_ratio(tuned, numpy).low) == (None, None)
+
+
+def test_of_a_ceiling_that_both_runs_measured_the_newer_one_is_kept() -> None:
+    first = Ceiling("cpu", "reads", "float32", "avx2", 2, 100, "gbytes_per_second", 9.0, 8.0, 10.0, [9.0, 8.0, 10.0])
+    second = replace(first, rate=5.0, low=None, high=None, by_round=[5.0])
+    other = replace(first, device="a GPU")
+    both = _combined(report_of(ceilings=[first, other]), report_of(ceilings=[second]))
+    assert both.ceilings == [other, replace(second, by_round=[None, None, None, 5.0])]

@@ -321,12 +321,12 @@ class TestOnAGpu:
         row.runner.ceiling = rates.__getitem__  # type: ignore[method-assign]  # the runner is made up, too
         return row
 
-    def percent(self, row: TimedRow) -> tuple[float | None, list[tuple[str, str, float]]]:
-        """What is said of the row once its ceilings were sampled, and which these were."""
-        found = roofline.ceilings([row], threads=2)
+    def percent(self, row: TimedRow, *others: TimedRow) -> tuple[float | None, list[tuple[str, str, float]]]:
+        """What is said of the row once all ceilings were sampled, and which these were."""
+        found = roofline.ceilings([row, *others], threads=2)
         for each, number in itertools.product(found, range(ROUNDS)):
             each.samples[number] = each.sample()
-        known = judge([row], found)
+        known = judge([row, *others], found)
         return row.planned.row.percent_of_ceiling, [(each.device, each.kind, each.rate) for each in known]
 
     def test_its_memory_is_a_ceiling_beyond_its_caches(self) -> None:
@@ -342,3 +342,8 @@ class TestOnAGpu:
 
     def test_a_device_that_tells_nothing_has_none(self) -> None:
         assert self.percent(self.row("vecadd", 1000, {"float32": None})) == (None, [])
+
+    def test_another_backend_that_tells_nothing_of_the_device_takes_no_ceiling_away(self) -> None:
+        told = {"float32": 1e12, None: 24e6}
+        row, other = self.row("vecadd", 10**6, told), self.row("vecadd", 10**6, {"float32": None})
+        assert self.percent(row, other)[1] == [("a GPU", MULTIPLY_ADDS, 1000.0), ("a GPU", COPIES, 0.024)]

@@ -327,6 +327,13 @@ def test_more_threads_than_cpus_take_a_launcher() -> None:
         _most_threads(argparse.Namespace(threads=64, launcher=None), 2)
 
 
+@pytest.mark.parametrize("threads", [None, 1, 2])
+def test_one_cpu_cannot_scale_whatever_is_asked_for(threads: int | None) -> None:
+    """The advice was a circle: 2 threads or more, then 1."""
+    with pytest.raises(UsageError, match="there is one CPU: run it where there are more"):
+        _most_threads(argparse.Namespace(threads=threads, launcher=None), 1)
+
+
 FOUND = [
     BackendTarget("openmp", Target(name, device=device, available=name != "missing", reason="gone"))
     for name, device in (("best", "the CPU"), ("other", "the CPU"), ("third", "another"), ("missing", "the CPU"))
@@ -521,9 +528,10 @@ def test_what_does_not_run_on_that_many_cpus_is_skipped_and_says_so(
 
 
 def test_wrong_usage() -> None:
+    several = machine.cpus() > 1
     for arguments, words in [
-        (["--threads", "1"], "--threads 2 or more"),
-        (["--threads", str(machine.cpus() + 1)], f"there are {machine.cpus()}"),
+        (["--threads", "1"], "--threads 2 or more" if several else "there is one CPU"),
+        (["--threads", str(machine.cpus() + 1)], f"there are {machine.cpus()}" if several else "there is one CPU"),
         (["--kernel", "matmull"], "did you mean 'matmul'"),
         (["--shape", "matmul=0"], "no work"),
         (["--shape", "vecadd=5"], "not among the requested kernels"),

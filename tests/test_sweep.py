@@ -226,6 +226,10 @@ class TestRequests:
             2**23, 2**24, 2**27,
         ]  # fmt: skip
 
+    def test_a_budget_without_end_reaches_what_memory_allows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sweeping.machine, "free_memory", lambda: 2**20 * 6 * 2)
+        assert sweeping.most_bytes(1e305) == 2**20
+
     def test_all_dimensions_have_the_size_and_keep_it(self) -> None:
         planned = plan(["matmul"], {"matmul": [8, 16]}, dtypes=("float32",))
         specs = planned.specs([BackendTarget("numpy", Target("cpu"))])

@@ -30,8 +30,12 @@ class Backend(contract.Backend):
         return [_target(name) for name in dict.fromkeys(names)]
 
     def target(self, name: str) -> Target | None:
-        """Any number of ranks of any number of threads."""
-        return _target(name) if _TARGET.fullmatch(name) else None
+        """Any number of ranks of any number of threads, each up to `MOST_THREADS`."""
+        try:
+            _ranks_and_threads(name)
+        except WrongRequest:
+            return None
+        return _target(name)
 
     def on_threads(self, target: str, threads: int) -> str | None:
         """One rank of all threads, or at most as many ranks as fit with the target's threads."""
@@ -53,9 +57,12 @@ class Backend(contract.Backend):
 
 def _target(name: str) -> Target:
     there = served()
-    if there and _ranks_and_threads(name)[0] > there.ranks:
-        reason = f"the launcher has started {there.ranks} ranks"
-        return Target.missing(name, reason, f"have it start {_ranks_and_threads(name)[0]}")
+    try:
+        ranks, _ = _ranks_and_threads(name)
+    except WrongRequest as wrong:  # a launcher may start any number
+        return Target.missing(name, str(wrong), "have the launcher start fewer")
+    if there and ranks > there.ranks:
+        return Target.missing(name, f"the launcher has started {there.ranks} ranks", f"have it start {ranks}")
     try:
         version = "ranks of the launcher" if there else engine().name
     except BackendUnavailable as unavailable:

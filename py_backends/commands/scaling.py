@@ -55,13 +55,17 @@ def scaling(options: argparse.Namespace) -> int:
 def _most_threads(options: argparse.Namespace, cpus: int) -> int:
     """The requested number of threads, else the number of CPUs of this machine or of the launcher's ranks.
 
-    Raises UsageError if more threads are requested than there are CPUs. With --launcher there is no such limit, since a
-    launcher may start ranks on other machines.
+    Raises UsageError if more threads are requested than there are CPUs, and on one CPU. With --launcher there is no
+    such limit, since a launcher may start ranks on other machines.
     """
     from py_backends.ranks import served
 
     there = served()
     known = max(cpus, there.ranks * there.threads) if there else cpus
+    if known < 2 and not options.launcher:
+        raise _common.UsageError(
+            "scaling compares one thread with several, but there is one CPU: run it where there are more"
+        )
     most: int = options.threads or known
     if most > known and not options.launcher:
         raise _common.UsageError(

@@ -17,6 +17,9 @@ from py_backends.harness.spec import Sizes
 
 COPIES = 6
 """The most memory that a case needs, in multiples of its arrays: reference, bound, and the copies of a backend."""
+_OF_INPUTS, _OF_RESULT = 4, 6
+"""Copies in float64 that a reference with a bound needs: of the inputs, and of the result beside them. Later, to judge
+by it, the result alone needs all of them. In narrow formats that is most of what a case needs."""
 
 
 class Bench:
@@ -82,9 +85,19 @@ class Bench:
                 self._cases.pop(key).close()
 
 
+def needed_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> int:
+    """About the most bytes that a case needs at one time."""
+    of_arrays = problem.bytes(sizes, dtype) * COPIES
+    if problem.rule != "componentwise":
+        return of_arrays
+    *inputs, result = map(math.prod, problem.shapes(sizes))
+    of_reference = _OF_INPUTS * max(sum(inputs), result) + _OF_RESULT * result
+    return max(of_arrays, of_reference * np.dtype(np.float64).itemsize)
+
+
 def check_memory(problem: Problem, sizes: Sizes, dtype: np.dtype[Any]) -> None:
     """Raise MemoryError, with a sentence, if this machine has too little memory for a case."""
-    needed = problem.bytes(sizes, dtype) * COPIES
+    needed = needed_memory(problem, sizes, dtype)
     free = machine.free_memory()
     if needed > free:
         shape = " x ".join(map(str, sizes))

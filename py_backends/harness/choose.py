@@ -180,6 +180,7 @@ def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **na
         there = {(backend, target.name) for backend, target in found if target.available and not target.emulated}
         # What needs variables would refuse the call in a process that was started without them, as this one may be.
         usual = [each for each in found if each.target.emulated or calls.has_variables_of(each.target)]
+        _check_targets(request.targets or (), found, usual)
         requested, made = request.specs(usual), list[Spec]()
         share = budget / max(1, len({spec.workload for spec in requested}))
         for spec in requested:
@@ -194,6 +195,14 @@ def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **na
     return request.plan(
         specs, timed_only=True, runs=_RUNS, shorten=False, least_rounds=_RUNS, controls=False, choose=race
     )
+
+
+def _check_targets(names: Sequence[str], found: Sequence[BackendTarget], usual: Sequence[BackendTarget]) -> None:
+    """Raise WrongRequest for a named target that only a process with other variables than this one can use."""
+    left = {target.name for _, target in usual}
+    for backend, target in found:
+        if target.name in names and target.name not in left:
+            raise WrongRequest(f"{backend} {target.name} is not available: {calls.in_this_process(target).reason}")
 
 
 def statement(spec: Spec, threads: int | None = None) -> str:

@@ -365,7 +365,7 @@ class Comparison:
 
         begin = monotonic()
         self._deadline = max(self._deadline, begin + _LEAST_FOR_ROUNDS * self._budget)
-        watch = Watch(self._groups)
+        watch = Watch(self._groups, ceilings)
         try:
             least, most = asked.least_rounds, asked.rounds
             run_rounds(

@@ -91,7 +91,7 @@ def _check_cpu(needed: Sequence[str]) -> None:
 
 def _compiler(name: str, what: str) -> list[str]:
     """The first words of a compiler's command. Raises BackendUnavailable if there is no compiler."""
-    named = shlex.split(os.environ.get("CXX", "")) if name in _COMPILERS else []
+    named = _named_compiler() if name in _COMPILERS else []
     if named:
         if shutil.which(named[0]) is None:
             raise BackendUnavailable(f"CXX={printable(named[0])} is not in PATH", f"install {what}")
@@ -101,6 +101,16 @@ def _compiler(name: str, what: str) -> list[str]:
     if found is None:
         raise BackendUnavailable(f"there is no compiler {' or '.join(names)} in PATH", f"install {what}")
     return [found]
+
+
+def _named_compiler() -> list[str]:
+    """The words of the variable CXX. Raises BackendUnavailable if they are no words to a shell."""
+    said = os.environ.get("CXX", "")
+    try:
+        return shlex.split(said)
+    except ValueError as error:
+        wrong = f"CXX={printable(said)} is no command: {str(error).lower()}"
+        raise BackendUnavailable(wrong, "name a compiler, for instance CXX=g++") from None
 
 
 def _interpreted(program: Program, folder: str) -> Outcome:

@@ -189,8 +189,8 @@ class Row:
     finished: False if an interruption ended it early. `--resume` runs it again.
     threads: the number requested for a backend on the CPU.
     statement: the Python statement that was timed in place of the kernel, if any.
-    kernel_seconds: the sample of its kernel in each round; None for a round that was dropped. Rows of one run are
-        paired by round.
+    kernel_seconds: the sample of its kernel in each round; None for a round that was dropped or did not sample it.
+        Rows of one run are paired by round. The rounds of a resumption are numbered after the ones before.
     end_to_end_seconds: the same for whole calls, from upload to release.
     communication: of the ranks that compute the row, if any.
     stands_for: names of targets that are this one on its number of threads, and others on other numbers.

@@ -138,10 +138,16 @@ def _of_type(value: Any, kind: type) -> Any:
 
 
 def _combined(old: Report, new: Report) -> Report:
-    """Both runs as one. The rows keep the old run's order, and further ones follow."""
+    """Both runs as one. The rows keep the old run's order, and further ones follow.
+
+    The new run's rounds are numbered after those of the old one: samples of one number are paired, and two runs share
+    no round.
+    """
+    earlier = _rounds_with_samples(old)
     rows = {row.spec: row for row in old.rows}
     for row in new.rows:
-        rows[row.spec] = _more_complete(row, rows.get(row.spec))
+        rows[row.spec] = _more_complete(_renumbered(row, earlier), rows.get(row.spec))
+    ceilings = [replace(each, by_round=_after(earlier, each.by_round)) for each in new.ceilings]
     resumed = [*old.settings.get("resumed", []), {name: new.settings[name] for name in ("command", "budget_seconds")}]
     return replace(
         new,
@@ -149,10 +155,29 @@ def _combined(old: Report, new: Report) -> Report:
         settings=old.settings | {"resumed": resumed},
         rows=list(rows.values()),
         control=_latest(old.control, new.control, lambda each: (each.kernel, each.dtype, each.shape)),
-        ceilings=_latest(old.ceilings, new.ceilings, lambda each: replace(each, rate=0.0, low=None, high=None)),
+        ceilings=_latest(
+            old.ceilings, ceilings, lambda each: replace(each, rate=0.0, low=None, high=None, by_round=[])
+        ),
         rounds=_sum(old.rounds, new.rounds),
         seconds_taken=(old.seconds_taken or 0.0) + (new.seconds_taken or 0.0),
     )
+
+
+def _rounds_with_samples(report: Report) -> int:
+    """How many rounds a run has up to its last sample, which may be of one that an interruption cut off."""
+    of_rows = (samples for row in report.rows for samples in (row.kernel_seconds, row.end_to_end_seconds))
+    return max(map(len, (*of_rows, *(each.by_round for each in report.ceilings))), default=0)
+
+
+def _renumbered(row: Row, earlier: int) -> Row:
+    """The row with its rounds numbered after so many others."""
+    kernel, end_to_end = (_after(earlier, samples) for samples in (row.kernel_seconds, row.end_to_end_seconds))
+    return replace(row, kernel_seconds=kernel, end_to_end_seconds=end_to_end)
+
+
+def _after(earlier: int, samples: list[float | None]) -> list[float | None]:
+    """The samples by round, after so many rounds without one."""
+    return [*[None] * earlier, *samples] if samples else []
 
 
 def _more_complete(new: Row, old: Row | None) -> Row:

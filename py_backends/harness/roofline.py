@@ -180,18 +180,16 @@ class Ceilings:
     def _add_on_device(self, row: TimedRow, prepared: Prepared) -> None:
         """Add the ceilings of a row on a GPU, if its device has them."""
         device, dtype = row.planned.row.device or row.planned.row.target, row.planned.dtype.name
+        if row.runner.ceiling(dtype) is None:
+            return
         measures = OnDevice(row.runner)
         peak = TimedCeiling(MULTIPLY_ADDS, dtype, None, None, None, measures, device)
-        peak = self._all.setdefault((device, MULTIPLY_ADDS, dtype, None, None), peak)
-        if row.runner.ceiling(dtype) is None:
-            del self._all[device, MULTIPLY_ADDS, dtype, None, None]
-            return
         copies = TimedCeiling(COPIES, dtype, None, None, None, measures, device)
         moved = row.planned.problem.bytes(row.case.sizes, row.planned.dtype)
         self._roofs[row] = Roof(
             flops=row.planned.problem.flops(row.case.sizes),
             bytes=moved,
-            peak=peak,
+            peak=self._all.setdefault((device, MULTIPLY_ADDS, dtype, None, None), peak),
             bandwidths=(self._all.setdefault((device, COPIES, dtype, None, None), copies),),
             cached=moved <= _CACHES_FORGET * prepared.cache_bytes,
         )

@@ -150,7 +150,7 @@ def largest_size(problem: Problem, dtype: str, budget: float) -> int:
 def most_bytes(budget: float) -> int:
     """The most bytes of all arrays at the largest size, by memory, and by the time to make and check them."""
     free = machine.free_memory() // _PART_OF_FREE_MEMORY // COPIES
-    return min(free, int(_BYTES_A_SECOND * budget))
+    return int(min(free, _BYTES_A_SECOND * budget))  # the product may be infinite
 
 
 def size_of(problem: Problem, dtype: str, count: int) -> int:

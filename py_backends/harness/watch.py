@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from py_backends.harness.interference import Interference
 from py_backends.harness.pairing import Group
 from py_backends.harness.results import Rounds
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.statistics import duration
+from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP
 
 _LEAST_ROUNDS_TO_STOP = 30
@@ -17,11 +18,15 @@ _LEAST_ROUNDS_TO_STOP = 30
 
 
 class Watch:
-    """Drops the samples of disturbed rounds, and ends the rounds when every interval is narrow enough for a verdict."""
+    """Drops the samples of disturbed rounds, and ends the rounds when every interval is narrow enough for a verdict.
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    ceilings: what rounds sample beside the rows.
+    """
+
+    def __init__(self, groups: Sequence[Group], ceilings: Iterable[TimedCeiling]) -> None:
         self._groups = groups
-        self._rows = [row for group in groups for row in group.sampled]
+        self._sampled: list[TimedRow | TimedCeiling] = [row for group in groups for row in group.sampled]
+        self._sampled += ceilings
         self._interference = Interference()
         self._disturbed: dict[int, list[str]] = {}
         self._taken = 0
@@ -49,9 +54,9 @@ class Watch:
     def _drop_disturbed(self) -> None:
         """Remove the samples of disturbed rounds, once there are enough other rounds."""
         if self._undisturbed >= LEAST_ROUNDS:
-            for row in self._rows:
+            for each in self._sampled:
                 for number in self._disturbed:
-                    row.samples.pop(number, None)
+                    each.samples.pop(number, None)
 
     @property
     def _undisturbed(self) -> int:

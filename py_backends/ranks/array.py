@@ -36,7 +36,7 @@ class DistributedArray:
     def scatter(self, array: Array) -> DistributedArray:
         """Another array for the same ranks. From its first kernel on, it lies in the blocks that this kernel needs."""
         flat = np.ascontiguousarray(array).reshape(-1)
-        return DistributedArray(self.device, self.device.upload(flat), array.shape, array.dtype)
+        return DistributedArray(self.device, self.device.scatter(flat), array.shape, array.dtype)
 
     def adopted(self) -> Adopted:
         """The buffer that launches take."""

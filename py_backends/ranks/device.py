@@ -104,6 +104,10 @@ class Device(contract.Device):
     def upload(self, array: Array) -> Buffer:
         return self._made("upload", array, dtype=array.dtype.name, place=self._place())
 
+    def scatter(self, array: Array) -> int:
+        """Upload an array for no kernel yet, whatever an interrupted call has announced."""
+        return self._made("upload", array, dtype=array.dtype.name, place=None)
+
     def allocate(self, array: Array) -> Buffer:
         return self._made("allocate", dtype=array.dtype.name, place=self._place())
 
