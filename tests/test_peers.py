@@ -21,7 +21,7 @@ import pytest
 
 import py_backends as pb
 from py_backends import registry
-from py_backends.backend import _mkl, _onednn, mkl, onednn
+from py_backends.backend import _mkl, _onednn, _tbb, mkl, onednn
 from py_backends.harness.case import Case
 from py_backends.install import pip_install
 
@@ -247,8 +247,14 @@ class TestOfOneDnn:
             assert all(pool.map(work, range(8)))
 
     @pytest.mark.onednn
-    def test_what_it_refuses_is_an_error(self) -> None:
+    @pytest.mark.parametrize("threads", [None, 1])
+    def test_what_it_refuses_is_an_error(self, threads: int | None) -> None:
+        """On fewer threads too, where C++ lies between the call and who made it."""
         eights = np.ones(64)
         matrix = _onednn.Matrix(8, 8, eights.dtype)
-        with pytest.raises(_onednn.Failed, match="oneDNN: unimplemented"):
+
+        def multiply() -> None:
             _onednn.multiply(eights, eights, eights, (matrix, matrix, matrix))
+
+        with pytest.raises(_onednn.Failed, match="oneDNN: unimplemented"):
+            multiply() if threads is None else _tbb.limited_to(threads, multiply)

@@ -152,7 +152,7 @@ def test_mkl_is_told(threads: int) -> None:
 
 @pytest.mark.onednn
 def test_onednn_is_told() -> None:
-    from py_backends.backend._onednn import most_threads
+    from py_backends.backend._tbb import most_threads
 
     def most(_a: Any, _b: Any, c: Any, _n: int) -> None:
         c[:] = most_threads()

@@ -9,9 +9,8 @@ import ctypes
 import importlib.metadata
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_int8, c_int64, c_size_t, c_ssize_t, c_void_p
+from collections.abc import Sequence
+from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_int8, c_int64, c_size_t, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,12 +56,6 @@ class _Version(ctypes.Structure):
     _fields_ = [("major", c_int), ("minor", c_int), ("patch", c_int)]
 
 
-class _GlobalControl(ctypes.Structure):
-    """tbb::global_control."""
-
-    _fields_ = [("value", c_size_t), ("reserved", c_ssize_t), ("parameter", c_int)]
-
-
 @cache
 def library() -> ctypes.CDLL:
     """The library, called without the interpreter lock. BackendUnavailable if it is missing, or finds no CPU."""
@@ -99,28 +92,6 @@ def takes(dtype: str) -> bool:
     except Failed:
         return False
     return bool((c == n * most * most).all())
-
-
-def most_threads() -> int:
-    """As many as it takes by itself; 0 where nothing tells."""
-    try:
-        return int(_threads().active(0))
-    except (OSError, AttributeError):
-        return 0
-
-
-@contextmanager
-def limited_to(threads: int) -> Iterator[None]:
-    """Have it, and all else in this process that takes its threads from TBB, run on no more than these.
-
-    The library has no function for that where its threads are TBB's. Their limit is the lowest that anybody asks for.
-    """
-    tbb, control = _threads(), _GlobalControl(threads, 0, 0)
-    tbb.create(byref(control))
-    try:
-        yield
-    finally:
-        tbb.destroy(byref(control))
 
 
 def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) -> None:
@@ -242,25 +213,6 @@ def _loaded(path: Path) -> ctypes.CDLL:
                 raise
             tried.add(missing)
             _loaded(path.with_name(missing))
-
-
-class _Tbb(NamedTuple):
-    """TBB's functions for a global_control, by the names that a C++ compiler gives them."""
-
-    create: Any
-    destroy: Any
-    active: Any
-
-
-@cache
-def _threads() -> _Tbb:
-    library()  # which loads it
-    tbb = ctypes.CDLL("libtbb.so.12")
-    name = "_ZN3tbb6detail2r1"
-    active = tbb[f"{name}27global_control_active_valueEi"]
-    active.restype = c_size_t
-    of_control = "ERNS0_2d114global_controlE"
-    return _Tbb(tbb[f"{name}6create{of_control}"], tbb[f"{name}7destroy{of_control}"], active)
 
 
 def _declare(dnnl: ctypes.CDLL) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from py_backends import contract
-from py_backends.backend import _onednn
+from py_backends.backend import _onednn, _tbb
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
@@ -29,11 +29,11 @@ class Backend(contract.Backend):
 
 
 class Device(contract.HostDevice):
-    """Runs with at most `threads` threads. During a call, all of this process that uses TBB has that limit."""
+    """Runs with at most `threads` threads."""
 
     def __init__(self, threads: int) -> None:
         _onednn.library()
-        most = _onednn.most_threads()
+        most = _tbb.most_threads()
         self._threads = threads if threads < most else None
         if most == 0:
             self.note, self.obeys_threads = "its number of threads cannot be set: TBB is another one here", False
@@ -47,7 +47,6 @@ class Device(contract.HostDevice):
             if self._threads is None:
                 kernel(*buffers, *sizes)
             else:
-                with _onednn.limited_to(self._threads):
-                    kernel(*buffers, *sizes)
+                _tbb.limited_to(self._threads, lambda: kernel(*buffers, *sizes))
 
         return launch

@@ -1,0 +1,113 @@
+"""TBB, from which oneDNN takes its threads: how many there are, and calls with fewer.
+
+Its C++ functions are called by the names that a compiler gives them. Their arguments are those of oneTBB's headers,
+whose layout is part of the library's binary interface (`libtbb.so.12`). Whoever loads oneDNN has loaded it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_int, c_ssize_t, c_uint, c_void_p, pointer
+from functools import cache
+from typing import Any, NamedTuple
+
+_AUTOMATIC, _NORMAL_PRIORITY, _WITH_TYPES_OF_CORES = -1, 2 * ((2**31 - 1) // 4), 1
+"""task_arena::automatic, task_arena::priority::normal and core_type_support_flag in oneapi/tbb/task_arena.h."""
+
+
+class _ArenaBase(ctypes.Structure):
+    """tbb::task_arena_base."""
+
+    _fields_ = [
+        ("flags", c_ssize_t),
+        ("state", c_int),
+        ("arena", c_void_p),
+        ("most_threads", c_int),
+        ("reserved_slots", c_uint),
+        ("priority", c_int),
+        ("numa_node", c_int),
+        ("core_type", c_int),
+        ("threads_per_core", c_int),
+    ]
+
+
+_Call = CFUNCTYPE(c_bool, c_void_p)
+
+
+class _Methods(ctypes.Structure):
+    """The table of virtual functions of a tbb::delegate_base, up to the one that is called."""
+
+    _fields_ = [("call", _Call)]
+
+
+class _Delegate(ctypes.Structure):
+    """tbb::delegate_base."""
+
+    _fields_ = [("methods", POINTER(_Methods))]
+
+
+class _Functions(NamedTuple):
+    max_concurrency: Any
+    initialize: Any
+    execute: Any
+    terminate: Any
+
+
+@cache
+def _tbb() -> _Functions:
+    """Raises OSError where there is no such library, and AttributeError where it has other functions."""
+    tbb, name, arena = ctypes.CDLL("libtbb.so.12"), "_ZN3tbb6detail2r1", "NS0_2d115task_arena_baseE"
+    most, execute = tbb[f"{name}15max_concurrencyEPK{arena}"], tbb[f"{name}7executeER{arena}RNS2_13delegate_baseE"]
+    return _Functions(most, tbb[f"{name}10initializeER{arena}"], execute, tbb[f"{name}9terminateER{arena}"])
+
+
+class _Arena:
+    """So many threads: the one that calls, and others."""
+
+    def __init__(self, threads: int) -> None:
+        settings = _NORMAL_PRIORITY, _AUTOMATIC, _AUTOMATIC, _AUTOMATIC
+        self._base, self._tbb = _ArenaBase(_WITH_TYPES_OF_CORES, 0, None, threads, 1, *settings), _tbb()
+        self._tbb.initialize(byref(self._base))
+
+    def __del__(self) -> None:
+        self._tbb.terminate(byref(self._base))
+
+    def run(self, call: Callable[[], None]) -> None:
+        failed: list[BaseException] = []
+
+        def attempt(_: int) -> bool:
+            try:
+                call()
+            except BaseException as error:  # noqa: BLE001  # raised again below: C++ knows no exception of Python
+                failed.append(error)
+            return True
+
+        self._tbb.execute(byref(self._base), byref(_Delegate(pointer(_Methods(_Call(attempt))))))
+        if failed:
+            raise failed[0]
+
+
+_of_thread = threading.local()
+"""The arenas of a thread, by their threads. In an arena that another thread uses, a call would wait for it."""
+
+
+def most_threads() -> int:
+    """As many as are taken by what is called here; 0 where nothing tells."""
+    try:
+        return int(_tbb().max_concurrency(None))
+    except (OSError, AttributeError):
+        return 0
+
+
+def limited_to(threads: int, call: Callable[[], None]) -> None:
+    """Have what is called take no more than these threads of TBB. Raises what it raises.
+
+    A limit of all the process (tbb::global_control) wakes a thread whenever it ends. This one looks for work in vain,
+    on a core that another may need.
+    """
+    arenas: dict[int, _Arena] = _of_thread.__dict__.setdefault("arenas", {})
+    if threads not in arenas:
+        arenas[threads] = _Arena(threads)
+    arenas[threads].run(call)
