@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 _CPUS = Path("/proc/cpuinfo")
 
 
+@cache
 def name() -> str | None:
     """Its name for itself; None where the system tells none, as on Arm."""
     return _told("model name")

@@ -410,6 +410,8 @@ class TestRows:
         in_its_place = row_of("opencl", 9.0, target="nvidia-2")
         new.rows.append(in_its_place)
         assert not diff(report_of(*stays, gone), new).is_worse()
+        new.rows.insert(0, row_of("opencl", target="pocl", status="unavailable"))
+        assert diff(report_of(*stays, gone), new).is_worse(), "one that is missing counts, in whatever order they came"
 
 
 class TestSettings:

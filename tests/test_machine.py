@@ -105,6 +105,7 @@ def test_features_that_programs_do_not_find_are_none(tmp_path: Path, monkeypatch
     told = tmp_path / "cpuinfo"
     told.write_text("model name\t: Made-up CPU\nflags\t: sse2 avx avx2 fma avx512f avx512_bf16 amx_tile\n\n")
     monkeypatch.setattr(cpu, "_CPUS", told)
+    monkeypatch.setattr(cpu, "name", cpu.name.__wrapped__)
     monkeypatch.setattr(_multiarray_umath, "__cpu_features__", {"AVX2": True, "FMA3": True, "AVX512F": False})
     assert machine._cpu_of_system() == ("Made-up CPU", {"sse2", "avx", "avx2", "fma"})
     monkeypatch.setattr(_multiarray_umath, "__cpu_features__", {"AVX2": True, "FMA3": True, "AVX512F": True})
@@ -158,6 +159,7 @@ def test_the_cpu_is_what_the_library_finds_where_the_system_tells_it(
         assert told[0] == name
         assert set(machine._INSTRUCTION_SETS) & told[1] == set(machine._INSTRUCTION_SETS) & has
     monkeypatch.setattr(cpu, "_CPUS", tmp_path / "cpuinfo")
+    monkeypatch.setattr(cpu, "name", cpu.name.__wrapped__)
     assert machine._cpu_of_system() is None
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nFeatures\t: fp asimd\n\nHardware\t: a board\n")  # as on Arm
     assert machine._cpu_of_system() is None

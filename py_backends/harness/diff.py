@@ -114,21 +114,19 @@ class Difference:
         def on_any_target(row: Row) -> Spec:
             return replace(row.spec.on_any_threads, target="")
 
-        came = {on_any_target(row): row.status for row in self.came}
-        stayed = {on_any_target(pair.new) for pair in self.pairs}
+        missing = {on_any_target(row) for row in self.came if row.status in {"emulated", "unavailable"}}
+        others = {on_any_target(pair.new) for pair in self.pairs} - {on_any_target(row) for row in self.came}
 
         def is_gone(row: Row) -> bool:
-            key = on_any_target(row)
-            return came[key] in {"emulated", "unavailable"} if key in came else key in stayed and self._asked_for(row)
+            return on_any_target(row) in missing or (on_any_target(row) in others and self._asked_for(row))
 
         return [row for row in self.went if row.status == "ok" and is_gone(row)]
 
     def _asked_for(self, row: Row) -> bool:
         """Whether the new run was asked for the target of a row. Files of earlier versions do not say it."""
         request = self.new.settings.get("request")
-        if not isinstance(request, Mapping) or "targets" not in request:
-            return False
-        return request["targets"] is None or row.target in request["targets"]
+        targets = request.get("targets", ()) if isinstance(request, Mapping) else ()
+        return targets is None or (isinstance(targets, Sequence) and row.target in targets)
 
     def is_worse(self) -> bool:
         """Whether a row is slower, or was timed and no longer is, for any reason.
