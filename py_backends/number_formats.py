@@ -20,7 +20,8 @@ class NumberFormat:
     """A dtype of arrays.
 
     name: in NumPy, in `--dtype` and in results.
-    c: what C++, CUDA, OpenCL C and SYCL call it; the types that they do not have are in kernels/formats.hpp.
+    c: what C++, CUDA, OpenCL C and SYCL call it; the types that they do not have are in kernels/formats.hpp. Empty for
+        a format that is not there either.
     drawn: the format in which random inputs are drawn, before they are rounded once. None where no input has this one.
     poison: fills an output before a run, and the memory around inputs: who reads it spoils the result.
     kept: stands around an output, and has to stand there after the run: no result, and not the poison.
@@ -56,6 +57,8 @@ FORMATS = {
 }
 DTYPES = tuple(each.name for each in FORMATS.values() if each.drawn)
 """The names of those that inputs may have."""
+COMPILED = tuple(name for name in DTYPES if FORMATS[name].c)
+"""The names of those that compiled sources have a type for too."""
 
 
 def number_format(dtype: np.dtype[Any]) -> NumberFormat:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import ml_dtypes  # noqa: F401  # makes bfloat16 known to NumPy by its name
 import numpy as np
 from numpy.typing import NDArray
 
+from py_backends.errors import WrongRequest
 from py_backends.signature import Signature
 
 Array = NDArray[Any]
@@ -91,7 +93,7 @@ class Problem(ABC):
     """The names of the sizes. With a signature: those of the output first, then the others."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
-    keywords of Python nor options of the Python functions."""
+    keywords of Python nor options of the Python functions. With a signature: a, b and so on, if no names are given."""
     rule: ClassVar[str]
     """How results are judged, one of `RULES`."""
     rate: ClassVar[str]
@@ -123,6 +125,11 @@ class Problem(ABC):
         if "signature" in cls.__dict__:
             cls._parsed = Signature.parse(cls.signature)
             cls.dimensions = cls._parsed.dimensions
+            *shapes, _ = cls._parsed.arrays
+            if "inputs" in cls.__dict__ and len(cls.inputs) != len(shapes):
+                raise WrongRequest(f"its inputs are {cls.inputs}, and its signature {cls.signature} has {len(shapes)}")
+            if len(cls.inputs) != len(shapes):
+                cls.inputs = tuple(ascii_lowercase[: len(shapes)])
 
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """The shape of every array for `sizes`: inputs, then output. ValueError for unsupported sizes."""

@@ -182,3 +182,16 @@ for backend in "numpy", "python":
 """
     run = run_python("-c", code, path=[CLONE, tmp_path])
     assert run.stdout == "out must have the result's dtype float64, not float32\n" * 2, run.stderr
+
+
+def test_a_format_that_compilers_lack_is_promised_only_where_numpy_computes() -> None:
+    """Else a line of the table, for NumPy's sake, is a failing row in every compiled backend."""
+    code = """if True:
+        from py_backends import number_formats
+        number_formats.FORMATS["float8_e5m2"] = number_formats.NumberFormat("float8_e5m2", c="", drawn="float32")
+        number_formats.DTYPES += ("float8_e5m2",)
+        from py_backends import registry
+        print(*(name for name in registry.backend_names() if "float8_e5m2" in registry.backend(name).dtypes))
+    """
+    asked = run_python("-c", code)
+    assert (asked.stderr, asked.stdout.split()) == ("", ["mpi", "numpy", "python"])

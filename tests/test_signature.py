@@ -125,3 +125,21 @@ def test_a_problem_takes_all_from_its_signature_but_what_it_says_itself() -> Non
     assert Triangle().size_of_each_dimension() is None
     with pytest.raises(TypeError, match="Bare has neither a signature nor the methods"):
         Bare().shapes((1,))
+
+
+def test_inputs_have_names_as_many_as_the_signature_has() -> None:
+    """Else the first kernel of one input ends in a traceback of the harness."""
+    assert (Square.inputs, Triangle.inputs) == (("a",), ("a",))
+
+    class Three(Bare):
+        signature = "(n),(n),(n)->(n)"
+
+    class Named(Bare):
+        signature, inputs = "(1),(n)->(n)", ("alpha", "x")
+
+    assert (Three.inputs, Named.inputs) == (("a", "b", "c"), ("alpha", "x"))
+    words = r"its inputs are \('x', 'y'\), and its signature \(n\)->\(n\) has 1"
+    with pytest.raises(WrongRequest, match=words):
+
+        class Many(Bare):
+            signature, inputs = "(n)->(n)", ("x", "y")

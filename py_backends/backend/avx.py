@@ -8,13 +8,13 @@ from py_backends import contract, cpu
 from py_backends.backend import _amx, _cpu_kernels
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
-from py_backends.number_formats import DTYPES
+from py_backends.number_formats import COMPILED
 
 
 class Backend(contract.Backend):
     """A target for each instruction set, the best first. All are compiled with the extension."""
 
-    dtypes = DTYPES
+    dtypes = COMPILED
     preference = 4
 
     def targets(self) -> list[Target]:

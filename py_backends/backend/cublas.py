@@ -16,11 +16,11 @@ from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES
+from py_backends.number_formats import COMPILED
 
 
 class Backend(contract.Backend):
-    dtypes = DTYPES
+    dtypes = COMPILED
 
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()

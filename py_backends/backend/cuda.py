@@ -18,7 +18,7 @@ from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText, WorkItems
-from py_backends.number_formats import DTYPES, number_format
+from py_backends.number_formats import COMPILED, number_format
 
 if TYPE_CHECKING:
     import dpctl
@@ -31,7 +31,7 @@ further on. Beyond the limit of x there would be more elements than any device's
 
 
 class Backend(contract.Backend):
-    dtypes = DTYPES
+    dtypes = COMPILED
 
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()

@@ -12,14 +12,14 @@ from py_backends.backend import _mkl
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES
+from py_backends.number_formats import COMPILED
 
-_WITHOUT_INTEGERS = {kernel: tuple(each for each in DTYPES if each != "int8") for kernel in ("matmul", "vecadd")}
+_WITHOUT_INTEGERS = {kernel: tuple(each for each in COMPILED if each != "int8") for kernel in ("matmul", "vecadd")}
 """The formats on a CPU where MKL's sums of int8 are not exact."""
 
 
 class Backend(contract.Backend):
-    dtypes = DTYPES
+    dtypes = COMPILED
 
     def targets(self) -> list[Target]:
         try:

@@ -19,14 +19,14 @@ from py_backends.backend import _amx, _numba
 from py_backends.contract import Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES
+from py_backends.number_formats import COMPILED
 
 _ONE_AT_A_TIME = threading.Lock()
 _AMX_FEATURES = {"+amx-tile", "+amx-bf16", "+amx-int8"}
 
 
 class Backend(contract.Backend):
-    dtypes = DTYPES
+    dtypes = COMPILED
 
     def targets(self) -> list[Target]:
         try:

@@ -24,7 +24,7 @@ from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES
+from py_backends.number_formats import COMPILED
 
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
@@ -34,7 +34,7 @@ _QUIET_LOCK = threading.Lock()
 
 
 class Backend(contract.Backend):
-    dtypes = DTYPES
+    dtypes = COMPILED
 
     def targets(self) -> list[Target]:
         driver = _nvidia_driver.driver()

@@ -24,7 +24,7 @@ from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import other_architecture, pip_install
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES, number_format
+from py_backends.number_formats import COMPILED, number_format
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -45,7 +45,7 @@ FORMATS = Path(__file__).parent / "_opencl_formats.cl"
 
 
 class Backend(contract.Backend):
-    dtypes = DTYPES
+    dtypes = COMPILED
 
     def targets(self) -> list[Target]:
         try:

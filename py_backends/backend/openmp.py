@@ -5,13 +5,13 @@ from __future__ import annotations
 from py_backends import contract
 from py_backends.backend import _cpu_kernels
 from py_backends.contract import Target
-from py_backends.number_formats import DTYPES
+from py_backends.number_formats import COMPILED
 
 
 class Backend(contract.Backend):
     """Compiled with the extension, for the best instruction set that this CPU has."""
 
-    dtypes = DTYPES
+    dtypes = COMPILED
     preference = 3
 
     def targets(self) -> list[Target]:

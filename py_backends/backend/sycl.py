@@ -19,7 +19,7 @@ from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES, number_format
+from py_backends.number_formats import COMPILED, number_format
 
 if TYPE_CHECKING:
     import dpctl
@@ -38,7 +38,7 @@ class Backend(contract.Backend):
     It is the last since its driver has to be told of tiles before it starts, and few callers' processes do that.
     """
 
-    dtypes = DTYPES
+    dtypes = COMPILED
 
     def targets(self) -> list[Target]:
         try:
