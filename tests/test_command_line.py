@@ -23,21 +23,8 @@ from py_backends.harness.case import Case
 from py_backends.harness.check import judge
 from py_backends.report import layout
 
-COMMANDS = [
-    "choose",
-    "compare",
-    "diff",
-    "doctor",
-    "formats",
-    "hello",
-    "ladder",
-    "report",
-    "roofline",
-    "scaling",
-    "show",
-    "sweep",
-    "timeline",
-]
+COMMANDS = sorted(re.findall(r"^### ([a-z]+)$", (CLONE / "docs" / "reference.md").read_text("utf-8"), re.MULTILINE))
+"""Those that the reference describes: a section each."""
 QUICK = ("--kernel", "vecadd", "--shape", "vecadd=509", "--budget", "1")
 COLOURS = "\x1b["
 
