@@ -13,6 +13,7 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
@@ -75,10 +76,8 @@ def choices(report: Report) -> dict[str, list[Choice]]:
 
     The backend with the highest rate in any format comes first. Its formats are sorted by bits, the most first.
     """
-    groups: dict[tuple[str, Sizes], list[Row]] = {}
-    for row in report.rows:
-        if row.status == "ok" and gflops(row):
-            groups.setdefault((row.kernel, tuple(row.asked.values())), []).append(row)
+    timed = (row for row in report.rows if row.status == "ok" and gflops(row))
+    groups = grouped(((row.kernel, tuple(row.asked.values())), row) for row in timed)
     return {
         f"{kernel}  {' x '.join(map(str, sizes))}": _ordered(rows, report) for (kernel, sizes), rows in groups.items()
     }

@@ -20,11 +20,12 @@ from py_backends.contract import Ladder, Rung
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.harness.row_ratios import gflops, judged, row_ratio, speedup
-from py_backends.harness.spec import Sizes, Spec, Workload
+from py_backends.harness.spec import Sizes, Spec
 from py_backends.number_formats import DTYPES
 
 DEFAULT_BUDGET = 150.0
@@ -169,9 +170,7 @@ def climbs(report: Report) -> list[Climb]:
 
     Rungs in a narrower format belong to all wider ladders of their shape, and make no ladder of their own.
     """
-    groups: dict[Workload, list[Row]] = {}
-    for row in report.rows:
-        groups.setdefault(row.spec.on_any_threads.workload, []).append(row)
+    groups = grouped((row.spec.on_any_threads.workload, row) for row in report.rows)
     found = ladders()
     made: list[Climb] = []
     for workload, rows in groups.items():
