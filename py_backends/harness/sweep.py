@@ -19,12 +19,11 @@ from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
-from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import LARGEST_SIZE, Plan, Request
 from py_backends.harness.results import Duration, Report, Row
 from py_backends.harness.search import KERNEL, MEASURES, choose, paired
-from py_backends.harness.spec import Spec, Workload
+from py_backends.harness.spec import Workload
 from py_backends.harness.verdicts import NOT_FASTER, UNCLEAR, edge, wins
 from py_backends.number_formats import DTYPES
 
@@ -186,13 +185,9 @@ def plan(
     shapes = {
         kernel: [(size,) * len(registry.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
     }
-    request = Request(kernels, shapes=shapes, **names)
-
-    def specs(found: Sequence[BackendTarget]) -> list[Spec]:
-        return request.specs(found, every_target=every_target)
-
+    request = Request(kernels, shapes=shapes, every_target=every_target, **names)
     return request.plan(
-        specs,
+        request.specs,
         timed_only=True,
         runs=_RUNS,
         shorten=False,
