@@ -16,7 +16,7 @@ from benchmarks import goals
 from benchmarks.figures import Figure, figure
 from benchmarks.measure import Reports, measure
 from benchmarks.table import print_all
-from py_backends.commands._arguments import Parser, add_budget, whole_number
+from py_backends.commands._arguments import Parser, add_options, whole_number
 from py_backends.commands._common import progress
 from py_backends.errors import MOST_THREADS
 from py_backends.harness.compare import checked_settings
@@ -97,7 +97,7 @@ def _parser() -> Parser:
     add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
     add("--threads", type=_whole(MOST_THREADS), metavar="N", help="of everybody (default: all)")
     add("--rounds", type=_whole(1000), default=_DEFAULT_ROUNDS, metavar="N", help="at most (default: 21)")
-    add_budget(parser, _DEFAULT_BUDGET)
+    add_options(parser, "budget", budget=_DEFAULT_BUDGET)
     add("--seed", type=_whole(2**62), default=1, metavar="N", help="of the inputs and the order (default: 1)")
     add("--json", type=_file, metavar="FILE", help="write everything, every sample too")
     return parser

@@ -13,6 +13,7 @@ from benchmarks.goals import Conditions, Entry, Goal
 from py_backends import registry
 from py_backends.harness.compare import Progress, run
 from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import Plan
 from py_backends.harness.results import Report
 from py_backends.harness.spec import Spec
@@ -34,9 +35,7 @@ def measure(
 
     settings: as of `checked_settings`, whose budget is shared by the work there is to do.
     """
-    entries: dict[Conditions, list[Entry]] = {}
-    for goal in goals:
-        entries.setdefault(goal.conditions, []).extend(goal.entries())
+    entries = grouped((goal.conditions, entry) for goal in goals for entry in goal.entries())
     work = {conditions: _work(conditions, set(wanted)) for conditions, wanted in entries.items()}
     reports: dict[Conditions, Report] = {}
     for conditions, wanted in entries.items():

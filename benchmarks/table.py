@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from benchmarks.figures import Figure, NotMeasured, Rates, Reason
+from benchmarks.figures import Figure, NotMeasured, Rates
 from benchmarks.goals import Conditions, Contender, Goal
 from benchmarks.measure import Reports
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Report
 from py_backends.harness.statistics import Median, median
 from py_backends.report import layout, units
@@ -48,10 +49,9 @@ def goal_sections(figures: Sequence[Figure]) -> Iterator[Section]:
 
 def missing(figures: Sequence[Figure]) -> list[Remark]:
     """What was not measured, why, and what would change that: a line for each who and why."""
-    lacking: dict[tuple[str, Reason], list[str]] = {}
-    for each in figures:
-        if each.reason:
-            lacking.setdefault((each.goal.subject, each.reason), []).append(" ".join(each.goal.conditions[:2]))
+    lacking = grouped(
+        ((each.goal.subject, each.reason), " ".join(each.goal.conditions[:2])) for each in figures if each.reason
+    )
     return [
         Remark(f"{subject} ({', '.join(dict.fromkeys(places))})", _shortened(reason.text), reason.fix)
         for (subject, reason), places in lacking.items()

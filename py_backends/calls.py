@@ -233,7 +233,7 @@ def _dtypes_on(target: Target, text: KernelText) -> list[str]:
 
 def _texts(kernel: str, backend: str, variant: str | None) -> dict[str, KernelText]:
     """The sources of a kernel for a backend, or that of a variant. Raises ValueError if there is none."""
-    texts = registry.kernel_texts(kernel, _known_backend(backend))
+    texts = registry.kernel_texts(kernel, registry.known_backend(backend))
     if not texts:
         raise ValueError(f"{backend} has no {kernel}")
     if variant is None:
@@ -346,10 +346,6 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
     finally:
         for buffer in buffers:
             device.release(buffer)
-
-
-def _known_backend(name: str) -> str:
-    return registry.known_backend(name)
 
 
 _AT_START = dict(os.environ)

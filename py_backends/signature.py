@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
 
-from py_backends.errors import WrongRequest
+from py_backends.errors import WrongRequest, listed
 
 Places = tuple[tuple[int, ...], ...]
 """For each array and dimension, which of the sizes it is."""
@@ -89,7 +89,7 @@ class Signature:
     def _misfit(self, kernel: str, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
         wanted = [f"{name} of {_in_words(array)}" for name, array in zip(names, self.arrays, strict=False)]
         given = [f"{name} is {_in_words(shape)}" for name, shape in zip(names, shapes, strict=True)]
-        return f"{kernel} takes {_listed(wanted)}: {_listed(given)}"
+        return f"{kernel} takes {listed(wanted)}: {listed(given)}"
 
 
 # Calls of a few microseconds go through these two, most of them for the shapes of the call before.
@@ -118,8 +118,3 @@ def _in_words(shape: Sequence[Any]) -> str:
     if len(shape) > 1:
         return " x ".join(map(str, shape))
     return f"{shape[0]} element{'' if str(shape[0]) == '1' else 's'}" if shape else "a single number"
-
-
-def _listed(words: Sequence[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from page_commands import PageRuns
 from rich.console import Console
 
 from py_backends import registry
+from py_backends.commands import _common
 from py_backends.contract import Target
 from py_backends.harness import compare, ladder
 from py_backends.harness.doctor import BackendTarget
@@ -294,45 +296,30 @@ FOUND = [
 class TestPlan:
     """What a ladder asks the comparison for."""
 
-    @pytest.fixture
-    def asked_for(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-        asked_for: dict[str, Any] = {}
-
-        def run(plan: Plan, settings: dict[str, Any], *_: object) -> Report:
-            asked_for.update(plan=plan, settings=settings)
-            return report_of()
-
-        monkeypatch.setattr(ladder, "run", run)
-        return asked_for
-
-    def test_is_the_rungs_and_the_baseline(self, asked_for: dict[str, Any]) -> None:
-        ladder.measure({}, ["float64"], threads=2)
-        plan = asked_for["plan"]
+    def test_is_the_rungs_and_the_baseline(self) -> None:
+        plan = ladder.plan({}, ["float64"])
         rungs = {(rung.backend, rung.variant) for rung in ladders()["matmul"].rungs}
         specs = plan.specs([each for backend in plan.backends for each in found_on(backend, Target("cpu"))])
         assert {(spec.backend, spec.variant) for spec in specs} == rungs | {("numpy", "lecture")}
         assert {(spec.kernel, spec.dtype, spec.sizes) for spec in specs} == {("matmul", "float64", (800, 800, 800))}
-        assert asked_for["settings"]["threads"] == 2
 
-    def test_takes_other_shapes(self, asked_for: dict[str, Any]) -> None:
-        ladder.measure({"matmul": [(9, 9, 9), (8, 7, 6)]}, ["float32", "float64"])
-        assert {spec.sizes for spec in asked_for["plan"].specs(FOUND)} == {(9, 9, 9), (8, 7, 6)}
+    def test_takes_other_shapes(self) -> None:
+        plan = ladder.plan({"matmul": [(9, 9, 9), (8, 7, 6)]}, ["float32", "float64"])
+        assert {spec.sizes for spec in plan.specs(FOUND)} == {(9, 9, 9), (8, 7, 6)}
 
-    def test_takes_of_each_backend_the_first_target_that_is_there(self, asked_for: dict[str, Any]) -> None:
-        ladder.measure({}, ["float64"])
-        specs = asked_for["plan"].specs(FOUND)
+    def test_takes_of_each_backend_the_first_target_that_is_there(self) -> None:
+        plan = ladder.plan({}, ["float64"])
+        specs = plan.specs(FOUND)
         targets = {spec.backend: [each.target for each in specs if each.backend == spec.backend] for spec in specs}
         assert set(targets["avx"]) == {"avx512", "avx2"}, "of what is missing it says so"
         assert set(targets["cpp"]) == {"cpu"}
-        assert asked_for["plan"].timed_only
+        assert plan.timed_only
 
     @pytest.mark.parametrize("dtypes", [["float64"], ["float64", "bfloat16"]])
-    def test_takes_narrower_formats_where_they_are_asked_for(
-        self, asked_for: dict[str, Any], dtypes: list[str]
-    ) -> None:
+    def test_takes_narrower_formats_where_they_are_asked_for(self, dtypes: list[str]) -> None:
         unit = found_on("avx", Target("amx", dtypes={"matmul/tuned": ("bfloat16",)}))
-        ladder.measure({"matmul": [(9, 9, 9)]}, dtypes, formats=True)
-        specs = asked_for["plan"].specs([*unit, *FOUND])
+        plan = ladder.plan({"matmul": [(9, 9, 9)]}, dtypes, formats=True)
+        specs = plan.specs([*unit, *FOUND])
         narrow = {spec.target for spec in specs if (spec.backend, spec.dtype) == ("avx", "bfloat16")}
         assert narrow == {"amx", "avx512", "avx2"}, "of what is missing it says so"
         assert len(specs) == len(set(specs))
@@ -341,13 +328,13 @@ class TestPlan:
         assert {spec.sizes for spec in specs} == {(9, 9, 9)}
 
     @pytest.mark.parametrize(("dtype", "formats"), [("float64", False), ("float16", True)])
-    def test_takes_no_format_that_is_not_narrower(self, asked_for: dict[str, Any], dtype: str, formats: bool) -> None:
-        ladder.measure({}, [dtype], formats=formats)
-        assert {spec.dtype for spec in asked_for["plan"].specs(FOUND)} == {dtype}
+    def test_takes_no_format_that_is_not_narrower(self, dtype: str, formats: bool) -> None:
+        plan = ladder.plan({}, [dtype], formats=formats)
+        assert {spec.dtype for spec in plan.specs(FOUND)} == {dtype}
 
-    def test_needs_fewer_runs_so_that_slow_rows_keep_larger_shapes(self, asked_for: dict[str, Any]) -> None:
-        ladder.measure({}, ["float64"])
-        runs, usual = asked_for["plan"].runs, Plan([], lambda _: []).runs
+    def test_needs_fewer_runs_so_that_slow_rows_keep_larger_shapes(self) -> None:
+        plan = ladder.plan({}, ["float64"])
+        runs, usual = plan.runs, Plan([], lambda _: []).runs
         assert runs < usual
         target = SimpleNamespace(emulated=False)
         cpp, numpy = (
@@ -357,9 +344,12 @@ class TestPlan:
         numpy.controls = False
         assert compare._runs(numpy, runs) == runs, "a row like any other"  # type: ignore[arg-type]
 
-    def test_cannot_be_resumed_since_a_request_would_ask_for_more(self, asked_for: dict[str, Any]) -> None:
-        ladder.measure({}, ["float64"])
-        assert "request" not in asked_for["settings"]
+    def test_cannot_be_resumed_since_a_request_would_ask_for_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(compare, "run", lambda _plan, settings, _progress: replace(report_of(), settings=settings))
+        options = Namespace(threads=2, seed=1, budget=1.0, line="py-backends ladder")  # there is no --cache
+        report = _common.run_planned(ladder.plan({}, ["float64"]), options)
+        assert (report.settings["threads"], report.settings["cache"]) == (2, "hot")
+        assert "request" not in report.settings
 
 
 class TestTable:

@@ -21,7 +21,7 @@ import pytest
 
 import py_backends as pb
 from py_backends import registry
-from py_backends.backend import _mkl, _onednn, _tbb, mkl, onednn
+from py_backends.backend import _mkl, _onednn, _tbb, _wheels, mkl, onednn
 from py_backends.harness.case import Case
 from py_backends.install import pip_install
 
@@ -186,7 +186,7 @@ class TestOfOneDnn:
             raise OSError(f"{path.name}: invalid ELF header")
 
         monkeypatch.setattr(_onednn, "library", _onednn.library.__wrapped__)
-        monkeypatch.setattr(_onednn, "_path", lambda: Path("/nowhere/libdnnl.so.3"))
+        monkeypatch.setattr(_wheels, "library", lambda *_: Path("/nowhere/libdnnl.so.3"))
         monkeypatch.setattr(_onednn, "_loaded", broken)
         (target,) = onednn.Backend().targets()
         assert target.reason == "oneDNN cannot be loaded: libdnnl.so.3: invalid ELF header"

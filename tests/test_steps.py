@@ -20,7 +20,6 @@ from py_backends.contract import Ladder, Problem, Target
 from py_backends.errors import WrongRequest
 from py_backends.harness import ladder
 from py_backends.harness.ladder import chains, climbs
-from py_backends.harness.plan import Plan
 from py_backends.harness.results import Report, Row
 from py_backends.kernel_text import KernelText
 from py_backends.plugins import checked_problem
@@ -124,20 +123,8 @@ class TestClimb:
 
 
 class TestPlan:
-    @pytest.fixture
-    def asked_for(self, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
-        asked_for: list[Plan] = []
-
-        def run(plan: Plan, *_: object) -> Report:
-            asked_for.append(plan)
-            return report_of()
-
-        monkeypatch.setattr(ladder, "run", run)
-        return asked_for
-
-    def test_is_every_step_at_the_sizes_of_its_chain(self, asked_for: list[Plan]) -> None:
-        ladder.measure({}, ["float32", "float64"], steps=True)
-        (plan,) = asked_for
+    def test_is_every_step_at_the_sizes_of_its_chain(self) -> None:
+        plan = ladder.plan({}, ["float32", "float64"], steps=True)
         specs = plan.specs([each for name in plan.backends for each in found_on(name, Target("cpu"))])
         for kernel, chain in CHAINS:
             for dtype in ("float32", "float64"):
@@ -147,9 +134,8 @@ class TestPlan:
         others = {(spec.kernel, spec.backend, spec.variant) for spec in specs} - texts
         assert {backend for _, backend, _ in others} == {"numpy"}
 
-    def test_has_no_baseline_at_a_shape_whose_steps_all_lack_their_device(self, asked_for: list[Plan]) -> None:
-        ladder.measure({}, ["float32"], steps=True)
-        (plan,) = asked_for
+    def test_has_no_baseline_at_a_shape_whose_steps_all_lack_their_device(self) -> None:
+        plan = ladder.plan({}, ["float32"], steps=True)
         emulated = Target("emulated", emulated=True, reason="no driver")
         found = [
             each for name in plan.backends for each in found_on(name, emulated if name == "cuda" else Target("cpu"))
@@ -159,14 +145,14 @@ class TestPlan:
         assert sizes == {chain.sizes for chain in chains()["matmul"] if chain.rungs[0].backend != "cuda"}
         assert "cuda" in {spec.backend for spec in specs}, "of what is missing it says so"
 
-    def test_is_of_the_kernels_that_have_a_shape(self, asked_for: list[Plan]) -> None:
-        ladder.measure({"vecadd": [(99,)]}, ["float32"], steps=True)
-        specs = asked_for[0].specs(found_on("cpp", Target("cpu")))
+    def test_is_of_the_kernels_that_have_a_shape(self) -> None:
+        plan = ladder.plan({"vecadd": [(99,)]}, ["float32"], steps=True)
+        specs = plan.specs(found_on("cpp", Target("cpu")))
         assert {(spec.kernel, spec.sizes) for spec in specs} == {("vecadd", (99,))}
 
     def test_is_of_formats_that_all_steps_have(self) -> None:
         with pytest.raises(WrongRequest, match="the step vectors of matmul is in float32, float64, not in bfloat16"):
-            ladder.measure({"matmul": [(9, 9, 9)]}, ["bfloat16"], steps=True)
+            ladder.plan({"matmul": [(9, 9, 9)]}, ["bfloat16"], steps=True)
 
 
 class TestViews:

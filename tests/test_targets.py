@@ -190,8 +190,8 @@ ROOM = {"vecadd": [(5,)], "matmul": [(5, 5, 5)]}
 
 
 def rows(*targets: Target, every_target: bool = True, **asked: Any) -> set[tuple[str, ...]]:
-    request = Request(**({"backends": ["avx"], "dtypes": DTYPES, "shapes": ROOM} | asked))
-    specs = request.specs(found(*targets), every_target=every_target)
+    request = Request(**({"backends": ["avx"], "dtypes": DTYPES, "shapes": ROOM} | asked), every_target=every_target)
+    specs = request.specs(found(*targets))
     return {(each.kernel, each.dtype, each.variant, each.target) for each in specs}
 
 

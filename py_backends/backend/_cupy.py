@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_backends import contract, foreign_arrays
-from py_backends.backend import _nvidia_driver
+from py_backends.backend import _nvidia_driver, _wheels
 from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.install import pip_install
@@ -248,16 +248,12 @@ class Gpu(contract.Device):
 
 def _version(driver: _nvidia_driver.Driver) -> str:
     """CuPy's version, after a check that it works with that driver. BackendUnavailable if it does not."""
-    fix = pip_install(driver.extra)
-    try:
-        import cupy
-    except ImportError as error:
-        absent = isinstance(error, ModuleNotFoundError) and error.name == "cupy"
-        raise BackendUnavailable("CuPy is not installed" if absent else f"CuPy: {error}", fix) from error
+    cupy = _wheels.imported("cupy", "CuPy", driver.extra)
     try:
         cupy.cuda.runtime.getDeviceCount()
         cupy.cuda.nvrtc.getVersion()
     except (RuntimeError, ImportError, OSError) as error:  # a CuPy for another CUDA, or without its compiler
+        fix = pip_install(driver.extra)
         raise BackendUnavailable(f"CuPy {cupy.__version__} does not work here: {error}", fix) from error
     return f"CuPy {cupy.__version__}"
 

@@ -6,13 +6,13 @@ import ctypes
 import importlib.metadata
 import os
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
+from py_backends.backend import _wheels
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.install import other_architecture, pip_install
+from py_backends.install import pip_install
 
 ROW_MAJOR, NOT_TRANSPOSED, FIXED_OFFSET = 101, 111, 173
 """CblasRowMajor and CblasNoTrans of the C interface to BLAS; CblasFixOffset of MKL's products of integers."""
@@ -37,7 +37,7 @@ class _Elements(ctypes.c_void_p):
 @cache
 def library() -> ctypes.CDLL:
     """MKL with 64-bit sizes, called without the interpreter lock. BackendUnavailable if it is missing."""
-    path = _path()
+    path = _wheels.library("mkl", "MKL", "libmkl_rt.so")  # it loads MKL's others, as the CPU and the calls need them
     try:
         mkl = ctypes.CDLL(str(path))
     except OSError as error:
@@ -62,20 +62,6 @@ def integers_are_exact() -> bool:
 def version() -> str:
     """The version of the wheel."""
     return importlib.metadata.version("mkl")
-
-
-def _path() -> Path:
-    """Where the wheel put `libmkl_rt`. This library loads MKL's others, as the CPU and the calls need them."""
-    try:
-        files = importlib.metadata.files("mkl") or []
-    except importlib.metadata.PackageNotFoundError:
-        if other := other_architecture():
-            raise BackendUnavailable(f"MKL is made for x86-64, and this CPU is {other}") from None
-        raise BackendUnavailable("MKL is not installed", pip_install("peers")) from None
-    for file in files:
-        if file.name.startswith("libmkl_rt.so"):
-            return Path(str(file.locate())).resolve()
-    raise BackendUnavailable("the package mkl has no libmkl_rt.so", pip_install("peers"))
 
 
 def _choose_threading_layer(mkl: ctypes.CDLL) -> None:

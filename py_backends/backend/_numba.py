@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from py_backends.errors import BackendUnavailable
-from py_backends.install import pip_install
+from py_backends.backend import _wheels
 
 _SEEN_AS = {np.dtype(np.float16): np.dtype(np.int16), np.dtype(ml_dtypes.bfloat16): np.dtype(np.uint16)}
 """Integers that stand for the 16-bit formats. No kernel has them as formats, and they differ, so the type tells the
@@ -40,14 +38,6 @@ def cpu() -> tuple[str, set[str]]:
     return triple, set(features.split(","))
 
 
-def load(extra: str) -> ModuleType:
+def load(extra: str) -> Any:
     """Numba itself. BackendUnavailable if it is missing, or does not fit the rest of the environment."""
-    fix = pip_install(extra)
-    try:
-        return importlib.import_module("numba")
-    except ModuleNotFoundError as error:
-        if error.name != "numba":
-            raise BackendUnavailable(f"Numba does not import: {error}", fix) from error
-        raise BackendUnavailable("Numba is not installed", fix) from error
-    except ImportError as error:
-        raise BackendUnavailable(f"Numba does not import: {error}", fix) from error
+    return _wheels.imported("numba", "Numba", extra)

@@ -69,21 +69,6 @@ def needed() -> str:
     return f"needs an NVIDIA GPU with driver 525 or newer, and {pip_install('cuda12')}"
 
 
-def devices() -> list[str]:
-    """The names of the GPUs that can be used; empty where there is none."""
-    return list(driver().devices)
-
-
-def driver_version() -> tuple[int, int] | None:
-    """The newest CUDA version that the driver supports; None without a driver."""
-    return driver().version
-
-
-def missing_reason() -> str | None:
-    """Why no GPU can be used; None where one can."""
-    return driver().reason
-
-
 def slug(name: str) -> str:
     """A device's name as a target's: "NVIDIA GeForce RTX 4090" becomes "nvidia-geforce-rtx-4090"."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends.backend import _opencl_drivers
+from py_backends.backend import _opencl_drivers, _wheels
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.install import other_architecture, pip_install
+from py_backends.install import pip_install
 
 _CPU, _IN_ORDER, _MOST_DIMENSIONS = 1, 1, 12
 """dnnl_cpu, dnnl_stream_in_order and DNNL_MAX_NDIMS in the library's headers."""
@@ -59,7 +59,7 @@ class _Version(ctypes.Structure):
 @cache
 def library() -> ctypes.CDLL:
     """The library, called without the interpreter lock. BackendUnavailable if it is missing, or finds no CPU."""
-    path = _path()
+    path = _wheels.library("onednn", "oneDNN", "libdnnl.so")
     _opencl_drivers.find()  # it finds the CPU by SYCL, and SYCL by OpenCL
     try:
         dnnl = _loaded(path)
@@ -185,20 +185,6 @@ def _made(kind: str, *given: Any, function: str | None = None) -> _Handle:
 def _check(status: int) -> None:
     if status:
         raise Failed(f"oneDNN: {library().dnnl_status2str(status).decode()}")
-
-
-def _path() -> Path:
-    """Where the wheel put `libdnnl`."""
-    try:
-        files = importlib.metadata.files("onednn") or []
-    except importlib.metadata.PackageNotFoundError:
-        if other := other_architecture():
-            raise BackendUnavailable(f"oneDNN's wheel is made for x86-64, and this CPU is {other}") from None
-        raise BackendUnavailable("oneDNN is not installed", pip_install("peers")) from None
-    for file in files:
-        if file.name.startswith("libdnnl.so"):
-            return Path(str(file.locate())).resolve()
-    raise BackendUnavailable("the package onednn has no libdnnl.so", pip_install("peers"))
 
 
 def _loaded(path: Path) -> ctypes.CDLL:

@@ -6,22 +6,22 @@ An extension module of ours connects the two.
 
 from __future__ import annotations
 
+import importlib
 import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from py_backends import _compiled, contract, foreign_arrays
-from py_backends.backend import _device_names, _opencl_drivers
+from py_backends.backend import _device_names, _opencl_drivers, _wheels
 from py_backends.backend._scratch import scratch_serves
 from py_backends.contract import Adopted, Array, Buffer
 from py_backends.errors import BackendUnavailable
-from py_backends.install import other_architecture, pip_install
+from py_backends.install import pip_install
 from py_backends.number_formats import number_format
 
 if TYPE_CHECKING:
@@ -309,20 +309,11 @@ def version(device: dpctl.SyclDevice) -> str:
     return f"dpctl {dpctl.__version__}, {device.backend.name} driver {device.driver_version}"
 
 
-def _library(extra: str) -> ModuleType:
+def _library(extra: str) -> Any:
     _opencl_drivers.find()
-    try:
-        import dpctl.memory
-        import dpctl.program
-    except ImportError as error:
-        absent = isinstance(error, ModuleNotFoundError) and error.name == "dpctl"
-        if absent and (other := other_architecture()):
-            raise BackendUnavailable(f"dpctl has wheels for x86-64 only, and this CPU is {other}") from error
-        raise BackendUnavailable(
-            "dpctl is not installed" if absent else f"dpctl: {error}", pip_install(extra)
-        ) from error
-    module: ModuleType = dpctl
-    return module
+    for part in ("dpctl.memory", "dpctl.program"):
+        _wheels.imported(part, "dpctl", extra, x86_64_only=True)
+    return importlib.import_module("dpctl")
 
 
 def _facts(device: dpctl.SyclDevice) -> _device_names.Facts:

@@ -5,7 +5,6 @@ Without a driver on the system it runs on Intel's CPU runtime and on PoCL, which
 
 from __future__ import annotations
 
-import importlib
 import math
 import threading
 import time
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_backends import caches, contract, foreign_arrays
-from py_backends.backend import _device_names, _opencl_drivers
+from py_backends.backend import _device_names, _opencl_drivers, _wheels
 from py_backends.backend._scratch import scratch_serves
 from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
@@ -349,13 +348,7 @@ def _target(name: str, device: cl.Device) -> Target:
 def _devices() -> dict[str, cl.Device]:
     """Every device by its target's name. BackendUnavailable where there is none."""
     _opencl_drivers.find()
-    try:
-        importlib.import_module("pyopencl")
-    except ImportError as error:
-        absent = isinstance(error, ModuleNotFoundError) and error.name == "pyopencl"
-        raise BackendUnavailable(
-            "pyopencl is not installed" if absent else f"pyopencl: {error}", pip_install("opencl")
-        ) from error
+    _wheels.imported("pyopencl", "pyopencl", "opencl")
     devices = [device for platform in _platforms() for device in _devices_of(platform)]
     if not devices:
         raise BackendUnavailable(

@@ -6,8 +6,9 @@ import argparse
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from py_backends.errors import WrongRequest
 from py_backends.harness.files import printable
@@ -18,6 +19,12 @@ ALL = "all"
 _LARGEST_SIZE = 2**40
 PICTURES = ("png", "svg")
 """Files of pictures. The libraries that draw them come with an extra."""
+VIEW_FILES = ("json", *PICTURES)
+"""Files that every command with a picture writes."""
+WHAT = ("kernel", "backend", "target", "variant", "dtype")
+HOW = ("threads", "launcher", "seed", "budget", "cache")
+COMPARISON = (*WHAT, "shape", *HOW)
+"""The options of commands that run a comparison: what it runs, at which shapes, and how."""
 _LONGEST_MESSAGE = 800
 
 
@@ -49,101 +56,18 @@ def add_command(commands: Commands, run: Callable[[argparse.Namespace], int], **
     return parser
 
 
-def add_comparison(
-    parser: Parser,
-    budget: float,
-    *,
-    kernel: str = ALL,
-    target: str = ALL,
-    dtype: str = "float32",
-    add_sizes: Callable[[Parser], None] | None = None,
-) -> None:
-    """Add the options of every command that runs a comparison.
+def add_options(parser: Parser, *names: str, **defaults: Any) -> None:
+    """Add options that commands share, in this order.
 
-    budget: the default, in seconds.
-    kernel, target: the defaults as the help names them.
-    dtype: the default.
-    add_sizes: adds the options for the sizes. None: --shape.
+    names: keys of `_OPTIONS`, such as those in `COMPARISON` and `VIEW_FILES`.
+    defaults: by name, the defaults that are this command's own.
     """
-    add_names(parser, ("kernel", kernel), ("backend", ALL), ("target", target), ("variant", "tuned, else lecture"))
-    add_dtype(parser, dtype)
-    (add_sizes or add_shape)(parser)
-    add_threads(parser)
-    add_launcher(parser)
-    add_seed(parser)
-    add_budget(parser, budget)
-    add_cache(parser)
-
-
-def add_names(parser: Parser, *options: tuple[str, str]) -> None:
-    """Add options that take names. `options`: pairs of a name, and the default as the help names it."""
-    for name, default in options:
-        text = f"names, separated by commas, or all (default: {default})"
-        parser.add_argument(f"--{name}", type=names_in, metavar="NAMES", help=text)
-
-
-def add_dtype(parser: Parser, default: str = "float32") -> None:
-    """Add --dtype."""
-    text = f"{', '.join(DTYPES)} or all (default: {default})"
-    parser.add_argument("--dtype", type=names_in, metavar="NAMES", default=[default], help=text)
-
-
-def add_shape(parser: Parser, examples: str = "vecadd=1000000, matmul=1000x777x513 (M x N x K)") -> None:
-    """Add --shape. `examples`: for kernels that the command takes."""
-    parser.add_argument(
-        "--shape",
-        type=_shape,
-        metavar="KERNEL=SIZES",
-        action="append",
-        default=[],
-        help=f"{examples}, matmul=1024 (all three); repeatable",
-    )
-
-
-def add_sizes(parser: Parser) -> None:
-    """Add --sizes, --from (`first`) and --to (`last`)."""
-    parser.add_argument("--sizes", type=_sizes, metavar="N,N", help="sizes of all dimensions, separated by commas")
-    text = "the {} power of two (default: {})"
-    parser.add_argument("--from", type=_size, metavar="N", dest="first", help=text.format("smallest", "64"))
-    parser.add_argument(
-        "--to", type=_size, metavar="N", dest="last", help=text.format("largest", "what memory and budget allow")
-    )
-
-
-def add_threads(parser: Parser) -> None:
-    """Add --threads."""
-    parser.add_argument("--threads", type=_threads, metavar="N", help="threads of every CPU backend (default: all)")
-
-
-def add_launcher(parser: Parser) -> None:
-    """Add --launcher."""
-    text = 'the command that starts the ranks of mpi, such as "srun -n {ranks}" (default: mpiexec)'
-    parser.add_argument("--launcher", type=_launcher, metavar="TEMPLATE", help=text)
-
-
-def add_seed(parser: Parser) -> None:
-    """Add --seed."""
-    parser.add_argument("--seed", type=_seed, metavar="N", default=1, help="seed of the inputs (default: 1)")
-
-
-def add_budget(parser: Parser, default: float) -> None:
-    """Add --budget."""
-    text = f"time for the whole run (default: {default:g})"
-    parser.add_argument("--budget", type=seconds, metavar="SECONDS", default=default, help=text)
-
-
-def add_cache(parser: Parser) -> None:
-    """Add --cache."""
-    parser.add_argument(
-        "--cache", choices=("hot", "cold"), default="hot", help="cold: flush caches before every launch (default: hot)"
-    )
-
-
-def add_files(parser: Parser, *kinds: str) -> None:
-    """Add an option for each kind of file, such as `json`."""
-    for kind in kinds:
-        text = "draw a picture (needs the extra pictures)" if kind in PICTURES else f"write the results as {kind} too"
-        parser.add_argument(f"--{kind}", type=Path, metavar="FILE", help=text)
+    for name in names:
+        how = dict(_OPTIONS[name])
+        default = defaults.get(name, _IN_WORDS.get(name, how.get("default")))
+        how["help"] = how["help"].format(default)
+        how["default"] = None if name in _IN_WORDS else default
+        parser.add_argument(f"--{name}", **how)
 
 
 def names_in(text: str) -> list[str]:
@@ -189,14 +113,6 @@ def _sizes(text: str) -> list[int]:
     return [_size(each) for each in names_in(text)]
 
 
-def _size(text: str) -> int:
-    return whole_number(text, 1, _LARGEST_SIZE)
-
-
-def _threads(text: str) -> int:
-    return whole_number(text, 1, math.inf)
-
-
 def _launcher(text: str) -> str:
     try:
         launcher.words(text)
@@ -205,5 +121,65 @@ def _launcher(text: str) -> str:
     return text
 
 
-def _seed(text: str) -> int:
-    return whole_number(text, 0, math.inf)
+_size = partial(whole_number, least=1, most=_LARGEST_SIZE)
+_names: Any = {"type": names_in, "metavar": "NAMES", "help": "names, separated by commas, or all (default: {})"}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "kernel": _names,
+    "backend": _names,
+    "target": _names,
+    "variant": _names,
+    "dtype": {**_names, "default": "float32", "help": f"{', '.join(DTYPES)} or all (default: {{}})"},
+    "shape": {
+        "type": _shape,
+        "metavar": "KERNEL=SIZES",
+        "action": "append",
+        "help": "{}, matmul=1024 (all three); repeatable",
+    },
+    "sizes": {"type": _sizes, "metavar": "N,N", "help": "sizes of all dimensions, separated by commas"},
+    "from": {"type": _size, "metavar": "N", "dest": "first", "help": "the smallest power of two (default: 64)"},
+    "to": {
+        "type": _size,
+        "metavar": "N",
+        "dest": "last",
+        "help": "the largest power of two (default: what memory and budget allow)",
+    },
+    "threads": {
+        "type": partial(whole_number, least=1, most=math.inf),
+        "metavar": "N",
+        "help": "threads of every CPU backend (default: all)",
+    },
+    "launcher": {
+        "type": _launcher,
+        "metavar": "TEMPLATE",
+        "help": 'the command that starts the ranks of mpi, such as "srun -n {{ranks}}" (default: mpiexec)',
+    },
+    "seed": {
+        "type": partial(whole_number, least=0, most=math.inf),
+        "metavar": "N",
+        "default": 1,
+        "help": "seed of the inputs (default: {})",
+    },
+    "budget": {"type": seconds, "metavar": "SECONDS", "help": "time for the whole run (default: {:g})"},
+    "cache": {
+        "choices": ("hot", "cold"),
+        "default": "hot",
+        "help": "cold: flush caches before every launch (default: {})",
+    },
+    **{
+        kind: {"type": Path, "metavar": "FILE", "help": f"write the results as {kind} too"}
+        for kind in ("json", "csv", "markdown")
+    },
+    **{
+        kind: {"type": Path, "metavar": "FILE", "help": "draw a picture (needs the extra pictures)"}
+        for kind in PICTURES
+    },
+}
+"""The options that commands share, as argparse takes them. A help has a place for its default."""
+_IN_WORDS = {
+    "kernel": ALL,
+    "backend": ALL,
+    "target": ALL,
+    "variant": "tuned, else lecture",
+    "shape": "vecadd=1000000, matmul=1000x777x513 (M x N x K)",
+}
+"""The defaults that only the help names: without the option a command gets None."""

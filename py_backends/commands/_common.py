@@ -32,12 +32,12 @@ def dtypes(given: list[str]) -> Sequence[str]:
     return DTYPES if given == [ALL] else given
 
 
-def shapes(given: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, list[tuple[int, ...]]]:
+def shapes(given: Sequence[tuple[str, tuple[int, ...]]] | None) -> dict[str, list[tuple[int, ...]]]:
     """The requested shapes of each kernel. A single size stands for all its dimensions."""
     from py_backends import registry
 
     shapes: dict[str, list[tuple[int, ...]]] = {}
-    for kernel, given_sizes in given:
+    for kernel, given_sizes in given or ():
         dimensions = registry.problem(kernel).dimensions
         sizes = given_sizes * len(dimensions) if len(given_sizes) == 1 else given_sizes
         if len(sizes) != len(dimensions):
@@ -81,10 +81,11 @@ def run_planned(plan: Plan, options: argparse.Namespace) -> Report:
 
     `--resume` does not take its results: they do not contain the request.
     """
-    from py_backends.harness.compare import checked_settings, run
+    from py_backends.harness.compare import HOT, checked_settings, run
 
     with usage_errors(), progress() as shown:
-        settings = checked_settings(options.threads, options.seed, options.budget, options.cache, options.line)
+        cache = getattr(options, "cache", HOT)  # not every command has the option
+        settings = checked_settings(options.threads, options.seed, options.budget, cache, options.line)
         return run(plan, settings, shown)
 
 

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from py_backends.harness.results import Report
 
-VIEW_FILES = ("json", "png", "svg")
-"""The files that every command with a picture writes."""
-
 
 def check(options: argparse.Namespace, *kinds: str) -> None:
     """Before anything runs, check that the named files can be written and differ."""
@@ -94,14 +91,31 @@ def show_view(
     options: argparse.Namespace,
 ) -> int:
     """Write the requested files, print the view, and return the exit code."""
+    return show_written(report, print_view, written=write_view(report, draw, options))
+
+
+def show_written(report: Report, print_report: Callable[[Report, Console], None], *, written: bool) -> int:
+    """Print results, and return the exit code. `written`: whether the requested files are there."""
     from py_backends.harness.interruption import let_go
     from py_backends.report import table
 
-    written = write_view(report, draw, options)
     let_go()
     with table.output() as out:
-        print_view(report, out)
+        print_report(report, out)
     return report.exit_code() if written else report.exit_code() or 1
+
+
+def write_results(report: Report, options: argparse.Namespace) -> bool:
+    """Write the results to --json, --csv and --markdown, of those that the command has.
+
+    Returns False if a file could not be written. A failure of one does not stop the others.
+    """
+    from py_backends.report import files
+
+    writers = {"json": files.write_json, "csv": files.write_csv, "markdown": files.write_markdown}
+    named = [(path, write) for kind, write in writers.items() if (path := getattr(options, kind, None))]
+    done = [written(path, partial(write, report)) for path, write in named]
+    return all(done)
 
 
 def write_view(report: Report, draw: Callable[[Report], Figure], options: argparse.Namespace) -> bool:
@@ -109,10 +123,9 @@ def write_view(report: Report, draw: Callable[[Report], Figure], options: argpar
 
     Each failure is one line on standard error. If there is nothing to draw, the line says what is missing.
     """
-    from py_backends.report.files import write_json
     from py_backends.report.pictures import style
 
-    done = [written(options.json, partial(write_json, report))] if options.json else []
+    done = [write_results(report, options)]
     pictures = [path for path in (options.png, options.svg) if path]
     if pictures:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 
 from py_backends.commands import _arguments, _common, _outputs
 
@@ -21,41 +20,21 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         "to take and why, which is second, what a call costs beyond its kernel, and where the answer changes.",
         example="choose --kernel matmul --shape matmul=1024 --dtype float32",
     )
-    _arguments.add_names(
-        parser,
-        ("kernel", "those of --shape, else all"),
-        ("backend", _arguments.ALL),
-        ("target", _arguments.ALL),
-        ("variant", "tuned, else lecture"),
-    )
-    _arguments.add_dtype(parser)
-    _arguments.add_shape(parser)
-    _arguments.add_threads(parser)
-    _arguments.add_launcher(parser)
-    _arguments.add_seed(parser)
-    _arguments.add_budget(parser, _BUDGET)
-    _arguments.add_files(parser, "json")
+    names = [name for name in _arguments.COMPARISON if name != "cache"]  # caches are hot, as in a loop of calls
+    _arguments.add_options(parser, *names, "json", kernel="those of --shape, else all", budget=_BUDGET)
     return parser
 
 
 def choose(options: argparse.Namespace) -> int:
     """Time calls and kernels, write the results, and print five lines for each kernel and dtype."""
     _outputs.check(options, "json")
-    options.cache = "hot"  # as in a loop of calls
     from py_backends import registry
     from py_backends.harness.choose import plan
-    from py_backends.harness.interruption import let_go
-    from py_backends.report import table
     from py_backends.report.choose import print_choices
-    from py_backends.report.files import write_json
 
     with _common.usage_errors():
         shapes = _common.shapes(options.shape)
         kernels = _common.names(options.kernel or list(shapes)) or registry.kernel_names()
         planned = plan(kernels, options.budget, options.threads, shapes=shapes, **_common.chosen(options))
     report = _common.run_planned(planned, options)
-    written = _outputs.written(options.json, partial(write_json, report)) if options.json else True
-    let_go()
-    with table.output() as out:
-        print_choices(report, out)
-    return report.exit_code() if written else report.exit_code() or 1
+    return _outputs.show_written(report, print_choices, written=_outputs.write_results(report, options))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py_backends.commands import _arguments, _common, _outputs
-from py_backends.harness.interruption import let_go
 
 if TYPE_CHECKING:
     from py_backends.harness.results import Report
@@ -29,9 +27,8 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         description="Runs the kernels on the same inputs everywhere, checks every result, and times each.",
         example="compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
     )
-    _arguments.add_comparison(parser, budget=_BUDGET)
+    _arguments.add_options(parser, *_arguments.COMPARISON, *_FILES, budget=_BUDGET)
     parser.set_defaults(budget=None)  # None: not given, and --resume takes that of the file
-    _arguments.add_files(parser, *_FILES)
     parser.add_argument("--resume", type=Path, metavar="FILE", help="resume an interrupted run from its --json FILE")
     return parser
 
@@ -46,11 +43,7 @@ def compare(options: argparse.Namespace) -> int:
     from py_backends.report import table
 
     report = (_resumed if options.resume else _common.compared)(options)
-    written = _write_results(report, options)
-    let_go()
-    with table.output() as out:
-        table.print_report(report, out)
-    return report.exit_code() if written else report.exit_code() or 1
+    return _outputs.show_written(report, table.print_report, written=_outputs.write_results(report, options))
 
 
 def _resumed(options: argparse.Namespace) -> Report:
@@ -66,12 +59,3 @@ def _check_resume(options: argparse.Namespace) -> None:
     if unfit := sorted(given - _WITH_RESUME):
         raise _common.UsageError(f"--resume takes the request from {options.resume}: leave out {', '.join(unfit)}")
     options.json = options.json or options.resume
-
-
-def _write_results(report: Report, options: argparse.Namespace) -> bool:
-    """Write the requested files. A failure of one does not stop the others."""
-    from py_backends.report import files
-
-    writers = {options.json: files.write_json, options.csv: files.write_csv, options.markdown: files.write_markdown}
-    written = [_outputs.written(path, partial(write, report)) for path, write in writers.items() if path]
-    return all(written)

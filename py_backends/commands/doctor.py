@@ -19,8 +19,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         "plug-ins' kernels, too.",
         example="doctor --json doctor.json",
     )
-    _arguments.add_launcher(parser)
-    _arguments.add_files(parser, "json")
+    _arguments.add_options(parser, "launcher", "json")
     return parser
 
 

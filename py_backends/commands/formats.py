@@ -22,15 +22,14 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         "float64.",
         example="formats --backend numpy,openmp,avx --shape matmul=1024 --png formats.png",
     )
-    target = "all; only the first of several for one device"
-    _arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target=target, dtype=_arguments.ALL)
-    _arguments.add_files(parser, *_outputs.VIEW_FILES)
+    names, target = (*_arguments.COMPARISON, *_arguments.VIEW_FILES), "all; only the first of several for one device"
+    _arguments.add_options(parser, *names, budget=_BUDGET, kernel=_KERNEL, target=target, dtype=_arguments.ALL)
     return parser
 
 
 def formats(options: argparse.Namespace) -> int:
     """Run the kernels in all formats, write files, and print speeds and errors."""
-    _outputs.check(options, *_outputs.VIEW_FILES)
+    _outputs.check(options, *_arguments.VIEW_FILES)
     from py_backends.harness.formats import plan
     from py_backends.report.formats import print_formats
     from py_backends.report.pictures.formats import draw

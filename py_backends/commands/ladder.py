@@ -21,7 +21,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         " 2020.",
         example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
     )
-    _arguments.add_dtype(parser, default="float64")
+    _arguments.add_options(parser, "dtype", dtype="float64")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--formats", action="store_true", help="add the rungs of fewer bits: bfloat16, and the matrix unit made for it"
@@ -31,31 +31,20 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         action="store_true",
         help="from lecture to tuned instead, one idea a step, of every kernel that has them",
     )
-    _arguments.add_shape(parser, "matmul=1000x777x513 (M x N x K)")  # vecadd has no ladder
-    _arguments.add_threads(parser)
-    _arguments.add_seed(parser)
-    _arguments.add_budget(parser, default=_BUDGET)
-    _arguments.add_files(parser, *_outputs.VIEW_FILES)
+    shape = "matmul=1000x777x513 (M x N x K)"  # vecadd has no ladder
+    names = ("shape", "threads", "seed", "budget", *_arguments.VIEW_FILES)
+    _arguments.add_options(parser, *names, shape=shape, budget=_BUDGET)
     return parser
 
 
 def ladder(options: argparse.Namespace) -> int:
     """Run the rungs, write files, and print the ladder."""
-    _outputs.check(options, *_outputs.VIEW_FILES)
-    from py_backends.harness.ladder import measure
+    _outputs.check(options, *_arguments.VIEW_FILES)
+    from py_backends.harness.ladder import plan
     from py_backends.report.ladder import print_ladders
     from py_backends.report.pictures.ladder import draw
 
-    with _common.usage_errors(), _common.progress() as progress:
-        report = measure(
-            shapes=_common.shapes(options.shape),
-            dtypes=_common.dtypes(options.dtype),
-            threads=options.threads,
-            seed=options.seed,
-            budget=options.budget,
-            progress=progress,
-            command=options.line,
-            formats=options.formats,
-            steps=options.steps,
-        )
-    return _outputs.show_view(report, draw, print_ladders, options)
+    with _common.usage_errors():
+        dtypes = _common.dtypes(options.dtype)
+        planned = plan(_common.shapes(options.shape), dtypes, formats=options.formats, steps=options.steps)
+    return _outputs.show_view(_common.run_planned(planned, options), draw, print_ladders, options)

@@ -20,14 +20,13 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         "its arithmetic intensity: what limits it, and how far below the roof it is.",
         example="roofline --dtype all --shape matmul=1024 --png roofline.png",
     )
-    _arguments.add_comparison(parser, budget=_BUDGET)
-    _arguments.add_files(parser, *_outputs.VIEW_FILES)
+    _arguments.add_options(parser, *_arguments.COMPARISON, *_arguments.VIEW_FILES, budget=_BUDGET)
     return parser
 
 
 def roofline(options: argparse.Namespace) -> int:
     """Run the kernels as `compare` does, write files, and print ceilings and points."""
-    _outputs.check(options, *_outputs.VIEW_FILES)
+    _outputs.check(options, *_arguments.VIEW_FILES)
     from py_backends.report.pictures.roofline import draw
     from py_backends.report.roofline import print_rooflines
 

@@ -21,16 +21,14 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         "grows with the threads (weak). Fits the laws of Amdahl and Gustafson.",
         example="scaling --backend numpy,openmp --shape matmul=2048 --png scaling.png",
     )
-    _arguments.add_comparison(
-        parser, budget=_BUDGET, kernel=_KERNEL, target="all; only the first of several for one device"
-    )
-    _arguments.add_files(parser, *_outputs.VIEW_FILES)
+    names, target = (*_arguments.COMPARISON, *_arguments.VIEW_FILES), "all; only the first of several for one device"
+    _arguments.add_options(parser, *names, budget=_BUDGET, kernel=_KERNEL, target=target)
     return parser
 
 
 def scaling(options: argparse.Namespace) -> int:
     """Run the kernels on each number of threads, write files and print speed-ups."""
-    _outputs.check(options, *_outputs.VIEW_FILES)
+    _outputs.check(options, *_arguments.VIEW_FILES)
     from py_backends import registry
     from py_backends.harness import machine
     from py_backends.harness.scaling import plan, thread_counts

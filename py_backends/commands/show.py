@@ -25,7 +25,7 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         example="show matmul --backend openmp,cuda --variant lecture",
     )
     parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
-    _arguments.add_names(parser, ("backend", "all"), ("variant", "tuned, else lecture"))
+    _arguments.add_options(parser, "backend", "variant")
     differences = parser.add_mutually_exclusive_group()
     differences.add_argument("--diff", action="store_true", help="two sources of one variant as a unified difference")
     differences.add_argument(

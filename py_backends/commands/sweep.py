@@ -24,17 +24,18 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         example="sweep --kernel vecadd --backend numpy,openmp,opencl --from 1024 --png sweep.png",
     )
     target = "all; only the first of several for one device"
-    _arguments.add_comparison(parser, budget=_BUDGET, kernel=_KERNEL, target=target, add_sizes=_arguments.add_sizes)
+    names = (*_arguments.WHAT, "sizes", "from", "to", *_arguments.HOW)
+    _arguments.add_options(parser, *names, budget=_BUDGET, kernel=_KERNEL, target=target)
     parser.add_argument(
         "--values", choices=("rate", "time"), default="rate", help="what table and picture show (default: rate)"
     )
-    _arguments.add_files(parser, *_outputs.VIEW_FILES)
+    _arguments.add_options(parser, *_arguments.VIEW_FILES)
     return parser
 
 
 def sweep(options: argparse.Namespace) -> int:
     """Run the kernels at each size, write files and print rates and crossovers."""
-    _outputs.check(options, *_outputs.VIEW_FILES)
+    _outputs.check(options, *_arguments.VIEW_FILES)
     if options.sizes and (options.first or options.last):
         raise _common.UsageError("--sizes names every size: leave out --from and --to")
     from py_backends import registry

@@ -20,14 +20,13 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
         " what comes once before all calls: preparing, and the first launch.",
         example="timeline --kernel vecadd --backend numpy,opencl,sycl --png timeline.png",
     )
-    _arguments.add_comparison(parser, budget=_BUDGET)
-    _arguments.add_files(parser, *_outputs.VIEW_FILES)
+    _arguments.add_options(parser, *_arguments.COMPARISON, *_arguments.VIEW_FILES, budget=_BUDGET)
     return parser
 
 
 def timeline(options: argparse.Namespace) -> int:
     """Run the kernels as `compare` does, write files and print the phases of their calls."""
-    _outputs.check(options, *_outputs.VIEW_FILES)
+    _outputs.check(options, *_arguments.VIEW_FILES)
     from py_backends.report.pictures.timeline import draw
     from py_backends.report.timeline import print_timeline
 

@@ -20,6 +20,7 @@ from py_backends import calls, registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.grouping import grouped
 from py_backends.harness.pairing import Group
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
@@ -308,18 +309,12 @@ def unanswered(report: Report, found: Sequence[Choice]) -> dict[Workload, list[R
 
 def _requested(report: Report) -> dict[Workload, list[Row]]:
     """The rows of kernels by their workload. Only the requested sizes have such rows."""
-    requested: dict[Workload, list[Row]] = {}
-    for row in report.rows:
-        if row.statement is None:
-            requested.setdefault(row.spec.on_any_threads.workload, []).append(row)
-    return requested
+    return grouped((row.spec.on_any_threads.workload, row) for row in report.rows if row.statement is None)
 
 
 def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | None:
     calls = [row for row in report.rows if row.statement and (row.kernel, row.dtype) == (asked.kernel, asked.dtype)]
-    at_sizes: dict[Sizes, list[Row]] = {}
-    for row in filter(_is_timed, calls):
-        at_sizes.setdefault(row.spec.sizes, []).append(row)
+    at_sizes = grouped((row.spec.sizes, row) for row in filter(_is_timed, calls))
     if asked.sizes not in at_sizes:
         return None
     problem = registry.problem(asked.kernel)

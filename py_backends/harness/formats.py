@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from py_backends import registry
-from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.harness.row_ratios import gflops, judged
-from py_backends.harness.spec import Sizes, Spec
+from py_backends.harness.spec import Sizes
 from py_backends.number_formats import DTYPES
 
 BASIS = "float32"
@@ -62,12 +62,8 @@ def plan(
 
     every_target: whether a backend runs on all targets of a device, and not only on the first.
     """
-    request = Request(kernels, backends, targets, variants, dtypes, shapes)
-
-    def specs(found: Sequence[BackendTarget]) -> list[Spec]:
-        return request.specs(found, every_target=every_target)
-
-    return request.plan(specs, timed_only=True, runs=_RUNS, least_rounds=_LEAST_ROUNDS)
+    request = Request(kernels, backends, targets, variants, dtypes, shapes, every_target)
+    return request.plan(request.specs, timed_only=True, runs=_RUNS, least_rounds=_LEAST_ROUNDS)
 
 
 def choices(report: Report) -> dict[str, list[Choice]]:
@@ -75,10 +71,8 @@ def choices(report: Report) -> dict[str, list[Choice]]:
 
     The backend with the highest rate in any format comes first. Its formats are sorted by bits, the most first.
     """
-    groups: dict[tuple[str, Sizes], list[Row]] = {}
-    for row in report.rows:
-        if row.status == "ok" and gflops(row):
-            groups.setdefault((row.kernel, tuple(row.asked.values())), []).append(row)
+    timed = (row for row in report.rows if row.status == "ok" and gflops(row))
+    groups = grouped(((row.kernel, tuple(row.asked.values())), row) for row in timed)
     return {
         f"{kernel}  {' x '.join(map(str, sizes))}": _ordered(rows, report) for (kernel, sizes), rows in groups.items()
     }

@@ -18,16 +18,15 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Ladder, Rung
 from py_backends.errors import WrongRequest
-from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.plan import Request
+from py_backends.harness.grouping import grouped
+from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.harness.row_ratios import gflops, judged, row_ratio, speedup
-from py_backends.harness.spec import Sizes, Spec, Workload
+from py_backends.harness.spec import Sizes, Spec
 from py_backends.number_formats import DTYPES
 
-DEFAULT_BUDGET = 150.0
 _RUNS = 12
 """Runs of every rung, of which some 9 are rounds. The first rung is thousands of times as slow as the last. With few
 runs it can have a shape that exceeds the caches."""
@@ -77,26 +76,17 @@ class Climb:
         return math.prod(gain.speedup for gain in gains if gain)
 
 
-def measure(
-    shapes: Mapping[str, Sequence[Sizes]],
-    dtypes: Sequence[str],
-    threads: int | None = None,
-    seed: int = 1,
-    budget: float = DEFAULT_BUDGET,
-    progress: Progress | None = None,
-    command: str | None = None,
-    *,
-    formats: bool = False,
-    steps: bool = False,
-) -> Report:
-    """Run the rungs of every ladder, each on the first target of its backend, and the baseline.
+def plan(
+    shapes: Mapping[str, Sequence[Sizes]], dtypes: Sequence[str], *, formats: bool = False, steps: bool = False
+) -> Plan:
+    """The plan: the rungs of every ladder, each on the first target of its backend, and the baseline.
 
     shapes: by kernel, as for `compare`. A kernel without an entry has the ladder's own sizes.
     formats: whether the rungs in narrower number formats run too.
     steps: whether the ladders are those from `lecture` to `tuned` (`Problem.steps`).
 
-    The other parameters are those of `compare`. Raises WrongRequest for unknown names, impossible sizes, a kernel
-    without a ladder, and a format that not all steps have.
+    Raises WrongRequest for unknown names, impossible sizes, a kernel without a ladder, and a format that not all steps
+    have.
     """
     chosen = _chosen(chains() if steps else {kernel: (each,) for kernel, each in ladders().items()}, shapes, steps)
     if steps:
@@ -128,8 +118,7 @@ def measure(
         dtypes=tuple(dtypes),
         shapes=sizes,
     )
-    asked = request.plan(specs, timed_only=True, runs=_RUNS)
-    return run(asked, checked_settings(threads, seed, budget, command=command), progress)
+    return request.plan(specs, timed_only=True, runs=_RUNS)
 
 
 def ladders() -> dict[str, Ladder]:
@@ -169,9 +158,7 @@ def climbs(report: Report) -> list[Climb]:
 
     Rungs in a narrower format belong to all wider ladders of their shape, and make no ladder of their own.
     """
-    groups: dict[Workload, list[Row]] = {}
-    for row in report.rows:
-        groups.setdefault(row.spec.on_any_threads.workload, []).append(row)
+    groups = grouped((row.spec.on_any_threads.workload, row) for row in report.rows)
     found = ladders()
     made: list[Climb] = []
     for workload, rows in groups.items():

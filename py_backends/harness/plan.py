@@ -34,6 +34,8 @@ class Request:
     """The names and shapes that a user requests. None stands for all; for variants, for the first of each backend.
 
     The variant `all` stands for all variants of a backend. If a backend lacks a named variant, its row is skipped.
+
+    every_target: whether a backend runs on all targets of a device, or only on the first with the source and format.
     """
 
     kernels: Sequence[str] | None = None
@@ -42,6 +44,7 @@ class Request:
     variants: Sequence[str] | None = None
     dtypes: Sequence[str] = ("float32",)
     shapes: Mapping[str, Sequence[Sizes]] = field(default_factory=dict)
+    every_target: bool = True
 
     def __post_init__(self) -> None:
         for names in ("kernels", "backends", "targets", "variants", "dtypes"):
@@ -80,11 +83,8 @@ class Request:
         """The plan for the requested backends and targets; `how` as in `Plan`."""
         return Plan(list(self.backends or doctor.names()), specs, targets=self.targets or (), **how)
 
-    def specs(self, found: Sequence[BackendTarget], *, every_target: bool = True) -> list[Spec]:
+    def specs(self, found: Sequence[BackendTarget]) -> list[Spec]:
         """The specs of the whole request on the targets that were found.
-
-        every_target: whether a backend runs on all targets of a device, or only on the first with the source and
-            format.
 
         A number format that a kernel, a backend or a target lacks gives no spec. A broken kernel of a plug-in gets
         specs without sizes, so that its rows show the fault. They are for backends that have a source of it, or for all
@@ -95,7 +95,7 @@ class Request:
         for name in self.targets or ():
             registry.known(name, sorted({target.name for _, target in found}), "target")
         taken = [each for each in found if not self.targets or each.target.name in self.targets]
-        chosen: Callable[[list[Place]], list[Place]] = list if every_target else _first_of_each_device
+        chosen: Callable[[list[Place]], list[Place]] = list if self.every_target else _first_of_each_device
         kernels = list(self.kernels or _all_kernels())
         broken = [kernel for kernel in kernels if kernel in registry.broken_kernels()]
         specs = [

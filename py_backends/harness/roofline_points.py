@@ -15,6 +15,7 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.harness.ceilings import READS, STORED, STREAMED
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Ceiling, Report, Row
 from py_backends.harness.roofline import UNCERTAIN, bandwidth_kinds
 from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
@@ -81,10 +82,8 @@ class Roofline:
 
 def rooflines(report: Report) -> list[Roofline]:
     """A roofline for each dtype with a row under it."""
-    found: dict[str, list[Point]] = {}
-    for row in report.rows:
-        if at := point(row, report.ceilings):
-            found.setdefault(row.dtype, []).append(replace(at, unsure=unsure(row, report)))
+    points = (replace(at, unsure=unsure(row, report)) for row in report.rows if (at := point(row, report.ceilings)))
+    found = grouped((point.row.dtype, point) for point in points)
     return [_roofline(dtype, points, report.ceilings) for dtype, points in found.items()]
 
 

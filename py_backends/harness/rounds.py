@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from py_backends.harness.case import Case
 from py_backends.harness.check import Verdict
+from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.spec import Workload
@@ -218,10 +219,7 @@ def run_rounds(
 
 def _shuffled(rows: Sequence[R], order: Order) -> list[R]:
     """The rows in random order, but those of one workload together."""
-    together: dict[Workload | None, list[R]] = {}
-    for row in rows:
-        together.setdefault(row.workload, []).append(row)
-    groups = list(together.values())
+    groups = list(grouped((row.workload, row) for row in rows).values())
     order.shuffle(groups)
     for group in groups:
         order.shuffle(group)

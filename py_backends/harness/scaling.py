@@ -183,12 +183,12 @@ def plan(
                 counts.setdefault((problem.name, sizes), set()).add(count)
                 counts.setdefault((problem.name, grown(problem, sizes, count)), set()).add(count)
     grown_shapes = {kernel: sorted(sizes for name, sizes in counts if name == kernel) for kernel in kernels}
-    request = Request(kernels, shapes=dict(shapes) | grown_shapes, **names)
+    request = Request(kernels, shapes=dict(shapes) | grown_shapes, every_target=every_target, **names)
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
         others = {(backend, target.name): target.on_threads for backend, target in found}
         kinds: dict[Spec, list[str]] = {}
-        for spec in request.specs(found, every_target=every_target):
+        for spec in request.specs(found):
             for n in sorted(counts[spec.kernel, spec.sizes]):
                 on_threads = others[spec.backend, spec.target]
                 here = cpus is None or n <= cpus or on_threads

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
+from py_backends.harness.grouping import grouped
 from py_backends.harness.pairing import Group
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Sample
-from py_backends.harness.spec import Spec
 from py_backends.harness.verdicts import LEAST_ROUNDS, RESAMPLES_TO_STOP, UNCLEAR, WIDEST_SAME, edge, wins
 
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
@@ -63,12 +63,9 @@ def choose(groups: Sequence[Group]) -> list[TimedRow]:
 
 def _lines(groups: Sequence[Group]) -> list[list[TimedRow]]:
     """The compared rows of each backend, by increasing size."""
-    lines: dict[Spec, list[TimedRow]] = {}
-    for group in sorted(groups, key=lambda group: group.rows[0].case.sizes):
-        for row in group.rows:
-            if row is not group.baseline and not row.failed:
-                lines.setdefault(replace(row.planned.spec, sizes=()), []).append(row)
-    return list(lines.values())
+    by_size = sorted(groups, key=lambda group: group.rows[0].case.sizes)
+    compared = (row for group in by_size for row in group.rows if row is not group.baseline and not row.failed)
+    return list(grouped((replace(row.planned.spec, sizes=()), row) for row in compared).values())
 
 
 def _wanted(rows: Sequence[TimedRow], states: Mapping[int, _State]) -> list[TimedRow]:

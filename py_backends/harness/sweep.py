@@ -19,11 +19,11 @@ from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
-from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import LARGEST_SIZE, Plan, Request
 from py_backends.harness.results import Duration, Report, Row
 from py_backends.harness.search import KERNEL, MEASURES, choose, paired
-from py_backends.harness.spec import Implementation, Spec, Workload
+from py_backends.harness.spec import Workload
 from py_backends.harness.verdicts import NOT_FASTER, UNCLEAR, edge, wins
 from py_backends.number_formats import DTYPES
 
@@ -185,13 +185,9 @@ def plan(
     shapes = {
         kernel: [(size,) * len(registry.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
     }
-    request = Request(kernels, shapes=shapes, **names)
-
-    def specs(found: Sequence[BackendTarget]) -> list[Spec]:
-        return request.specs(found, every_target=every_target)
-
+    request = Request(kernels, shapes=shapes, every_target=every_target, **names)
     return request.plan(
-        specs,
+        request.specs,
         timed_only=True,
         runs=_RUNS,
         shorten=False,
@@ -201,17 +197,14 @@ def plan(
 
 def sweeps(report: Report) -> list[Sweep]:
     """The sweeps over at least 3 sizes in a report, in the order of its rows."""
-    points = list(_points(report))
-    found: dict[Workload, dict[Implementation, list[Point]]] = {}
-    for point in points:
-        spec = point.row.spec
-        found.setdefault(replace(spec, sizes=()).workload, {}).setdefault(spec.implementation, []).append(point)
-    made = [_sweep(asked, lines, report) for asked, lines in found.items()]
+    found = grouped((replace(point.row.spec, sizes=()).workload, point) for point in _points(report))
+    made = [_sweep(asked, points, report) for asked, points in found.items()]
     return [sweep for sweep in made if any(len(line.points) >= _LEAST_SIZES for line in sweep.lines)]
 
 
-def _sweep(asked: Workload, lines: Mapping[Implementation, Sequence[Point]], report: Report) -> Sweep:
-    baseline = next((p.row.versus.baseline for points in lines.values() for p in points if p.row.versus), None)
+def _sweep(asked: Workload, points: Sequence[Point], report: Report) -> Sweep:
+    baseline = next((point.row.versus.baseline for point in points if point.row.versus), None)
+    lines = grouped((point.row.spec.implementation, point) for point in points)
     problem = registry.problem(asked.kernel)
     caches = report.machine.get("cache_bytes")
     caches = caches if isinstance(caches, Mapping) else {}  # files of earlier versions have none
@@ -219,8 +212,8 @@ def _sweep(asked: Workload, lines: Mapping[Implementation, Sequence[Point]], rep
         asked,
         baseline,
         tuple(
-            Line(*who, tuple(sorted(points, key=lambda point: point.size)), who.backend == baseline)
-            for who, points in lines.items()
+            Line(*who, tuple(sorted(line, key=lambda point: point.size)), who.backend == baseline)
+            for who, line in lines.items()
         ),
         {name: size_of(problem, asked.dtype, count) for name, count in caches.items() if isinstance(count, int)},
     )

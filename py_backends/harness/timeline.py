@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Report, Row, Seconds
 from py_backends.harness.spec import Workload
 
@@ -99,13 +100,14 @@ class Timeline:
 
 def timelines(report: Report) -> list[Timeline]:
     """A timeline for each kernel, dtype, requested shape and number of threads; none without a timed row."""
-    found: dict[Workload, list[Call]] = {}
-    for row in report.rows:
-        if row.status == "ok" and row.seconds and row.seconds.kernel:
-            call = _call(row, row.seconds, row.seconds.kernel.median)
-            found.setdefault(row.spec.workload, []).append(call)
+    timed = (
+        _call(row, row.seconds, row.seconds.kernel.median)
+        for row in report.rows
+        if row.status == "ok" and row.seconds and row.seconds.kernel
+    )
     return [
-        Timeline(asked, sorted(calls, key=lambda call: (call.shortened, call.total))) for asked, calls in found.items()
+        Timeline(asked, sorted(calls, key=lambda call: (call.shortened, call.total)))
+        for asked, calls in grouped((call.row.spec.workload, call) for call in timed).items()
     ]
 
 

@@ -14,6 +14,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -45,8 +46,7 @@ class Ranks:
         self._world = world
         self._aborted = False
         self._progress = Progress(folder, world.rank, world.size)
-        self._sessions: dict[int, Session] = {}
-        self._communicators: dict[int, Communicator | None] = {}
+        self._sessions: dict[int, Session | None] = {}
         self._command = np.zeros(_LARGEST_COMMAND, np.uint8)
 
     def pass_on(self, command: dict[str, Any]) -> None:
@@ -79,12 +79,21 @@ class Ranks:
         An error in the middle leaves the others waiting for this rank, so it ends them all.
         """
         arguments = dict(command)
+        do, client = arguments.pop("do"), arguments.pop("client")
+        if memory is not None:
+            arguments["memory"] = memory
         try:
-            answer: dict[str, Any] = getattr(self, f"_{arguments.pop('do')}")(memory=memory, **arguments)
+            answer: dict[str, Any] = getattr(self, f"_{do}", partial(self._in_session, do))(client, **arguments)
         except BaseException:  # also a kernel's sys.exit
             self.abort()
             raise
         return answer
+
+    def _in_session(self, do: str, client: int, **arguments: Any) -> dict[str, Any]:
+        """Do what a session does alone, if this is one of the client's ranks. There is nothing to answer."""
+        if session := self._sessions[client]:
+            getattr(session, do)(**arguments)
+        return {}
 
     def abort(self) -> None:
         """End all ranks for an error in this one, and say so once. Otherwise they would wait for it for ever."""
@@ -97,17 +106,14 @@ class Ranks:
         _say(line)
         self._world.Abort(1)
 
-    def _open(self, client: int, ranks: int, threads: int, memory: None) -> dict[str, Any]:
-        """Open a session of the first so many ranks."""
+    def _open(self, client: int, ranks: int, threads: int) -> dict[str, Any]:
+        """Open a session of the first so many ranks. The others have none."""
         world = self._world
         some = world.Split(0 if world.rank < ranks else MPI.UNDEFINED, world.rank)
         processes = world.gather((os.uname().nodename, os.getpid()), FIRST) or []
-        communicator = None
+        self._sessions[client] = None
         if isinstance(some, MPI.Intracomm) and some:
-            communicator = Communicator(some, Tally(progress=self._progress))
-        self._communicators[client] = communicator
-        if communicator:
-            self._sessions[client] = Session(communicator, threads)
+            self._sessions[client] = Session(Communicator(some, Tally(progress=self._progress)), threads)
         here = os.uname().nodename
         return {
             "ranks": world.size,
@@ -116,14 +122,13 @@ class Ranks:
             "library": MPI.Get_library_version().partition("\n")[0].strip(" \t\0"),
         }
 
-    def _close(self, client: int, memory: None) -> dict[str, Any]:
-        self._sessions.pop(client, None)
-        self._communicators.pop(client)
+    def _close(self, client: int) -> dict[str, Any]:
+        self._sessions.pop(client)
         return {}
 
-    def _prepare(self, client: int, memory: None, **what: str) -> dict[str, Any]:
+    def _prepare(self, client: int, **what: str) -> dict[str, Any]:
         by, failed = "", None
-        if session := self._sessions.get(client):
+        if session := self._sessions[client]:
             try:
                 by = session.prepare(**what)
             except BackendUnavailable as unavailable:
@@ -134,36 +139,15 @@ class Ranks:
                 return {"failed": "unavailable", "reason": failed[0], "fix": failed[1]}
         return {"by": list(dict.fromkeys(by for by, _ in said if by))}
 
-    def _upload(self, client: int, memory: Array | None, **what: Any) -> dict[str, Any]:
-        if session := self._sessions.get(client):
-            session.upload(memory=memory, **what)
-        return {}
-
-    def _allocate(self, client: int, memory: None, **what: Any) -> dict[str, Any]:
-        if session := self._sessions.get(client):
-            session.allocate(**what)
-        return {}
-
-    def _download(self, client: int, memory: Array | None, buffer: int) -> dict[str, Any]:
-        if session := self._sessions.get(client):
-            session.download(buffer, memory)
-        return {}
-
-    def _release(self, client: int, memory: None, buffers: Sequence[int]) -> dict[str, Any]:
-        if session := self._sessions.get(client):
-            for buffer in buffers:
-                session.release(buffer)
-        return {}
-
-    def _launch(self, client: int, memory: None, **what: Any) -> dict[str, Any]:
+    def _launch(self, client: int, **what: Any) -> dict[str, Any]:
         """For each rank, the seconds of the kernel, those of communication in it, and the bytes that it has sent."""
-        communicator = self._communicators[client]
-        if communicator is None:
+        session = self._sessions[client]
+        if session is None:
             return {}
-        figures = np.array(self._sessions[client].launch(**what), np.float64)
-        of_all = np.empty((communicator.size, len(figures)))
-        communicator.mpi.Gather(figures, of_all, FIRST)
-        if communicator.rank != FIRST:
+        figures = np.array(session.launch(**what), np.float64)
+        of_all = np.empty((session.ranks.size, len(figures)))
+        session.ranks.mpi.Gather(figures, of_all, FIRST)
+        if session.ranks.rank != FIRST:
             return {}
         kernel, communicating, sent = of_all.T.tolist()
         return {"kernel": kernel, "communicating": communicating, "sent": list(map(int, sent))}

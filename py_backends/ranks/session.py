@@ -67,10 +67,13 @@ def _layout(problem: Problem, text: ModuleType, dtype: np.dtype[Any], ranks: int
 
 
 class Session:
-    """The ranks of one device; `memory` is an array of the caller's on the first rank, and None on the others."""
+    """The ranks of one device; `memory` is an array of the caller's on the first rank, and None on the others.
+
+    ranks: these ranks.
+    """
 
     def __init__(self, ranks: Communicator, threads: int) -> None:
-        self._ranks = ranks
+        self.ranks = ranks
         self._local = LocalKernels(threads)
         self._kernels: dict[tuple[str, str, str], Prepared] = {}
         self._held: dict[int, Held] = {}
@@ -82,7 +85,7 @@ class Session:
         self._kernels[kernel, variant, dtype] = Prepared(text.problem, text.load(), local, np.dtype(dtype))
         return by
 
-    def upload(self, buffer: int, dtype: str, place: Sequence[Any] | None, memory: Array | None) -> None:
+    def upload(self, buffer: int, dtype: str, place: Sequence[Any] | None, memory: Array | None = None) -> None:
         """Scatter an array to the blocks' owners; one for no kernel yet stays on the first rank.
 
         place: the kernel, its variant, the dtype and sizes, and which of its arrays it is.
@@ -104,27 +107,27 @@ class Session:
         if place is not None:
             kernel, variant, of_inputs, sizes, at = place
             prepared = self._kernels[kernel, variant, of_inputs]
-            blocks = self._new(np.dtype(dtype), *prepared.layout(self._ranks.size, tuple(sizes))[at])
+            blocks = self._new(np.dtype(dtype), *prepared.layout(self.ranks.size, tuple(sizes))[at])
         self._held[buffer] = Held(np.dtype(dtype), blocks, np.empty(0, dtype))
 
-    def download(self, buffer: int, memory: Array | None) -> None:
+    def download(self, buffer: int, memory: Array | None = None) -> None:
         """Gather an array from its blocks' owners."""
         held = self._held[buffer]
         whole = np.empty(0, held.dtype) if memory is None else memory
         if held.blocks is not None:
             shape, count = held.blocks.shape, math.prod(held.blocks.shape)
-            boxes = on_first(shape, self._ranks.size)
-            target = whole[: count if memory is not None else 0].reshape(extent(boxes[self._ranks.rank]))
-            move(self._ranks, held.blocks.block, held.blocks.boxes, target, boxes)
+            boxes = on_first(shape, self.ranks.size)
+            target = whole[: count if memory is not None else 0].reshape(extent(boxes[self.ranks.rank]))
+            move(self.ranks, held.blocks.block, held.blocks.boxes, target, boxes)
             whole = whole[count:]
         if memory is not None:
             whole[: held.behind.size] = held.behind
 
-    def release(self, buffer: int) -> None:
-        """Let a buffer's memory go, which it may not have come to get."""
-        held = self._held.pop(buffer, None)
-        if held and held.blocks:
-            self._ranks.memory.give_back(held.blocks.needed)
+    def release(self, buffers: Sequence[int]) -> None:
+        """Let the memory of buffers go, which they may not have come to get."""
+        for held in (self._held.pop(buffer, None) for buffer in buffers):
+            if held and held.blocks:
+                self.ranks.memory.give_back(held.blocks.needed)
 
     def launch(
         self, kernel: str, variant: str, dtype: str, buffers: Sequence[int], sizes: Sequence[int]
@@ -133,7 +136,7 @@ class Session:
 
         What lies in other blocks than the kernel's is rearranged first, which counts as communication.
         """
-        prepared, ranks = self._kernels[kernel, variant, dtype], self._ranks
+        prepared, ranks = self._kernels[kernel, variant, dtype], self.ranks
         layouts = prepared.layout(ranks.size, tuple(sizes))
         ranks.tally.seconds, ranks.tally.sent = 0.0, 0
         ranks.mpi.Barrier()
@@ -174,10 +177,10 @@ class Session:
         if old is None:
             count = math.prod(shape)
             if filled:
-                self._scatter(held.behind if self._ranks.rank == FIRST else None, new)
+                self._scatter(held.behind if self.ranks.rank == FIRST else None, new)
             held.behind = held.behind[count:].copy()
         elif filled:
-            move(self._ranks, old.block, old.boxes, new.block, boxes)
+            move(self.ranks, old.block, old.boxes, new.block, boxes)
         if old is not None:
             replaced.append(old)
         held.blocks = new
@@ -185,11 +188,11 @@ class Session:
 
     def _scatter(self, memory: Array | None, blocks: Blocks) -> None:
         """Fill blocks from an array on the first rank, which may be longer."""
-        boxes = on_first(blocks.shape, self._ranks.size)
+        boxes = on_first(blocks.shape, self.ranks.size)
         whole = np.empty(0, blocks.block.dtype) if memory is None else memory[: math.prod(blocks.shape)]
-        move(self._ranks, whole.reshape(extent(boxes[self._ranks.rank])), boxes, blocks.block, blocks.boxes)
+        move(self.ranks, whole.reshape(extent(boxes[self.ranks.rank])), boxes, blocks.block, blocks.boxes)
 
     def _new(self, dtype: np.dtype[Any], shape: tuple[int, ...], boxes: Boxes, of_needed: Boxes) -> Blocks:
-        needed = of_needed[self._ranks.rank]
-        memory = self._ranks.memory.take(extent(needed), dtype)
-        return Blocks(shape, boxes, of_needed, memory[inside(boxes[self._ranks.rank], needed)], memory)
+        needed = of_needed[self.ranks.rank]
+        memory = self.ranks.memory.take(extent(needed), dtype)
+        return Blocks(shape, boxes, of_needed, memory[inside(boxes[self.ranks.rank], needed)], memory)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Report, Row
+from py_backends.report import units
 from py_backends.report.layout import NOT_RUN, Remark
 
 
@@ -20,10 +22,7 @@ def notes(report: Report) -> list[Remark]:
     A sentence on several backends or targets stands once, with their names. All others stand by backend and target.
     """
     ran = [row for row in report.rows if row.status not in NOT_RUN]
-    about: dict[str, list[Row]] = {}
-    for row in ran:
-        for sentence in _sentences(row):
-            about.setdefault(sentence, []).append(row)
+    about = grouped((sentence, row) for row in ran for sentence in _sentences(row))
     shared = {sentence: rows for sentence, rows in about.items() if len({(r.backend, r.target) for r in rows}) > 1}
     own = ((row, [each for each in _sentences(row) if each not in shared]) for row in ran)
     remarks = [_of_several(report, sentence, rows) for sentence, rows in shared.items()]
@@ -31,6 +30,16 @@ def notes(report: Report) -> list[Remark]:
     if report.without_ceilings:
         remarks.append(Remark("ceilings", f"not all were measured: {report.without_ceilings}"))
     return remarks
+
+
+def at_smaller_shapes(named: Iterable[tuple[Row, str]], how: str = "") -> list[str]:
+    """A footnote for each shape at which rows ran that were requested at a larger one. A star marks their cells.
+
+    named: rows with the names that footnotes use.
+    how: what else to know of these rows, as the end of a sentence.
+    """
+    shapes = grouped((units.shape(row.shape.values()), name) for row, name in named if row.requested)
+    return [f"* at {shape}{how}: {', '.join(names)}" for shape, names in shapes.items()]
 
 
 def _sentences(row: Row) -> list[str]:
@@ -54,17 +63,13 @@ def _of_several(report: Report, sentence: str, rows: Sequence[Row]) -> Remark:
     about = {id(row) for row in rows}
     if all(id(row) in about for row in report.rows if row.seconds and row.seconds.kernel):
         return Remark("all timed rows", sentence)
-    together: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        together.setdefault((row.backend, row.target), []).append(row)
+    together = grouped(((row.backend, row.target), row) for row in rows)
     return Remark("several", f"{sentence}: {', '.join(_subject(report, each) for each in together.values())}")
 
 
 def _by_subject(report: Report, said: Iterable[tuple[Row, str, str | None]]) -> list[Remark]:
     """Each remark once for each backend and target."""
-    where: dict[tuple[str, str, str, str | None], list[Row]] = {}
-    for row, text, fix in said:
-        where.setdefault((row.backend, row.target, text, fix), []).append(row)
+    where = grouped(((row.backend, row.target, text, fix), row) for row, text, fix in said)
     return [Remark(_subject(report, rows), text, fix) for (_, _, text, fix), rows in where.items()]
 
 

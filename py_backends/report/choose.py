@@ -10,6 +10,7 @@ from rich.text import Text
 
 from py_backends import registry
 from py_backends.harness.choose import Choice, Standing, choices, seconds, unanswered
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import FAILURES, Report, Row
 from py_backends.harness.sizing import LONGER_BUDGET, in_words
 from py_backends.harness.spec import Sizes
@@ -216,12 +217,14 @@ def _shape(sizes: Sizes) -> str:
 
 def _left_out(rows: Sequence[Row]) -> str:
     """Who has no time, and why, in a few words."""
-    named: dict[str, list[str]] = {}
-    for row in rows:
-        why = _reason(row)
-        took = f" ({in_words(row.estimated_seconds)})" if why == _TOO_LONG and row.estimated_seconds is not None else ""
-        named.setdefault(why, []).append(f"{row.backend} {row.target}{took}")
+    named = grouped((_reason(row), f"{row.backend} {row.target}{_took(row)}") for row in rows)
     return "; ".join(f"{why}: {', '.join(names)}" for why, names in named.items())
+
+
+def _took(row: Row) -> str:
+    """The estimate of a row that takes too long."""
+    estimate = row.estimated_seconds if _reason(row) == _TOO_LONG else None
+    return "" if estimate is None else f" ({in_words(estimate)})"
 
 
 def _reasons(rows: Sequence[Row]) -> list[Remark]:

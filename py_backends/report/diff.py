@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from py_backends.harness.diff import Difference, Pair, Setting
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Row
 from py_backends.harness.verdicts import FASTER, SAME, SLOWER, UNCLEAR, WIDEST_SAME
 from py_backends.report import units
@@ -39,7 +40,7 @@ def print_difference(difference: Difference, out: Console) -> None:
     if difference.other_cpu:
         out.print(Text("The CPU differs: a slower row below is no regression of the code.", style="yellow"))
     print_remarks("Settings that differ", list(_settings(difference.settings)), out)
-    for group in _groups(difference.pairs):
+    for group in grouped((_place(pair.new), pair) for pair in difference.pairs if pair.verdict is not None).values():
         out.print()
         print_section(_section(group), out)
     print_remarks("Status changed", [_changed_status(p) for p in difference.pairs if p.old.status != p.new.status], out)
@@ -74,15 +75,6 @@ def _settings(settings: Sequence[Setting]) -> Iterator[Remark]:
             if other == name
         ]
         yield Remark(name, ", ".join(said))
-
-
-def _groups(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    """The pairs with a verdict, by kernel, dtype and requested shape."""
-    groups: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        if pair.verdict is not None:
-            groups.setdefault(_place(pair.new), []).append(pair)
-    yield from groups.values()
 
 
 def _place(row: Row) -> str:
@@ -141,11 +133,11 @@ def _change(ratio: float, kind: str | None) -> str:
 
 def _footnotes(pairs: Sequence[Pair]) -> list[str]:
     """For each reason not to judge, the rows that it applies to."""
-    names: dict[str, list[str]] = {}
-    for pair in pairs:
-        if pair.reason:
-            how = _NOT_JUDGED[pair.kind if pair.change else None]
-            names.setdefault(how + pair.reason, []).append(f"{pair.new.backend} {pair.new.target}")
+    names = grouped(
+        (_NOT_JUDGED[pair.kind if pair.change else None] + pair.reason, f"{pair.new.backend} {pair.new.target}")
+        for pair in pairs
+        if pair.reason
+    )
     return [f"{reason}: {', '.join(rows)}" for reason, rows in names.items()]
 
 

@@ -86,10 +86,6 @@ def footnotes(found: Sequence[Choice]) -> Iterator[str]:
     yield "over float32: of the same backend, round by round"
     yield "of peak: of the most multiply-adds that this machine does in that format"
     yield "error: of the result against float64, of inputs as they were before they were rounded to their format"
-    smaller: dict[str, list[str]] = {}
-    for choice in found:
-        if choice.row.requested:
-            name = f"{choice.row.backend} {choice.row.target} {choice.row.dtype}"
-            smaller.setdefault(units.shape(choice.row.shape.values()), []).append(name)
-    for shape, names in smaller.items():
-        yield f"* at {shape}, compared by rate: {', '.join(names)}"
+    rows = [choice.row for choice in found]
+    named = ((row, f"{row.backend} {row.target} {row.dtype}") for row in rows)
+    yield from below.at_smaller_shapes(named, ", compared by rate")

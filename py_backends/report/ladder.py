@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from py_backends.contract import Ladder, Rung
+from py_backends.harness.grouping import grouped
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import FAILURES, Report, Row, Speedup
 from py_backends.report import below, layout, table, units
@@ -115,11 +116,8 @@ def footnotes(climb: Climb) -> Iterator[str]:
     last = climb.steps[-1].over_first
     if not climb.ladder.source and last and climb.together:
         yield f"the steps multiplied: {units.figure(climb.together)}; the last over the first: {_speedup(last)}"
-    smaller: dict[str, list[str]] = {}
-    for step in [*climb.steps, *climb.baselines]:
-        if step.row.shape != climb.shape:
-            smaller.setdefault(sizes(step.row.shape), []).append(f"{step.row.backend} {step.row.variant}")
-    for at, names in smaller.items():
+    rows = [step.row for step in (*climb.steps, *climb.baselines) if step.row.shape != climb.shape]
+    for at, names in grouped((sizes(row.shape), f"{row.backend} {row.variant}") for row in rows).items():
         yield f"at {at}, since larger ones take too long; compared by rate: {', '.join(names)}"
     for rung, reason in climb.missing:
         yield f"no rung {rung.backend} {rung.variant} ({idea(rung)}): {reason}"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from rich.text import Text
 
 from py_backends import registry
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import FAILURES, RAN, Control, Duration, Report, Row
 from py_backends.harness.roofline_points import SURE, mostly_disturbed, unsure
 from py_backends.harness.spec import Workload
@@ -87,11 +88,9 @@ def heading(report: Report) -> list[str]:
 
 def sections(report: Report) -> list[Section]:
     """A section for each kernel, dtype and requested shape with a row to show, in the order of the rows."""
-    groups: dict[Workload, list[Row]] = {}
     several = len({row.threads for row in report.rows if row.threads is not None}) > 1
-    for row in report.rows:
-        spec = row.spec if several else row.spec.on_any_threads
-        groups.setdefault(spec.workload, []).append(row)
+    specs = (row.spec if several else row.spec.on_any_threads for row in report.rows)
+    groups = grouped((spec.workload, row) for spec, row in zip(specs, report.rows, strict=True))
     return [
         _section(workload, group, report)
         for workload, group in groups.items()
@@ -194,12 +193,10 @@ def _section(workload: Workload, group: Sequence[Row], report: Report) -> Sectio
 
 def _namer(rows: Iterable[Row]) -> Callable[[Row], str]:
     """Names rows by backend and target, and by variant where these have several of them."""
-    variants: dict[tuple[str, str], set[str]] = {}
-    for row in rows:
-        variants.setdefault((row.backend, row.target), set()).add(row.variant)
+    variants = grouped(((row.backend, row.target), row.variant) for row in rows)
 
     def name(row: Row) -> str:
-        several = len(variants[row.backend, row.target]) > 1
+        several = len(set(variants[row.backend, row.target])) > 1
         return " ".join([row.backend, row.target, row.variant][: 3 if several else 2])
 
     return name
@@ -270,13 +267,13 @@ def _alone(rows: Sequence[Row], group: Sequence[Row]) -> Iterator[str]:
 def _other_shapes(rows: Sequence[Row], name: Callable[[Row], str]) -> Iterator[str]:
     """For each shape that was not the requested one, the rows that ran at it, and what a star means."""
     short = next((row for row in rows if row.requested and row.versus and row.backend == row.versus.baseline), None)
-    names: dict[str, list[str]] = {}
-    for row in rows:
-        if row.requested:
-            star, how = ("* ", ", compared by rate") if _other_shape(row) and not short else ("", "")
-            names.setdefault(f"{star}at {units.shape(row.shape.values())}{how}", []).append(name(row))
-    for note, at in names.items():
-        yield f"{note}: {', '.join(at)}"
+
+    def note(row: Row) -> str:
+        at = f"at {units.shape(row.shape.values())}"
+        return f"* {at}, compared by rate" if _other_shape(row) and not short else at
+
+    for at, names in grouped((note(row), name(row)) for row in rows if row.requested).items():
+        yield f"{at}: {', '.join(names)}"
     if short and any(map(_other_shape, rows)):
         yield f"* compared by rate: {short.backend} ran at {units.shape(short.shape.values())}"
 

@@ -19,6 +19,7 @@ import jinja2
 from markupsafe import Markup
 
 import py_backends
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Report
 from py_backends.report import below, layout
 from py_backends.report.across import Beside, across
@@ -158,10 +159,7 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
     """What was run, and on what machine, by name. Unknown things are left out."""
     machine, settings = report.machine, report.settings
     memory = machine.get("memory_bytes")
-    devices: dict[str, dict[str, None]] = {}
-    for row in report.rows:
-        if row.device:
-            devices.setdefault(row.device, {})[f"{row.backend} {row.target}"] = None
+    devices = grouped((row.device, f"{row.backend} {row.target}") for row in report.rows if row.device)
     said = {
         "CPU": machine.get("cpu"),
         "Logical CPUs": machine.get("logical_cpus"),
@@ -177,7 +175,7 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
         "Caches": settings.get("cache"),
         "Rounds": f"{report.rounds.kept} of {report.rounds.taken} taken count" if report.rounds else None,
         "Busy CPUs before": machine.get("busy_cpus"),
-        "Devices": "; ".join(f"{device} ({', '.join(names)})" for device, names in devices.items()),
+        "Devices": "; ".join(f"{device} ({', '.join(dict.fromkeys(names))})" for device, names in devices.items()),
     }
     yield from ((name, str(value)) for name, value in said.items() if value not in (None, ""))
 

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from py_backends.harness.ceilings import READS
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import FAILURES, Ceiling, Report
 from py_backends.harness.roofline_points import Point, Roofline, rooflines, without_roof
 from py_backends.report import below, table, units
@@ -83,9 +84,7 @@ def roof_notes(roofline: Roofline, machine: Mapping[str, Any]) -> Iterator[str]:
 
 def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
     """The points by kernel, dtype and requested shape. In each group, those nearest to the roof come first."""
-    found: dict[str, list[Point]] = {}
-    for point in points:
-        found.setdefault(point.row.spec.on_any_threads.workload.title, []).append(point)
+    found = grouped((point.row.spec.on_any_threads.workload.title, point) for point in points)
     for title, group in found.items():
         yield title, sorted(group, key=lambda point: -point.percent)
 
@@ -117,13 +116,8 @@ def of_ceiling(point: Point) -> str:
 
 def footnotes(points: Sequence[Point], report: Report) -> list[str]:
     """The notes on points of a smaller shape than requested, and on unreliable ones."""
-    names: dict[str, list[str]] = {}
-    for point in points:
-        if point.row.requested:
-            names.setdefault(units.shape(point.row.shape.values()), []).append(
-                f"{point.row.backend} {point.row.target}"
-            )
-    notes = [f"* at {shape}: {', '.join(rows)}" for shape, rows in names.items()]
+    rows = [point.row for point in points]
+    notes = below.at_smaller_shapes((row, f"{row.backend} {row.target}") for row in rows)
     if any(point.unsure for point in points):
         notes.append(f"{UNSURE} {why_unsure(report)}")
     return notes
@@ -137,10 +131,9 @@ def remarks(report: Report) -> Iterator[Remark]:
             said.append((row, f"right, never timed: {row.reason or 'emulated'}"))
         elif row.status in FAILURES:
             said.append((row, f"{row.status}: {row.reason}" if row.reason else row.status))
-    kernels: dict[tuple[str, str], list[str]] = {}
-    for row, words in said:
-        places = kernels.setdefault((f"{row.backend} {row.target} {row.variant}", words), [])
-        places.append(f"{row.kernel} {row.dtype}")
+    kernels = grouped(
+        ((f"{row.backend} {row.target} {row.variant}", words), f"{row.kernel} {row.dtype}") for row, words in said
+    )
     for (name, words), places in kernels.items():
         yield Remark(f"{name} ({', '.join(dict.fromkeys(places))})", words)
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Report, Row
 from py_backends.harness.scaling import STRONG, Curve, Point, curves
-from py_backends.harness.spec import Workload
 from py_backends.report import below, table, units
 from py_backends.report.layout import Section
 
@@ -41,10 +41,7 @@ def print_scaling(report: Report, out: Console) -> None:
 
 def groups(found: Sequence[Curve]) -> list[list[Curve]]:
     """Curves that belong together: of one kind, kernel, dtype, and requested shape on one thread."""
-    together: dict[tuple[Workload, str], list[Curve]] = {}
-    for curve in found:
-        together.setdefault((curve.row.spec.workload, curve.kind), []).append(curve)
-    return list(together.values())
+    return list(grouped(((curve.row.spec.workload, curve.kind), curve) for curve in found).values())
 
 
 def title(group: Sequence[Curve]) -> str:
@@ -89,8 +86,7 @@ def notes(group: Sequence[Curve]) -> Iterator[str]:
         )
     if alone := [name(curve) for curve in group if curve.one_thread_only]:
         yield f"no part of it is measurably parallel: {', '.join(alone)}"
-    for shape, others in _shortened(group).items():
-        yield f"* at {shape}, for the budget: {', '.join(others)}"
+    yield from below.at_smaller_shapes(((curve.row, name(curve)) for curve in group), ", for the budget")
     if few := [name(curve) for curve in group if curve.fit.low is None]:
         yield f"too few rounds for intervals (give a longer --budget): {', '.join(few)}"
 
@@ -122,14 +118,6 @@ def _missed(point: Point) -> str:
         return f"{units.figure(point.speedup)}x on {point.threads} threads (no prediction)"
     percent = 100 * (point.speedup / point.predicted - 1)
     return f"{units.figure(point.speedup)}x on {point.threads} threads by {percent:+.1f}%"
-
-
-def _shortened(group: Sequence[Curve]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for curve in group:
-        if curve.row.requested:
-            found.setdefault(units.shape(curve.row.shape.values()), []).append(name(curve))
-    return found
 
 
 def _section(group: Sequence[Curve]) -> Section:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from py_backends import registry
 from py_backends.contract import Ladder, Rung
+from py_backends.harness.grouping import grouped
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import Report
 from py_backends.kernel_text import KernelText
@@ -40,10 +41,8 @@ class Walk:
 
 def walks(report: Report) -> list[Walk]:
     """The chains of steps that a report holds, one for each kind of device."""
-    found: dict[tuple[str, str], list[Climb]] = {}
-    for climb in climbs(report):
-        if climb.ladder in registry.problem(climb.kernel).steps:
-            found.setdefault((climb.kernel, climb.ladder.name or ""), []).append(climb)
+    chains = [climb for climb in climbs(report) if climb.ladder in registry.problem(climb.kernel).steps]
+    found = grouped(((climb.kernel, climb.ladder.name or ""), climb) for climb in chains)
     return [
         Walk(f"{kernel}, step by step, {name}", list(_pairs(kernel, its[0].ladder, its)))
         for (kernel, name), its in found.items()

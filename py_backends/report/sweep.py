@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from py_backends.harness.results import Report
+from py_backends.harness.grouping import grouped
+from py_backends.harness.results import Report, Row
 from py_backends.harness.search import KERNEL, MEASURES, WHOLE
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.summary import FEW_ROUNDS
@@ -115,20 +116,17 @@ def _figure(point: Point, measure: str, figure: str) -> str:
 
 def _too_long(report: Report) -> Iterator[Remark]:
     """Who takes too long for which sizes, once for each kernel and dtype."""
-    sizes: dict[tuple[str, ...], list[str]] = {}
-    for row in report.rows:
-        if row.status == "skipped" and row.fix == LONGER_BUDGET:
-            at = (
-                size(row.shape[min(row.shape)])
-                if len(set(row.shape.values())) == 1
-                else units.shape(row.shape.values())
-            )
-            sizes.setdefault((row.kernel, row.dtype, row.backend, row.target), []).append(at)
-    who: dict[tuple[str, str], list[str]] = {}
-    for (kernel, dtype, *names), found in sizes.items():
-        who.setdefault((f"{kernel} {dtype}", ", ".join(dict.fromkeys(found))), []).append(" ".join(names))
+    rows = [row for row in report.rows if row.status == "skipped" and row.fix == LONGER_BUDGET]
+    sizes = grouped(((f"{row.kernel} {row.dtype}", f"{row.backend} {row.target}"), _at(row)) for row in rows)
+    who = grouped(((what, ", ".join(dict.fromkeys(found))), name) for (what, name), found in sizes.items())
     for (what, at), names in who.items():
         yield Remark(what, f"{at}: {', '.join(names)}")
+
+
+def _at(row: Row) -> str:
+    """The size of a row; its shape if the dimensions differ."""
+    sizes = list(row.shape.values())
+    return size(sizes[0]) if len(set(sizes)) == 1 else units.shape(sizes)
 
 
 def _of_crossovers(sweep: Sweep) -> Section:

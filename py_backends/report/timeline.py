@@ -65,11 +65,8 @@ def cells(call: Call) -> tuple[str, ...]:
 
 def footnotes(calls: Sequence[Call]) -> list[str]:
     """Which calls had a smaller shape than the requested one, and what each rank did, if there are ranks."""
-    names: dict[str, list[str]] = {}
-    for call in calls:
-        if call.shortened:
-            names.setdefault(units.shape(call.row.shape.values()), []).append(f"{call.row.backend} {call.row.target}")
-    smaller = [f"* at {shape}: {', '.join(rows)}" for shape, rows in names.items()]
+    rows = [call.row for call in calls if call.shortened]
+    smaller = below.at_smaller_shapes((row, f"{row.backend} {row.target}") for row in rows)
     return [*smaller, *(_ranks(call) for call in calls if call.lanes)]
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from py_backends import registry
 from py_backends.harness.formats import Choice, choices
+from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Report
 from py_backends.report import units
 from py_backends.report.formats import error, over_float32, rate
@@ -58,10 +59,8 @@ def _found(report: Report) -> dict[str, Lines]:
     """By title, the fastest backends, with the formats in which an error was measured."""
     panels: dict[str, Lines] = {}
     for title, found in choices(report).items():
-        lines: Lines = {}
-        for choice in found:
-            if choice.relative_error is not None:
-                lines.setdefault(f"{choice.row.backend} {choice.row.target}", []).append(choice)
+        known = [choice for choice in found if choice.relative_error is not None]
+        lines = grouped((f"{choice.row.backend} {choice.row.target}", choice) for choice in known)
         several = {name: line for name, line in lines.items() if len(line) > 1}
         if several:
             panels[title] = dict(list(several.items())[:_MOST_BACKENDS])
