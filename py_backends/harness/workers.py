@@ -9,12 +9,12 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
 from time import monotonic
 from typing import Any
 
 from py_backends import interpreter
 from py_backends.channel import Channel
-from py_backends.log import Log
 
 MODULE = "py_backends.harness.worker"
 """The module that a worker runs by default."""
@@ -23,9 +23,7 @@ ANSWER_WITHIN = 120.0
 _ENDS_WITHIN = 10.0
 """Seconds that a worker may take to end after it has closed its end of the channel."""
 _LOOKS_EVERY = 1.0
-"""Seconds between checks whether a silent worker is still alive, and how much it has written."""
-_MOST_LINES = 3
-"""So many lines that a worker has written are part of the reason why it ended."""
+"""Seconds between checks whether a silent worker is still alive."""
 _SLEEPING_POOL = {"OMP_WAIT_POLICY": "passive"}
 """See OpenMP 5.2, section 21.7. LLVM's and Intel's runtimes read it too."""
 
@@ -64,16 +62,16 @@ class Worker:
         """
         self._patience, self._stopped_between = patience, stopped_between
         self._channel, theirs = Channel.pair()
-        self._log = Log()
+        self._log = _Log()
         self._process = _starter.submit(
             _start,
             module,
             theirs.fileno(),
-            self._log.descriptor,
+            self._log.theirs.fileno(),
             {**({} if stopped_between else _unless_set(_SLEEPING_POOL)), **(environment or {})},
         ).result()
         theirs.close()
-        self._last_lines: list[str] = []
+        self._log.theirs.close()
         self._others: list[int] = []
         self._stopped = False
         self._closed = False
@@ -123,7 +121,6 @@ class Worker:
         with contextlib.suppress(subprocess.TimeoutExpired):  # in a driver's system call no signal may reach it
             self._process.wait(_ENDS_WITHIN)
         self._channel.close()
-        self._last_lines = self._log.lines()[-_MOST_LINES:]
         self._log.close()
         for other in self._others:
             os.close(other)
@@ -133,16 +130,19 @@ class Worker:
         return ANSWER_WITHIN if self._patience is None else self._patience
 
     def _receive(self) -> dict[str, Any] | None:
-        """The answer; None if the worker has ended without one.
+        """The answer; None if the worker has ended without one. Its output is read meanwhile.
 
         The process is polled as well: a forked child may keep the channel open after the worker has ended.
         """
         deadline = monotonic() + self._answers_within
         poll = select.poll()  # select would refuse descriptors above 1023
-        poll.register(self._channel.fileno(), select.POLLIN)
+        for end in (self._channel, self._log):
+            poll.register(end.fileno(), select.POLLIN)
         while (left := deadline - monotonic()) > 0:
-            self._log.trim()
-            if poll.poll(1000 * min(left, _LOOKS_EVERY)):
+            ready = dict(poll.poll(1000 * min(left, _LOOKS_EVERY)))
+            if self._log.fileno() in ready and not self._log.read():
+                poll.unregister(self._log.fileno())  # its end is closed, so it would be ready for ever
+            if self._channel.fileno() in ready:
                 received = self._channel.receive()
                 return received[0] if received else None
             if self._process.poll() is not None:
@@ -183,8 +183,45 @@ class Worker:
         return f"the worker was ended by {name}{memory} {when}"
 
     def _with_log(self, reason: str) -> str:
-        """The reason why it ended, with what it last wrote."""
-        return f"{reason}; it last wrote: {' / '.join(self._last_lines)}" if self._last_lines else reason
+        lines = self._log.last_lines()
+        return f"{reason}; it last wrote: {' / '.join(lines)}" if lines else reason
+
+
+class _Log:
+    """The end of what a worker writes to its standard output and error.
+
+    It is a pipe that is read during each request. A full pipe never blocks a worker for long: between requests it is
+    stopped anyway.
+    """
+
+    _KEPT, _PIPEFUL = 4096, 1 << 20
+    _LONGEST_LINE, _MOST_LINES = 500, 3
+
+    def __init__(self) -> None:
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        self._ours, self.theirs = FileIO(ours), FileIO(theirs, "w")
+        self._end = b""
+
+    def fileno(self) -> int:
+        return self._ours.fileno()
+
+    def read(self) -> bool:
+        """Read some of the content of the pipe. Returns False if there is nothing."""
+        some = self._ours.read(self._PIPEFUL)
+        if some:
+            self._end = (self._end + some)[-self._KEPT :]
+        return bool(some)
+
+    def last_lines(self) -> list[str]:
+        """The last lines that are not empty."""
+        lines = [line.strip() for line in self._end.decode(errors="replace").splitlines()]
+        return [line[-self._LONGEST_LINE :] for line in lines if line][-self._MOST_LINES :]
+
+    def close(self) -> None:
+        """Read what is left in the pipe, and close it."""
+        self.read()
+        self._ours.close()
 
 
 _starter = ThreadPoolExecutor(1, "py-backends-worker-starter")

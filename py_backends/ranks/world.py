@@ -23,10 +23,9 @@ from py_backends import interpreter
 from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.log import Log
 from py_backends.ranks import SOCKET, launcher, new_folder, served
 from py_backends.ranks.engine import engine
-from py_backends.ranks.log import told
+from py_backends.ranks.log import Log
 from py_backends.ranks.progress import who_computes
 from py_backends.shared_memory import SharedMemory, behind
 
@@ -180,15 +179,15 @@ class World:
             else:
                 return Channel(end)
             if self._keeper and self._keeper.poll() is not None:
-                raise BackendUnavailable(f"the ranks did not start{told(self._log)}")
+                raise BackendUnavailable(f"the ranks did not start{self._log.told()}")
             sleep(_LOOKS_EVERY)
-        raise BackendUnavailable(f"no rank answered on this machine within {_STARTS_WITHIN:g} s{told(self._log)}")
+        raise BackendUnavailable(f"no rank answered on this machine within {_STARTS_WITHIN:g} s{self._log.told()}")
 
     def _exchange(self, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
         """Send a request, and wait for its answer. An interruption leaves no answer for the next request."""
         channel = self._channel
         if channel is None:
-            raise RanksEnded(f"the ranks have ended{told(self._log)}")
+            raise RanksEnded(f"the ranks have ended{self._log.told()}")
         forgotten = _taken(self._forgotten, _MOST_RELEASED)
         try:
             channel.send({**request, "forgotten": forgotten}, descriptors)
@@ -202,7 +201,7 @@ class World:
         if received is None:
             self._hang_up()
             self._await_keeper()
-            raise RanksEnded(f"the ranks ended during '{request['do']}'{told(self._log)}")
+            raise RanksEnded(f"the ranks ended during '{request['do']}'{self._log.told()}")
         self._log.trim()
         return received[0]
 
@@ -216,7 +215,8 @@ class World:
             computing = who_computes(self._folder)
             if computing and computing == before:
                 late = " and ".join(map(str, computing))
-                sys.stderr.write(f"rank {late} has computed for {monotonic() - began:.0f} s, and others wait for it\n")
+                told = f"rank {late} has computed for {monotonic() - began:.0f} s, and others wait for it\n"
+                sys.stderr.write(told)
                 sys.stderr.flush()
                 return
             before = computing
