@@ -28,6 +28,8 @@ endif()
 if(PY_BACKENDS_X86_64)
   list(APPEND PY_BACKENDS_INSTANCE_FLAGS -march=x86-64 -mtune=generic)
 endif()
+# Else g++ links start-up code that flushes subnormals, in the whole process that loads a module. -Ofast asks for it too.
+set(PY_BACKENDS_LINK_FLAGS -O2 -fno-fast-math -fno-unsafe-math-optimizations)
 
 # add_instruction_set(NAME FLAG...): compile sources for this set, too, if the compiler can.
 function(add_instruction_set name)
@@ -68,12 +70,38 @@ function(formats_of source set)
   set(formats "${formats}" PARENT_SCOPE)
 endfunction()
 
+# hash_of(SOURCE): sets the caller's `hash` to one of SOURCE and all that it includes, as _cpu_kernels.py computes it.
+function(hash_of source)
+  set(files "${source}")
+  set(hashes "")
+  set(at 0)
+  list(LENGTH files count)
+  while(at LESS count)
+    list(GET files ${at} file)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    file(SHA256 "${file}" hash)
+    string(APPEND hashes "${hash}")
+    file(STRINGS "${file}" lines REGEX "^ *# *include \"")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^[^\"]*\"([^\"]*)\".*" "\\1" name "${line}")
+      get_filename_component(included "${file}/../${name}" ABSOLUTE)
+      if(NOT included IN_LIST files)
+        list(APPEND files "${included}")
+      endif()
+    endforeach()
+    list(LENGTH files count)
+    math(EXPR at "${at} + 1")
+  endwhile()
+  string(SHA256 hash "${hashes}")
+  set(hash "${hash}" PARENT_SCOPE)
+endfunction()
+
 # add_instances(MODULE KERNEL VARIANT SOURCE): compile SOURCE for each of its instruction sets, as part of MODULE.
 #
 # Adds to the caller's `table` of instances and to its `sources`.
 function(add_instances module INSTANCE_KERNEL INSTANCE_VARIANT INSTANCE_SOURCE)
-  file(SHA256 "${INSTANCE_SOURCE}" INSTANCE_SHA256)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${INSTANCE_SOURCE}")
+  hash_of("${INSTANCE_SOURCE}")
+  set(INSTANCE_SHA256 "${hash}")
   foreach(INSTANCE_SET IN LISTS PY_BACKENDS_INSTRUCTION_SETS)
     formats_of("${INSTANCE_SOURCE}" ${INSTANCE_SET})
     if(NOT formats)
@@ -104,6 +132,7 @@ function(add_module_of_instances module table sources)
   target_compile_options(${module} PRIVATE -Wall -Wextra)
   target_include_directories(${module} PRIVATE cpp_ext "${generated}")
   target_link_libraries(${module} PRIVATE kernel_module ${ARGN})
+  target_link_options(${module} PRIVATE ${PY_BACKENDS_LINK_FLAGS})
   set(PY_BACKENDS_KERNEL_MODULES ${PY_BACKENDS_KERNEL_MODULES} ${module} PARENT_SCOPE)
   set(objects "$<FILTER:$<TARGET_OBJECTS:${module}>,INCLUDE,/${module}_[^/]*$>")
   add_custom_command(TARGET ${module} PRE_LINK VERBATIM COMMAND_EXPAND_LISTS
@@ -176,7 +205,6 @@ function(place_modules)
   set(record "${CMAKE_CURRENT_BINARY_DIR}/build.${Python_SOABI}.json")
   file(CONFIGURE OUTPUT "${record}" @ONLY CONTENT [[{
   "compiler": "@PY_BACKENDS_COMPILER@",
-  "build_type": "@CMAKE_BUILD_TYPE@",
   "left_out": {
     @left_out@
   }

@@ -8,7 +8,7 @@ function(add_sycl_compiler)
                                                                        ERROR_STRIP_TRAILING_WHITESPACE)
   if(failed)
     if(PY_BACKENDS_X86_64)
-      set(fix "pip install dpctl, then build again")
+      set(fix "pip install 'dpctl>=0.22,<0.23', then build again")
     else()
       set(fix "")  # there are no wheels of it
     endif()
@@ -24,6 +24,7 @@ function(add_sycl_compiler)
   target_include_directories(sycl_compiler SYSTEM PRIVATE ${found})
   target_compile_options(sycl_compiler PRIVATE -Wall -Wextra)
   target_link_libraries(sycl_compiler PRIVATE "${library}")
+  target_link_options(sycl_compiler PRIVATE ${PY_BACKENDS_LINK_FLAGS})
   # In an environment the module lies in lib/pythonX.Y/site-packages/py_backends/_compiled and libsycl in lib.
   # Elsewhere it is found because dpctl, which is imported first, has loaded it already.
   set_target_properties(sycl_compiler PROPERTIES

@@ -30,7 +30,7 @@ struct Instance {
   const char* kernel;
   const char* variant;
   const char* instruction_set;
-  const char* sha256;  ///< of the source, in hexadecimal
+  const char* sha256;  ///< of the source and all that it includes, in hexadecimal
   const Format* formats;
   int count_of_formats;
   int arrays;  ///< how many the kernel takes, the output last

@@ -111,7 +111,8 @@ std::vector<Kernel> kernels() {
   return all;
 }
 
-/// Whether any source of this module is compiled for an instruction set. For some sets few are.
+/// Whether any source of this module is compiled for an instruction set. For some sets few are, and a build may leave
+/// sets out.
 [[maybe_unused]] bool has_instance_for(const std::string& set) {
   const auto is_for_it = [&](const Instance* each) { return each->instruction_set == set; };
   return std::any_of(instances, instances + count_of_instances, is_for_it);
@@ -135,6 +136,8 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
     const std::string& why = why_no_tiles();
     sets.insert(sets.begin(), {"amx", why.empty() ? why_not_below : why, why.empty() && below});
   }
+  sets.erase(std::remove_if(sets.begin(), sets.end(), [](const auto& set) { return !has_instance_for(std::get<0>(set)); }),
+             sets.end());
   return sets;
 #else
   return {{"baseline", "", true}};

@@ -115,8 +115,9 @@ class Shortcut {
   static bool same(PyObject* given, const pybind11::dtype& wanted) {
     if (given == wanted.ptr()) return true;
     constexpr int first_of_others = 256;  // NPY_USERDEF
-    return wanted.num() >= first_of_others &&
-           pybind11::reinterpret_borrow<pybind11::dtype>(given).num() == wanted.num();
+    if (wanted.num() < first_of_others) return false;
+    const auto dtype = pybind11::reinterpret_borrow<pybind11::dtype>(given);
+    return dtype.num() == wanted.num() && dtype.byteorder() == wanted.byteorder();
   }
 
   /// Whether an array is just what the kernel takes. The array sets sizes that are still unknown.

@@ -2,6 +2,8 @@
 // computes; store narrows them again. simd.hpp includes this at its end.
 #pragma once
 
+#include <cstring>
+
 #include "formats.hpp"
 #include "simd.hpp"
 
@@ -126,7 +128,9 @@ struct Simd<std::int32_t> {
   static Register multiply_pairs(Register x, Register y) { return _mm_madd_epi16(x, y); }
   static Register lower_halves(Register x) { return _mm_and_si128(x, broadcast(0xffff)); }
   static Register widen(const void* bytes) {
-    const __m128i x = _mm_loadu_si32(bytes), twice = _mm_unpacklo_epi8(x, x);
+    std::int32_t four;
+    std::memcpy(&four, bytes, sizeof four);
+    const __m128i x = _mm_cvtsi32_si128(four), twice = _mm_unpacklo_epi8(x, x);
     return _mm_srai_epi32(_mm_unpacklo_epi16(twice, twice), 24);
   }
   static Register widen_to_pairs(const void* bytes) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
@@ -152,6 +153,17 @@ class KernelText:
         """The files that its `#include "..."` lines name, by their paths for readers."""
         folder = posixpath.dirname(self.place)
         return [posixpath.normpath(posixpath.join(folder, name)) for name in _INCLUDE.findall(self.text)]
+
+    @property
+    def files(self) -> list[Path]:
+        """Its file, and those that it includes, directly or through others; each once, in the order of a reader."""
+        files = [self.path]
+        for file in files:  # which grows meanwhile
+            for name in _INCLUDE.findall(file.read_text(encoding="utf-8")):
+                included = Path(os.path.normpath(file.parent / name))
+                if included not in files:
+                    files.append(included)
+        return files
 
     @property
     def dtypes(self) -> tuple[str, ...]:

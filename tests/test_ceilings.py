@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-from commands import CLONE
 
 from py_backends import _compiled
 from py_backends.errors import BackendUnavailable
@@ -141,26 +134,3 @@ def test_a_run_that_was_disturbed_does_not_shorten_those_that_follow(monkeypatch
     rates = [multiply_adds.flops_per_second(seconds=1.0) for _ in range(3)]
     assert counts == [98_304_000] * 3
     assert rates[1] < 1 < rates[0] == rates[2]
-
-
-def test_are_optimised_in_a_debug_build_too(tmp_path: Path) -> None:
-    """Kernels that are compiled at run time are optimised. Under ceilings that are not, they seem impossible."""
-    cmake = shutil.which("cmake")
-    if cmake is None:
-        pytest.skip("no cmake (to change that: pip install cmake)")
-    others = [f"-DPY_BACKENDS_{name}=OFF" for name in ("CPP", "OPENMP", "AVX", "SYCL")]
-    options = [
-        "-DCMAKE_BUILD_TYPE=Debug",
-        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-        f"-DPython_EXECUTABLE={sys.executable}",
-    ]
-    configure = [cmake, "-S", CLONE, "-B", tmp_path, *others, *options, f"-DPY_BACKENDS_PLACE={tmp_path / 'modules'}"]
-    subprocess.run(configure, capture_output=True, check=True)
-    commands = json.loads((tmp_path / "compile_commands.json").read_text())
-    levels = {
-        Path(each["file"]).stem: [word for word in each["command"].split() if word.startswith("-O")]
-        for each in commands
-        if Path(each["file"]).parent.name == "ceilings"
-    }
-    assert levels
-    assert all(given[-1:] == ["-O3"] for given in levels.values()), levels

@@ -41,7 +41,7 @@ def without_shortcuts() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _later_calls() -> None:
     """Each call of a test is one of those that find everything prepared."""
-    for dtype in ("float32", "float64"):
+    for dtype in ("float32", "float64", "bfloat16"):
         pb.vecadd(np.ones(2, dtype), np.ones(2, dtype), backend="cpp")
         pb.matmul(np.ones((2, 2), dtype), np.ones((2, 2), dtype), backend="cpp")
 
@@ -52,6 +52,12 @@ def shortcut(kernel: str) -> Any:
 
 def vector(n: int, dtype: str = "float32") -> Array:
     return np.arange(n, dtype=dtype)
+
+
+def swapped(n: int) -> Array:
+    """bfloat16 in the other byte order, which has the same number among NumPy's types."""
+    native = vector(n, "bfloat16")
+    return native.view(np.uint16).byteswap().view(native.dtype.newbyteorder())
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,8 @@ DECLINED: dict[str, tuple[str, Any, Any, Any]] = {
     "a subclass as output": ("vecadd", vector(4), vector(4), vector(4).view(Own)),
     "another dtype": ("vecadd", vector(4, "int32"), vector(4, "int32"), None),
     "another byte order": ("vecadd", vector(4, ">f4"), vector(4, ">f4"), None),
+    "another byte order of a dtype that NumPy lacks": ("vecadd", swapped(4), swapped(4), None),
+    "an output of another byte order": ("vecadd", vector(4, "bfloat16"), vector(4, "bfloat16"), swapped(4)),
     "mixed dtypes": ("vecadd", vector(4), vector(4, "float64"), None),
     "an output of another dtype": ("vecadd", vector(4), vector(4), vector(4, "float64")),
     "another length": ("vecadd", vector(4), vector(3), None),

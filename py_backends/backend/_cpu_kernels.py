@@ -29,7 +29,7 @@ class Device(HostDevice):
         self._threads = threads
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        """Look the kernel up, and note if its source has changed since it was compiled."""
+        """Look the kernel up, and note if its source, or what that includes, has changed since it was compiled."""
         key = (text.kernel, text.variant, self._instruction_set, dtype.name)
         if text.package is not None:
             raise BackendUnavailable(f"{text.place}: C++ is compiled with py-backends, so a plug-in brings none")
@@ -37,8 +37,7 @@ class Device(HostDevice):
             where = f"{dtype.name} on {self._instruction_set}"
             raise BackendUnavailable(f"{text.place} has not been compiled for {where}", "make")
         kernel, compiled = self._kernels[key]
-        same = hashlib.sha256(text.path.read_bytes()).hexdigest() == compiled
-        self.note = None if same else f"{text.place} has changed since it was compiled: run make"
+        self.note = None if _hash_of(text) == compiled else f"{text.place} has changed since it was compiled: run make"
         threads = self._threads
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
@@ -64,8 +63,11 @@ def instruction_sets(module: str) -> list[tuple[str, str, bool]]:
 
 
 def best_instruction_set(module: str) -> str:
-    """The best instruction set that this CPU has. BackendUnavailable if the module is missing."""
-    return next(name for name, _, there in instruction_sets(module) if there)
+    """The best instruction set that this CPU has. BackendUnavailable if the module is missing, or made for none."""
+    best = next((name for name, _, there in instruction_sets(module) if there), None)
+    if best is None:
+        raise BackendUnavailable("it was compiled for other CPUs alone", "build it without -DPY_BACKENDS_ONLY")
+    return best
 
 
 def cpu_target(module: str) -> Target:
@@ -84,8 +86,14 @@ def compiler() -> str:
 
 @cache
 def _kernels(module: str) -> dict[tuple[str, str, str, str], tuple[Kernel, str]]:
-    """The kernels of an extension module with the SHA-256 of their sources."""
+    """The kernels of an extension module with the hashes of their sources."""
     return {
         (kernel.kernel, kernel.variant, kernel.instruction_set, kernel.dtype): (kernel, kernel.sha256)
         for kernel in _compiled.load(module).kernels()
     }
+
+
+def _hash_of(text: KernelText) -> str:
+    """A hash of a source and all that it includes, as cmake/KernelModule.cmake computes it."""
+    hashes = (hashlib.sha256(file.read_bytes()).hexdigest() for file in text.files)
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()

@@ -1,0 +1,101 @@
+"""What flags and generators of users do to the extension, and what they cannot change."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import CLONE, environment
+
+from py_backends import registry
+from py_backends.backend import _cpu_kernels
+from py_backends.contract import KernelText
+
+MODULES = ("CPP", "OPENMP", "AVX", "CEILINGS", "SYCL")
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"no {name} (to change that: pip install cmake ninja, and install binutils)")
+    return found
+
+
+def configure(folder: Path, module: str, *options: str, **variables: str) -> None:
+    """Configure a build of one module alone."""
+    others = [f"-DPY_BACKENDS_{name}=OFF" for name in MODULES if name != module]
+    places = [f"-DPython_EXECUTABLE={sys.executable}", f"-DPY_BACKENDS_PLACE={folder / 'modules'}"]
+    command = [tool("cmake"), "-S", str(CLONE), "-B", str(folder), *others, *places, *options]
+    subprocess.run(command, capture_output=True, check=True, env=environment(**variables))
+
+
+def printed(*command: str | Path) -> str:
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout
+
+
+def test_ceilings_are_optimised_in_a_debug_build_too(tmp_path: Path) -> None:
+    """Kernels that are compiled at run time are optimised. Under ceilings that are not, they seem impossible."""
+    configure(tmp_path, "CEILINGS", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    commands = json.loads((tmp_path / "compile_commands.json").read_text())
+    levels = {
+        Path(each["file"]).stem: [word for word in each["command"].split() if word.startswith("-O")]
+        for each in commands
+        if Path(each["file"]).parent.name == "ceilings"
+    }
+    assert levels
+    assert all(given[-1:] == ["-O3"] for given in levels.values()), levels
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="sse is x86-64's")
+def test_flags_of_users_change_neither_arithmetic_nor_instruction_sets(tmp_path: Path) -> None:
+    """-ffast-math links code that flushes the subnormals of the whole process; -mavx2 would make AVX2 of the row sse.
+
+    The generator has several configurations, of which the presets name the one to build.
+    """
+    objdump, nm = tool("objdump"), tool("nm")
+    flags = {"CXXFLAGS": "-ffast-math -mavx2 -mfma -mavx512f", "CMAKE_GENERATOR": "Ninja Multi-Config"}
+    tool("ninja")
+    configure(tmp_path, "CPP", "-DPY_BACKENDS_ONLY=sse", **flags)
+    subprocess.run([tool("cmake"), "--build", tmp_path, "--config", "Release", "--target", "cpp"], check=True)
+    (module,) = tmp_path.rglob("cpp.*.so")
+    instances = list(tmp_path.rglob("cpp_*_sse.cpp.o"))
+    assert instances
+    assert "set_fast_math" not in printed(nm, module)
+    of_avx = re.compile("vfmadd|ymm|zmm")
+    assert not [each.name for each in instances if of_avx.search(printed(objdump, "-d", each))]
+
+
+def test_presets_name_the_configuration_that_they_build() -> None:
+    """Else a generator with several of them builds its first, which is Debug."""
+    presets = json.loads((CLONE / "CMakePresets.json").read_text())
+    types = {"release": "Release", "debug": "Debug", "asan": "RelWithDebInfo", "tsan": "RelWithDebInfo"}
+    assert {each["name"]: each.get("configuration") for each in presets["buildPresets"]} == types
+
+
+def sources_of(name: str, folder: Path, changed: Sequence[str] = ()) -> KernelText:
+    """A copy of a tuned matmul and all that it includes, in which some files have one more line."""
+    text = registry.kernel_texts("matmul", name)["tuned"]
+    kernels = CLONE / "kernels"
+    for file in text.files:
+        copy = folder / file.resolve().relative_to(kernels)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(file.read_text() + "// changed\n" * (file.name in changed))
+    return KernelText(**{**vars(text), "path": folder / text.path.resolve().relative_to(kernels)})
+
+
+@pytest.mark.parametrize("changed", ["cpp.cpp", "blocked.hpp", "formats.hpp", "counting.hpp"])
+def test_a_change_in_what_a_source_includes_is_noted(tmp_path: Path, changed: str) -> None:
+    """Else an edited kernel, which lies in a header, is timed as it was before, and nobody says so."""
+    device = registry.backend("cpp").open("cpu", 1)
+    assert isinstance(device, _cpu_kernels.Device)
+    for edits, note in ((), None), ([changed], "has changed since it was compiled: run make"):
+        device.prepare(sources_of("cpp", tmp_path, edits), np.dtype(np.float32))
+        assert note in (device.note or "") if note else device.note is None
