@@ -67,14 +67,18 @@ find_python() {
 # Looks for a compiler that works, as CMake will.
 find_compiler() {
   if [ -n "${CXX:-}" ]; then
-    compiles "$CXX" || lack "a C++17 compiler, which CXX=$CXX is not" "$compiler_package"
+    compiles "$CXX" || lack "a C++17 compiler (g++ 11 or newer, or clang), which CXX=$CXX is not" "$compiler_package"
   elif ! compiles c++ && ! compiles g++ && ! compiles clang++; then
-    lack 'a C++17 compiler' "$compiler_package"
+    lack 'a C++17 compiler (g++ 11 or newer, or clang)' "$compiler_package"
   fi
 }
 
+# The vector instructions of the kernels have names that older versions of g++ do not know.
 # shellcheck disable=SC2086  # CXX may hold options
-compiles() { echo '#include <vector>' | $1 -std=c++17 -fsyntax-only -x c++ - 2>/dev/null; }
+compiles() {
+  printf '%s\n' '#include <vector>' '#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11' '#error' '#endif' |
+    $1 -std=c++17 -fsyntax-only -x c++ - 2>/dev/null
+}
 
 # The distribution's names of packages, and its command that installs them.
 name_packages() {
@@ -93,10 +97,9 @@ name_packages() {
 
 # install EXTRAS...: add to the environment what it lacks of them, and all again when pyproject.toml has changed.
 install() {
-  as_of="$(pwd) $(cksum <pyproject.toml)"
   lacking=''
   for extras; do
-    [ "$(cat "$installed/$extras" 2>/dev/null)" = "$as_of" ] || lacking=${lacking:+$lacking,}$extras
+    [ "$(cat "$installed/$extras" 2>/dev/null)" = "$(as_of pyproject.toml)" ] || lacking=${lacking:+$lacking,}$extras
   done
   [ -n "$lacking" ] || return 0
   echo "Installing into $venv: a few minutes the first time"
@@ -110,19 +113,22 @@ install() {
   $venv/bin/python -m pip install --quiet --no-build-isolation --editable ".[$lacking]" \
     --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF
   mkdir -p $installed
-  for extras; do echo "$as_of" >"$installed/$extras"; done
+  for extras; do as_of pyproject.toml >"$installed/$extras"; done
   rm $incomplete
 }
 
+# What a mark says: for which folder, which Python, which an upgrade of the system replaces, and which file it holds.
+as_of() { echo "$(pwd) $($venv/bin/python --version 2>&1) $(cksum <"$1")"; }
+
 # Builds what is older than its sources, which CMake finds out in a fraction of a second.
 compile() {
-  as_of="$(pwd) ${CXX:-} ${CXXFLAGS:-} $(cksum <CMakePresets.json)"
-  if [ "$(cat $build/configured 2>/dev/null)" != "$as_of" ]; then
+  configuration="${CXX:-} ${CXXFLAGS:-} $(as_of CMakePresets.json)"
+  if [ "$(cat $build/configured 2>/dev/null)" != "$configuration" ]; then
     mkdir -p $build
     rm -f $build/configured
     logged $venv/bin/cmake --preset "$preset" --fresh "-DPython_EXECUTABLE=$(pwd)/$venv/bin/python"
     grep -- '-- Without' $build/log || true
-    echo "$as_of" >$build/configured
+    echo "$configuration" >$build/configured
     echo 'Building the extension'
   fi
   logged $venv/bin/cmake --build --preset "$preset"

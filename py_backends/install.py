@@ -6,6 +6,8 @@ It works as it is printed, also where the path has another `pip`, or none: `make
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
+import json
 import platform
 import shlex
 import shutil
@@ -31,7 +33,9 @@ def pip() -> str:
     if in_path and Path(in_path).parent == python.parent:
         return "pip"
     here = _here()
-    return f"{shlex.quote(str(python.relative_to(here) if here and python.is_relative_to(here) else python))} -m pip"
+    command = shlex.quote(str(python.relative_to(here) if here and python.is_relative_to(here) else python))
+    without = importlib.util.find_spec("pip") is None  # as uv makes environments
+    return f"{command} -m ensurepip && {command} -m pip" if without else f"{command} -m pip"
 
 
 def _here() -> Path | None:
@@ -45,16 +49,26 @@ def _here() -> Path | None:
 def pip_install(extra: str) -> str:
     """In a clone, pip's command for the clone with that extra; else for what the installed metadata say it requires.
 
-    So the command works everywhere, whether or not this distribution is on an index.
+    So the command works everywhere, whether or not this distribution is on an index. A clone that is installed as
+    editable, as `make` does, gets the latter too: pip would put a copy in its place, which no edit changes.
     """
     clone = Path(py_backends.__file__).parent.parent
-    if (clone / "pyproject.toml").is_file():
+    if (clone / "pyproject.toml").is_file() and not _is_editable():
         return f'{pip()} install "{"." if clone == _here() else clone}[{extra}]"'
     try:
         wanted = [f'"{requirement}"' for requirement in _requirements(extra)]
     except importlib.metadata.PackageNotFoundError:
         return f"install what the extra {extra} in pyproject.toml names"
     return " ".join((pip(), "install", *wanted)) if wanted else "there are no wheels of it for this machine"
+
+
+def _is_editable() -> bool:
+    """Whether the environment has this distribution as a link to its sources (PEP 610)."""
+    try:
+        origin = importlib.metadata.distribution(_DISTRIBUTION).read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return bool(origin and json.loads(origin).get("dir_info", {}).get("editable"))
 
 
 def _requirements(extra: str) -> Iterator[str]:

@@ -115,6 +115,15 @@ class TestComponentwise:
             assert matmul_passes(np.array([[overflowed, large / 2]], dtype), a, b)
         assert not matmul_passes(np.array([[0, np.inf]], dtype), a, b)
 
+    def test_beside_an_infinity_finite_inputs_may_overflow(self, dtype: str) -> None:
+        """In one order of summation the sum of the finite terms is infinite when the infinity comes, in others not."""
+        large = np.finfo(dtype).max
+        a, b = np.array([[np.inf, -large], [np.inf, 1], [np.nan, large]], dtype), np.array([[1], [2]], dtype)
+        for overflowed in (np.inf, np.nan):
+            assert matmul_passes(np.array([[overflowed], [np.inf], [np.nan]], dtype), a, b)
+        assert not matmul_passes(np.array([[np.inf], [np.nan], [np.nan]], dtype), a, b)
+        assert not matmul_passes(np.array([[np.inf], [np.inf], [np.inf]], dtype), a, b)
+
     def test_an_empty_sum_is_zero(self, dtype: str) -> None:
         a, b = np.ones((2, 0), dtype), np.ones((0, 3), dtype)
         assert matmul_passes(np.zeros((2, 3), dtype), a, b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import re
 import shlex
 import sys
@@ -10,11 +11,13 @@ import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
+import platformdirs
 import pytest
 from commands import CLONE
 
 import py_backends
 from py_backends import install
+from py_backends.backend import _opencl_drivers
 from py_backends.harness.doctor import probe
 from py_backends.install import pip, pip_install
 
@@ -77,6 +80,44 @@ if sys.argv[0] == "-m" or "worker" in sys.argv[0]:
         assert target.device
 
 
+@pytest.fixture
+def _a_plain_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clone that is on the path, and not installed as editable."""
+    monkeypatch.setattr(install, "_is_editable", lambda: False)
+
+
+def test_of_drivers_whose_files_are_gone_the_files_are_written_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As cleaners of temporary folders leave them: else every OpenCL and SYCL device is missing from then on."""
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda _: tmp_path)
+    for _ in range(2):
+        folder = _opencl_drivers._folder_of(["/opt/libfirst.so", "/opt/libsecond.so"])
+        assert folder
+        assert [file.read_text() for file in sorted(folder.iterdir())] == ["/opt/libfirst.so\n", "/opt/libsecond.so\n"]
+        next(folder.iterdir()).unlink()
+
+
+def test_a_clone_that_is_installed_as_editable_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip would replace it by a copy, which no edit changes."""
+    origin, requires = (
+        '{"dir_info": {"editable": true}, "url": "file:///clone"}',
+        ['matplotlib>=3; extra == "pictures"'],
+    )
+    made = SimpleNamespace(read_text=lambda _: origin, requires=requires)
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: made)
+    monkeypatch.chdir(CLONE)
+    assert pip_install("pictures") == f'{pip()} install "matplotlib>=3"'
+
+
+def test_an_environment_without_pip_gets_it_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    python = shlex.split(pip())[0]
+    assert pip() == f"{python} -m ensurepip && {python} -m pip"
+
+
+@pytest.mark.usefixtures("_a_plain_clone")
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_in_a_clone_pip_is_given_the_clone(extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(CLONE)
@@ -85,6 +126,7 @@ def test_in_a_clone_pip_is_given_the_clone(extra: str, monkeypatch: pytest.Monke
     assert pip_install(extra) == f'{pip()} install "{CLONE}[{extra}]"'
 
 
+@pytest.mark.usefixtures("_a_plain_clone")
 def test_in_a_deleted_folder_there_is_a_command_all_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()

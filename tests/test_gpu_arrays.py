@@ -12,10 +12,11 @@ from far_backend import FarArray
 from given_arrays import CUDA, Tensor, drawn
 
 from py_backends import foreign_arrays
+from py_backends.backend import _nvidia_driver, numba_cuda
 from py_backends.backend import cuda as cuda_backend
-from py_backends.backend import numba_cuda
 from py_backends.backend._cupy import Memory
 from py_backends.contract import Array
+from py_backends.errors import KernelFault
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -85,6 +86,37 @@ class Number(nullcontext[None]):
     def __init__(self, number: int) -> None:
         super().__init__()
         self.id = number
+
+
+@pytest.mark.parametrize(("capability", "dtype"), [("90", "float64"), ("80", "float64"), ("75", "float16")])
+def test_what_tensor_cores_compute_has_no_peak(cupy_gpu: Any, capability: str, dtype: str) -> None:
+    """Else float64 products of cuBLAS, at twice the rate of the units that are measured, seem impossible."""
+    cupy_gpu._gpu.compute_capability = capability
+    assert cupy_gpu.peak(np.dtype(dtype)) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "capability", "extra"),
+    [((13, 0), (7, 0), "cuda12"), ((13, 0), (7, 5), "cuda13"), ((12, 4), (9, 0), "cuda12"), (None, None, "cuda13")],
+)
+def test_the_extra_fits_the_driver_and_its_gpus(
+    version: tuple[int, int] | None, capability: tuple[int, int] | None, extra: str
+) -> None:
+    """A driver for CUDA 13 runs V100, too, for which CUDA 13 compiles nothing."""
+    assert _nvidia_driver.Driver(version, ("V100",), capability).extra == extra
+
+
+def test_an_illegal_access_is_a_fault_of_the_kernel() -> None:
+    numbas = pytest.importorskip("numba.cuda", reason="no Numba for GPUs (to change that: pip install numba-cuda)")
+    gpu: Any = object.__new__(numba_cuda.Gpu)
+    refused = numbas.cudadrv.driver.CudaAPIError(700, "illegal address")
+
+    def synchronize() -> None:
+        raise refused
+
+    gpu._cuda, gpu._context, gpu._stream = numbas, nullcontext(), SimpleNamespace(synchronize=synchronize)
+    with pytest.raises(KernelFault, match="illegal address"):
+        gpu.wait()
 
 
 class TestOfCupy:

@@ -36,6 +36,15 @@ def test_streamed_vectors_are_right_wherever_they_begin(dtype: str) -> None:
             assert (c[offset + n :] == -1).all()
 
 
+def test_a_compiler_that_is_switched_off_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As developers of Numba's kernels switch it off, for a debugger."""
+    numba = _numba.load("numba")
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    for target in registry.backend("numba_cpu").targets():
+        assert (target.available, target.reason) == (False, "Numba's compiler is switched off")
+        assert target.fix == "unset NUMBA_DISABLE_JIT"
+
+
 def test_streamed_vectors_may_replace_an_input() -> None:
     a, b = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
     tuned("vecadd").add_streamed(a, b, a, 0, a.size)

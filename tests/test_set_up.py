@@ -30,9 +30,11 @@ echo "python $*" >>"$LOG"
 case "$*" in
   *ensurepip*) exit $NO_PYTHON ;;
   *Python.h*) exit $NO_HEADERS ;;
-  *'-m venv'*) mkdir -p .venv/bin && cp "$0" .venv/bin/python && cp "$STANDINS/cmake" .venv/bin/cmake ;;
+  --version) echo "Python $VERSION" ;;
+  *'-m venv'*) mkdir -p .venv/bin && echo "$VERSION" >.venv/version
+    cp "$0" .venv/bin/python && cp "$STANDINS/cmake" .venv/bin/cmake ;;
   *'pip install'*) eval "$DURING_PIP" ;;
-  *'pip --version'*) ;;
+  *'pip --version'*) [ "$(cat .venv/version)" = "$VERSION" ]; exit ;;
   *not_built*) exec "$REAL_PYTHON" "$@" ;;
 esac
 """
@@ -76,7 +78,7 @@ class System:
         self.environment = {
             "PATH": str(commands), "STANDINS": str(commands), "LOG": str(self.log), "OS_RELEASE": str(self.os_release),
             "REAL_PYTHON": os.path.realpath("/proc/self/exe"), "DURING_PIP": "", "CMAKE_FAILS": "0",
-            "NO_PYTHON": "0", "NO_HEADERS": "0", "NO_COMPILER": "0",
+            "VERSION": "3.11.2", "NO_PYTHON": "0", "NO_HEADERS": "0", "NO_COMPILER": "0",
         }  # fmt: skip
 
     def start(self, *extras: str, **environment: str) -> subprocess.Popen[str]:
@@ -131,13 +133,24 @@ def test_more_extras_are_added_and_a_changed_pyproject_installs_again(system: Sy
     assert "venv --clear" not in changed, "what is installed stays"
 
 
+def test_after_an_upgrade_of_the_systems_python_the_environment_is_made_anew(system: System) -> None:
+    """The new one finds no package in an environment of the old one, of which its marks say nothing."""
+    system.set_up()
+    system.calls()
+    run = system.set_up(VERSION="3.13.5")
+    assert (run.returncode, run.stderr) == (0, "")
+    calls = system.calls()
+    assert calls.index("venv --clear") < calls.index(".[cpu,peers]") < calls.index("--fresh")
+    assert system.set_up(VERSION="3.13.5").stdout == ""
+
+
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_all_that_is_missing_is_said_in_one_line_before_anything_is_fetched(system: System, distribution: str) -> None:
     release, installs, packages = DISTRIBUTIONS[distribution]
     system.os_release.write_text(f"NAME='Some Linux'\n{release}\n", encoding="utf-8")
     run = system.set_up(NO_PYTHON="1", NO_COMPILER="1")
     assert (run.returncode, run.stdout) == (1, "")
-    assert re.fullmatch(r"Missing: Python 3.11 or newer .* headers and a C\+\+17 compiler\. .*\n", run.stderr)
+    assert re.fullmatch(r"Missing: Python 3.11 or newer .* headers and a C\+\+17 compiler \(.*\)\. .*\n", run.stderr)
     assert installs in run.stderr
     assert packages <= set(run.stderr.split())
     assert "pip" not in system.calls().replace("ensurepip", "")
@@ -229,5 +242,5 @@ def test_it_names_the_python_to_take_and_sets_nothing_up(system: System) -> None
     assert (run.returncode, run.stdout, run.stderr) == (0, "python3\n", "")
     run = system.set_up("--python", NO_COMPILER="1")
     assert (run.returncode, run.stdout) == (1, "")
-    assert run.stderr.startswith("Missing: a C++17 compiler. ")
+    assert run.stderr.startswith("Missing: a C++17 compiler (g++ 11 or newer, or clang). ")
     assert "pip" not in system.calls().replace("ensurepip", "")

@@ -148,6 +148,17 @@ def test_a_buffer_keeps_the_array_until_it_is_released(device: Any) -> None:
     assert alive() is None
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+def test_memory_is_freed_after_what_still_runs(device: Any, monkeypatch: pytest.MonkeyPatch, in_place: bool) -> None:
+    """An interrupted call releases before its kernel has ended, and freeing USM does not wait for it."""
+    monkeypatch.setattr(device, "_in_place", in_place)
+    waited: list[bool] = []
+    buffer = device.allocate(np.ones(5, FLOAT32))
+    monkeypatch.setattr(device, "wait", lambda: waited.append(buffer.owner is not None))
+    device.release(buffer)
+    assert waited == [True]
+
+
 def test_released_memory_reaches_no_kernel(device: Any) -> None:
     a, b, c = (device.upload(np.ones(5, FLOAT32)) for _ in "abc")
     device.release(b)

@@ -118,8 +118,10 @@ class MatrixMultiplication(Problem):
                 bound += _of_subnormals(a64, b64, normal) + (k + 2) * normal
             elif not narrow:
                 bound += (k + 2) * float(precision.smallest_subnormal)
-            finite = np.isfinite(a64).all(axis=1, keepdims=True) & np.isfinite(b64).all(axis=0, keepdims=True)
-            overflow = finite & ~((1 + g) * magnitude <= float(precision.max))
+            # Where finite terms overflow, the order of summation decides whether an infinite one meets its opposite.
+            numbers = ~(np.isnan(a64).any(axis=1, keepdims=True) | np.isnan(b64).any(axis=0, keepdims=True))
+            finite = magnitude if np.isfinite(magnitude).all() else np.abs(_finite(a64)) @ np.abs(_finite(b64))
+            overflow = numbers & ~((1 + g) * finite <= float(precision.max))
         return Reference(value, bound, overflow)
 
     def flops(self, sizes: Sequence[int]) -> int:
@@ -161,6 +163,11 @@ def _of_subnormals(a: Array, b: Array, normal: float) -> Array:
     """What products with an element below the smallest normal number add up to."""
     small_a, small_b = (np.where(np.abs(x) < normal, np.abs(x), 0.0) for x in (a, b))
     return np.asarray(small_a @ np.abs(b) + np.abs(a) @ small_b)
+
+
+def _finite(x: Array) -> Array:
+    """The elements, and 0 in place of those that are infinite or no number."""
+    return np.where(np.isfinite(x), x, 0.0)
 
 
 PROBLEM = MatrixMultiplication()

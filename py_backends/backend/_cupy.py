@@ -29,6 +29,8 @@ _THREADS, _BLOCKS_OF_A_MULTIPROCESSOR = 256, 8
 """Threads of a block, and how many blocks a multiprocessor holds at once: 2048 threads."""
 _COPIES_OF_THE_CACHE = 8
 _RUNS = 5
+_WITH_FLOAT64_TENSOR_CORES = {80, 90, 100}
+"""Compute capabilities of A100, H100 and B200, whose float64 products in cuBLAS pass the peak of their other units."""
 
 
 def targets() -> list[Target]:
@@ -142,9 +144,11 @@ class Gpu(contract.Device):
     def peak(self, dtype: np.dtype[Any]) -> float | None:
         """FLOP/s of multiply-adds in registers, in all of its multiprocessors.
 
-        None for formats narrower than float32. Their rate is that of tensor cores, which nothing here measures.
+        None for formats whose rate is that of tensor cores, which nothing here measures: those narrower than float32,
+        and float64 on the GPUs of data centres since A100.
         """
-        if dtype.name not in ("float32", "float64"):
+        on_tensor_cores = int(self._gpu.compute_capability) in _WITH_FLOAT64_TENSOR_CORES
+        if dtype.name != "float32" and (dtype.name != "float64" or on_tensor_cores):
             return None
         with self._gpu:
             kernel = self._multiply_add(dtype.name)

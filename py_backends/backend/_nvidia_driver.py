@@ -14,6 +14,8 @@ OLDEST_CUDA = (12, 0)
 
 _SUCCESS = 0
 _NO_DEVICE = 100
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+"""Attributes of a device in cuda.h."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +26,20 @@ class Driver:
     """The newest CUDA version that it supports, such as (12, 4); None where it did not say."""
     devices: tuple[str, ...] = ()
     """The GPUs' names, in the driver's order."""
+    capability: tuple[int, int] | None = None
+    """The lowest compute capability of these GPUs, such as (9, 0)."""
     reason: str | None = None
     """Why no GPU can be used, as a sentence without full stop; None where one can."""
     fix: str | None = None
 
     @property
     def extra(self) -> str:
-        """The extra of the distribution that fits the driver."""
-        return "cuda12" if self.version and self.version < (13, 0) else "cuda13"
+        """The extra of the distribution that fits the driver and its GPUs.
+
+        CUDA 13 compiles for none below 7.5 (its release notes, "Deprecated Architectures").
+        """
+        old = (self.version and self.version < (13, 0)) or (self.capability and self.capability < (7, 5))
+        return "cuda12" if old else "cuda13"
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -61,7 +69,7 @@ def driver() -> Driver:
     devices = _devices(library)
     if not devices:
         return Driver(version, reason="the NVIDIA driver finds no GPU", fix="check nvidia-smi and CUDA_VISIBLE_DEVICES")
-    return Driver(version, devices)
+    return Driver(version, devices, min(_capability(library, ordinal) for ordinal in range(len(devices))))
 
 
 def needed() -> str:
@@ -86,6 +94,14 @@ def _devices(library: ctypes.CDLL) -> tuple[str, ...]:
     count = ctypes.c_int()
     library.cuDeviceGetCount(ctypes.byref(count))
     return tuple(_device_name(library, ordinal) for ordinal in range(count.value))
+
+
+def _capability(library: ctypes.CDLL, ordinal: int) -> tuple[int, int]:
+    device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    library.cuDeviceGet(ctypes.byref(device), ordinal)
+    library.cuDeviceGetAttribute(ctypes.byref(major), _CAPABILITY_MAJOR, device)
+    library.cuDeviceGetAttribute(ctypes.byref(minor), _CAPABILITY_MINOR, device)
+    return major.value, minor.value
 
 
 def _device_name(library: ctypes.CDLL, ordinal: int) -> str:

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import os
+import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -103,13 +104,16 @@ def _written(folder: Path, libraries: list[str]) -> Path:
         raise PermissionError(f"{folder.parent} belongs to someone else")  # loaders run the libraries that it names
     if not os.access(folder.parent, os.W_OK):
         raise PermissionError(f"{folder.parent} cannot be written")
+    content = {f"{rank:02}.icd": f"{library}\n" for rank, library in enumerate(libraries)}
     if folder.is_dir():
-        return folder
+        if {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()} == content:
+            return folder
+        shutil.rmtree(folder)  # of temporary folders the system deletes old files
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         fresh = Path(scratch, "vendors")
         fresh.mkdir()
-        for rank, library in enumerate(libraries):
-            (fresh / f"{rank:02}.icd").write_text(f"{library}\n", encoding="utf-8")
+        for name, line in content.items():
+            (fresh / name).write_text(line, encoding="utf-8")
         try:
             fresh.rename(folder)
         except OSError:

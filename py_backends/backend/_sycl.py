@@ -181,8 +181,7 @@ class Device(contract.Device):
             buffer.owner.copy_to_host(array.view(np.uint8))
 
     def release(self, buffer: Buffer) -> None:
-        if self._in_place or buffer.adopted:
-            self.wait()  # after an interrupted wait a kernel may still write to the caller's memory
+        self.wait()  # after an interrupted wait a kernel may still write to it, and freeing does not wait
         buffer.owner = None
 
     def adopt(self, array: Any) -> Adopted | None:

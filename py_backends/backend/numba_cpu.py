@@ -30,7 +30,7 @@ class Backend(contract.Backend):
 
     def targets(self) -> list[Target]:
         try:
-            numba = _numba.load("numba")
+            numba = _load()
         except BackendUnavailable as missing:
             amx = Target.missing("amx", missing.reason, missing.fix, _amx.TAKEN)
             return [amx, Target.missing("cpu", missing.reason, missing.fix)]
@@ -40,7 +40,7 @@ class Backend(contract.Backend):
         return [replace(cpu, name="amx", dtypes=_amx.TAKEN), cpu]
 
     def open(self, target: str, threads: int) -> contract.Device:
-        numba = _numba.load("numba")
+        numba = _load()
         if target == "amx" and (why := _why_no_tiles()):
             raise why
         return Device(numba, threads, "amx" if target == "amx" else None)
@@ -83,6 +83,14 @@ class Device(contract.HostDevice):
             yield
         finally:
             self._numba.set_num_threads(before)
+
+
+def _load() -> Any:
+    """Numba, if its compiler is there and switched on. BackendUnavailable where not."""
+    numba = _numba.load("numba")
+    if numba.config.DISABLE_JIT:
+        raise BackendUnavailable("Numba's compiler is switched off", "unset NUMBA_DISABLE_JIT")
+    return numba
 
 
 def _why_no_tiles() -> BackendUnavailable | None:

@@ -125,8 +125,11 @@ class Gpu(contract.Device):
             return self._cuda.device_array(array.shape, _numba.seen_dtype(array.dtype), stream=self._stream)
 
     def wait(self) -> None:
-        with self._context:
-            self._stream.synchronize()
+        try:
+            with self._context:
+                self._stream.synchronize()
+        except self._cuda.cudadrv.driver.CudaAPIError as error:  # an illegal address, for instance
+            raise KernelFault(str(error)) from error
 
     def download(self, buffer: Buffer, array: Array) -> None:
         with self._context:
