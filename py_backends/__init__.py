@@ -27,7 +27,8 @@ def __getattr__(name: str) -> _Any:
         return _import_module("py_backends.api").names()
     from importlib.util import find_spec
 
-    if name.startswith("_") or find_spec(f"{__name__}.{name}"):  # a submodule that is being imported
+    # A submodule that is being imported, or no name at all, as "x.y", whose "x" would be imported.
+    if name.startswith("_") or not name.isidentifier() or find_spec(f"{__name__}.{name}"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = _import_module("py_backends.api").find(name)
     globals()[name] = value

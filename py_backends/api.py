@@ -42,6 +42,7 @@ def function(kernel: str) -> Callable[..., Any]:
     problem = registry.problem(kernel)
     run = _of_a_and_b(problem) if problem.inputs == ("a", "b") else _of_any(problem)
     run.__name__ = run.__qualname__ = kernel
+    run.__module__ = "py_backends"  # where others find it by its name, as pickle does
     run.__doc__ = _documentation(problem)
     return run
 

@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from threading import Lock
+from threading import RLock
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from py_backends import foreign_arrays, registry
+from py_backends import foreign_arrays, plugins, registry
 from py_backends.contract import Adopted, Array, Device, HostDevice, Launch, Problem, Shortcut, Target
 from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest, listed, whole_number
 from py_backends.kernel_text import KernelText
@@ -24,14 +24,15 @@ from py_backends.placement import Placed, apart_or_same, flat, outline, overlap,
 _PLACES = _HOST, _DEVICE = "host", "device"
 """Where a new result may lie."""
 
-_lock = Lock()
-"""Guards the caches below: only one thread opens a device or compiles a kernel."""
+_lock = RLock()
+"""Guards the caches below: only one thread opens a device or compiles a kernel. Meanwhile that thread may make other
+calls: those of a plug-in that computes by another backend, or of a signal's handler."""
 
 
 def _renew_lock() -> None:
     """Make a new lock in a forked child: a thread that is not there may have held the old one."""
     global _lock  # noqa: PLW0603  # there is one a process
-    _lock = Lock()
+    _lock = RLock()
 
 
 os.register_at_fork(after_in_child=_renew_lock)
@@ -55,6 +56,8 @@ _Value = TypeVar("_Value")
 
 def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: str | None) -> Any:
     """The result for arrays of any library."""
+    if asked[-1].__hash__ is None:  # an array of one number, for instance: what is asked for is a key below
+        asked = (*asked[:4], _threads(asked), int)
     if to is not None:
         registry.known(to, _PLACES, "place of a result")
         if out is not None:
@@ -63,6 +66,8 @@ def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: st
         return _compute(problem, asked, inputs, inputs, out, out)
     device = _device(asked, _dtype_name(inputs[0]))
     placed = [_placed(device, asked, name, array) for name, array in zip(problem.inputs, inputs, strict=True)]
+    for name, array, there in zip(problem.inputs, inputs, placed, strict=True):
+        _check_array(name, there, asked, array)
     place = None if out is None else _placed(device, asked, "out", out)
     return _compute(problem, asked, placed, [outline(array) for array in placed], out, place, to == _DEVICE)
 
@@ -93,7 +98,7 @@ def _placed(device: Device, asked: Asked, name: str, array: Any) -> Placed:
         found = device.adopt(array)
         placed = foreign_arrays.on_host(array) if found is None else found
     except foreign_arrays.REFUSALS as error:
-        _check_dtype(name, _dtype_name(array), asked)
+        _check_dtype(name, _dtype_name(array), asked, array)
         how = "; bfloat16 is taken in arrays of NumPy, of the dtype ml_dtypes.bfloat16"
         raise TypeError(f"{name}: {error}{how if _dtype_name(array) == 'bfloat16' else ''}") from error
     if placed is None:
@@ -158,26 +163,26 @@ def _one_dtype(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dt
         if dtype in dtypes:
             return dtype
     for name, array in zip(problem.inputs, arrays, strict=True):
-        _check_array(name, array, asked)
+        _check_array(name, array, asked, array)
     each = ", ".join(f"{name} is {array.dtype}" for name, array in zip(problem.inputs, arrays, strict=True))
     raise TypeError(f"the inputs must have one dtype: {each}")
 
 
-def _check_array(name: str, array: Array, asked: Asked) -> None:
+def _check_array(name: str, array: Placed, asked: Asked, given: Any) -> None:
     if isinstance(array, np.ma.MaskedArray):
         _refuse(name, array, asked)
     if array.dtype not in _taken(asked):
-        _check_dtype(name, str(array.dtype), asked)
+        _check_dtype(name, str(array.dtype), asked, given)
 
 
-def _check_dtype(name: str, dtype: str, asked: Asked) -> None:
-    """Raise TypeError if the backend does not take a dtype. An empty name stands for no dtype."""
+def _check_dtype(name: str, dtype: str, asked: Asked, given: Any) -> None:
+    """Raise TypeError if the backend does not take the dtype of what was given. An empty name stands for no dtype."""
     names = [each.name for each in _taken(asked)]
     if dtype and dtype not in names:
+        how = f"{name}.astype({names[0]!r})" if hasattr(given, "astype") else f"np.asarray({name}, {names[0]!r})"
         raise TypeError(
             f"{name} must be {listed(names, 'or')} in native byte order, not {dtype}: "
-            f"{asked[0]} of {_whom(asked)} takes no other dtype; "
-            f"convert it first, for instance with {name}.astype({names[0]!r})"
+            f"{asked[0]} of {_whom(asked)} takes no other dtype; convert it first, for instance with {how}"
         )
 
 
@@ -195,9 +200,11 @@ def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
         raise TypeError(
             f"{name} must be a NumPy array of {dtypes}, or another array that hands its memory out, not {kind.__name__}"
         )
+    # A copy of an output is another array than the one that is to be written.
+    fix = "pass an array on the host as out" if name == "out" else foreign_arrays.how_to_copy(name, array)
     raise TypeError(
         f"{name} is a {kind.__module__.partition('.')[0]} array ({kind.__name__}) in memory that {asked[1]} cannot "
-        f"reach: {foreign_arrays.how_to_copy(name, array)}"
+        f"reach: {fix}"
     )
 
 
@@ -308,13 +315,19 @@ def _first_there(choices: Iterable[Choice]) -> Choice | None:
 
 def _opened(asked: Asked, target: Target) -> Device:
     """The device of a target, opened at the first time."""
-    backend, threads, where = asked[1], asked[4], target.name
-    count = _all_cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS)
+    backend, where, count = asked[1], target.name, _threads(asked)
     with _lock:
         device = _devices.get((backend, where, count))
         if device is None:
-            device = _devices[backend, where, count] = registry.backend(backend).open(where, count)
+            opened = plugins.checked_device(registry.backend(backend).open(where, count))
+            device = _devices.setdefault((backend, where, count), opened)  # a call within may have opened it too
     return device
+
+
+def _threads(asked: Asked) -> int:
+    """The number of threads: all CPUs where none is given. Raises ValueError for what is no such number."""
+    threads = asked[4]
+    return _all_cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS)
 
 
 def share(backend: str, target: str, threads: int, device: Device) -> None:
@@ -360,7 +373,7 @@ def _candidates(backend: str, name: str | None) -> list[Target]:
         _targets[backend] = targets
     if name is None:
         return targets
-    if name not in [target.name for target in targets] and isinstance(name, str):
+    if isinstance(name, str) and name not in [target.name for target in targets]:
         targets = list(map(in_this_process, registry.targets(backend, [name])))
     registry.known(name, [target.name for target in targets], f"target of {backend}")
     return [target for target in targets if target.name == name]

@@ -25,8 +25,8 @@ class Memory(IntEnum):
 
 
 _HOST = (Memory.CPU, Memory.CUDA_PINNED, Memory.ROCM_PINNED)
-REFUSALS = (BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
-"""What libraries raise where they do not hand memory out as they are asked to."""
+REFUSALS = (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
+"""What libraries raise where they do not hand memory out as they are asked to, or only half speak DLPack."""
 
 
 def dlpack_memory(array: Any) -> int | None:

@@ -16,9 +16,10 @@ import importlib.util
 import keyword
 import pkgutil
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 
@@ -27,6 +28,7 @@ import numpy as np
 import py_backends
 from py_backends.contract import Backend, Device, Ladder, Problem, Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest, whole_number
+from py_backends.number_formats import DTYPES, FORMATS
 from py_backends.problem import RATES, RULES
 
 BACKENDS, KERNELS = "py_backends", "py_backends.kernels"
@@ -129,19 +131,15 @@ def _folder(package: str) -> Path | None:
 
 def backend(plugin: Plugin) -> Backend:
     """Import a plug-in's backend and make an instance. Raises BackendUnavailable if that fails."""
-    _check_taken(plugin)
-    try:
+    with _blamed(plugin, BackendUnavailable, f"{plugin.origin} brings no backend"):
         return checked_backend(importlib.import_module(plugin.module).Backend())
-    except (Exception, SystemExit) as error:
-        raise BackendUnavailable(f"{plugin.origin} brings no backend: {described(error)}", plugin.fix) from error
 
 
 def checked_backend(made: object) -> Backend:
     """Return a valid backend. Raises WrongRequest, which says what is wrong, for anything else."""
     if not isinstance(made, Backend):
         raise WrongRequest("its Backend is not derived from the contract's")
-    if not isinstance(made.dtypes, tuple) or not made.dtypes or not all(isinstance(each, str) for each in made.dtypes):
-        raise WrongRequest(f"its dtypes are {_short(made.dtypes)}, not a tuple of names")
+    _check_names("dtypes", made.dtypes)
     for name in made.dtypes:
         np.dtype(name)  # raises if NumPy does not know the name
     return made
@@ -149,10 +147,17 @@ def checked_backend(made: object) -> Backend:
 
 def targets(plugin: Plugin, backend: Backend) -> list[Target]:
     """The targets of a plug-in. Raises BackendUnavailable if its `targets` raises or returns something invalid."""
-    try:
+    with _blamed(plugin, BackendUnavailable, f"targets() of {plugin.origin} fails"):
         return checked_targets(backend.targets())
-    except (Exception, SystemExit) as error:
-        raise BackendUnavailable(f"targets() of {plugin.origin} fails: {described(error)}", plugin.fix) from error
+
+
+def target(plugin: Plugin, backend: Backend, name: str) -> Target | None:
+    """A plug-in's target that is found by its name. Raises BackendUnavailable if its `target` fails, as `targets`."""
+    with _blamed(plugin, BackendUnavailable, f"target({name!r}) of {plugin.origin} fails"):
+        found = backend.target(name)
+        if found is not None:
+            _check_target(found)
+        return found
 
 
 def checked_targets(found: object) -> list[Target]:
@@ -170,7 +175,7 @@ def checked_targets(found: object) -> list[Target]:
 
 def _check_target(target: object) -> None:
     if not isinstance(target, Target):
-        raise WrongRequest(f"it returns {_short(target)} among its targets, which is no Target")
+        raise WrongRequest(f"it returns {_short(target)} as a target, which is no Target")
     if not isinstance(target.name, str) or not target.name:
         raise WrongRequest(f"a target is named {_short(target.name)}, which is no name")
     for field in ("device", "version", "reason", "fix"):
@@ -181,6 +186,16 @@ def _check_target(target: object) -> None:
         raise WrongRequest(f"the target {target.name} is not available and does not say why")
     if not all(isinstance(each, str) for pair in target.environment.items() for each in pair):
         raise WrongRequest(f"the environment of the target {target.name} is {_short(target.environment)}")
+    if not (target.dtypes is None or _are_names_by_name(target.dtypes)):
+        raise WrongRequest(f"the dtypes of the target {target.name} are {_short(target.dtypes)}, not tuples by kernel")
+
+
+def _are_names_by_name(dtypes: object) -> bool:
+    """Whether it maps names to tuples or lists of names, as the `dtypes` of a target do."""
+    return isinstance(dtypes, Mapping) and all(
+        isinstance(kernel, str) and isinstance(names, tuple | list) and all(isinstance(each, str) for each in names)
+        for kernel, names in dtypes.items()
+    )
 
 
 def checked_name(answer: object) -> str | None:
@@ -199,12 +214,8 @@ def checked_device(opened: object) -> Device:
 
 def problem(plugin: Plugin) -> Problem:
     """Import a plug-in's problem. Raises BrokenKernel if that fails, or if it is not a valid problem."""
-    if plugin.refusal is not None:
-        raise BrokenKernel(plugin.refusal, plugin.fix)
-    try:
+    with _blamed(plugin, BrokenKernel, f"{plugin.origin} brings no problem"):
         return checked_problem(importlib.import_module(f"{plugin.module}.problem").PROBLEM, plugin.name)
-    except (Exception, SystemExit) as error:
-        raise BrokenKernel(f"{plugin.origin} brings no problem: {described(error)}", plugin.fix) from error
 
 
 def checked_problem(made: object, name: str) -> Problem:
@@ -214,7 +225,7 @@ def checked_problem(made: object, name: str) -> Problem:
     if made.name != name:
         raise WrongRequest(f"its problem is named {_short(made.name)}, and its entry point {name!r}")
     for what in ("dimensions", "inputs"):
-        _check_names(what, getattr(made, what))
+        _check_identifiers(what, getattr(made, what))
     occupied = next((name for name in made.inputs if keyword.iskeyword(name) or name in _OPTIONS), None)
     if occupied is not None:
         raise WrongRequest(f"one of its inputs is named {occupied!r}, which is a word of Python or of the functions")
@@ -223,26 +234,53 @@ def checked_problem(made: object, name: str) -> Problem:
     for what, among in (("rule", RULES), ("rate", RATES)):
         if getattr(made, what) not in among:
             raise WrongRequest(f"its {what} is {_short(getattr(made, what))}, and not {' or '.join(among)}")
-    edges = made.edges
-    if not isinstance(edges, tuple) or not all(isinstance(each, tuple) for each in edges):
-        raise WrongRequest(f"its edges are {_short(edges)}, not a tuple of tuples of sizes")
-    if not isinstance(made.in_place, bool) or not isinstance(made.ladder, Ladder | None):
-        raise WrongRequest(f"its in_place is {_short(made.in_place)} and its ladder {_short(made.ladder)}")
-    _check_steps(made.steps)
+    _check_kinds(made)
+    _check_formats(made)
     _check_work(made)
     return made
 
 
-def _check_steps(steps: object) -> None:
-    if not isinstance(steps, tuple) or not all(isinstance(each, Ladder) for each in steps):
-        raise WrongRequest(f"its steps are {_short(steps)}, not a tuple of ladders")
+def _check_kinds(made: Problem) -> None:
+    """Check what is right if it is of the right kind."""
+    for what, kind, words in (
+        ("in_place", bool, "neither True nor False"),
+        ("ladder", Ladder | None, "no ladder"),
+        ("in_numpy", str | None, "no text"),
+    ):
+        if not isinstance(getattr(made, what), kind):
+            raise WrongRequest(f"its {what} is {_short(getattr(made, what))}, which is {words}")
+    for what, part, words in (("edges", tuple, "tuples of sizes"), ("steps", Ladder, "ladders")):
+        several = getattr(made, what)
+        if not isinstance(several, tuple) or not all(isinstance(each, part) for each in several):
+            raise WrongRequest(f"its {what} are {_short(several)}, not a tuple of {words}")
 
 
 def _check_names(what: str, names: object) -> None:
     if not isinstance(names, tuple) or not names or not all(isinstance(each, str) for each in names):
         raise WrongRequest(f"its {what} are {_short(names)}, not a tuple of names")
+
+
+def _check_identifiers(what: str, names: tuple[str, ...]) -> None:
+    _check_names(what, names)
     if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
         raise WrongRequest(f"its {what} are {_short(names)}, not different identifiers")
+
+
+def _check_formats(made: Problem) -> None:
+    """Check the number formats of inputs, and those of results and sums by them."""
+    _check_names("dtypes", made.dtypes)
+    _check_known("dtypes", made.dtypes, DTYPES)
+    for what in ("results", "sums"):
+        pairs = getattr(made, what)
+        if not isinstance(pairs, Mapping):
+            raise WrongRequest(f"its {what} are {_short(pairs)}, not a mapping from dtypes to dtypes")
+        _check_known(what, chain(*pairs.items()), FORMATS)
+
+
+def _check_known(what: str, names: Iterable[object], formats: Collection[str]) -> None:
+    for each in names:
+        if not isinstance(each, str) or each not in formats:
+            raise WrongRequest(f"its {what} have {_short(each)}, and not only {', '.join(formats)}")
 
 
 def _check_work(made: Problem) -> None:
@@ -271,9 +309,15 @@ def described(error: BaseException) -> str:
     return text if isinstance(error, WrongRequest) else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
-def _check_taken(plugin: Plugin) -> None:
+@contextmanager
+def _blamed(plugin: Plugin, kind: type[BackendUnavailable | BrokenKernel], what: str) -> Iterator[None]:
+    """Raise any fault within as an error of this kind, which says what failed and why. A refused plug-in is one too."""
     if plugin.refusal is not None:
-        raise BackendUnavailable(plugin.refusal, plugin.fix)
+        raise kind(plugin.refusal, plugin.fix)
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise kind(f"{what}: {described(error)}", plugin.fix) from error
 
 
 def _short(value: object) -> str:

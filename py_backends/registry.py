@@ -49,7 +49,9 @@ def targets(name: str, named: Iterable[str] = ()) -> list[Target]:
     plugin, asked = backend_plugin(name), backend(name)
     found = plugins.targets(plugin, asked) if plugin else asked.targets()
     names = {target.name for target in found}
-    return [*found, *filter(None, (asked.target(each) for each in dict.fromkeys(named) if each not in names))]
+    others = [each for each in dict.fromkeys(named) if each not in names]
+    further = (plugins.target(plugin, asked, each) if plugin else asked.target(each) for each in others)
+    return [*found, *filter(None, further)]
 
 
 def on_threads(name: str, target: str, threads: Iterable[int]) -> dict[int, str | None]:
@@ -236,14 +238,16 @@ def variant_names() -> list[str]:
 def known(name: str, names: Iterable[str], what: str) -> str:
     """Return `name` if it is one of `names`. If not, raise WrongRequest, which suggests the nearest."""
     names = list(names)
-    if name in names:
+    if isinstance(name, str) and name in names:
         return name
     raise _unknown(name, names, what)
 
 
 def _unknown(name: str, names: list[str], what: str) -> WrongRequest:
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4) if isinstance(name, str) else []
     others = f"there is only {names[0]!r}" if len(names) == 1 else f"there are {', '.join(names)}"
+    if not isinstance(name, str):
+        return WrongRequest(f"unknown {what}: it must be a name, not {type(name).__name__}; {others}")
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else others
     return WrongRequest(f"unknown {what} {name!r}: {hint}")
 
@@ -251,7 +255,7 @@ def _unknown(name: str, names: list[str], what: str) -> WrongRequest:
 def known_backend(name: str) -> str:
     """Return `name` if a backend has it. Raises BackendUnavailable if it is refused, WrongRequest if unknown."""
     names, refused = backend_names(), refused_backends()
-    if name not in names and isinstance(name, str) and name in refused:
+    if isinstance(name, str) and name not in names and name in refused:
         raise refused[name]
     return known(name, names, "backend")
 

@@ -49,6 +49,14 @@ def test_a_device_needs_no_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(pb.vecadd(ones, ones, backend="numpy", threads=11), [2, 2])
 
 
+@pytest.mark.numpy
+def test_threads_may_be_any_whole_number() -> None:
+    """An array of one number has no hash."""
+    ones = np.ones(2, np.float32)
+    for threads in (2, np.int64(2), np.array(2), True):
+        np.testing.assert_array_equal(pb.vecadd(ones, ones, backend="numpy", threads=threads), [2, 2])
+
+
 def drawn(shape: tuple[int, ...], dtype: str, seed: int = 3) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
@@ -184,11 +192,27 @@ class TestRefusals:
             ({"backend": "numpy", "threads": 0}, "threads must be from 1"),
             ({"backend": "openmp", "threads": 10**6}, "threads must be from 1"),
             ({"backend": "openmp", "threads": 1.5}, "threads must be a whole number"),
+            ({"backend": "numpy", "threads": np.array([2, 3])}, "threads must be a whole number"),
+            ({"backend": np.array(["numpy", "cpp"])}, "backend: it must be a name, not ndarray; there are "),
+            (
+                {"backend": "numpy", "variant": np.array(["tuned"] * 2)},
+                "variant of numpy: it must be a name, not ndarray",
+            ),
+            ({"backend": "numpy", "target": np.array(["cpu"] * 2)}, "target of numpy: it must be a name, not ndarray"),
+            ({"backend": "numpy", "to": np.array(["host"] * 2)}, "place of a result: it must be a name, not ndarray"),
+            (
+                {"backend": "numpy", "target": ["cpu"]},
+                "target of numpy: it must be a name, not list; there is only 'cpu'",
+            ),
         ],
     )
     def test_unknown_names(self, arguments: dict[str, Any], words: str) -> None:
         with pytest.raises(ValueError, match=words):
             pb.vecadd(VECTOR, VECTOR, **arguments)
+
+    def test_what_is_no_name_of_anything(self) -> None:
+        for name in ("x.y", "harness.x", "two words", ""):
+            assert getattr(pb, name, None) is None
 
     def test_unknown_kernel(self) -> None:
         with pytest.raises(AttributeError, match="no attribute 'matmull'"):

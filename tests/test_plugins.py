@@ -52,11 +52,19 @@ WRONG_BACKENDS = {
     "targets_raise": (TARGETS.format(body="raise OSError('no bus')"), "OSError: no bus"),
     "targets_none": (TARGETS.format(body="return"), "it returns None, not a list of Target"),
     "targets_empty": (TARGETS.format(body="return []"), "it returns no target"),
-    "targets_alien": (TARGETS.format(body="return ['cpu']"), "it returns 'cpu' among its targets"),
+    "targets_alien": (TARGETS.format(body="return ['cpu']"), "it returns 'cpu' as a target"),
     "targets_unnamed": (TARGETS.format(body="return [Target(7)]"), "a target is named 7"),
     "targets_alike": (TARGETS.format(body="return [Target('x')] * 2"), "it returns several targets of one name"),
     "targets_mute": (TARGETS.format(body="return [Target('x', available=False)]"), "does not say why"),
     "targets_odd": (TARGETS.format(body="return [Target('x', version=3)]"), "the version of the target x is 3"),
+    "targets_typeless": (
+        TARGETS.format(body="return [Target('x', dtypes={'vecadd': 'float32'})]"),
+        "the dtypes of the target x are {'vecadd': 'float32'}, not tuples by kernel",
+    ),
+    "targets_listed": (
+        TARGETS.format(body="return [Target('x', dtypes=('float32',))]"),
+        "the dtypes of the target x are ('float32',), not tuples by kernel",
+    ),
     "targets_die": (TARGETS.format(body="os.kill(os.getpid(), 11)"), "the worker was ended by SIGSEGV"),
     "targets_hang": (TARGETS.format(body="time.sleep(3600)"), "no answer to 'targets' within 8 s"),
 }
@@ -70,6 +78,13 @@ REFUSED_BACKENDS = {
     "class": "broken-class 1.0 brings the name 'class': names are of letters",
     "attribute": "broken-attribute 1.0 names 'brought_attribute:Backend', which is no package",
 }
+
+
+def with_field(field: str) -> str:
+    """The problem with another of its fields."""
+    return PROBLEM.replace("in_place = True", f"{field}\n        in_place = True")
+
+
 WRONG_PROBLEMS = {
     "absent_kernel": (None, "ModuleNotFoundError: No module named 'brought_absent_kernel'"),
     "raising": ("raise RuntimeError('no\\nway')", "RuntimeError: no / way"),
@@ -97,6 +112,16 @@ WRONG_PROBLEMS = {
         "one of its inputs is named 'lambda', which is a word of Python or of the functions",
     ),
     "optional": (PROBLEM.replace("in_place", 'inputs = ("x", "out")\n        in_place'), "is named 'out', which is"),
+    "typeless_kernel": (with_field("dtypes = None"), "its dtypes are None, not a tuple of names"),
+    "no_types": (with_field("dtypes = ()"), "its dtypes are (), not a tuple of names"),
+    "no_comma": (with_field('dtypes = ("float32")'), "its dtypes are 'float32', not a tuple of names"),
+    "other_types": (with_field('dtypes = ("float32", "foo")'), "its dtypes have 'foo', and not only float32, float64,"),
+    "no_inputs_type": (with_field('dtypes = ("int32",)'), "its dtypes have 'int32', and not only float32, float64,"),
+    "no_results": (with_field("results = None"), "its results are None, not a mapping from dtypes to dtypes"),
+    "other_results": (with_field('results = {"float32": None}'), "its results have None, and not only float32,"),
+    "other_sums": (with_field('sums = {np.dtype("int8"): "int32"}'), "its sums have dtype('int8'), and not only"),
+    "listed_sums": (with_field('sums = ("int8", "int32")'), "its sums are ('int8', 'int32'), not a mapping"),
+    "other_in_numpy": (with_field("in_numpy = np.subtract"), "its in_numpy is <ufunc 'subtract'>, which is no text"),
 }
 """What the problem.py of a kernel's package holds, and what is to be said of it."""
 _RETURN = "return Reference(inputs[0] - inputs[1])"
@@ -143,7 +168,7 @@ import py_backends as pb
 def said(function, *arguments, **options):
     try:
         print(function(*arguments, **options))
-    except (pb.BackendUnavailable, ValueError, AttributeError) as error:
+    except (pb.BackendUnavailable, ValueError, TypeError, AttributeError) as error:
         print(type(error).__name__, error)
 
 a, b = np.float32([5, 7]), np.float32([1, 2])
@@ -157,6 +182,51 @@ said(pb.vecsub, a, b, backend="numpy")
 said(lambda: pb.raising)
 said(lambda: pb.nothing)
 print(sorted(set(dir(pb)) & {{"vecadd", "matmul", "vecsub", "raising", "twice"}}))
+"""
+NOTHING = (
+    TARGETS.format(body="return [Target('x')]")
+    + """
+        def target(self, name):
+            if name == "raises":
+                raise OSError("no bus")
+            return {"text": "x", "odd": Target("odd", version=3)}.get(name)
+"""
+)
+FUNCTIONS_OF_NOTHING = f"""{SAID}
+for target in ("raises", "text", "odd", "unknown", "x"):
+    said(pb.vecadd, a, b, backend="nothing", target=target)
+"""
+WITHIN = """
+    import numpy as np
+    import py_backends as pb
+    from py_backends import contract
+
+    class Backend(contract.Backend):
+        def targets(self):
+            return [contract.Target("x")]
+
+        def open(self, target, threads):
+            add()
+            return Device()
+
+    class Device(contract.HostDevice):
+        def prepare(self, text, dtype):
+            add()
+            return lambda buffers, sizes: pb.vecadd(*buffers[:2], backend="numpy", out=buffers[2])
+
+    def add():
+        assert pb.vecadd(np.ones(3), np.ones(3), backend="numpy").tolist() == [2, 2, 2]
+"""
+FUNCTIONS_OF_WITHIN = f"""{SAID}
+import signal
+signal.alarm(20)  # ends a call that waits for itself
+said(pb.vecadd, a, b, backend="within")
+"""
+PICKLED = """
+import pickle
+import py_backends as pb
+
+print(*(pickle.loads(pickle.dumps(each)) is each for each in (pb.vecadd, pb.vecsub)))
 """
 
 Rows = dict[Any, Any]
@@ -408,15 +478,44 @@ class TestWrongBackends:
         assert "other-twice 2.0 and some-twice 1.0 bring the same name" in run.stderr
 
 
+def install_backend(folder: Path, name: str, text: str) -> None:
+    """A backend with a source of vecadd."""
+    files = {f"{name}_backend/__init__.py": text, f"{name}_backend/kernels/vecadd/lecture/{name}.py": "\n"}
+    install(folder, BACKENDS, {name: f"{name}_backend"}, files, f"some-{name}")
+
+
 def test_a_device_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
-    text = {
-        "nothing_backend/__init__.py": TARGETS.format(body="return [Target('x')]"),
-        "nothing_backend/kernels/vecadd/lecture/nothing.py": kernel("vecadd", "+"),
-    }
-    install(tmp_path, BACKENDS, {"nothing": "nothing_backend"}, text, "some-nothing")
+    install_backend(tmp_path, "nothing", NOTHING)
     code, report = Place(clone, tmp_path).results("compare", "--kernel", "vecadd", *SMALL[:2], "--backend", "nothing")
     assert (code, [row["status"] for row in report["rows"]]) == (1, ["error"])
     assert report["rows"][0]["reason"] == "TypeError: open() returns None, which is no Device"
+
+
+def test_functions_say_what_is_wrong_with_a_target_that_is_named(clone: Path, tmp_path: Path) -> None:
+    install_backend(tmp_path, "nothing", NOTHING)
+    run = Place(clone, tmp_path).python("-c", FUNCTIONS_OF_NOTHING)
+    fix = "repair some-nothing, or pip uninstall some-nothing"
+    a_text = "it returns 'x' as a target, which is no Target"
+    odd = "the version of the target odd is 3, which is no text"
+    assert run.stdout.splitlines() == [
+        f"BackendUnavailable target('raises') of some-nothing 1.0 fails: OSError: no bus; {fix}",
+        f"BackendUnavailable target('text') of some-nothing 1.0 fails: {a_text}; {fix}",
+        f"BackendUnavailable target('odd') of some-nothing 1.0 fails: {odd}; {fix}",
+        "WrongRequest unknown target of nothing 'unknown': there is only 'x'",
+        "TypeError open() returns None, which is no Device",
+    ]
+
+
+def test_a_backend_may_call_another_in_its_first_call(clone: Path, tmp_path: Path) -> None:
+    install_backend(tmp_path, "within", WITHIN)
+    run = Place(clone, tmp_path).python("-c", FUNCTIONS_OF_WITHIN)
+    assert (run.returncode, run.stdout) == (0, "[6. 9.]\n"), run.stderr
+
+
+def test_functions_can_be_pickled(sound: Place) -> None:
+    """As arguments of a pool of processes are."""
+    run = sound.python("-c", PICKLED)
+    assert (run.stdout, run.stderr) == ("True True\n", "")
 
 
 @pytest.fixture(scope="module")
@@ -562,6 +661,12 @@ def test_names_that_py_backends_has_are_taken() -> None:
     modules = {path.stem for path in package.glob("[!_]*.py")}
     folders = {path.parent.name for path in package.glob("*/__init__.py") if not path.parent.name.startswith("_")}
     assert (modules | folders | set(api._ELSEWHERE) | {"kernels"}) - taken == set()
+
+
+@pytest.mark.parametrize("kernel", registry.kernel_names())
+def test_problems_are_as_those_of_plug_ins_have_to_be(kernel: str) -> None:
+    """Who adds a kernel finds out here what is wrong with its problem."""
+    plugins.checked_problem(registry.problem(kernel), kernel)
 
 
 def test_options_of_the_functions_are_no_names_of_inputs() -> None:
