@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,10 +17,11 @@ import numpy as np
 import pytest
 
 import py_backends as pb
-from py_backends import interpreter, registry
+from py_backends import interpreter, registry, shared_memory
 from py_backends.contract import Communication, Device, Launch
 from py_backends.ranks import SERVED
 from py_backends.ranks.engine import engine
+from py_backends.ranks.world import RanksEnded, World
 from py_backends.shared_memory import SharedMemory, behind
 
 FLOAT32 = np.dtype(np.float32)
@@ -104,6 +107,22 @@ class TestArraysOnRanks:
         with pytest.raises(TypeError, match=r"numpy cannot reach: copy it first: a\.get\(\)$"):
             pb.vecadd(there, there, backend="numpy")
 
+    def test_staging_memory_that_could_not_grow_is_not_used_again(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """It was closed and still there: the next calls sent no array, and then closed a user's file."""
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        with monkeypatch.context() as failing:
+            failing.setattr(shared_memory, "_map", _no_memory)
+            with pytest.raises(MemoryError):
+                there.scatter(np.ones(3_000_000))
+        file = (tmp_path / "a_users").open("w+b", buffering=0)  # it gets the descriptor that was closed
+        for each in (self.A, np.arange(4_000_000.0)):
+            np.testing.assert_array_equal(there.scatter(each).get(), each)
+        file.write(b"kept")
+        file.close()
+        assert (tmp_path / "a_users").read_bytes() == b"kept"
+
     def test_its_memory_goes_with_it(self) -> None:
         there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
         device, number = there.device, there.number
@@ -112,6 +131,40 @@ class TestArraysOnRanks:
         pb.vecadd(self.A[0], self.A[0], **TWO)
         with pytest.raises(RuntimeError, match="KeyError"):
             device.download(number, np.empty(23, np.float32))
+
+
+class TestStaging:
+    """The memory through which the first rank gets arrays."""
+
+    @pytest.mark.parametrize("ending", ["killed", "closed", "forgotten"])
+    def test_it_goes_with_the_ranks(self, ending: str) -> None:
+        """A copy of the largest array was left with every ranks that had ended."""
+        gc.collect()
+        before = _memory_held()
+        world = World(1, 1)
+        world.ask("upload", np.ones(3_000_000), buffer=world.new_number(), dtype="float64", place=None)
+        assert len(_memory_held()) > len(before)
+        if ending == "killed":
+            os.kill(world.processes[0], signal.SIGKILL)
+            with pytest.raises(RanksEnded):
+                world.ask("release", buffers=[])
+        elif ending == "closed":
+            world.close()
+        else:
+            del world
+            gc.collect()
+        assert _memory_held() == before
+
+
+def _no_memory(*_: Any, **_named: Any) -> Any:
+    raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+
+def _memory_held() -> list[str]:
+    """The descriptors and mappings of shared memory in this process."""
+    descriptors = [os.readlink(link) for link in map(str, Path("/proc/self/fd").iterdir()) if os.path.exists(link)]
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    return [each for each in descriptors + maps if "memfd:py-backends (" in each]
 
 
 class TestBuffers:

@@ -145,6 +145,7 @@ class World:
         channel, self._channel = self._channel, None
         if channel:
             channel.close()
+        self._give_back()
 
     def _await_keeper(self) -> None:
         """Wait until everything that ranks and launcher wrote is there, and nothing of them is left."""
@@ -235,7 +236,7 @@ class World:
 
     def _shared(self, array: Array | None, writable: bool) -> tuple[dict[str, Any], list[int], Array | None]:
         """How to tell the first rank about an array: message, descriptors to send, and memory to copy back from."""
-        if array is None:
+        if array is None or not array.nbytes:
             return {}, [], None
         place, written_back = behind(array), None
         if place is None:
@@ -243,8 +244,7 @@ class World:
             copy = staged.bytes[: array.nbytes].view(array.dtype)
             copy[...] = array
             place, written_back = behind(staged.bytes), copy if writable else None
-        if place is None:  # no elements
-            return {}, [], None
+        assert place is not None, "what this process has made lies somewhere"
         memory, first = place
         key = self._keys.get(memory)
         if key is None:
@@ -267,10 +267,15 @@ class World:
     def _room(self, needed: int) -> SharedMemory:
         """Memory that the first rank can map, for arrays that it cannot reach."""
         if self._staged is None or self._staged.bytes.nbytes < needed:
-            if self._staged:
-                self._staged.close()
-            self._staged = SharedMemory.create(max(needed, 1))
+            self._give_back()  # first, since the system may give no more
+            self._staged = SharedMemory.create(needed)
         return self._staged
+
+    def _give_back(self) -> None:
+        """Close that memory, and forget it, so that nobody uses it or closes it again."""
+        staged, self._staged = self._staged, None
+        if staged:
+            staged.close()
 
 
 def _part(channel: Channel, keeper: subprocess.Popen[bytes] | None, process: int) -> None:
