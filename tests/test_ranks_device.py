@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import gc
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import pytest
 import py_backends as pb
 from py_backends import interpreter, registry, shared_memory
 from py_backends.contract import Communication, Device, Launch
+from py_backends.number_formats import FORMATS
 from py_backends.ranks import SERVED
 from py_backends.ranks.engine import engine
 from py_backends.ranks.world import RanksEnded, World
@@ -92,6 +95,43 @@ class TestArraysOnRanks:
     def test_an_array_that_no_kernel_has_seen_comes_back(self) -> None:
         made = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
         np.testing.assert_array_equal(made.scatter(self.A).get(), self.A)
+
+    @pytest.mark.parametrize(
+        ("wrong", "what"),
+        [
+            (np.array(["a", "b"]), "an array of <U1"),
+            (np.zeros(2, [("x", np.float32), ("y", np.float64)]), "an array of "),
+            (np.zeros(2, object), "an array of object"),
+            (np.zeros(2, np.complex64), "an array of complex64"),
+            (np.zeros(2, ">f4"), "an array of >f4"),
+            (np.ma.masked_array(np.zeros(2, np.float32), [True, False]), "MaskedArray"),
+            ([1.0, 2.0], "list"),
+            (None, "NoneType"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_what_is_no_array_for_ranks_is_refused_and_costs_none_of_them(self, wrong: Any, what: str) -> None:
+        """It ended all ranks, and every array on them was lost."""
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        with pytest.raises(TypeError, match=rf"^scatter takes a NumPy array of float32, .* byte order, not {what}"):
+            there.scatter(wrong)
+        np.testing.assert_array_equal(there.get(), 2 * self.A[0])
+
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_every_number_format_comes_back(self, name: str) -> None:
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        array = np.arange(6).astype(name).reshape(2, 3)
+        back = there.scatter(array).get()
+        assert back.dtype == array.dtype
+        np.testing.assert_array_equal(back, array)
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+    def test_no_two_objects_have_one_memory(self, copied: Callable[[Any], Any]) -> None:
+        """The first of them to go released it for both, and the other's next use ended all ranks."""
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        with pytest.raises(TypeError, match=r"^an array on ranks cannot be copied .*: get\(\) copies it to NumPy$"):
+            copied(there)
+        np.testing.assert_array_equal(there.get(), 2 * self.A[0])
 
     def test_what_an_interrupted_call_announced_is_not_for_the_next_array(self) -> None:
         """Ctrl-C between the announcement and the last array of a call: its places are still there."""
