@@ -119,7 +119,6 @@ class Ranks:
             "ranks": world.size,
             "machines": len({node for node, _ in processes[:ranks]}),
             "processes": [pid for node, pid in processes if node == here],
-            "library": MPI.Get_library_version().partition("\n")[0].strip(" \t\0"),
         }
 
     def _close(self, client: int) -> dict[str, Any]:

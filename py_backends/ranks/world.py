@@ -78,7 +78,6 @@ class World:
         except BaseException:
             self.close()
             raise
-        self.library: str = opened["library"]
         self.machines: int = opened["machines"]
         self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
         if opened["ranks"] < ranks or (self._keeper and opened["ranks"] != ranks):
@@ -145,7 +144,7 @@ class World:
         channel, self._channel = self._channel, None
         if channel:
             channel.close()
-        self._give_back()
+        self._staged = None
 
     def _await_keeper(self) -> None:
         """Wait until everything that ranks and launcher wrote is there, and nothing of them is left."""
@@ -197,6 +196,8 @@ class World:
         except ConnectionError:
             received = None
         except BaseException:
+            if channel.fileno() < 0:  # closed at the interpreter's end: this is a daemon thread
+                raise SystemExit from None  # which ends without a word
             self._end_unless_it_answers(channel)
             raise
         if received is None:
@@ -217,8 +218,9 @@ class World:
             if computing and computing == before:
                 late = " and ".join(map(str, computing))
                 told = f"rank {late} has computed for {monotonic() - began:.0f} s, and others wait for it\n"
-                sys.stderr.write(told)
-                sys.stderr.flush()
+                with contextlib.suppress(Exception):  # it may be None, or closed: a remark ends no call
+                    sys.stderr.write(told)
+                    sys.stderr.flush()
                 return
             before = computing
 
@@ -267,15 +269,9 @@ class World:
     def _room(self, needed: int) -> SharedMemory:
         """Memory that the first rank can map, for arrays that it cannot reach."""
         if self._staged is None or self._staged.bytes.nbytes < needed:
-            self._give_back()  # first, since the system may give no more
+            self._staged = None  # first, since the system may not have both, nor give any
             self._staged = SharedMemory.create(needed)
         return self._staged
-
-    def _give_back(self) -> None:
-        """Close that memory, and forget it, so that nobody uses it or closes it again."""
-        staged, self._staged = self._staged, None
-        if staged:
-            staged.close()
 
 
 def _part(channel: Channel, keeper: subprocess.Popen[bytes] | None, process: int) -> None:
