@@ -202,7 +202,7 @@ def _no_memory(*_: Any, **_named: Any) -> Any:
 
 def _memory_held() -> list[str]:
     """The descriptors and mappings of shared memory in this process."""
-    descriptors = [os.readlink(link) for link in map(str, Path("/proc/self/fd").iterdir()) if os.path.exists(link)]
+    descriptors = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     maps = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
     return [each for each in descriptors + maps if "memfd:py-backends (" in each]
 
@@ -246,6 +246,18 @@ class TestCommunication:
         assert 0 < said.seconds <= (device.event_seconds() or 0)
         for buffer in buffers:
             device.release(buffer)
+
+
+class TestThreads:
+    """A target has its number of threads in its name."""
+
+    @pytest.mark.parametrize(("threads", "said"), [(1, "ranks x threads is 2 where 1 was asked for; "), (2, "")])
+    def test_a_row_says_that_it_keeps_to_its_own(self, threads: int, said: str) -> None:
+        """`compare --threads 1` ran two ranks, and did not say so."""
+        device = registry.backend("mpi").open("2x1", threads)
+        prepared(device, "vecadd", "lecture")
+        assert device.obeys_threads is (threads == 2)
+        assert (device.note or "").partition("each rank")[0] == said
 
 
 class TestTargets:

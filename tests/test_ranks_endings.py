@@ -515,7 +515,7 @@ class NoStream:
 def test_a_remark_that_cannot_be_written_costs_no_call(monkeypatch: pytest.MonkeyPatch, stream: Any) -> None:
     for name in ("_SOON", "_QUIET"):
         monkeypatch.setattr(world, name, 0.01)
-    monkeypatch.setattr(world, "who_computes", lambda folder: [1])
+    monkeypatch.setattr(world, "who_computes", lambda _folder: [1])
     made = world.World(1, 1)
     monkeypatch.setattr(sys, "stderr", stream)
     ours, theirs = Channel.pair()

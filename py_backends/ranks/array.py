@@ -61,7 +61,9 @@ def _check(array: Any) -> None:
     is_plain = isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
     if not (is_plain and array.dtype.isnative and array.dtype.name in FORMATS):
         what = f"an array of {array.dtype}" if is_plain else type(array).__name__
-        raise TypeError(f"scatter takes a NumPy array of {listed(list(FORMATS), 'or')} in native byte order, not {what}")
+        raise TypeError(
+            f"scatter takes a NumPy array of {listed(list(FORMATS), 'or')} in native byte order, not {what}"
+        )
 
 
 class Kept(int):

@@ -69,6 +69,8 @@ class Device(contract.Device):
         self._thread = _Thread()
         self._by: set[str] = set()
         self.obeys_threads = ranks * of_each == threads
+        other = f"ranks x threads is {ranks * of_each} where {threads} was asked for"
+        self._notes = [] if self.obeys_threads else [other]
         self.on_cpu = self._latest.machines == 1  # the ceilings of one machine are none for several
 
     @property
@@ -94,7 +96,7 @@ class Device(contract.Device):
         kernel = _Kernel(self, text, dtype)
         self._by.update(kernel.prepare(self._world))
         self._kernels.append(kernel)
-        self.note = f"each rank computes by {' or '.join(sorted(self._by))}"
+        self.note = "; ".join([*self._notes, f"each rank computes by {' or '.join(sorted(self._by))}"])
         return kernel
 
     def arrange(self, launch: Launch, sizes: Sequence[int], coming: Sequence[int]) -> None:
