@@ -156,7 +156,9 @@ class World:
         """Start ranks, and a keeper that ends them with this process."""
         found = engine()
         folder = str(self._folder)
-        rank = interpreter.command("py_backends.ranks.rank", folder, json.dumps(_shares(ranks, threads)))
+        # A launcher that the user names has its own ways to bind ranks.
+        shares = [] if os.environ.get(launcher.TEMPLATE) else _shares(ranks, threads)
+        rank = interpreter.command("py_backends.ranks.rank", folder, json.dumps(shares))
         command = [*found.command(ranks), *rank]
         self._keeper = subprocess.Popen(
             interpreter.command("py_backends.ranks.keeper", str(os.getpid()), folder, *command),
@@ -313,7 +315,7 @@ os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _shares(ranks: int, threads: int) -> list[list[int]]:
-    """The CPUs of each rank, if there are enough for all of their threads. None if the system is to decide."""
+    """The CPUs of each rank, if there are enough for all of their threads. Empty if the system is to decide."""
     cpus = sorted(os.sched_getaffinity(0))
     if ranks * threads > len(cpus):
         return []
