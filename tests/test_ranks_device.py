@@ -20,9 +20,10 @@ import pytest
 
 import py_backends as pb
 from py_backends import interpreter, registry, shared_memory
-from py_backends.contract import Communication, Device, Launch
+from py_backends.contract import Communication, Device, Launch, Problem, Reference
+from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
-from py_backends.ranks import SERVED
+from py_backends.ranks import SERVED, local
 from py_backends.ranks.engine import engine
 from py_backends.ranks.world import RanksEnded, World
 from py_backends.shared_memory import SharedMemory, behind
@@ -142,8 +143,10 @@ class TestArraysOnRanks:
 
     def test_it_is_refused_elsewhere_with_what_to_do(self) -> None:
         there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
-        with pytest.raises(TypeError, match=r"^a: it lies on other ranks, .*: copy it first: a\.get\(\)$"):
+        with pytest.raises(TypeError, match=r"^a: it lies on other ranks, .*: get\(\) copies it to NumPy$"):
             pb.vecadd(there, there, backend="mpi", target="1x1")
+        with pytest.raises(TypeError, match=r"^b: it lies on other ranks, of another target or number of threads: "):
+            pb.vecadd(self.A[0], there, **TWO, threads=1)
         with pytest.raises(TypeError, match=r"numpy cannot reach: copy it first: a\.get\(\)$"):
             pb.vecadd(there, there, backend="numpy")
 
@@ -248,6 +251,36 @@ class TestCommunication:
             device.release(buffer)
 
 
+class Scaled(Problem):
+    """A kernel with a number that has no dimensions."""
+
+    name, signature = "scaled", "(),(n)->(n)"
+    rule, rate, in_place, default_sizes = "bitwise", "gbytes_per_second", True, (5,)
+
+    def reference(self, inputs: Any) -> Reference:
+        return Reference(inputs[0] * inputs[1])
+
+    def flops(self, sizes: Any) -> int:
+        return int(sizes[0])
+
+
+class TestKernels:
+    """Those of plug-ins, which need not be fit for ranks."""
+
+    def test_an_array_without_dimensions_is_refused_with_what_to_do(self, device: Device, tmp_path: Path) -> None:
+        """Moving it ended all ranks."""
+        text = KernelText(Scaled(), "lecture", "mpi", tmp_path / "mpi.py")
+        with pytest.raises(pb.BackendUnavailable, match=r"^scaled has an array without .*: \(1\) in place of \(\)"):
+            device.prepare(text, FLOAT32)
+
+    def test_one_that_no_rank_can_compute_lacks_a_source_for_numpy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The fix was `make`, which changes nothing there."""
+        monkeypatch.setattr(registry, "texts_in", lambda *_: {})
+        with pytest.raises(pb.BackendUnavailable) as raised:
+            local.LocalKernels(1).prepare("vecadd", FLOAT32)
+        assert raised.value.fix == "add a source of vecadd for numpy that takes float32"
+
+
 class TestThreads:
     """A target has its number of threads in its name."""
 
@@ -263,7 +296,7 @@ class TestThreads:
 class TestTargets:
     """More ranks or threads than any machine has."""
 
-    @pytest.mark.parametrize("name", ["5000x1", "1x5000", "0x1", "2x", "x"])
+    @pytest.mark.parametrize("name", ["5000x1", "1x5000", "0x1", "2x", "x", "1\u0662x1"])
     def test_they_are_no_target(self, name: str) -> None:
         assert registry.backend("mpi").target(name) is None
         assert registry.backend("mpi").target("4096x1") is not None

@@ -504,6 +504,10 @@ class TestRealRanks:
         finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: template})
         assert "BackendUnavailable: the ranks did not start: there are not enough slots" in finished.stderr
 
+    def test_the_exit_code_is_told_of_a_launcher_that_ends_without_a_word(self) -> None:
+        finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: "false {ranks}"})
+        assert "BackendUnavailable: the ranks did not start: the launcher exited with code 1\n" in finished.stderr
+
 
 def of_the_system() -> str:
     """Its mpirun, where it has Open MPI."""
