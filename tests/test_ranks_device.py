@@ -11,6 +11,8 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from py_backends import interpreter, registry, shared_memory
 from py_backends.contract import Communication, Device, Launch, Problem, Reference
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
-from py_backends.ranks import SERVED, local
+from py_backends.ranks import SERVED, SOCKET, local
 from py_backends.ranks.engine import engine
 from py_backends.ranks.world import RanksEnded, World
 from py_backends.shared_memory import SharedMemory, behind
@@ -329,6 +331,30 @@ class TestOneCommand:
         assert {row["status"] for row in rows} == {"ok"}
         assert [len(row["communication"]["bytes_sent"]) for row in by_target.values()] == [2, 1]
         assert all("ranks of the launcher" not in (row["note"] or "") for row in rows)
+
+
+    def test_a_launcher_that_is_ended_leaves_no_folder_behind(self) -> None:
+        """It passes SIGTERM on to its ranks, and the first of them left the folder with its socket."""
+        found = engine()
+        command = ["compare", "--backend", "numpy,mpi", "--kernel", "vecadd", "--budget", "60"]
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # short: the path of a socket has at most 107 bytes
+            process = subprocess.Popen(
+                [*found.command(2), *interpreter.command("py_backends", *command)],
+                env=interpreter.environment({**found.environment, "TMPDIR": folder}),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            wait_until(lambda: any(Path(folder).glob(f"py-backends-*/{SOCKET}")))
+            process.terminate()
+            process.wait(60)
+            wait_until(lambda: not any(Path(folder).glob("py-backends-*")))
+
+
+def wait_until(state: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not state() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert state()
 
 
 def test_processes_of_ours_find_the_same_package() -> None:
