@@ -332,7 +332,6 @@ class TestOneCommand:
         assert [len(row["communication"]["bytes_sent"]) for row in by_target.values()] == [2, 1]
         assert all("ranks of the launcher" not in (row["note"] or "") for row in rows)
 
-
     def test_a_launcher_that_is_ended_leaves_no_folder_behind(self) -> None:
         """It passes SIGTERM on to its ranks, and the first of them left the folder with its socket."""
         found = engine()

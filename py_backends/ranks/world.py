@@ -105,8 +105,8 @@ class World:
         with self._lock:
             while released := _taken(self._released, _MOST_RELEASED):
                 self._exchange({"do": "release", "buffers": released}, [])
-            memory, descriptors, written_back = self._shared(array, writable)
             try:
+                memory, descriptors, written_back = self._shared(array, writable)
                 answer = self._exchange({"do": do, **arguments, **memory}, descriptors)
             except BaseException:
                 self._known.clear()  # it may not have arrived, so it is sent and mapped again
