@@ -238,7 +238,7 @@ class TestInstalled:
         assert {kind["dtype"] for kind in kinds} == {"float32", "float64"}
 
     def test_the_function_of_the_page(self, installed: Path) -> None:
-        (code,) = (block.text for block in blocks(PAGES[KERNEL]) if block.language == "python" and not block.path)
+        (code,) = (block.text for block in blocks(PAGES[KERNEL]) if "import py_backends as pb" in block.text)
         run = run_python("-c", code, cwd=installed, path=[installed])
         assert run.returncode == 0, run.stderr
         assert run.stdout.split() == code.rpartition("# ")[2].split()
