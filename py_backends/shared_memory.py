@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import mmap
 import os
+import weakref
 from dataclasses import dataclass
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from py_backends.contract import Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SharedMemory:
-    """So many bytes of it."""
+    """So many bytes of it. The descriptor is closed by `close`, or with the last who holds this."""
 
     descriptor: int
     bytes: Array
@@ -42,11 +42,13 @@ class SharedMemory:
 
     def __post_init__(self) -> None:
         _held[self.bytes.ctypes.data] = self
+        self._closing = weakref.finalize(self, os.close, self.descriptor)
+        self._closing.atexit = False  # Linux closes it then
 
     def close(self) -> None:
-        """Give the descriptor back; the memory stays until the arrays on it are gone."""
+        """Give the descriptor back; the memory stays until the arrays on it are gone. A second time does nothing."""
         _held.pop(self.bytes.ctypes.data, None)
-        os.close(self.descriptor)
+        self._closing()
 
 
 class Place(NamedTuple):
@@ -65,7 +67,7 @@ def behind(array: Array) -> Place | None:
     return None
 
 
-_held: WeakValueDictionary[int, SharedMemory] = WeakValueDictionary()
+_held: weakref.WeakValueDictionary[int, SharedMemory] = weakref.WeakValueDictionary()
 """By address, what this process holds the descriptor of."""
 
 

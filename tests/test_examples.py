@@ -16,7 +16,7 @@ import pytest
 from commands import CLONE, LONGEST, copy_clone, run_python
 from conftest import NIGHTLY, THOROUGH, targets_of
 from page_commands import all_commands, quick
-from plugin_packages import BACKENDS, install
+from plugin_packages import BACKENDS, KERNELS, install
 
 MOST_LINES = 60
 BACKEND, KERNEL = CLONE / "examples" / "backend_einsum", CLONE / "examples" / "kernel_axpy"
@@ -134,6 +134,23 @@ class TestOtherBackends:
         assert row["check"]["passed"]
 
 
+@pytest.mark.mpi
+def test_the_source_for_ranks_is_right(tmp_path: Path) -> None:
+    """The page has it beside the example."""
+    (source,) = (block.text for block in blocks(PAGES[KERNEL]) if "def blocks(" in block.text)
+    texts = files(KERNEL) | {"py_backends_axpy/lecture/mpi.py": source}
+    del texts["pyproject.toml"]
+    install(tmp_path, KERNELS, {"axpy": "py_backends_axpy"}, texts, "py-backends-axpy")
+    path, clone = tmp_path / "results.json", copy_clone(tmp_path / "clone", backends=["mpi", "numpy"])
+    for n in ("1001", "1", "0"):
+        options = "--kernel", "axpy", "--backend", "mpi", "--target", "2x1", "--shape", f"axpy={n}", "--budget", "1"
+        where = {"cwd": tmp_path, "path": [clone, tmp_path]}
+        run = run_python("-m", "py_backends", "compare", *options, "--json", path, **where)
+        assert path.exists(), run.stdout + run.stderr
+        (row,) = json.loads(path.read_text())["rows"]
+        assert (row["status"], row["reason"]) == ("ok", None)
+
+
 class TestInstalled:
     """Both examples, built and installed as a reader does it, beside a wheel of py-backends that was built here.
 
@@ -221,7 +238,7 @@ class TestInstalled:
         assert {kind["dtype"] for kind in kinds} == {"float32", "float64"}
 
     def test_the_function_of_the_page(self, installed: Path) -> None:
-        (code,) = (block.text for block in blocks(PAGES[KERNEL]) if block.language == "python" and not block.path)
+        (code,) = (block.text for block in blocks(PAGES[KERNEL]) if "import py_backends as pb" in block.text)
         run = run_python("-c", code, cwd=installed, path=[installed])
         assert run.returncode == 0, run.stderr
         assert run.stdout.split() == code.rpartition("# ")[2].split()

@@ -218,6 +218,54 @@ def test_blocks_move_what_they_have_in_common() -> None:
     assert in_a_process(MOVED) == ["moved"]
 
 
+OPENED_OFTEN = """
+    import numpy as np
+    from mpi4py import MPI
+    from py_backends.ranks.rank import Ranks
+
+    ranks = Ranks(MPI.COMM_WORLD)
+    kernel = {"kernel": "matmul", "variant": "tuned", "dtype": "float32"}
+    for client in range(600):
+        def do(what, memory=None, **arguments):
+            return ranks.do({"do": what, "client": client, **arguments}, memory)
+        do("open", ranks=1, threads=1)
+        do("prepare", backend="mpi", **kernel)
+        for at in range(3):
+            place = [*kernel.values(), [2, 2, 2], at]
+            do("upload", np.ones(4, np.float32), buffer=at, dtype="float32", place=place)
+        do("launch", buffers=[0, 1, 2], sizes=[2, 2, 2], **kernel)
+        do("close")
+    print("opened")
+"""
+
+
+def test_ranks_give_back_the_communicators_of_a_device() -> None:
+    """MPICH has 2,046 of them, and each device took five."""
+    assert in_a_process(OPENED_OFTEN) == ["opened"]
+
+
+LEAVES_AT_ONCE = """
+    import socket
+    import numpy as np
+    import py_backends as pb
+    from py_backends import calls
+    from py_backends.ranks import SOCKET
+
+    a = np.ones(5, np.float32)
+    kept = pb.vecadd(a, a, backend="mpi", target="2x1", to="device")
+    (device,) = calls._devices.values()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        client.connect(str(device._latest._folder / SOCKET))
+    pb.vecadd(a, a, backend="mpi", target="2x1")
+    print(kept.get())
+"""
+
+
+def test_a_client_that_leaves_before_it_says_anything_costs_the_others_nothing() -> None:
+    """It ended all ranks."""
+    assert in_a_process(LEAVES_AT_ONCE) == ["[2. 2. 2. 2. 2.]"]
+
+
 ARRANGED_AGAIN = """
     import numpy as np
     from mpi4py import MPI

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import errno
 import gc
 import json
 import os
+import pickle
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +21,13 @@ import numpy as np
 import pytest
 
 import py_backends as pb
-from py_backends import interpreter, registry
-from py_backends.contract import Communication, Device, Launch
-from py_backends.ranks import SERVED
+from py_backends import interpreter, registry, shared_memory
+from py_backends.contract import Communication, Device, Launch, Problem, Reference
+from py_backends.kernel_text import KernelText
+from py_backends.number_formats import FORMATS
+from py_backends.ranks import SERVED, SOCKET, local
 from py_backends.ranks.engine import engine
+from py_backends.ranks.world import RanksEnded, World
 from py_backends.shared_memory import SharedMemory, behind
 
 FLOAT32 = np.dtype(np.float32)
@@ -90,6 +99,43 @@ class TestArraysOnRanks:
         made = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
         np.testing.assert_array_equal(made.scatter(self.A).get(), self.A)
 
+    @pytest.mark.parametrize(
+        ("wrong", "what"),
+        [
+            (np.array(["a", "b"]), "an array of <U1"),
+            (np.zeros(2, [("x", np.float32), ("y", np.float64)]), "an array of "),
+            (np.zeros(2, object), "an array of object"),
+            (np.zeros(2, np.complex64), "an array of complex64"),
+            (np.zeros(2, ">f4"), "an array of >f4"),
+            (np.ma.masked_array(np.zeros(2, np.float32), [True, False]), "MaskedArray"),
+            ([1.0, 2.0], "list"),
+            (None, "NoneType"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_what_is_no_array_for_ranks_is_refused_and_costs_none_of_them(self, wrong: Any, what: str) -> None:
+        """It ended all ranks, and every array on them was lost."""
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        with pytest.raises(TypeError, match=rf"^scatter takes a NumPy array of float32, .* byte order, not {what}"):
+            there.scatter(wrong)
+        np.testing.assert_array_equal(there.get(), 2 * self.A[0])
+
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_every_number_format_comes_back(self, name: str) -> None:
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        array = np.arange(6).astype(name).reshape(2, 3)
+        back = there.scatter(array).get()
+        assert back.dtype == array.dtype
+        np.testing.assert_array_equal(back, array)
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+    def test_no_two_objects_have_one_memory(self, copied: Callable[[Any], Any]) -> None:
+        """The first of them to go released it for both, and the other's next use ended all ranks."""
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        with pytest.raises(TypeError, match=r"^an array on ranks cannot be copied .*: get\(\) copies it to NumPy$"):
+            copied(there)
+        np.testing.assert_array_equal(there.get(), 2 * self.A[0])
+
     def test_what_an_interrupted_call_announced_is_not_for_the_next_array(self) -> None:
         """Ctrl-C between the announcement and the last array of a call: its places are still there."""
         there = pb.matmul(self.A, self.X, **TWO, to="device")
@@ -99,10 +145,28 @@ class TestArraysOnRanks:
 
     def test_it_is_refused_elsewhere_with_what_to_do(self) -> None:
         there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
-        with pytest.raises(TypeError, match=r"^a: it lies on other ranks, .*: copy it first: a\.get\(\)$"):
+        with pytest.raises(TypeError, match=r"^a: it lies on other ranks, .*: get\(\) copies it to NumPy$"):
             pb.vecadd(there, there, backend="mpi", target="1x1")
+        with pytest.raises(TypeError, match=r"^b: it lies on other ranks, of another target or number of threads: "):
+            pb.vecadd(self.A[0], there, **TWO, threads=1)
         with pytest.raises(TypeError, match=r"numpy cannot reach: copy it first: a\.get\(\)$"):
             pb.vecadd(there, there, backend="numpy")
+
+    def test_staging_memory_that_could_not_grow_is_not_used_again(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """It was closed and still there: the next calls sent no array, and then closed a user's file."""
+        there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
+        with monkeypatch.context() as failing:
+            failing.setattr(shared_memory, "_map", _no_memory)
+            with pytest.raises(MemoryError):
+                there.scatter(np.ones(3_000_000))
+        file = (tmp_path / "a_users").open("w+b", buffering=0)  # it gets the descriptor that was closed
+        for each in (self.A, np.arange(4_000_000.0)):
+            np.testing.assert_array_equal(there.scatter(each).get(), each)
+        file.write(b"kept")
+        file.close()
+        assert (tmp_path / "a_users").read_bytes() == b"kept"
 
     def test_its_memory_goes_with_it(self) -> None:
         there = pb.vecadd(self.A[0], self.A[0], **TWO, to="device")
@@ -112,6 +176,40 @@ class TestArraysOnRanks:
         pb.vecadd(self.A[0], self.A[0], **TWO)
         with pytest.raises(RuntimeError, match="KeyError"):
             device.download(number, np.empty(23, np.float32))
+
+
+class TestStaging:
+    """The memory through which the first rank gets arrays."""
+
+    @pytest.mark.parametrize("ending", ["killed", "closed", "forgotten"])
+    def test_it_goes_with_the_ranks(self, ending: str) -> None:
+        """A copy of the largest array was left with every ranks that had ended."""
+        gc.collect()
+        before = _memory_held()
+        world = World(1, 1)
+        world.ask("upload", np.ones(3_000_000), buffer=world.new_number(), dtype="float64", place=None)
+        assert len(_memory_held()) > len(before)
+        if ending == "killed":
+            os.kill(world.processes[0], signal.SIGKILL)
+            with pytest.raises(RanksEnded):
+                world.ask("release", buffers=[])
+        elif ending == "closed":
+            world.close()
+        else:
+            del world
+            gc.collect()
+        assert _memory_held() == before
+
+
+def _no_memory(*_: Any, **_named: Any) -> Any:
+    raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+
+def _memory_held() -> list[str]:
+    """The descriptors and mappings of shared memory in this process."""
+    descriptors = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    return [each for each in descriptors + maps if "memfd:py-backends (" in each]
 
 
 class TestBuffers:
@@ -155,10 +253,52 @@ class TestCommunication:
             device.release(buffer)
 
 
+class Scaled(Problem):
+    """A kernel with a number that has no dimensions."""
+
+    name, signature = "scaled", "(),(n)->(n)"
+    rule, rate, in_place, default_sizes = "bitwise", "gbytes_per_second", True, (5,)
+
+    def reference(self, inputs: Any) -> Reference:
+        return Reference(inputs[0] * inputs[1])
+
+    def flops(self, sizes: Any) -> int:
+        return int(sizes[0])
+
+
+class TestKernels:
+    """Those of plug-ins, which need not be fit for ranks."""
+
+    def test_an_array_without_dimensions_is_refused_with_what_to_do(self, device: Device, tmp_path: Path) -> None:
+        """Moving it ended all ranks."""
+        text = KernelText(Scaled(), "lecture", "mpi", tmp_path / "mpi.py")
+        with pytest.raises(pb.BackendUnavailable, match=r"^scaled has an array without .*: \(1\) in place of \(\)"):
+            device.prepare(text, FLOAT32)
+
+    def test_one_that_no_rank_can_compute_lacks_a_source_for_numpy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The fix was `make`, which changes nothing there."""
+        monkeypatch.setattr(registry, "texts_in", lambda *_: {})
+        with pytest.raises(pb.BackendUnavailable) as raised:
+            local.LocalKernels(1).prepare("vecadd", FLOAT32)
+        assert raised.value.fix == "add a source of vecadd for numpy that takes float32"
+
+
+class TestThreads:
+    """A target has its number of threads in its name."""
+
+    @pytest.mark.parametrize(("threads", "said"), [(1, "ranks x threads is 2 where 1 was asked for; "), (2, "")])
+    def test_a_row_says_that_it_keeps_to_its_own(self, threads: int, said: str) -> None:
+        """`compare --threads 1` ran two ranks, and did not say so."""
+        device = registry.backend("mpi").open("2x1", threads)
+        prepared(device, "vecadd", "lecture")
+        assert device.obeys_threads is (threads == 2)
+        assert (device.note or "").partition("each rank")[0] == said
+
+
 class TestTargets:
     """More ranks or threads than any machine has."""
 
-    @pytest.mark.parametrize("name", ["5000x1", "1x5000", "0x1", "2x", "x"])
+    @pytest.mark.parametrize("name", ["5000x1", "1x5000", "0x1", "2x", "x", "1\u0662x1"])
     def test_they_are_no_target(self, name: str) -> None:
         assert registry.backend("mpi").target(name) is None
         assert registry.backend("mpi").target("4096x1") is not None
@@ -191,6 +331,29 @@ class TestOneCommand:
         assert {row["status"] for row in rows} == {"ok"}
         assert [len(row["communication"]["bytes_sent"]) for row in by_target.values()] == [2, 1]
         assert all("ranks of the launcher" not in (row["note"] or "") for row in rows)
+
+    def test_a_launcher_that_is_ended_leaves_no_folder_behind(self) -> None:
+        """It passes SIGTERM on to its ranks, and the first of them left the folder with its socket."""
+        found = engine()
+        command = ["compare", "--backend", "numpy,mpi", "--kernel", "vecadd", "--budget", "60"]
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # short: the path of a socket has at most 107 bytes
+            process = subprocess.Popen(
+                [*found.command(2), *interpreter.command("py_backends", *command)],
+                env=interpreter.environment({**found.environment, "TMPDIR": folder}),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            wait_until(lambda: any(Path(folder).glob(f"py-backends-*/{SOCKET}")))
+            process.terminate()
+            process.wait(60)
+            wait_until(lambda: not any(Path(folder).glob("py-backends-*")))
+
+
+def wait_until(state: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not state() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert state()
 
 
 def test_processes_of_ours_find_the_same_package() -> None:

@@ -27,15 +27,16 @@ import numpy as np
 import psutil
 import pytest
 import started
-from commands import CLONE, LONGEST, copy_clone, environment
+from commands import CLONE, LONGEST, copy_clone, environment, run_python
 from conftest import THOROUGH, nightly
 
 from py_backends import interpreter, registry
+from py_backends.channel import Channel
 from py_backends.contract import Target
 from py_backends.harness.arena import Arena
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
-from py_backends.ranks import endings, engine, progress
+from py_backends.ranks import endings, engine, progress, world
 from py_backends.ranks.log import FIRST
 
 pytestmark = pytest.mark.mpi
@@ -480,6 +481,48 @@ def test_ranks_end_with_a_notebook_that_is_killed(notebook: Notebook, busy: bool
         time.sleep(0.3)
     notebook.process.kill()
     notebook.assert_nothing_is_left()
+
+
+LEAVES = """
+import threading, time
+import numpy as np
+import py_backends as pb
+from py_backends import calls
+a = np.ones((300, 300), np.float32)
+def work():
+    while True:
+        pb.matmul(a, a, backend="mpi", target="1x1")
+        done.set()
+done = threading.Event()
+threading.Thread(target=work, daemon=True).start()
+done.wait()
+"""
+
+
+def test_a_daemon_thread_within_a_call_ends_without_a_word() -> None:
+    """The channel was closed while it waited: it wrote a traceback."""
+    for _ in range(3):
+        run = run_python("-c", LEAVES)
+        assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+class NoStream:
+    def write(self, _: str) -> None:
+        raise BrokenPipeError
+
+
+@pytest.mark.parametrize("stream", [None, NoStream()])
+def test_a_remark_that_cannot_be_written_costs_no_call(monkeypatch: pytest.MonkeyPatch, stream: Any) -> None:
+    for name in ("_SOON", "_QUIET"):
+        monkeypatch.setattr(world, name, 0.01)
+    monkeypatch.setattr(world, "who_computes", lambda _folder: [1])
+    made = world.World(1, 1)
+    monkeypatch.setattr(sys, "stderr", stream)
+    ours, theirs = Channel.pair()
+    made._wait_for_answer(ours)
+    made.close()
+    for end in (ours, theirs):
+        end.close()
 
 
 # In a comparison

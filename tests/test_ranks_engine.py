@@ -433,6 +433,8 @@ found = engine()
 environment = {{**launcher.without_launcher(os.environ), **found.environment}}
 sys.exit(subprocess.run([*found.command(3), sys.executable, "-c", {SUM!r}], env=environment).returncode)
 """
+STARTS = "from py_backends.ranks.world import World; World(2, 1)"
+CPUS = sorted(os.sched_getaffinity(0))
 BY_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -479,16 +481,32 @@ class TestRealRanks:
         assert finished.returncode == 1
         assert len(re.findall(r"error: the path of the ranks' folder has \d+ bytes", finished.stderr)) == 1, finished
 
+    @pytest.mark.skipif(len(CPUS) < 2, reason="on one CPU nothing can be bound to another")
+    def test_ranks_that_a_launcher_has_bound_stay_bound(self) -> None:
+        """They were bound anew, each to a CPU of its own."""
+        template = f"taskset -c {CPUS[-1]} {engine.engine().words[0]} -n {{ranks}}"
+        bound = (
+            "import os; from py_backends.ranks.world import World; world = World(2, 1); "
+            "print(*[cpu for rank in world.processes for cpu in os.sched_getaffinity(rank)]); world.close()"
+        )
+        finished = run(sys.executable, "-c", bound, **{launcher.TEMPLATE: template})
+        assert (finished.stdout.split(), finished.stderr) == ([str(CPUS[-1])] * 2, "")
+
+    def test_a_launcher_that_starts_too_many_is_told_so(self) -> None:
+        """The last of them had no CPUs assigned: IndexError."""
+        template = f"sh -c '{engine.engine().words[0]} -n $(({{ranks}} + 1)) \"$@\"' sh"
+        finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: template})
+        assert "BackendUnavailable: 2 ranks were to start, and 3 did" in finished.stderr
+
     def test_a_launcher_that_starts_none_is_quoted(self) -> None:
         """In place of its words stood its exit code alone."""
         template = "sh -c 'echo there are not enough slots >&2; exit 9' {ranks}"
-        finished = run(
-            sys.executable,
-            "-c",
-            "from py_backends.ranks.world import World; World(2, 1)",
-            **{launcher.TEMPLATE: template},
-        )
+        finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: template})
         assert "BackendUnavailable: the ranks did not start: there are not enough slots" in finished.stderr
+
+    def test_the_exit_code_is_told_of_a_launcher_that_ends_without_a_word(self) -> None:
+        finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: "false {ranks}"})
+        assert "BackendUnavailable: the ranks did not start: the launcher exited with code 1\n" in finished.stderr
 
 
 def of_the_system() -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
+from commands import LONGEST
 
 from py_backends.harness import workers
 
@@ -28,6 +30,14 @@ def test_only_a_worker_that_is_not_stopped_has_a_pool_that_sleeps(
     """A timed kernel finds its threads as its user's would be."""
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     worker = workers.Worker(stopped_between=stopped_between)
-    environment = Path(f"/proc/{worker.process}/environ").read_text(encoding="utf-8").split("\0")
+    environment = _environment(worker.process)
     worker.close()
     assert [each for each in environment if each.startswith("OMP_WAIT_POLICY=")] == policies
+
+
+def _environment(process: int) -> list[str]:
+    """Its variables. Linux shows none for a moment while a program is being started."""
+    variables, deadline = "", time.monotonic() + LONGEST
+    while not variables and time.monotonic() < deadline:
+        variables = Path(f"/proc/{process}/environ").read_text(encoding="utf-8")
+    return variables.split("\0")

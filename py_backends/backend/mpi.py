@@ -13,7 +13,7 @@ from py_backends.ranks import served
 from py_backends.ranks.device import Device
 from py_backends.ranks.engine import engine
 
-_TARGET = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
+_TARGET = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})", re.ASCII)
 
 
 class Backend(contract.Backend):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from py_backends.contract import Adopted, Array
+from py_backends.errors import listed
+from py_backends.number_formats import FORMATS
 
 if TYPE_CHECKING:
     from py_backends.ranks.device import Device
@@ -34,7 +36,11 @@ class DistributedArray:
         return flat.reshape(self.shape)
 
     def scatter(self, array: Array) -> DistributedArray:
-        """Another array for the same ranks. From its first kernel on, it lies in the blocks that this kernel needs."""
+        """Another array for the same ranks. From its first kernel on, it lies in the blocks that this kernel needs.
+
+        Raises TypeError for what is no NumPy array of a number format in native byte order, or is a masked one.
+        """
+        _check(array)
         flat = np.ascontiguousarray(array).reshape(-1)
         return DistributedArray(self.device, self.device.scatter(flat), array.shape, array.dtype)
 
@@ -42,8 +48,22 @@ class DistributedArray:
         """The buffer that launches take."""
         return Adopted(Kept(self.number, self), self.shape, self.dtype, self.number * _ADDRESSES_APART)
 
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled: whichever of two objects went first would release the memory of both."""
+        raise TypeError("an array on ranks cannot be copied or pickled as it is: get() copies it to NumPy")
+
     def __repr__(self) -> str:
         return f"<DistributedArray of {' x '.join(map(str, self.shape))} {self.dtype}: get() copies it>"
+
+
+def _check(array: Any) -> None:
+    """Refuse what ranks cannot compute with, before it comes to them: there an error would end them all."""
+    is_plain = isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
+    if not (is_plain and array.dtype.isnative and array.dtype.name in FORMATS):
+        what = f"an array of {array.dtype}" if is_plain else type(array).__name__
+        raise TypeError(
+            f"scatter takes a NumPy array of {listed(list(FORMATS), 'or')} in native byte order, not {what}"
+        )
 
 
 class Kept(int):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from time import perf_counter
 from typing import Any
 
@@ -51,8 +52,16 @@ class Communicator:
             cartesian = self.mpi.Create_cart(grid)
             keep = np.eye(len(grid), dtype=bool).tolist()
             made = tuple(Communicator(cartesian.Sub(axis), self.tally, self.memory) for axis in keep)
+            cartesian.Free()
             self._grids[tuple(grid)] = made
         return made
+
+    def free(self) -> None:
+        """Give it back to MPI, which has some 2,000, with all that were made of it. All of its ranks do so together."""
+        for line in chain(*self._grids.values()):
+            line.free()
+        self._grids.clear()
+        self.mpi.Free()
 
     def Allgatherv(self, block: Array | None, whole_and_counts: Sequence[Any]) -> None:  # noqa: N802  # mpi4py's name
         """Bring the blocks of all ranks, so many elements each, to all of them, one after the other.

@@ -12,6 +12,7 @@ import numpy as np
 
 from py_backends import contract
 from py_backends.contract import Adopted, Array, Buffer, Communication, Launch
+from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.ranks.array import DistributedArray, Kept
 from py_backends.ranks.world import RanksEnded, World
@@ -69,6 +70,8 @@ class Device(contract.Device):
         self._thread = _Thread()
         self._by: set[str] = set()
         self.obeys_threads = ranks * of_each == threads
+        other = f"ranks x threads is {ranks * of_each} where {threads} was asked for"
+        self._notes = [] if self.obeys_threads else [other]
         self.on_cpu = self._latest.machines == 1  # the ceilings of one machine are none for several
 
     @property
@@ -91,10 +94,13 @@ class Device(contract.Device):
         return self._latest
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+        if () in text.problem.shapes(text.problem.default_sizes):  # it has no box that could be empty on other ranks
+            reason = f"{text.kernel} has an array without dimensions, which ranks cannot share out"
+            raise BackendUnavailable(reason, "give it one of one element: (1) in place of () in the signature")
         kernel = _Kernel(self, text, dtype)
         self._by.update(kernel.prepare(self._world))
         self._kernels.append(kernel)
-        self.note = f"each rank computes by {' or '.join(sorted(self._by))}"
+        self.note = "; ".join([*self._notes, f"each rank computes by {' or '.join(sorted(self._by))}"])
         return kernel
 
     def arrange(self, launch: Launch, sizes: Sequence[int], coming: Sequence[int]) -> None:
@@ -138,7 +144,7 @@ class Device(contract.Device):
         if not isinstance(array, DistributedArray):
             return None
         if array.device is not self:
-            raise TypeError("it lies on other ranks, of another target: copy it first: a.get()")
+            raise TypeError("it lies on other ranks, of another target or number of threads: get() copies it to NumPy")
         return array.adopted()
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DistributedArray:

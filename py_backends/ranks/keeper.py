@@ -120,8 +120,9 @@ class Keeper:
         first, *_ = ended
         if first == launcher or (first in self._rank_of and self._launcher_was_killed()):
             code = self._launcher.wait()
-            if self._rank_of or code < 0:  # otherwise its own words say more
-                _say(f"{FIRST}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
+            # Where no rank has started, its own words say more, if there are any.
+            first_words = FIRST if self._rank_of or code < 0 else ""
+            _say(f"{first_words}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
         elif first in self._rank_of:
             _say(f"{FIRST}rank {self._rank_of[first]} was killed (out of memory?), or exited")
 

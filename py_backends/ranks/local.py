@@ -50,4 +50,5 @@ def _preferred(kernel: str, dtype: str) -> tuple[KernelText, Target]:
             texts = registry.texts_in(dtype, kernel, backend, target)
             if texts and target.available and not target.emulated:
                 return next(iter(texts.values())), target
-    raise BackendUnavailable(f"no backend computes {kernel} in {dtype} on the CPU of a rank", "make")
+    fix = f"add a source of {kernel} for numpy that takes {dtype}"
+    raise BackendUnavailable(f"no backend computes {kernel} in {dtype} on the CPU of a rank", fix)

@@ -119,11 +119,11 @@ class Ranks:
             "ranks": world.size,
             "machines": len({node for node, _ in processes[:ranks]}),
             "processes": [pid for node, pid in processes if node == here],
-            "library": MPI.Get_library_version().partition("\n")[0].strip(" \t\0"),
         }
 
     def _close(self, client: int) -> dict[str, Any]:
-        self._sessions.pop(client)
+        if session := self._sessions.pop(client, None):  # none if the client has left before it opened one
+            session.ranks.free()
         return {}
 
     def _prepare(self, client: int, **what: str) -> dict[str, Any]:
@@ -239,10 +239,10 @@ def _say(line: str) -> None:
     sys.stderr.flush()
 
 
-def _bind(cpus: Sequence[Sequence[int]]) -> None:
-    """Keep to the CPUs of this rank, if the project has assigned them."""
-    if cpus:
-        os.sched_setaffinity(0, cpus[MPI.COMM_WORLD.rank])
+def _bind(world: MPI.Intracomm, cpus: Sequence[Sequence[int]]) -> None:
+    """Keep to the CPUs of this rank, if the project has assigned them to as many ranks as there are."""
+    if len(cpus) == world.size:
+        os.sched_setaffinity(0, cpus[world.rank])
 
 
 def main() -> None:
@@ -253,7 +253,7 @@ def main() -> None:
     faulthandler.enable()
     ranks = Ranks(world, folder)
     try:
-        _bind(cpus)
+        _bind(world, cpus)
         endings.connect(folder, world.rank)
         world.Barrier()  # whoever finds the first rank finds all
         if world.rank == FIRST:

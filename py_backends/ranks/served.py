@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from py_backends import interpreter
 from py_backends.ranks import SERVED, launcher, new_folder
@@ -40,6 +43,7 @@ def _run(arguments: Sequence[str], ranks: Ranks, cpus: set[int], shape: str) -> 
     """Run the command as a child of the first rank. Returns its exit code."""
     folder = new_folder()
     folder.mkdir(0o700)
+    signal.signal(signal.SIGTERM, partial(_end, folder))
     try:
         clients = Clients(ranks, folder)
         child = subprocess.Popen(
@@ -51,6 +55,13 @@ def _run(arguments: Sequence[str], ranks: Ranks, cpus: set[int], shape: str) -> 
         return child.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(folder: Path, number: int, _: object) -> None:
+    """End by a signal as before, but without the folder: a launcher that ends passes its signal on to its ranks."""
+    shutil.rmtree(folder, ignore_errors=True)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _cpus_and_threads(world: MPI.Intracomm) -> tuple[set[int], int]:

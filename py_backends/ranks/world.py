@@ -78,7 +78,6 @@ class World:
         except BaseException:
             self.close()
             raise
-        self.library: str = opened["library"]
         self.machines: int = opened["machines"]
         self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
         if opened["ranks"] < ranks or (self._keeper and opened["ranks"] != ranks):
@@ -106,8 +105,8 @@ class World:
         with self._lock:
             while released := _taken(self._released, _MOST_RELEASED):
                 self._exchange({"do": "release", "buffers": released}, [])
-            memory, descriptors, written_back = self._shared(array, writable)
             try:
+                memory, descriptors, written_back = self._shared(array, writable)
                 answer = self._exchange({"do": do, **arguments, **memory}, descriptors)
             except BaseException:
                 self._known.clear()  # it may not have arrived, so it is sent and mapped again
@@ -145,6 +144,7 @@ class World:
         channel, self._channel = self._channel, None
         if channel:
             channel.close()
+        self._staged = None
 
     def _await_keeper(self) -> None:
         """Wait until everything that ranks and launcher wrote is there, and nothing of them is left."""
@@ -156,7 +156,9 @@ class World:
         """Start ranks, and a keeper that ends them with this process."""
         found = engine()
         folder = str(self._folder)
-        rank = interpreter.command("py_backends.ranks.rank", folder, json.dumps(_shares(ranks, threads)))
+        # A launcher that the user names has its own ways to bind ranks.
+        shares = [] if os.environ.get(launcher.TEMPLATE) else _shares(ranks, threads)
+        rank = interpreter.command("py_backends.ranks.rank", folder, json.dumps(shares))
         command = [*found.command(ranks), *rank]
         self._keeper = subprocess.Popen(
             interpreter.command("py_backends.ranks.keeper", str(os.getpid()), folder, *command),
@@ -196,6 +198,8 @@ class World:
         except ConnectionError:
             received = None
         except BaseException:
+            if channel.fileno() < 0:  # closed at the interpreter's end: this is a daemon thread
+                raise SystemExit from None  # which ends without a word
             self._end_unless_it_answers(channel)
             raise
         if received is None:
@@ -216,8 +220,9 @@ class World:
             if computing and computing == before:
                 late = " and ".join(map(str, computing))
                 told = f"rank {late} has computed for {monotonic() - began:.0f} s, and others wait for it\n"
-                sys.stderr.write(told)
-                sys.stderr.flush()
+                with contextlib.suppress(Exception):  # it may be None, or closed: a remark ends no call
+                    sys.stderr.write(told)
+                    sys.stderr.flush()
                 return
             before = computing
 
@@ -235,7 +240,7 @@ class World:
 
     def _shared(self, array: Array | None, writable: bool) -> tuple[dict[str, Any], list[int], Array | None]:
         """How to tell the first rank about an array: message, descriptors to send, and memory to copy back from."""
-        if array is None:
+        if array is None or not array.nbytes:
             return {}, [], None
         place, written_back = behind(array), None
         if place is None:
@@ -243,8 +248,7 @@ class World:
             copy = staged.bytes[: array.nbytes].view(array.dtype)
             copy[...] = array
             place, written_back = behind(staged.bytes), copy if writable else None
-        if place is None:  # no elements
-            return {}, [], None
+        assert place is not None, "what this process has made lies somewhere"
         memory, first = place
         key = self._keys.get(memory)
         if key is None:
@@ -267,9 +271,8 @@ class World:
     def _room(self, needed: int) -> SharedMemory:
         """Memory that the first rank can map, for arrays that it cannot reach."""
         if self._staged is None or self._staged.bytes.nbytes < needed:
-            if self._staged:
-                self._staged.close()
-            self._staged = SharedMemory.create(max(needed, 1))
+            self._staged = None  # first, since the system may not have both, nor give any
+            self._staged = SharedMemory.create(needed)
         return self._staged
 
 
@@ -312,7 +315,7 @@ os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _shares(ranks: int, threads: int) -> list[list[int]]:
-    """The CPUs of each rank, if there are enough for all of their threads. None if the system is to decide."""
+    """The CPUs of each rank, if there are enough for all of their threads. Empty if the system is to decide."""
     cpus = sorted(os.sched_getaffinity(0))
     if ranks * threads > len(cpus):
         return []
