@@ -91,6 +91,7 @@ class TestPairs:
         assert control.band is not None
         assert 0.01 <= control.band < 0.06
         assert (control.second.baseline, control.second.verdict, control.second.rounds) == ("numpy", "same", 40)
+        assert control.first.verdict == "same", "it sets what is called so"
         versus = [row.planned.row.versus for row in (quick, alike)]
         assert [each and each.verdict for each in versus] == ["faster", "same"]
         assert versus[0] is not None
@@ -113,7 +114,8 @@ class TestPairs:
         quick = sampled(timed("avx"), 0.5)
         group = group_of(quick)
         group.controls[0].failed = WorkerFailed("crashed", "it died")
-        summarise([group])
+        (control,) = summarise([group])
+        assert (control.band, control.first.verdict, control.second.verdict) == (None, "unclear", "unclear")
         assert quick.planned.row.versus is not None
         assert quick.planned.row.versus.verdict == "unclear"
 
