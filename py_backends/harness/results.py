@@ -232,6 +232,11 @@ class Row:
         printer.text(_notebook().row_as_text(self))
 
     @property
+    def timed(self) -> Duration | None:
+        """The time of its kernel or statement; None if the row is not `ok`, or has no time."""
+        return self.seconds.kernel if self.status == "ok" and self.seconds else None
+
+    @property
     def communicating(self) -> float | None:
         """The part of its kernel's time, from 0 to 1, in which ranks communicate; None if it has no ranks."""
         kernel = self.seconds.kernel if self.seconds else None

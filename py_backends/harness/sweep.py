@@ -223,7 +223,7 @@ def _points(report: Report) -> Iterator[Point]:
     timed = [
         row
         for row in report.rows
-        if row.status == "ok" and row.seconds and row.seconds.kernel and not row.requested
+        if row.timed and not row.requested
         # Only a shape with equal dimensions has a size.
         if len(set(row.shape.values())) == 1
     ]
