@@ -436,6 +436,7 @@ class TestSettings:
             ({"os": "Linux 7"}, {"threads": 1}, [("threads", "", "2", "1"), ("os", "", None, "Linux 7")]),
             ({}, {"cache": "cold"}, [("cache", "", "hot", "cold")]),
             ({}, {"something_later": 1}, [("something_later", "", None, "1")]),
+            ({}, {"something_later": [[1], {}]}, [("something_later", each, None, "there") for each in ("[1]", "{}")]),
         ],
         ids=str,
     )

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shlex
 from argparse import Namespace
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from commands import Finished, run_command, run_python
 
-from py_backends.commands import _outputs
+from py_backends.commands import _common, _outputs
+from py_backends.commands._arguments import Parser
+from py_backends.harness import doctor, files
 from py_backends.harness.results import Report, Row
 from py_backends.report.pictures import style
 
@@ -189,6 +194,49 @@ def test_a_picture_that_cannot_be_written_costs_one_line(tmp_path: Path, capsys:
     )
     assert json.loads((tmp_path / "results.json").read_text())["rows"]
     assert "<svg" in (tmp_path / "picture.svg").read_text()
+
+
+@pytest.fixture
+def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of a disk that becomes full at the end: no file whose name begins with `full` can be written."""
+    replace = os.replace
+
+    def fail(temporary: Path, path: Path) -> None:
+        if Path(path).name.startswith("full"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(temporary, path)
+
+    monkeypatch.setattr(files.os, "replace", fail)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f"compare {options}" for options in ("--json full", "--csv full --json a", "--json a --markdown full")),
+        *("choose --json full", "doctor --json full", "timeline --json full", "report given.json -o full"),
+    ],
+)
+def test_a_file_that_was_not_written_is_exit_code_1(
+    line: str, full: Path, results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other files are there, and the tables are printed."""
+    monkeypatch.chdir(full)
+    for runs in "compared", "run_planned":
+        monkeypatch.setattr(_common, runs, lambda *_: REPORT)
+    monkeypatch.setattr(doctor, "backends", list)
+    command = line.partition(" ")[0]
+    for path, code in ("full", 1), ("written", 0):
+        parser = Parser()
+        import_module(f"py_backends.commands.{command}").add(parser.add_subparsers())
+        options = parser.parse_args(shlex.split(line.replace("full", path)))
+        assert options.run(options) == code
+        said, complaint = capsys.readouterr()
+        assert bool(said) == (command != "report")
+        assert complaint == (f"py-backends: error: {path} was not written: No space left on device\n" if code else "")
+        assert (full / path).exists() == (not code)
+        assert (full / "a").exists() == (" a" in line)
+    assert results.exists()
 
 
 def test_the_case_of_an_ending_does_not_matter(tmp_path: Path) -> None:

@@ -363,12 +363,27 @@ class TestCommand:
             (report().to_json()[:2000], "holds no results of a comparison"),
             (report().to_json().replace('"median": 0.0016,', '"median": NaN,'), "holds no results of a comparison"),
             (report().to_json().replace('["avx2"]', "7").replace('[\n   "avx2"\n  ]', "7"), "holds no results"),
+            (report().to_json().replace('"avx2"', "[]"), "holds no results"),
+            (report().to_json().replace('"avx2"', "{}"), "holds no results"),
             (report().to_json().replace("17179869184", '"much"'), "holds no results"),
+            (report().to_json().replace("17179869184", "1e999"), "holds no results"),
+            (report().to_json().replace('"isa"', '"cache_bytes": 7, "isa"'), "holds no results"),
+            (report().to_json().replace('"isa"', '"cache_bytes": {"L3": ""}, "isa"'), "holds no results"),
+            (report().to_json().replace('"isa"', '"cache_bytes": {"L3": {}}, "isa"'), "holds no results"),
             (report().to_json().replace('"ok"', "\udcff"), "holds no results of a comparison"),
         ],
         ids=[
             *("empty", "broken", "list", "null", "nested", "no version", "rows", "newer", "truncated", "NaN", "isa"),
-            *("memory", "no UTF-8"),
+            *(
+                "list in isa",
+                "object in isa",
+                "memory",
+                "infinite memory",
+                "caches",
+                "size of a cache",
+                "object for a size",
+            ),
+            "no UTF-8",
         ],
     )
     def test_refuses_what_is_no_result(self, tmp_path: Path, content: str, words: str) -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from py_backends.contract import Target
 from py_backends.harness import watch as watching
+from py_backends.harness.bench import Bench
 from py_backends.harness.case import Case
-from py_backends.harness.pairing import Group, groups
+from py_backends.harness.pairing import Group, add_controls, groups
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.results import Communication, Row
 from py_backends.harness.rounds import TimedRow
@@ -91,6 +92,7 @@ class TestPairs:
         assert control.band is not None
         assert 0.01 <= control.band < 0.06
         assert (control.second.baseline, control.second.verdict, control.second.rounds) == ("numpy", "same", 40)
+        assert control.first.verdict == "same", "it sets what is called so"
         versus = [row.planned.row.versus for row in (quick, alike)]
         assert [each and each.verdict for each in versus] == ["faster", "same"]
         assert versus[0] is not None
@@ -113,7 +115,8 @@ class TestPairs:
         quick = sampled(timed("avx"), 0.5)
         group = group_of(quick)
         group.controls[0].failed = WorkerFailed("crashed", "it died")
-        summarise([group])
+        (control,) = summarise([group])
+        assert (control.band, control.first.verdict, control.second.verdict) == (None, "unclear", "unclear")
         assert quick.planned.row.versus is not None
         assert quick.planned.row.versus.verdict == "unclear"
 
@@ -135,6 +138,72 @@ class TestPairs:
         summarise([group])
         assert wrong.planned.row.versus is None
         assert right.planned.row.versus is not None
+
+    def test_a_baseline_that_went_wrong_is_compared_with_nothing(self) -> None:
+        right = sampled(timed("avx"), 0.5)
+        group = group_of(right)
+        group.rows[0].planned.row.status = "mismatch"
+        group.keep_right()
+        assert (group.rows, group.baseline) == ([right], None)
+        assert summarise([group]) == []
+        assert right.planned.row.versus is None
+
+    @pytest.mark.parametrize("threads", [(1, 2, 4), (4, 2, 1), (None, 4)])
+    def test_the_baseline_is_the_one_on_the_most_threads(self, threads: tuple[int | None, ...]) -> None:
+        rows = [timed() for _ in threads]
+        for row, number in zip(rows, threads, strict=True):
+            row.planned.row.threads = number
+        (group,) = groups(rows)
+        assert group.baseline is rows[threads.index(4)]
+
+
+class MadeUpBench:
+    """Of controls: which runners they have, and what is done with each. `fails_at`: of those deeds, if any."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fails_at: int | None = None) -> None:
+        self.runners: list[tuple[Any, ...]] = []
+        self.deeds: list[tuple[str, int]] = []
+        self._fails_at = fails_at
+        for deed in "check", "sample":
+            monkeypatch.setattr(TimedRow, deed, lambda row, deed=deed: self._do(deed, row))
+
+    def runner(self, *of: Any) -> Runner:
+        self.runners.append(of)
+        return cast(Runner, len(self.runners))
+
+    def _do(self, deed: str, row: TimedRow) -> None:
+        self.deeds.append((deed, cast(int, row.runner)))
+        if len(self.deeds) - 1 == self._fails_at:
+            raise WorkerFailed("crashed", "as expected")
+
+    def controls_of(self, group: Group) -> list[TimedRow]:
+        group.controls.clear()
+        add_controls(group, cast(Bench, self))
+        return group.controls
+
+
+class TestControls:
+    def test_are_two_copies_that_are_checked_and_have_had_a_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The sample does not count: it loads code and pages, as the baseline has them loaded."""
+        group, bench = group_of(timed("avx")), MadeUpBench(monkeypatch)
+        baseline = group.rows[0]
+        baseline.repetitions, baseline.warm_up = 7, 3
+        controls = bench.controls_of(group)
+        assert [of[0] for of in bench.runners] == ["numpy"] * 2
+        assert [of[-1] for of in bench.runners] == [1, 2], "each has a worker of its own"
+        assert bench.deeds == [("check", 1), ("sample", 1), ("check", 2), ("sample", 2)]
+        assert [(each.repetitions, each.warm_up, each.samples) for each in controls] == [(7, 3, {})] * 2
+        assert all(each.planned.row is not baseline.planned.row for each in controls)
+
+    @pytest.mark.parametrize("fails_at", range(4))
+    def test_if_one_fails_there_is_none(self, fails_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert MadeUpBench(monkeypatch, fails_at).controls_of(group_of(timed("avx"))) == []
+
+    def test_cost_nothing_where_nothing_is_compared(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        bench = MadeUpBench(monkeypatch)
+        assert bench.controls_of(group_of()) == [], "the baseline alone"
+        assert bench.controls_of(Group([timed("avx"), timed("openmp")], None)) == []
+        assert bench.runners == []
 
 
 class MadeUpInterference:

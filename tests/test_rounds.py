@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import pytest
 
-from py_backends.harness import rounds
-from py_backends.harness.rounds import run_rounds
+from py_backends.contract import Target
+from py_backends.harness import results, rounds
+from py_backends.harness.case import Case
+from py_backends.harness.plan import PlannedRow
+from py_backends.harness.rounds import TimedRow, run_rounds, warm_up
+from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.workers import WorkerFailed
+from py_backends.kernel_text import KernelText
 
 LONG_AGO, NEVER = -1.0, 1e18
 
@@ -73,6 +80,15 @@ def test_a_round_that_would_not_end_in_time_is_not_begun(clock: list[float]) -> 
     assert run([Row(name, [], clock, 2.0) for name in "ab"], deadline=11.0) == 2, "a third one would end at 12"
 
 
+def test_a_row_may_take_again_as_long_as_it_ever_did(clock: list[float]) -> None:
+    row = Row("a", [], clock)
+
+    def begin(number: int, row: Row) -> None:
+        row.seconds = 1.0 if number else 5.0
+
+    assert run_rounds([row], 11.0, random.Random(1), begin, most=30) == 3, "a fourth one might end at 12"
+
+
 @pytest.mark.parametrize(("least", "most", "count"), [(1, 30, 1), (6, 30, 6), (6, 4, 4)])
 def test_there_are_always_the_least(clock: list[float], least: int, most: int, count: int) -> None:
     rows = [Row("a", [], clock), Row("b", [], clock)]
@@ -110,3 +126,62 @@ def test_the_time_of_a_round_is_that_of_its_rows(clock: list[float]) -> None:
         run_rounds([slow, quick], 100.0, random.Random(1), lambda *_: None, most=30, choose=lambda: next(turns)) == 10
     )
     assert (len(slow.samples), len(quick.samples)) == (1, 10)
+
+
+class MadeUpRunner:
+    """Launches take these seconds, the last ones for ever. `asked`: the warm-up and repetitions of each sample."""
+
+    def __init__(self, seconds: Sequence[float], drain: float = 0.0, *, cold: bool = False) -> None:
+        self._seconds, self._drain, self.cold = list(seconds), drain, cold
+        self.asked: list[tuple[int, int]] = []
+
+    def sample(self, _text: KernelText, _case: Case, warm_up: int, repetitions: int, **_: Any) -> Sample:
+        self.asked.append((warm_up, repetitions))
+        seconds = self._seconds.pop(0) if len(self._seconds) > 1 else self._seconds[0]
+        return Sample(upload=0.0, kernel=seconds, download=0.0, end_to_end=seconds, drain=self._drain)
+
+
+def timed(runner: MadeUpRunner) -> TimedRow:
+    row = results.Row("vecadd", "avx", "cpu", "tuned", "float32", {"n": 1}, "ok")
+    planned = PlannedRow(row.spec, row, Target("cpu"), cast(KernelText, object()))
+    return TimedRow(planned, cast(Runner, runner), cast(Case, None))
+
+
+class TestSettling:
+    """What is uncounted before a sample, and how often a sample repeats a kernel."""
+
+    @pytest.mark.parametrize(
+        ("seconds", "launches"), [(1e-6, 3), (0.0049, 3), (0.005, 1), (0.049, 1), (0.050, 0), (2.0, 0)]
+    )
+    def test_the_shorter_a_kernel_the_more_launches_come_before_it(self, seconds: float, launches: int) -> None:
+        assert warm_up(seconds) == launches
+
+    def test_goes_by_the_quickest_of_three(self) -> None:
+        """The first one loads pages and code, and any may be disturbed."""
+        runner = MadeUpRunner([0.040, 0.004, 0.020, 0.004])
+        row = timed(runner)
+        assert row.settle()
+        assert (row.warm_up, row.repetitions) == (3, 3)
+        assert runner.asked == [(1, 0)] * 3 + [(3, 3)] * 3
+
+    def test_a_long_kernel_runs_once(self) -> None:
+        runner = MadeUpRunner([0.2])
+        row = timed(runner)
+        assert row.settle()
+        assert (row.warm_up, row.repetitions, runner.asked) == (0, 0, [(1, 0)])
+
+    def test_a_cold_sample_is_one_launch(self) -> None:
+        runner = MadeUpRunner([1e-6], cold=True)
+        row = timed(runner)
+        assert row.settle()
+        assert (row.repetitions, runner.asked) == (0, [(1, 0)])
+
+    @pytest.mark.parametrize(("drain", "right"), [(0.0, True), (1.0, False)])
+    def test_few_repetitions_come_before_many(self, drain: float, right: bool) -> None:
+        """Many launches whose wait does not wait would queue hours of work."""
+        runner = MadeUpRunner([1e-6], drain)
+        row = timed(runner)
+        assert row.settle() is right
+        assert runner.asked == [(1, 0)] * 3 + [(3, 20)] * 3
+        assert row.repetitions == (10_000 if right else 20)
+        assert row.planned.row.status == ("ok" if right else "impossible")

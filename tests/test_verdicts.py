@@ -193,6 +193,26 @@ class TestWins:
         rows = [[2.0] * 7, *[[1.0, 1.2] * 4] * 100]
         assert wins(rows, [WIDEST_SAME] * 101)[0] == UNCLEAR
 
+    @pytest.mark.parametrize(("rows", "edge"), [(1, WIDEST_SAME), (4, WIDEST_SAME), (1, 0.2)])
+    def test_one_may_stop_at_the_first_clear_answer(self, rows: int, edge: float) -> None:
+        """At the edge every round is a fair coin: whoever looks after each is wrong in one run of twenty at most."""
+        generator = np.random.default_rng(rows)
+        ratios = (1 + edge) * np.exp(NOISE * generator.standard_normal((200, rows, 40)))
+        wrong = sum(
+            any({*wins(run[:, :looked].tolist(), [edge] * rows)} != {UNCLEAR} for looked in range(LEAST_ROUNDS, 41))
+            for run in ratios
+        )
+        assert wrong <= 10
+
+    @pytest.mark.parametrize(("rows", "needed"), [(1, 7), (8, 10), (100, 14)])
+    def test_few_rounds_that_agree_are_enough(self, rows: int, needed: int) -> None:
+        for truth, said in (2.0, FASTER), (1.0, NOT_FASTER):
+            assert wins([[truth] * needed] * rows, [WIDEST_SAME] * rows) == [said] * rows
+            assert wins([[truth] * (needed - 1)] * rows, [WIDEST_SAME] * rows) == [UNCLEAR] * rows
+
+    def test_a_clear_answer_stays(self) -> None:
+        assert wins([[2.0] * 12 + [1.0] * 12], [WIDEST_SAME]) == [FASTER]
+
     def test_the_edge_is_how_far_the_controls_reach_on_either_side(self) -> None:
         assert edge([(0.99, 1.01), (0.98, 1.02)]) == WIDEST_SAME
         assert edge([(0.99, 1.01), (0.8, 1.02)]) == pytest.approx(0.25)

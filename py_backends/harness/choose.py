@@ -161,9 +161,8 @@ class Choice:
 
 def seconds(row: Row) -> float:
     """The median time of a row, in seconds: of its statement or of its kernel."""
-    kernel = row.seconds.kernel if row.seconds else None
-    assert kernel is not None, "only timed rows have a standing"
-    return kernel.median
+    assert row.timed, "only timed rows have a standing"
+    return row.timed.median
 
 
 def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **names: Any) -> Plan:
@@ -302,7 +301,7 @@ def unanswered(report: Report, found: Sequence[Choice]) -> dict[Workload, list[R
     without: dict[Workload, list[Row]] = {workload: [] for workload in _requested(report) if workload not in answered}
     for row in report.rows:
         workload = row.spec.on_any_threads.workload
-        if workload in without and not _is_timed(row):
+        if workload in without and not row.timed:
             without[workload].append(row)
     return without
 
@@ -314,14 +313,14 @@ def _requested(report: Report) -> dict[Workload, list[Row]]:
 
 def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | None:
     calls = [row for row in report.rows if row.statement and (row.kernel, row.dtype) == (asked.kernel, asked.dtype)]
-    at_sizes = grouped((row.spec.sizes, row) for row in filter(_is_timed, calls))
+    at_sizes = grouped((row.spec.sizes, row) for row in calls if row.timed)
     if asked.sizes not in at_sizes:
         return None
     problem = registry.problem(asked.kernel)
     work, needed = problem.work, _budget_for_others(problem, asked.sizes, asked.dtype)
     standings = {sizes: _standing(sizes, at_sizes[sizes]) for sizes in sorted(at_sizes, key=work)}
     called = standings.pop(asked.sizes)
-    kernels = [row for row in rows if _is_timed(row)]
+    kernels = [row for row in rows if row.timed]
     last_rows = {row.spec.implementation: row for row in [*rows, *calls] if row.spec.sizes == asked.sizes}
     return Choice(
         asked,
@@ -338,10 +337,6 @@ def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | No
             for call in each.calls
         },
     )
-
-
-def _is_timed(row: Row) -> bool:
-    return row.status == "ok" and row.seconds is not None and row.seconds.kernel is not None
 
 
 def _standing(sizes: Sizes, rows: Sequence[Row]) -> Standing:

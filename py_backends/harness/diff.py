@@ -331,7 +331,7 @@ def _set_up(report: Report) -> dict[tuple[str, str], str]:
 
 def _flat(values: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
     for name, value in values.items():
-        parts = dict.fromkeys(value, "there") if isinstance(value, list) else value
+        parts = dict.fromkeys(map(str, value), "there") if isinstance(value, list) else value
         for part, of_part in parts.items() if isinstance(parts, Mapping) else [("", parts)]:
             if of_part is not None:
                 yield (name, str(part)), str(of_part)

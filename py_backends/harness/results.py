@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -231,6 +232,11 @@ class Row:
         printer.text(_notebook().row_as_text(self))
 
     @property
+    def timed(self) -> Duration | None:
+        """The time of its kernel or statement; None if the row is not `ok`, or has no time."""
+        return self.seconds.kernel if self.status == "ok" and self.seconds else None
+
+    @property
     def communicating(self) -> float | None:
         """The part of its kernel's time, from 0 to 1, in which ranks communicate; None if it has no ranks."""
         kernel = self.seconds.kernel if self.seconds else None
@@ -331,26 +337,41 @@ _MACHINE: dict[str, type | UnionType] = {
     "isa": list,
     "logical_cpus": int,
     "memory_bytes": int | float,
+    "cache_bytes": dict,
     "python": str,
     "packages": dict,
     "versions": dict,
     "state": dict,
 }
 """The types of a machine's entries. A file may lack any of them."""
+_INSIDE: dict[str, type | UnionType] = {"isa": str, "cache_bytes": int | float}
+"""The types of what is in them, where views compute with it."""
 
 
 def _check_machine(machine: dict[str, Any]) -> None:
     for name, kind in _MACHINE.items():
         if machine.get(name) is not None and not isinstance(machine[name], kind):
             raise ValueError(f"{name} of a machine has the wrong type")
+    for name, kind in _INSIDE.items():
+        entry = machine.get(name) or []
+        if not all(isinstance(each, kind) for each in (entry.values() if isinstance(entry, dict) else entry)):
+            raise ValueError(f"{name} of a machine holds the wrong type")
 
 
 def _parsed(text: str) -> Any:
     """Parse strict JSON. An unpaired surrogate becomes a question mark: JSON may hold one, but UTF-8 may not."""
-    content = json.loads(text, parse_constant=_refuse)
+    content = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     if "\\ud" in text.lower():
         return json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
     return content
+
+
+def _finite(number: str) -> float:
+    """A number of JSON. One that is too large, such as 1e999, would be infinity, which cannot be written again."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{printable(number)} is too large")
+    return value
 
 
 def _refuse(constant: str) -> NoReturn:

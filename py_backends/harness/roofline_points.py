@@ -101,7 +101,7 @@ def mostly_disturbed(report: Report) -> bool:
 
 
 def _time_is_sure(row: Row) -> bool:
-    time = row.seconds.kernel if row.seconds else None
+    time = row.timed
     if time is None or time.low is None or time.high is None:
         return True
     return time.high <= time.median * (1 + SURE) and time.low >= time.median * (1 - SURE)

@@ -39,7 +39,7 @@ def speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
 
 def gflops(row: Row) -> float:
     """The rate of a timed row; 0 for any other."""
-    return row.rate.gflops if row.rate and row.seconds and row.seconds.kernel else 0.0
+    return row.rate.gflops if row.rate and row.timed else 0.0
 
 
 def _work(row: Row) -> int:

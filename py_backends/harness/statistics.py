@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from py_backends.harness.results import Duration
 
 
@@ -54,6 +57,30 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[at]))
         adjusted[at] = largest
     return adjusted
+
+
+def anytime_p_value(heads: NDArray[np.bool_]) -> float:
+    """The p-value of the claim that a coin shows more heads than tails, when one looks after every toss.
+
+    An ordinary sign test holds for a number of tosses that was fixed before. With a look after every toss, and an end
+    at the first clear one, it finds far too much. This value holds whenever the tosses end. After each toss, m is the
+    likelihood of all tosses with a biased coin over that with a fair one, as a mean over the biases. Without a bias
+    towards heads m is a supermartingale that begins at 1. It ever reaches 1 / p with a probability of at most p, so the
+    value is the least of 1 / m (J. Ville, Étude critique de la notion de collectif (1939); H. Robbins, Statistical
+    methods related to the law of the iterated logarithm, Annals of Mathematical Statistics 41 (1970), 1397-1409). The
+    biases have Jeffreys' prior above 1/2. Where all tosses agree, as most do, it needs a toss less than a uniform one.
+
+    heads: whether each toss showed heads, in the order of the tosses.
+    """
+    # Imported here: the import takes most of a second, which `--help` does not need.
+    from scipy.special import betainc, betaln
+
+    tosses = np.arange(1, len(heads) + 1)
+    more, less = np.cumsum(heads) + 0.5, np.cumsum(~heads) + 0.5
+    with np.errstate(divide="ignore"):  # of many tails the integral is too small for a number
+        above_half = np.log(betainc(less, more, 0.5))
+    means = (tosses + 1) * math.log(2) + betaln(more, less) - betaln(0.5, 0.5) + above_half
+    return math.exp(-float(np.max(means, initial=0.0)))
 
 
 def _finite(value: float) -> float | None:

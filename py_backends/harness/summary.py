@@ -9,7 +9,7 @@ from py_backends.harness.results import Communication, Control, Rate, Row, Secon
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Sample
 from py_backends.harness.statistics import duration, median
-from py_backends.harness.verdicts import SAME, Ratio, verdicts
+from py_backends.harness.verdicts import SAME, UNCLEAR, Ratio, verdicts
 
 FEW_ROUNDS = "of the 6 samples that an interval needs"
 """The end of a row's note, after the number of its samples."""
@@ -106,7 +106,8 @@ def _control(group: Group, second: Speedup) -> Control:
     found = group.ratio(first)
     assert found is not None  # otherwise the second control is not judged
     row = first.planned.row
-    return Control(row.kernel, row.dtype, row.shape, band, _speedup(group, first, found, SAME), second)
+    verdict = UNCLEAR if band is None else SAME
+    return Control(row.kernel, row.dtype, row.shape, band, _speedup(group, first, found, verdict), second)
 
 
 def add_note(row: Row, note: str) -> None:

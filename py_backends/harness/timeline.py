@@ -100,11 +100,7 @@ class Timeline:
 
 def timelines(report: Report) -> list[Timeline]:
     """A timeline for each kernel, dtype, requested shape and number of threads; none without a timed row."""
-    timed = (
-        _call(row, row.seconds, row.seconds.kernel.median)
-        for row in report.rows
-        if row.status == "ok" and row.seconds and row.seconds.kernel
-    )
+    timed = (_call(row, row.seconds, row.timed.median) for row in report.rows if row.seconds and row.timed)
     return [
         Timeline(asked, sorted(calls, key=lambda call: (call.shortened, call.total)))
         for asked, calls in grouped((call.row.spec.workload, call) for call in timed).items()

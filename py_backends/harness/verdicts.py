@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from py_backends.harness.statistics import holm
+from py_backends.harness.statistics import anytime_p_value, holm
 
 LEAST_ROUNDS = 6
 """With fewer samples, even the smallest and the largest do not bound a median at 95%."""
@@ -119,11 +119,11 @@ def verdicts(ratios: Sequence[Ratio], bands: Sequence[float | None]) -> list[str
 def wins(ratios: Sequence[Sequence[float]], edges: Sequence[float | None]) -> list[str]:
     """Whether each row is `FASTER` by more than its edge, `NOT_FASTER` by `WIDEST_SAME`, or `UNCLEAR`.
 
-    All answers hold together at 95%, by the sign test with Holm's correction. The sign test is exact for any number of
-    rounds. Many rows are equal, at the peak of a machine or the bandwidth of its memory. They must not win by 1% in one
-    run and lose by 1% in the next.
+    All answers hold together at 95%, by Holm's correction. They hold after every round too, so rounds may end as soon
+    as an answer is clear: see `anytime_p_value`. Many rows are equal, at the peak of a machine or the bandwidth of its
+    memory. They must not win by 1% in one run and lose by 1% in the next.
 
-    ratios: for each row, one for each round.
+    ratios: for each row, one for each round, in their order.
     edges: see `edge`; None if no row can win.
     """
     claims = [_win(np.log(each), edge) for each, edge in zip(ratios, edges, strict=True)]
@@ -148,14 +148,13 @@ def edge(controls: Sequence[tuple[float | None, float | None]]) -> float | None:
 
 
 def _win(logarithms: NDArray[np.float64], edge: float | None) -> tuple[str, float]:
-    """The side of its edge on which the median lies, and the two-sided p-value of that by the sign test."""
-    from scipy.stats import binom
-
-    limits = {NOT_FASTER: np.sum(logarithms >= math.log1p(WIDEST_SAME))}
+    """The side of its edge on which the median lies, and its p-value, doubled since either claim may be false."""
+    held = {NOT_FASTER: logarithms < math.log1p(WIDEST_SAME)}
     if edge is not None:
-        limits[FASTER] = np.sum(logarithms <= math.log1p(edge))
-    claim = min(limits, key=lambda each: limits[each])
-    return claim, min(1.0, 2 * float(binom.cdf(limits[claim], len(logarithms), 0.5)))
+        held[FASTER] = logarithms > math.log1p(edge)
+    p_values = {claim: anytime_p_value(rounds) for claim, rounds in held.items()}
+    claim = min(p_values, key=lambda each: p_values[each])
+    return claim, min(1.0, 2 * p_values[claim])
 
 
 def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:

@@ -254,8 +254,8 @@ def _in_words(control: Control) -> str:
 
 def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:
     for row in rows:
-        if row.status == "ok" and row.rate and row.seconds and row.seconds.kernel:
-            yield _Timed(row, row.seconds.kernel, getattr(row.rate, rate))
+        if row.rate and row.timed:
+            yield _Timed(row, row.timed, getattr(row.rate, rate))
 
 
 def _alone(rows: Sequence[Row], group: Sequence[Row]) -> Iterator[str]:

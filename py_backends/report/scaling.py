@@ -155,7 +155,7 @@ def _by_speed(curve: Curve) -> float:
 
 def _cells(curve: Curve, counts: Sequence[int], *, strong: bool, ranks: bool) -> tuple[str, ...]:
     row = curve.row
-    kernel = row.seconds.kernel if row.seconds else None
+    kernel = row.timed
     by_count = {point.threads: point for point in curve.points}
     star = "*" if row.requested else ""
     most = curve.points[-1].row

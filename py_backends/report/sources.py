@@ -99,8 +99,8 @@ def _is_of(row: Row, text: KernelText) -> bool:
 def _speeds(rows: Iterable[tuple[str, Row]], rate: str) -> Iterator[Speed]:
     for name, row in rows:
         at = name, row.target, row.dtype, units.shape(row.shape.values()), row.threads
-        if row.status == "ok" and row.rate and row.seconds and row.seconds.kernel:
-            time = units.duration(row.seconds.kernel.median)
+        if row.rate and row.timed:
+            time = units.duration(row.timed.median)
             said = f"{units.figure(getattr(row.rate, rate))} {units.RATES[rate]}"
             yield Speed(*at, time, said, layout.versus(row))
         else:
