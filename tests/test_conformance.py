@@ -446,8 +446,28 @@ class TestWrongUsage:
                 "there is no case of --kind rounding among the other choices",
             ),
             (
+                ["--backend", "openmp,python", "--kind", "beyond-the-caches"],
+                "there is no case of --kind beyond-the-caches among the other choices for python",
+            ),
+            (
                 ["--backend", "numpy", "--variant", "tuned"],
-                "numpy: there is no source of any chosen kernel and variant",
+                "backend numpy has no source of any chosen kernel and variant: choose others",
+            ),
+            (
+                ["--backend", "numpy,openmp", "--kernel", "matmul", "--variant", "packing"],
+                "backend numpy has no source of any chosen kernel and variant: choose others",
+            ),
+            (
+                ["--kernel", "vecadd", "--variant", "packing"],
+                "no backend has a source of any chosen kernel and variant: choose others",
+            ),
+            (
+                ["--target", "cpu,nothing_wrong", "--variant", "packing"],
+                "target nothing_wrong has no source of any chosen kernel and variant: choose others",
+            ),
+            (
+                ["--backend", "numpy,wrong_vecadd_and_matmul", "--target", "nothing_wrong"],
+                "backend numpy has no target nothing_wrong: choose others",
             ),
         ],
     )

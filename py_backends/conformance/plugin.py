@@ -119,16 +119,26 @@ def _known_or_usage_error(prefix: str, check: Callable[[], object]) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests of the suite for which the options chose nothing. pytest would make skips of them.
 
-    If they chose nothing at all, that is wrong usage, since it would look like a success.
+    If they chose nothing at all, or nothing of a named backend or target, that is wrong usage, since it would look like
+    a success.
     """
     unused = {item for item in items if _SUITE in str(item.path) and item.name.endswith("[NOTSET]")}
     items[:] = [item for item in items if item not in unused]
     just_in_time_last(items)
     selection = config.stash[SELECTION]
     asked = {"--kind": ", ".join(selection.kinds), "--case": selection.case}
-    given = [f"{option} {value}" for option, value in asked.items() if value]
-    if unused and given and any(selection.subjects()) and not any(_given(item, "subject", Subject) for item in items):
-        raise pytest.UsageError(f"there is no case of {' and '.join(given)} among the other choices")
+    given = " and ".join(f"{option} {value}" for option, value in asked.items() if value)
+    if unused and given:
+        tried = {name for item in items if (subject := _given(item, "subject", Subject)) for name in _places(subject)}
+        there = {name for subject in selection.subjects() for name in _places(subject)}
+        for name in ("", *selection.backends, *selection.targets):
+            if name in there - tried:
+                raise pytest.UsageError(f"there is no case of {given} among the other choices{name and f' for {name}'}")
+
+
+def _places(subject: Subject) -> tuple[str, ...]:
+    """What a source is tried for: everything (""), its backend, its target."""
+    return "", subject.text.backend, subject.target.name
 
 
 def just_in_time_last(items: list[pytest.Item]) -> None:
