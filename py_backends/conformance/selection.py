@@ -49,7 +49,7 @@ _OF_STEPS = "shapes"
 class Selection:
     """The options of a run. An empty list is everything.
 
-    case: only cases whose names contain it; None for all.
+    case: the case of that name, and in a kind without it, all whose names contain it; None for all.
     patience: after so many seconds without an answer, a worker counts as hung.
     """
 
