@@ -17,7 +17,8 @@ from benchmarks.figures import Figure, figure
 from benchmarks.measure import Reports, measure
 from benchmarks.table import print_all
 from py_backends.commands._arguments import Parser, add_options, whole_number
-from py_backends.commands._common import progress
+from py_backends.commands._common import UsageError, progress
+from py_backends.commands._outputs import check_writable, written
 from py_backends.errors import MOST_THREADS
 from py_backends.harness.compare import checked_settings
 from py_backends.harness.files import write_whole
@@ -29,7 +30,10 @@ _DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 1800.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; 0 when measured, whatever was reached, and SystemExit(2) for wrong usage."""
+    """Measure and print. SystemExit(2) for wrong usage.
+
+    Returns 0 when measured, whatever was reached; 1 if the file was not written; 130 after an interruption.
+    """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -42,13 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with progress() as shown:
         reports = measure(chosen, settings, options.rounds, shown)
     figures = [figure(goal, reports) for goal in chosen]
-    if options.json:
-        write_whole(options.json, to_json(figures, reports))
+    # Before the tables, which a closed terminal may end. Where it fails, they are all that is left of the measurements.
+    whole = options.json is None or written(options.json, lambda path: write_whole(path, to_json(figures, reports)))
     one = next(iter(reports.values()))
     taken = sum(report.seconds_taken or 0 for report in reports.values())
     with table.output() as out:
         print_all(replace(one, settings=settings, seconds_taken=taken), figures, reports, out)
-    return 130 if any(report.interrupted for report in reports.values()) else 0
+    return 130 if any(report.interrupted for report in reports.values()) else int(not whole)
 
 
 def to_json(figures: Sequence[Figure], reports: Reports) -> str:
@@ -97,8 +101,7 @@ def _parser() -> Parser:
     add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
     add("--threads", type=_whole(MOST_THREADS), metavar="N", help="of everybody (default: all)")
     add("--rounds", type=_whole(1000), default=_DEFAULT_ROUNDS, metavar="N", help="at most (default: 21)")
-    add_options(parser, "budget", budget=_DEFAULT_BUDGET)
-    add("--seed", type=_whole(2**62), default=1, metavar="N", help="of the inputs and the order (default: 1)")
+    add_options(parser, "budget", "seed", budget=_DEFAULT_BUDGET)
     add("--json", type=_file, metavar="FILE", help="write everything, every sample too")
     return parser
 
@@ -124,8 +127,10 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 def _file(text: str) -> Path:
     path = Path(text)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{path} cannot be written: name a file in a folder that exists")
+    try:
+        check_writable(path)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
     return path
 
 

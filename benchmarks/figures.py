@@ -28,6 +28,9 @@ class Reason(NamedTuple):
     fix: str | None = None
 
 
+_NO_ROUND = Reason("its ratios have no round in common")
+
+
 class NotMeasured(Exception):
     """Something was not measured."""
 
@@ -171,12 +174,14 @@ def mean(series: Sequence[Series]) -> Median:
     """The geometric mean of several ratios: taken within each round that has all of them, then the median."""
     rounds = set.intersection(*(set(each) for each in series))
     if not rounds:
-        raise NotMeasured(Reason("its ratios have no round in common"))
+        raise NotMeasured(_NO_ROUND)
     return median([math.exp(math.fsum(math.log(each[n]) for each in series) / len(series)) for n in rounds])
 
 
 def worst(series: Sequence[Series]) -> tuple[Median, int]:
     """The ratio with the lowest median, and which one it is."""
+    if not all(series):
+        raise NotMeasured(_NO_ROUND)
     medians = [median(list(each.values())) for each in series]
     at = min(range(len(medians)), key=lambda index: medians[index].value)
     return medians[at], at

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import run_python
@@ -74,6 +78,8 @@ def test_the_mean_takes_rounds_that_have_all_ratios() -> None:
 def test_the_worst_is_the_lowest_median() -> None:
     found, at = worst([{0: 1.0, 1: 1.0, 2: 0.1}, {0: 0.9, 1: 0.9, 2: 0.9}])
     assert (found.value, at) == (0.9, 1)
+    with pytest.raises(NotMeasured, match="no round in common"):
+        worst([{}, {0: 1.0}])
 
 
 def test_a_figure_is_a_ratio_of_rates_against_the_fastest_at_each_size() -> None:
@@ -98,6 +104,13 @@ def test_a_figure_that_must_not_be_exceeded_is_a_ratio_of_times() -> None:
     assert figure(goal(3.9, at_most=True, summary="worst"), measurement).reached is False
 
 
+def test_of_times_the_interval_is_turned_around() -> None:
+    spread = [float(each) for each in range(1, 9)]
+    found = figure(goal(at_most=True), measured(one={8: spread, 16: spread}, other={8: [1.0] * 8, 16: [1.0] * 8}))
+    assert found.value is not None
+    assert (found.value.low, found.value.high) == pytest.approx((1, 8))
+
+
 def test_sizes_are_compared_by_the_work_they_do() -> None:
     measurement = measured(one={8: [1.0] * 8, 16: [8.0] * 8})
     comparison = Comparison(Entry(ONE, 16), (Entry(ONE, 8),))
@@ -119,44 +132,18 @@ def test_what_is_missing_is_no_failure_and_says_why() -> None:
     assert without_one_of_two.note == "without other (other is missing)"
 
 
-def test_the_goals_are_those_of_the_issue() -> None:
-    found = goals.goals()
-    assert {each.backend for each in found} == set(command.BACKENDS)
-    for dtype in goals.WIDE:
-        asked = {(g.subject, g.what): g.asked for g in found if g.conditions[:2] == ("matmul", dtype)}
-        assert asked["avx", "of the best library"] == 1.00
-        assert asked["avx", "of NumPy"] == 1.15
-        assert asked["avx 1 thread", "of the FMA peak"] == 0.80
-        assert asked["opencl", "of NumPy, kernel"] == (0.95 if dtype == "float32" else 0.90)
-        assert asked["sycl e2e", "of NumPy, end to end"] == (0.85 if dtype == "float32" else 0.80)
-    means = next(each for each in found if each.what == "of the best library")
-    assert [each.subject.size for each in means.comparisons] == list(goals.SIZES)
-
-
-def test_the_goals_of_narrow_formats_are_those_of_their_issue() -> None:
-    found = goals.goals()
-    asked = {(*g.conditions[:2], g.subject, g.what): g.asked for g in found}
-    libraries = {"bfloat16": 1.10, "float16": 1.50, "int8": 1.00}
-    for dtype, ratio in libraries.items():
-        assert asked["matmul", dtype, "avx amx", "of the best library"] == ratio
-    assert asked["matmul", "bfloat16", "avx amx", "of the peak of the format"] == 0.45
-    assert asked["matmul", "bfloat16", "avx amx", "of the rate at n, at n ± 1"] == 0.85
-    assert asked["matmul", "bfloat16", "sycl amx", "of avx amx"] == 0.50
-    assert asked["matmul", "bfloat16", "numba_cpu amx", "of avx amx"] == 0.60
-    backends = "avx", "openmp", "cpp", "opencl", "pocl", "sycl", "numba_cpu"
-    for dtype in ("bfloat16", "float16"):
-        for who in backends:
-            widening = "avx avx512" if who == "avx" else who
-            assert asked["matmul", dtype, widening, "of its float32"] == 0.95
-            assert asked["vecadd", dtype, who, "times its float32"] == (1.9 if who == "avx" else 1.7)
-    assert not any(kernel == "vecadd" and dtype == "int8" for kernel, dtype, *_ in asked)
-    (best, large) = (
-        next(g for g in found if g.conditions.dtype == "float16" and g.what == what)
-        for what in ("of its float32", "of the best library")
-    )
-    assert [each.subject.size for each in best.comparisons] == [512, 1000, 1024, 2048, 4096]
-    assert [each.subject.size for each in large.comparisons] == [1024, 2048, 4096]
-    assert {each.contender for each in large.comparisons[0].against} == {goals.MKL, goals.ONEDNN}
+def test_what_is_wrong_is_no_figure_however_fast() -> None:
+    """Neither that of a subject, nor that which others are compared with."""
+    times = {8: [1.0] * 8, 16: [1.0] * 8}
+    measurement = measured(one=times, other=times, third={8: [0.1] * 8, 16: [0.1] * 8})
+    (report,) = measurement.values()
+    of_third = [each for each in report.rows if each.backend == "third"]
+    for each in of_third:
+        each.status, each.reason = "mismatch", "it is wrong"
+    found = figure(goal(against=(OTHER, THIRD)), measurement)
+    assert found.value is not None
+    assert (found.value.value, found.note) == (1, "without third (it is wrong)")
+    assert figure(goal(against=(THIRD,)), measurement).reason == Reason("it is wrong")
 
 
 def test_a_contender_may_have_a_number_format_of_its_own() -> None:
@@ -190,15 +177,6 @@ def test_what_no_target_multiplies_is_told_from_a_target_that_is_missing() -> No
     assert rates.why_not(Entry(goals.AMX, 8)) == Reason("avx has no target amx here")
 
 
-def test_conditions_are_shared_by_both_sides_of_a_ratio() -> None:
-    """Who is held to one thread or to AVX2 is compared with others that are."""
-    one_thread = [each for each in goals.goals() if each.what == "of the FMA peak"]
-    assert {each.conditions.threads for each in one_thread} == {1}
-    assert [each.backend for each in one_thread[:4]] == ["avx", "avx", "avx", "cpp"]
-    held = [each for each in goals.goals() if each.what == "of NumPy held to AVX2"]
-    assert {each.conditions.environment for each in held} == {(("OPENBLAS_CORETYPE", "Haswell"),)}
-
-
 def test_statements_are_what_users_write() -> None:
     said = [Entry(who, 8).statement(MATMUL._replace(threads=2)) for who in (goals.NUMPY, goals.AVX_AVX2, goals.MKL)]
     assert said == ["np.matmul(a, b, out=c)", "pb.matmul(a, b, out=c, backend='avx', target='avx2', threads=2)", None]
@@ -223,6 +201,50 @@ def test_variables_are_those_of_the_conditions_for_as_long_as_they_last(monkeypa
     assert "OPENBLAS_CORETYPE" not in os.environ
 
 
+class TestMeasuring:
+    """What `measure` asks of the harness, for goals under three conditions."""
+
+    ALONE = MATMUL._replace(threads=1)
+    LARGE = MATMUL._replace(dtype="float64")
+    GOALS = (
+        goal(),
+        replace(goal(), conditions=ALONE),
+        Goal(LARGE, "one", "of the other", "n", (Comparison(Entry(ONE, 2048), (Entry(OTHER, 2048),)),), 1.0),
+    )
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
+        """The plans and settings of all comparisons. The second one is interrupted if it has a seed of 2."""
+        asked: list[tuple[Any, dict[str, Any]]] = []
+
+        def run(plan: Any, settings: dict[str, Any], _: Any) -> Report:
+            asked.append((plan, settings))
+            return Report("now", "1", {}, {}, interrupted=settings["seed"] == 2 and len(asked) == 2)
+
+        monkeypatch.setattr(measure, "run", run)
+        return asked
+
+    def test_shares_the_budget_by_the_work(self, asked: list[tuple[Any, dict[str, Any]]]) -> None:
+        reports = measure.measure(self.GOALS, {"seed": 1, "threads": 2, "budget_seconds": 90.0}, 7, None)
+        assert list(reports) == [MATMUL, self.ALONE, self.LARGE]
+        first, second, large = (settings["budget_seconds"] for _, settings in asked)
+        assert first + second + large == pytest.approx(90)
+        assert first == second < large / 2
+
+    def test_takes_the_threads_of_the_conditions_first(self, asked: list[tuple[Any, dict[str, Any]]]) -> None:
+        measure.measure(self.GOALS, {"seed": 1, "threads": 2, "budget_seconds": 90.0}, 7, None)
+        assert [settings["threads"] for _, settings in asked] == [2, 1, 2]
+
+    def test_skips_what_takes_too_long_at_its_size(self, asked: list[tuple[Any, dict[str, Any]]]) -> None:
+        """A figure at a smaller size is none of the goal's."""
+        measure.measure(self.GOALS, {"seed": 1, "threads": None, "budget_seconds": 90.0}, 7, None)
+        assert {(plan.shorten, plan.timed_only, plan.rounds) for plan, _ in asked} == {(False, True, 7)}
+
+    def test_ends_with_an_interruption(self, asked: list[tuple[Any, dict[str, Any]]]) -> None:
+        reports = measure.measure(self.GOALS, {"seed": 2, "threads": None, "budget_seconds": 90.0}, 7, None)
+        assert list(reports) == [MATMUL, self.ALONE]
+
+
 def test_a_ceiling_is_a_rate_of_the_case_by_round() -> None:
     """A kernel that takes twice as long as its bytes or its operations need has half of the ceiling."""
     conditions = Conditions("vecadd", "float32")
@@ -245,12 +267,6 @@ def test_what_was_interrupted_says_so() -> None:
     assert figure(goal(), {}).reason == Reason("interrupted before it ran")
 
 
-def test_neighbours_are_one_off_round_sizes() -> None:
-    found = [each for each in goals.goals(["float32"], [127, 256, 1000, 4096]) if each.summary == "worst"]
-    pairs = {(c.subject.size, c.against[0].size) for g in found if not g.at_most for c in g.comparisons}
-    assert pairs == {(255, 256), (257, 256), (999, 1000), (1001, 1000)}
-
-
 def test_tables_have_a_line_a_goal_and_a_column_a_contender() -> None:
     measurement = measured(one={8: [1.0] * 8, 16: [1.0] * 8}, other={8: [2.0] * 8, 16: [2.0] * 8})
     figures = [figure(goal(), measurement), figure(goal(against=(THIRD,)), measurement)]
@@ -267,6 +283,15 @@ def test_tables_have_a_line_a_goal_and_a_column_a_contender() -> None:
     assert any(line.split() == ["one", "of", "the", "other", "2.00", "2.00"] for line in lines)
 
 
+def test_the_last_line_counts_what_was_reached() -> None:
+    measurement = measured(one={8: [1.0] * 8, 16: [1.0] * 8}, other={8: [2.0] * 8, 16: [2.0] * 8})
+    asked = [goal(1.0), goal(2.5), goal(2.6), goal(9.0), goal(None), goal(against=(THIRD,))]
+    console, report = Console(width=120), measurement[MATMUL]
+    with console.capture() as captured:
+        table.print_all(report, [figure(each, measurement) for each in asked], measurement, console)
+    assert captured.get().splitlines()[-1] == "1 reached, 3 not reached, 1 not measured."
+
+
 def test_json_is_strict_and_has_every_sample() -> None:
     measurement = measured(one={8: [1.0] * 8, 16: [1.0] * 8})
     text = command.to_json([figure(goal(), measurement)], measurement)
@@ -276,6 +301,43 @@ def test_json_is_strict_and_has_every_sample() -> None:
     (comparison,) = found["comparisons"]
     assert comparison["under"] == {"threads": None, "environment": {}}
     assert [row["kernel_seconds"] for row in comparison["rows"][:2]] == [[1.0] * 8] * 2
+
+
+class TestCommand:
+    """From the arguments to the exit code, with a comparison that found nothing in place of a measurement."""
+
+    OPTIONS = ("--only", "openmp", "--kernel", "vecadd", "--dtype", "float32", "--elements", "1000", "--seed", "0")
+
+    def run(self, monkeypatch: pytest.MonkeyPatch, measured: Callable[[], object], *options: str, **found: Any) -> int:
+        def measure(wanted: Sequence[Goal], settings: dict[str, Any], *_: Any) -> dict[Conditions, Report]:
+            assert settings["seed"] == 0
+            measured()
+            return {each.conditions: Report("now", "1", {"cpu": "a CPU"}, {}, **found) for each in wanted}
+
+        monkeypatch.setattr(command, "measure", measure)
+        return command.main([*self.OPTIONS, *options])
+
+    def test_every_goal_is_judged(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        file = tmp_path / "a.json"
+        assert self.run(monkeypatch, lambda: None, "--dtype", "bfloat16,float16", "--json", str(file)) == 0
+        assert "0 reached, 0 not reached, 2 not measured." in capsys.readouterr().out
+        assert [each["dtype"] for each in json.loads(file.read_text())["figures"]] == ["bfloat16", "float16"]
+
+    def test_an_interruption_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.run(monkeypatch, lambda: None, interrupted=True) == 130
+
+    def test_what_cannot_be_written_is_shown(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "lost"
+        folder.mkdir()
+        assert self.run(monkeypatch, folder.rmdir, "--json", str(folder / "a.json")) == 1
+        shown = capsys.readouterr()
+        assert "0 reached, 0 not reached, 1 not measured." in shown.out
+        assert len(shown.err.splitlines()) == 1
+        assert "was not written: No such file or directory" in shown.err
 
 
 @pytest.mark.parametrize(
@@ -291,6 +353,8 @@ def test_json_is_strict_and_has_every_sample() -> None:
         ["--budget", "-1"],
         ["--budget", "nan"],
         ["--json", "/no/such/folder/file.json"],
+        ["--json", "/proc/file.json"],
+        ["--seed", "-1"],
         ["--unknown"],
         ["--only", "numba_cuda", "--kernel", "vecadd"],
     ],

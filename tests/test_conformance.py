@@ -240,6 +240,18 @@ class TestWhatIsTold:
         assert len(hung) == 2, run.stdout
         assert run.stdout.count("not run, since hanging-hangs-vecadd-lecture has hung in 2 kinds of cases") >= 3
 
+    def test_although_the_file_cannot_be_written(self, folder: Path, tmp_path: Path) -> None:
+        lost = tmp_path / "lost"
+        lost.mkdir()
+        losing = f"import pathlib\n\ndef pytest_collection_finish():\n    pathlib.Path({str(lost)!r}).rmdir()\n"
+        (folder / "loses_a_folder.py").write_text(losing)
+        chosen = ("--backend", "numpy", "--kernel", V, "-k", "float32", "--kind", "nothing")
+        run = run_suite(folder, *chosen, "-p", "loses_a_folder", "--conformance-json", str(lost / "a.json"))
+        assert "  vecadd     lecture    float32  " in run.stdout, run.stdout
+        assert "1 passed" in run.stdout.splitlines()[-1]
+        assert run.stderr == f"py-backends: error: {lost / 'a.json'} was not written: No such file or directory\n"
+        assert run.returncode == pytest.ExitCode.TESTS_FAILED
+
     @NIGHTLY
     def test_drawn_cases_are_made_small(self, folder: Path) -> None:
         skipping = ("--backend", backend_of("skips_its_tail"), "--target", "skips_its_tail")
@@ -446,8 +458,28 @@ class TestWrongUsage:
                 "there is no case of --kind rounding among the other choices",
             ),
             (
+                ["--backend", "openmp,python", "--kind", "beyond-the-caches"],
+                "there is no case of --kind beyond-the-caches among the other choices for python",
+            ),
+            (
                 ["--backend", "numpy", "--variant", "tuned"],
-                "numpy: there is no source of any chosen kernel and variant",
+                "backend numpy has no source of any chosen kernel and variant: choose others",
+            ),
+            (
+                ["--backend", "numpy,openmp", "--kernel", "matmul", "--variant", "packing"],
+                "backend numpy has no source of any chosen kernel and variant: choose others",
+            ),
+            (
+                ["--kernel", "vecadd", "--variant", "packing"],
+                "no backend has a source of any chosen kernel and variant: choose others",
+            ),
+            (
+                ["--target", "cpu,nothing_wrong", "--variant", "packing"],
+                "target nothing_wrong has no source of any chosen kernel and variant: choose others",
+            ),
+            (
+                ["--backend", "numpy,wrong_vecadd_and_matmul", "--target", "nothing_wrong"],
+                "backend numpy has no target nothing_wrong: choose others",
             ),
         ],
     )
@@ -455,6 +487,17 @@ class TestWrongUsage:
         run = run_suite(folder, *options)
         assert run.returncode == pytest.ExitCode.USAGE_ERROR
         assert f"ERROR: {words}" in run.stderr.splitlines(), run.stderr
+
+    @pytest.mark.parametrize("patience", ["nan", "0", "-5", "inf", "soon"])
+    def test_of_patience_is_told(self, folder: Path, patience: str) -> None:
+        run = run_suite(folder, "--backend", "numpy", "--collect-only", f"--patience={patience}")
+        assert run.returncode == pytest.ExitCode.USAGE_ERROR
+        assert f"--patience: takes a number of seconds above 0, not '{patience}'" in run.stderr
+
+    def test_of_files_is_told_before_the_run(self, folder: Path) -> None:
+        run = run_suite(folder, "--backend", "numpy", "--kind", "nothing", "--conformance-json", "/nowhere/a.json")
+        assert run.returncode == pytest.ExitCode.USAGE_ERROR
+        assert run.stderr.strip() == "ERROR: --conformance-json: there is no folder /nowhere to write a.json in"
 
     def test_what_is_not_there_fails(self, folder: Path, tmp_path: Path) -> None:
         missing = """

@@ -218,6 +218,41 @@ class TestCallsOfAWrongFunction:
 
         assert all("elements are wrong" in str(each) for each in wrong_of("one-array-twice", "vecadd", add))
 
+    def test_which_returns_another_array_than_its_output(self) -> None:
+        assert wrong_of("out", "vecadd", lambda a, b, out, **_: np.add(a, b, out=out).copy()) == {
+            "it returned another array than out"
+        }
+
+    @pytest.mark.parametrize(
+        ("turned", "words"),
+        [
+            (list, "it returned list  "),
+            (lambda c: c[np.newaxis], "it returned ndarray (1, "),
+            (lambda c: c.astype(np.float64), " float64"),
+        ],
+        ids=["type", "shape", "dtype"],
+    )
+    def test_which_returns_something_else(self, turned: Callable[[Any], Any], words: str) -> None:
+        for wrong in wrong_of("layouts", "vecadd", lambda a, b, **_: turned(a + b)):
+            assert wrong is not None
+            assert words in wrong
+
+    def test_which_takes_any_inputs_after_those_that_fit(self) -> None:
+        """As one does that keeps what it found out of the first call."""
+        knows = False
+
+        def add(a: Any, b: Any, out: Any, **_: Any) -> Any:
+            nonlocal knows
+            if a.dtype == b.dtype == DTYPE and a.shape == b.shape and a.ndim == 1:
+                knows = True
+                return np.add(a, b, out=out)
+            if knows:
+                return out
+            raise ValueError("it does not fit") if a.dtype == b.dtype == DTYPE else TypeError("it does not fit")
+
+        wrong = wrong_of("unfit-inputs", "vecadd", add)
+        assert wrong == {f"it accepted the call, which must end as {error}" for error in ("TypeError", "ValueError")}
+
     def test_which_changes_what_lies_on_its_device(self) -> None:
         there: list[Any] = []
 
@@ -278,3 +313,8 @@ def test_the_dtypes_of_all_variants_stand_below_each_other() -> None:
     variants = ("lecture", "loops_reordered")
     told = summary([Tally("cpp", "cpu", "matmul", variant, "float32", "shapes", cases=8) for variant in variants])
     assert [line.index("float32") for line in told[1:]] == [29, 29]
+
+
+def test_what_was_left_out_is_told() -> None:
+    tally = Tally("numpy", "cpu", "vecadd", "lecture", "float32", "shapes", left_out=[("large", "no memory")])
+    assert summary([tally])[-1] == "numpy cpu vecadd shapes: large was left out: no memory"

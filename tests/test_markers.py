@@ -47,11 +47,6 @@ def test_every_backend_has_tests(counts: dict[str, int], backend: str) -> None:
     assert counts.get(backend, 0) >= FEWEST * len(kernels) > 0
 
 
-def test_every_marker_is_registered(pytestconfig: pytest.Config) -> None:
-    registered = {line.partition(":")[0] for line in pytestconfig.getini("markers")}
-    assert set(registry.backend_names()) <= registered
-
-
 BACKEND = '''"""A backend with what FOUND says."""
 
 from py_backends import contract

@@ -260,6 +260,44 @@ def test_a_file_of_something_else_is_told_in_a_line(
     assert capsys.readouterr().err == f"{file} holds no results of mutants: remove it, or name another file\n"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["--backend", "numpyy"], "unknown backend 'numpyy'"),
+        (["--kernel", "matmull"], "unknown kernel 'matmull': did you mean 'matmul'?"),
+        (["--variant", "tunde"], "unknown variant 'tunde': did you mean 'tuned'?"),
+        (["--kind", "tali"], "unknown kind 'tali': did you mean 'tail'?"),
+        (["--again", "survive"], "unknown outcome 'survive': did you mean 'survived'?"),
+        (["--only", "nosuch"], "unknown mutant 'nosuch': --list shows their names"),
+        (["--most", "0"], "takes a whole number from 1 up, not '0'"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line(capsys: pytest.CaptureFixture[str], wrong: list[str], words: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        tool.main(wrong)
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
+
+
+def test_a_model_of_which_nothing_was_run_has_not_enough() -> None:
+    some = {"caught": mutants("cpp", FILE)[0], "other": mutants("python", PLAIN)[0]}
+    verdicts = Results({some["caught"].identifier: Verdict(CAUGHT, "", 1.0)})
+
+    def enough(*names: str, elsewhere: bool = False, shown: bool = False) -> bool:
+        chosen = [some[name] for name in names]
+        cannot = {some["other"].identifier: "needs a GPU"} if elsewhere else {}
+        return tool._is_enough(report.outcomes(chosen, verdicts, {}, cannot), {}, shown=shown)
+
+    assert enough("caught")
+    assert not enough("caught", "other")
+    assert not enough("other")
+    assert enough("other", shown=True)
+    assert enough("caught", "other", elsewhere=True), "this machine cannot run it"
+    assert not enough("other", elsewhere=True)
+    assert not enough()
+
+
 PLAIN = "kernels/vecadd/lecture/python.py"
 
 
@@ -308,7 +346,8 @@ class TestWhole:
     ) -> None:
         entry = Equivalent(PLAIN, (wrong.source,), "so", changes=(wrong.description,))
         monkeypatch.setattr(equivalent, "read", lambda: [entry])
-        assert self.run(wrong, tmp_path) == 0, "equivalent ones are not run"
+        assert self.run(wrong, tmp_path) == 1
+        assert "no mutant was run of those that were chosen" in capsys.readouterr().err, "equivalent ones are not"
         assert self.run(wrong, tmp_path, "--equivalent") == 1
         assert "listed as equivalent, but caught" in capsys.readouterr().out
 

@@ -17,6 +17,7 @@ import pytest
 from commands import CLONE, copy_clone
 from conftest import NIGHTLY, found
 
+from py_backends.harness.roofline import UNCERTAIN
 from py_backends.number_formats import DTYPES
 from py_backends.registry import kernel_texts
 
@@ -169,8 +170,11 @@ def test_a_worker_that_ends_is_a_row_that_says_how(dead_rows: dict[str, Any], fa
 def test_a_figure_above_the_roofline_is_impossible(scratch_clone: Path) -> None:
     """Its result is right, and no work is left to the download: only the ceiling tells."""
     options = "--kernel", "vecadd", "--shape", "vecadd=1000003", "--backend", "numpy,computes_only_once"
-    code, rows = run_compare(scratch_clone, *options)
-    row = rows_by_backend(rows)["computes_only_once"]
+    for budget in "4", "40":  # on a busy machine the first may have too few rounds to be certain, and says so
+        code, rows = run_compare(scratch_clone, *options, "--budget", budget)
+        row = rows_by_backend(rows)["computes_only_once"]
+        if UNCERTAIN not in (row["note"] or ""):
+            break
     assert (code, row["status"]) == (1, "impossible"), json.dumps(row)
     assert "its kernel seems to take" in row["reason"]
     assert row["check"]["passed"]

@@ -19,12 +19,16 @@ import numpy as np
 import pytest
 
 from py_backends import registry
+from py_backends.commands._arguments import seconds
+from py_backends.commands._common import UsageError
+from py_backends.commands._outputs import check_writable, written
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.running import Arenas, Runners
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.tally import Tally, summary
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
+from py_backends.harness.files import write_whole
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
@@ -62,12 +66,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             metavar="NAMES",
             help=f"{what}: a list separated by commas, repeatable; all where there is none",
         )
-    group.addoption("--case", metavar="NAME", help="only cases of the suite whose names contain this")
+    group.addoption(
+        "--case", metavar="NAME", help="the case of that name; in a kind without it, all whose names contain it"
+    )
     group.addoption("--quick", dest="quick", action="store_true", help="the cases that belong in every CI run")
     group.addoption("--thorough", dest="quick", action="store_false", help="all cases of the suite; the default")
     group.addoption(
         "--patience",
-        type=float,
+        type=seconds,
         default=60.0,
         metavar="SECONDS",
         help="a case that has not ended after this time counts as hung (default: 60)",
@@ -88,18 +94,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register a marker for every backend, and refuse unknown names."""
+    """Register a marker for every backend. Refuse unknown names, and a file that cannot be written at the end."""
     for name in registry.backend_names():
         config.addinivalue_line("markers", f"{name}: needs the backend {name}")
     for name in config.getoption("--require-backend"):
-        _known_or_usage_error("--require-backend: ", partial(registry.known_backend, name))
+        _or_usage_error("--require-backend: ", partial(registry.known_backend, name))
+    if file := config.getoption("--conformance-json"):
+        _or_usage_error("--conformance-json: ", partial(check_writable, file))
     selection = Selection(
         **{f"{name}s": tuple(config.getoption(f"--{name}")) for name in _LISTS},
         case=config.getoption("--case"),
         quick=config.getoption("quick"),
         patience=config.getoption("--patience"),
     )
-    _known_or_usage_error("", selection.check)
+    _or_usage_error("", selection.check)
     config.stash[SELECTION] = selection
     config.stash[_HANGS] = Counter()
     _TALLIES.clear()
@@ -109,26 +117,36 @@ def _names(given: str) -> list[str]:
     return [name for each in given.split(",") if (name := each.strip())]
 
 
-def _known_or_usage_error(prefix: str, check: Callable[[], object]) -> None:
+def _or_usage_error(prefix: str, check: Callable[[], object]) -> None:
     try:
         check()
-    except (WrongRequest, BackendUnavailable, BrokenKernel) as wrong:
+    except (WrongRequest, BackendUnavailable, BrokenKernel, UsageError) as wrong:
         raise pytest.UsageError(f"{prefix}{wrong}") from None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests of the suite for which the options chose nothing. pytest would make skips of them.
 
-    If they chose nothing at all, that is wrong usage, since it would look like a success.
+    If they chose nothing at all, or nothing of a named backend or target, that is wrong usage, since it would look like
+    a success.
     """
     unused = {item for item in items if _SUITE in str(item.path) and item.name.endswith("[NOTSET]")}
     items[:] = [item for item in items if item not in unused]
     just_in_time_last(items)
     selection = config.stash[SELECTION]
     asked = {"--kind": ", ".join(selection.kinds), "--case": selection.case}
-    given = [f"{option} {value}" for option, value in asked.items() if value]
-    if unused and given and any(selection.subjects()) and not any(_given(item, "subject", Subject) for item in items):
-        raise pytest.UsageError(f"there is no case of {' and '.join(given)} among the other choices")
+    given = " and ".join(f"{option} {value}" for option, value in asked.items() if value)
+    if unused and given:
+        tried = {name for item in items if (subject := _given(item, "subject", Subject)) for name in _places(subject)}
+        there = {name for subject in selection.subjects() for name in _places(subject)}
+        for name in ("", *selection.backends, *selection.targets):
+            if name in there - tried:
+                raise pytest.UsageError(f"there is no case of {given} among the other choices{name and f' for {name}'}")
+
+
+def _places(subject: Subject) -> tuple[str, ...]:
+    """What a source is tried for: everything (""), its backend, its target."""
+    return "", subject.text.backend, subject.target.name
 
 
 def just_in_time_last(items: list[pytest.Item]) -> None:
@@ -220,14 +238,25 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _TALLIES.extend(cattrs.structure(told, list[Tally]))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what held, for each kernel and dtype, and what did not."""
-    if file := config.getoption("--conformance-json"):
-        file.write_text(json.dumps([asdict(one) for one in _TALLIES], indent=1) + "\n", encoding="utf-8")
     if _TALLIES:
         terminalreporter.section("conformance")
         for line in summary(_TALLIES):
             terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """Write the file after the summary, which nothing that fails here may take away. Without it the run fails."""
+    yield
+    file, here = session.config.getoption("--conformance-json"), session.config.pluginmanager.hasplugin("terminal")
+    if file and here and not written(file, _write):  # here: where reports come together, and not in xdist's workers
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
+def _write(file: Path) -> None:
+    write_whole(file, json.dumps([asdict(one) for one in _TALLIES], indent=1) + "\n")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -49,7 +49,7 @@ _OF_STEPS = "shapes"
 class Selection:
     """The options of a run. An empty list is everything.
 
-    case: only cases whose names contain it; None for all.
+    case: the case of that name, and in a kind without it, all whose names contain it; None for all.
     patience: after so many seconds without an answer, a worker counts as hung.
     """
 
@@ -65,22 +65,40 @@ class Selection:
     def check(self) -> None:
         """Raise WrongRequest, with one clear line, for an unknown name, and where nothing is chosen.
 
+        Nothing may be chosen at all, or of a backend or a target that is named. That would look like a success.
+
         Raises BackendUnavailable or BrokenKernel for what a plug-in promises and does not bring.
         """
         for name in self.backends:
             registry.known_backend(name)
         for name in self.kernels:
             registry.problem(name)
-        targets = [target.name for _, target in self._found()] if self.targets else []
+        found = self._found() if self.targets else []
         for what, names, there in (
             ("variant", self.variants, registry.variant_names()),
             ("kind", self.kinds, kind_names()),
-            ("target", self.targets, dict.fromkeys(targets)),
+            ("target", self.targets, dict.fromkeys(target.name for _, target in found)),
         ):
             for name in names:
                 registry.known(name, there, what)
-        if self.backends and not any(self.texts(name) for name in self.backends):
-            raise WrongRequest(f"{', '.join(self.backends)}: there is no source of any chosen kernel and variant")
+        self._check_sources(found)
+
+    def _check_sources(self, found: Sequence[BackendTarget]) -> None:
+        """Raise WrongRequest where no chosen source is left, of a named backend, or of one of the targets found."""
+        left = [name for name in self._backends() if self.texts(name)] if self._is_narrowed() else self._backends()
+        there = [(name, target.name) for name, target in found if name in left and target.name in self.targets]
+        lacking = [f"backend {name}" for name in self.backends if name not in left]
+        lacking += [f"target {name}" for name in self.targets if name not in {target for _, target in there}]
+        if lacking or not left:
+            who = f"{lacking[0]} has no" if lacking else "no backend has a"
+            raise WrongRequest(f"{who} source of any chosen kernel and variant: choose others")
+        for name in self.backends if self.targets else ():
+            if name not in {backend for backend, _ in there}:
+                raise WrongRequest(f"backend {name} has no target {' or '.join(self.targets)}: choose others")
+
+    def _is_narrowed(self) -> bool:
+        """Whether a backend may have no source. Looking at all of them is left out where nobody asked for some."""
+        return bool(self.backends or self.targets or self.kernels or self.variants)
 
     def at_hand(self) -> list[BackendTarget]:
         """The chosen targets: those that are there, those that were named, and one of each backend that has none."""

@@ -12,7 +12,7 @@ import pytest
 
 from py_backends.install import pip_install
 
-pytest.importorskip("hypothesis", reason=f"hypothesis draws these cases: {pip_install('test')}")
+pytest.importorskip("hypothesis", reason=f"hypothesis draws these cases: {pip_install('conformance')}")
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from py_backends import registry
+from py_backends.commands._arguments import Parser, whole_number
+from py_backends.errors import WrongRequest
+
 from . import equivalent, report, texts
-from .judge import CAUGHT, Verdict
+from .judge import CAUGHT, STILLBORN, SURVIVED, Verdict
 from .mutant import Mutant, mutants_of
 from .results import Results
 from .session import Session, sample
@@ -24,10 +30,11 @@ _ENOUGH = 95.0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run mutants; 0 where enough are caught of each model, 1 where not, 2 or SystemExit(2) for wrong usage.
 
-    Of a sample it is 1 where, with a confidence of 95%, not enough of all would be caught.
+    Where none was run it is 1. Of a sample it is 1 where, with a confidence of 95%, not enough of all would be caught.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
     try:
         results = Results.read(options.json)
     except ValueError as wrong:
@@ -36,6 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     everyone = [
         mutant for backend in texts.backends() for text in texts.texts_of(backend) for mutant in mutants_of(text)
     ]
+    try:
+        _check_names(everyone, options)
+    except WrongRequest as wrong:
+        parser.error(str(wrong))
     entries = equivalent.read()
     try:
         equivalent.check(everyone, entries)
@@ -65,11 +76,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.markdown:
         command = shlex.join(["python", "-m", "tests.mutants", *_without_files(arguments)])
         options.markdown.write_text(report.markdown(found, command), encoding="utf-8")
-    return 0 if _is_enough(found, reasons) and not session.failures else 1
+    enough = _is_enough(found, reasons, shown=options.seconds == 0)
+    return 0 if enough and not session.failures else 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="python -m tests.mutants",
         description="Breaks the kernels' texts in one place at a time, and counts what the conformance suite catches.",
         epilog="example: python -m tests.mutants --backend opencl --kernel matmul --most 20 --json mutants.json",
@@ -81,7 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--variant", type=_names, metavar="NAMES", help="of these variants")
     add("--kind", type=_names, metavar="NAMES", help="changes of these kinds, for instance barrier,wait")
     add("--only", type=_names, metavar="IDS", help="these mutants alone")
-    add("--most", type=int, metavar="N", help="of each programming model, drawn by lot; all by default")
+    add(
+        "--most",
+        type=partial(whole_number, least=1, most=math.inf),
+        metavar="N",
+        help="of each programming model, drawn by lot; all by default",
+    )
     add("--seed", type=int, default=1, metavar="N", help="of the lot")
     add("--seconds", type=float, default=float("inf"), metavar="N", help="begin no mutant after these; 0 shows results")
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="mutants at a time")
@@ -96,6 +113,22 @@ def _parser() -> argparse.ArgumentParser:
 
 def _names(given: str) -> set[str]:
     return set(given.split(","))
+
+
+def _check_names(mutants: Sequence[Mutant], options: argparse.Namespace) -> None:
+    """Raise WrongRequest, in one line, for a name that nothing has: it would choose nothing."""
+    users = [user for mutant in mutants for user in mutant.text.users]
+    for what, names, there in (
+        ("backend", options.backend, texts.backends()),
+        ("kernel", options.kernel, dict.fromkeys(kernel for kernel, _ in users)),
+        ("variant", options.variant, dict.fromkeys(variant for _, variant in users)),
+        ("kind", options.kind, dict.fromkeys(mutant.change.kind for mutant in mutants)),
+        ("outcome", options.again, (CAUGHT, SURVIVED, STILLBORN)),
+    ):
+        for name in sorted(names or ()):
+            registry.known(name, there, what)
+    for name in sorted((options.only or set()) - {mutant.identifier for mutant in mutants}):
+        raise WrongRequest(f"unknown mutant {name!r}: --list shows their names")
 
 
 def _is_chosen(mutant: Mutant, options: argparse.Namespace) -> bool:
@@ -134,12 +167,20 @@ class _Teller:
         print(f"{self._done}/{self._count}  {verdict.seconds:.1f} s  {line}{by}", flush=True)
 
 
-def _is_enough(found: Sequence[report.Outcome], equivalents: dict[str, str]) -> bool:
-    """Whether enough mutants of each model were caught, and none that is listed as equivalent."""
+def _is_enough(found: Sequence[report.Outcome], equivalents: dict[str, str], *, shown: bool) -> bool:
+    """Whether enough mutants of each model were caught, and none that is listed as equivalent.
+
+    shown: whether nothing was to be run. Else a model of which nothing was run, though it could be, has not enough.
+    """
     wrongly_listed = [each for each in found if each.what == CAUGHT and each.mutant.identifier in equivalents]
     for outcome in wrongly_listed:
         print(f"listed as equivalent, but {report.survivor(outcome)}   by: {outcome.by}")
-    bounds = map(report.percent_bounds, report.counted(found).values())
+    of_models = report.counted(found)
+    idle = [name for name, counts in of_models.items() if not report.ran(counts) and counts[report.NOT_RUN]]
+    if not shown and (idle or not any(map(report.ran, of_models.values()))):
+        print(f"no mutant was run of {', '.join(idle) or 'those that were chosen'}", file=sys.stderr)
+        return False
+    bounds = map(report.percent_bounds, of_models.values())
     return not wrongly_listed and all(each is None or each[1] >= _ENOUGH for each in bounds)
 
 

@@ -65,6 +65,11 @@ def outcomes(
     return found
 
 
+def ran(counts: Counter[str]) -> int:
+    """How many mutants were run."""
+    return counts[STILLBORN] + counts[CAUGHT] + counts[SURVIVED]
+
+
 def percent(counts: Counter[str]) -> float | None:
     """Of the mutants that live, how many were caught; None where none was run."""
     lives = counts[CAUGHT] + counts[SURVIVED]
@@ -96,7 +101,7 @@ def rows(found: Sequence[Outcome]) -> Iterator[tuple[str, ...]]:
     """The table, a line for each programming model, and one for all."""
     of_models = counted(found)
     for name, counts in [*of_models.items(), ("all", sum(of_models.values(), Counter()))]:
-        run, bounds = counts[STILLBORN] + counts[CAUGHT] + counts[SURVIVED], percent_bounds(counts)
+        run, bounds = ran(counts), percent_bounds(counts)
         yield (
             name,
             *map(str, (counts.total(), counts[EQUIVALENT], counts[ELSEWHERE], counts[NOT_RUN], run)),
@@ -144,8 +149,7 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 def _by_kind(found: Sequence[Outcome]) -> Iterator[tuple[str, ...]]:
     for kind in sorted({outcome.mutant.change.kind for outcome in found}):
         counts = Counter(outcome.what for outcome in found if outcome.mutant.change.kind == kind)
-        run = counts[STILLBORN] + counts[CAUGHT] + counts[SURVIVED]
-        yield kind, *map(str, (run, counts[STILLBORN], counts[CAUGHT], counts[SURVIVED]))
+        yield kind, *map(str, (ran(counts), counts[STILLBORN], counts[CAUGHT], counts[SURVIVED]))
 
 
 def _survivors(found: Sequence[Outcome]) -> Iterator[str]:

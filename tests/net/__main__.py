@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from py_backends import registry
+from py_backends.commands._arguments import Parser
 from py_backends.harness.results import Report
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.report import files, page, table
@@ -177,4 +178,6 @@ def run(*arguments: str, lines: int | None = None) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = Parser(prog="python -m tests.net", description=__doc__)
+    parser.add_argument("folder", type=Path, help="what users see is written there")
+    main(parser.parse_args().folder)
