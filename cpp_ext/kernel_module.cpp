@@ -136,8 +136,9 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
     const std::string& why = why_no_tiles();
     sets.insert(sets.begin(), {"amx", why.empty() ? why_not_below : why, why.empty() && below});
   }
-  sets.erase(std::remove_if(sets.begin(), sets.end(), [](const auto& set) { return !has_instance_for(std::get<0>(set)); }),
-             sets.end());
+  sets.erase(
+      std::remove_if(sets.begin(), sets.end(), [](const auto& set) { return !has_instance_for(std::get<0>(set)); }),
+      sets.end());
   return sets;
 #else
   return {{"baseline", "", true}};
