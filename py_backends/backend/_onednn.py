@@ -26,7 +26,7 @@ _CPU, _IN_ORDER, _MOST_DIMENSIONS = 1, 1, 12
 """dnnl_cpu, dnnl_stream_in_order and DNNL_MAX_NDIMS in the library's headers."""
 _SOURCE, _WEIGHTS, _DESTINATION = 1, 33, 17
 """DNNL_ARG_SRC, DNNL_ARG_WEIGHTS and DNNL_ARG_DST: the arrays of a primitive."""
-_FORMATS = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5}
+_FORMATS = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5, "float64": 7}
 """dnnl_data_type_t."""
 _PRIMITIVES = 64
 """How many primitives a thread keeps."""
