@@ -243,7 +243,7 @@ def test_the_peak_and_the_bandwidth_of_a_gpu_follow_from_the_shortest_run() -> N
     """Which calls there are, and what is made of their times: between two events one tick of a microsecond passes."""
     cuda, launched = FakeCuda(), []
     gpu, _ = fake_gpu("cupy", cuda, profiled=False)
-    gpu._gpu.id, gpu._multiply_adds = 0, {}
+    gpu._gpu.id, gpu._gpu.compute_capability, gpu._multiply_adds = 0, "90", {}
     gpu._cupy.cuda.Event = lambda: SimpleNamespace(record=cuda.event().record, synchronize=lambda: None)
     gpu._cupy.cuda.get_elapsed_time = lambda *_: 2.0
     properties = {"l2CacheSize": 2**25, "multiProcessorCount": 10}
@@ -422,7 +422,7 @@ def session_on(device: Device) -> tuple[worker.Session, Case]:
     session = worker.Session()
     session._device, session._backend = device, "numpy"
     session.prepare([], "vecadd", "lecture", "float32")
-    session.load(case.descriptors, id(case), case.capacities)
+    session.load(list(map(os.dup, case.descriptors)), id(case), case.capacities)
     return session, case
 
 

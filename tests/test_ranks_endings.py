@@ -113,8 +113,15 @@ class Processes:
     def _left(self) -> list[str]:
         described = set() if _others_have_ranks(self.mark) else _descriptions() - self._descriptions
         files = [path for path in (*self._shared, *described) if Path(path).exists()]
-        processes = [f"{each.pid} {each.status()} {_command(each)}" for each in self.all()]
+        processes = [what for each in self.all() if (what := _described(each))]
         return processes + files + [str(path) for path in self.folder.iterdir()]
+
+
+def _described(process: psutil.Process) -> str:
+    """Its number, state and command; nothing if it has just ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return f"{process.pid} {process.status()} {_command(process)}"
+    return ""
 
 
 def _command(process: psutil.Process) -> str:
