@@ -142,13 +142,13 @@ def test_the_source_for_ranks_is_right(tmp_path: Path) -> None:
     del texts["pyproject.toml"]
     install(tmp_path, KERNELS, {"axpy": "py_backends_axpy"}, texts, "py-backends-axpy")
     path, clone = tmp_path / "results.json", copy_clone(tmp_path / "clone", backends=["mpi", "numpy"])
-    for n in ("1001", "1", "0"):
-        options = "--kernel", "axpy", "--backend", "mpi", "--target", "2x1", "--shape", f"axpy={n}", "--budget", "1"
-        where = {"cwd": tmp_path, "path": [clone, tmp_path]}
-        run = run_python("-m", "py_backends", "compare", *options, "--json", path, **where)
-        assert path.exists(), run.stdout + run.stderr
-        (row,) = json.loads(path.read_text())["rows"]
-        assert (row["status"], row["reason"]) == ("ok", None)
+    shapes = [word for n in (1001, 1, 0) for word in ("--shape", f"axpy={n}")]
+    options = "--kernel", "axpy", "--backend", "mpi", "--target", "2x1", *shapes, "--budget", "3"
+    where = {"cwd": tmp_path, "path": [clone, tmp_path]}
+    run = run_python("-m", "py_backends", "compare", *options, "--json", path, **where)
+    assert path.exists(), run.stdout + run.stderr
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["status"], row["reason"]) for row in rows] == [("ok", None)] * 3
 
 
 class TestInstalled:
