@@ -481,7 +481,7 @@ class TestRealRanks:
         assert finished.returncode == 1
         assert len(re.findall(r"error: the path of the ranks' folder has \d+ bytes", finished.stderr)) == 1, finished
 
-    @pytest.mark.skipif(len(CPUS) < 2, reason="on one CPU nothing can be bound to another")
+    @pytest.mark.skipif(len(CPUS) < 2, reason="there is one CPU, and none to be bound to (to change that: two CPUs)")
     def test_ranks_that_a_launcher_has_bound_stay_bound(self) -> None:
         """They were bound anew, each to a CPU of its own."""
         template = f"taskset -c {CPUS[-1]} {engine.engine().words[0]} -n {{ranks}}"
