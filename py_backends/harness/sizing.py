@@ -38,18 +38,21 @@ def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float
     Run larger and larger shapes through `seconds_at`, until the next one might take longer than `limit`; then
     extrapolate. The first shape runs twice, since some backends compile at their first launch. A shape that takes far
     longer than expected runs twice too. If other processes stop a thread pool for a moment, it takes hundreds of times
-    as long, and its row must not be shortened for that. So a short run is never extrapolated: the next shape may show
-    that it was only delayed, and costs about a second at most.
+    as long, and its row must not be shortened for that. So a short run is extrapolated only if it took about as long as
+    the one before let expect. Otherwise the next shape may show that it was only delayed, and costs about a second at
+    most.
     """
     seconds_at(next(growing(problem, sizes)))
     seconds, pace = 0.0, math.inf  # pace: seconds for a unit of work; not known yet
+    as_expected = False
     for shape in growing(problem, sizes):
         expected = pace * problem.work(shape)
-        if limit < expected < math.inf and seconds >= _SHORT:
+        if limit < expected < math.inf and (as_expected or seconds >= _SHORT):
             break
         seconds = seconds_at(shape)
         if seconds > _FAR_LONGER * expected:
             seconds = min(seconds, seconds_at(shape))
+        as_expected = expected / _FAR_LONGER <= seconds <= expected * _FAR_LONGER
         pace = seconds / problem.work(shape)
     return pace * problem.work(sizes)
 

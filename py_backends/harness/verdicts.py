@@ -148,13 +148,17 @@ def edge(controls: Sequence[tuple[float | None, float | None]]) -> float | None:
 
 
 def _win(logarithms: NDArray[np.float64], edge: float | None) -> tuple[str, float]:
-    """The side of its edge on which the median lies, and its p-value, doubled since either claim may be false."""
+    """The side of its edge on which the median lies, and its p-value.
+
+    One edge bounds both claims, so one of the two is true. Between two edges both are false, and the value doubles.
+    """
     held = {NOT_FASTER: logarithms < math.log1p(WIDEST_SAME)}
     if edge is not None:
         held[FASTER] = logarithms > math.log1p(edge)
     p_values = {claim: anytime_p_value(rounds) for claim, rounds in held.items()}
     claim = min(p_values, key=lambda each: p_values[each])
-    return claim, min(1.0, 2 * p_values[claim])
+    false_claims = 1 if edge is None or edge <= WIDEST_SAME else 2
+    return claim, min(1.0, false_claims * p_values[claim])
 
 
 def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:
