@@ -17,11 +17,10 @@ from benchmarks.figures import Figure, figure
 from benchmarks.measure import Reports, measure
 from benchmarks.table import print_all
 from py_backends.commands._arguments import Parser, add_options, whole_number
-from py_backends.commands._common import UsageError, progress
-from py_backends.commands._outputs import check_writable, written
-from py_backends.errors import MOST_THREADS
+from py_backends.commands._common import progress
+from py_backends.errors import MOST_THREADS, WrongRequest
 from py_backends.harness.compare import checked_settings
-from py_backends.harness.files import write_whole
+from py_backends.harness.files import check_writable, write_whole, written
 from py_backends.report import table
 
 KERNELS = ("matmul", "vecadd")
@@ -129,7 +128,7 @@ def _file(text: str) -> Path:
     path = Path(text)
     try:
         check_writable(path)
-    except UsageError as error:
+    except WrongRequest as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return path
 

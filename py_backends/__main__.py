@@ -15,8 +15,7 @@ from pkgutil import iter_modules
 
 from py_backends import __version__, commands
 from py_backends.commands._arguments import Parser
-from py_backends.commands._common import UsageError
-from py_backends.errors import BackendUnavailable
+from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.harness import streams
 from py_backends.harness.files import printable
 from py_backends.harness.interruption import interruptible
@@ -73,7 +72,7 @@ def _run(arguments: list[str]) -> int:
     try:
         with interruptible():
             code: int = options.run(options)
-    except UsageError as error:
+    except WrongRequest as error:
         by_name[options.command].error(str(error))
     return code
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from py_backends import foreign_arrays, plugins, registry
+from py_backends import foreign_arrays, plugins, registry, this_process
 from py_backends.contract import Adopted, Array, Device, HostDevice, Launch, Problem, Shortcut, Target
 from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest, listed, whole_number
 from py_backends.kernel_text import KernelText
@@ -29,13 +29,22 @@ _lock = RLock()
 calls: those of a plug-in that computes by another backend, or of a signal's handler."""
 
 
-def _renew_lock() -> None:
-    """Make a new lock in a forked child: a thread that is not there may have held the old one."""
+def _renew() -> None:
+    """In a forked child, make a new lock, since a thread that is not there may have held the old one.
+
+    Calls forget what they have looked up, so that they meet the devices that a fork breaks.
+    """
     global _lock  # noqa: PLW0603  # there is one a process
     _lock = RLock()
+    _broken_by_fork.update(backend for (backend, *_), device in _devices.items() if not device.survives_fork)
+    _ready.clear()
+    shortcuts.clear()
 
 
-os.register_at_fork(after_in_child=_renew_lock)
+os.register_at_fork(after_in_child=_renew)
+
+_broken_by_fork: set[str] = set()
+"""The backends whose threads or drivers stayed in the process that this one was forked from."""
 
 _devices: dict[tuple[str, str, int], Device] = {}
 _launches: dict[tuple[int, str, str, str], tuple[Device, Launch]] = {}
@@ -316,6 +325,11 @@ def _first_there(choices: Iterable[Choice]) -> Choice | None:
 def _opened(asked: Asked, target: Target) -> Device:
     """The device of a target, opened at the first time."""
     backend, where, count = asked[1], target.name, _threads(asked)
+    if backend in _broken_by_fork:
+        raise BackendUnavailable(
+            f"{backend} was used before this process was forked, and its threads or its driver stayed in the parent",
+            'start such a process by multiprocessing.get_context("spawn")',
+        )
     with _lock:
         device = _devices.get((backend, where, count))
         if device is None:
@@ -361,36 +375,20 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
             device.release(buffer)
 
 
-_AT_START = dict(os.environ)
-"""Variables set later may come too late for a library that reads them when it is loaded."""
 _targets: dict[str, list[Target]] = {}
 
 
 def _candidates(backend: str, name: str | None) -> list[Target]:
     """The target of a backend with this name, or all of its targets, missing ones included."""
-    targets = _targets.get(backend) or list(map(in_this_process, registry.targets(backend)))
+    targets = _targets.get(backend) or list(map(this_process.usable, registry.targets(backend)))
     if any(target.available for target in targets):  # what is missing may be installed meanwhile
         _targets[backend] = targets
     if name is None:
         return targets
     if isinstance(name, str) and name not in [target.name for target in targets]:
-        targets = list(map(in_this_process, registry.targets(backend, [name])))
+        targets = list(map(this_process.usable, registry.targets(backend, [name])))
     registry.known(name, [target.name for target in targets], f"target of {backend}")
     return [target for target in targets if target.name == name]
-
-
-def has_variables_of(target: Target) -> bool:
-    """Whether this process was started with the variables that a target needs."""
-    return target.environment.items() <= _AT_START.items()
-
-
-def in_this_process(target: Target) -> Target:
-    """The target, or a missing one if this process was started without the variables that it needs."""
-    if target.available and not has_variables_of(target):
-        needed = " ".join(f"{name}={value}" for name, value in target.environment.items())
-        reason = target.reason or f"it needs a process that was started with {needed}"
-        return Target.missing(target.name, reason, target.fix or f"set {needed} and start Python", target.dtypes)
-    return target
 
 
 @cache

@@ -149,6 +149,8 @@ class Device(ABC):
     """Whether the same call on the same number of threads gives the same bits. The suite then checks it."""
     obeys_threads: bool = True
     """Whether it keeps to `threads`. A GPU leaves this true: the limit does not concern it."""
+    survives_fork: bool = False
+    """Whether a child of this process can go on computing on it. Threads of a library, and most drivers, cannot."""
     processes: Sequence[int] = ()
     """The identifiers of other processes on this machine that compute for it. They are stopped, continued and ended
     with it, and their use of the machine counts as its own."""
@@ -231,6 +233,8 @@ class Device(ABC):
 
 class HostDevice(Device):
     """A device that computes in the caller's own memory, at once: nothing to copy, nothing to wait for."""
+
+    survives_fork = True
 
     def shortcut(self, text: KernelText, dtypes: Sequence[str]) -> Shortcut | None:
         """A way to run a prepared kernel that is faster than checking its arrays in Python.

@@ -27,6 +27,26 @@ FORK = """
     print((pb.matmul(a, a, backend=sys.argv[1], threads=2) == n).all())
 """
 
+FORK_OF_THREADS = """
+    import os, signal, sys
+    import numpy as np
+    import py_backends as pb
+
+    a = np.ones((300, 300), np.float32)
+    pb.matmul(a, a, backend=sys.argv[1], threads=2)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends a child that waits for threads it has not
+        for threads in 2, 1:  # a device that is there, and one that is opened here
+            try:
+                pb.matmul(a, a, backend=sys.argv[1], threads=threads)
+            except pb.BackendUnavailable as error:
+                print(error, flush=True)
+        os._exit(0)
+    done = os.waitpid(child, 0)[1] == 0
+    print(done, (pb.matmul(a, a, backend=sys.argv[1], threads=2) == 300).all())
+"""
+
 FORK_IN_A_FIRST_CALL = """
     import os, signal
     from threading import Event, Thread
@@ -67,6 +87,21 @@ MEMORY = """
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     print((pb.matmul(large, large, backend=sys.argv[1], threads=2, out=c) == 3000).all())
 """
+
+
+BROKEN = [
+    pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mkl", "numba_cpu", "onednn", "opencl", "sycl")
+]
+
+
+@pytest.mark.parametrize("backend", BROKEN)
+def test_a_forked_child_is_told_what_it_cannot_use(backend: str) -> None:
+    """Its call would wait for threads that are not there, or end the process."""
+    unwarned = "-W", "ignore::DeprecationWarning"  # newer Pythons warn of forks beside threads
+    run = run_python(*unwarned, "-c", textwrap.dedent(FORK_OF_THREADS), backend)
+    why = f"{backend} was used before this process was forked, and its threads or its driver stayed in the parent"
+    fix = 'start such a process by multiprocessing.get_context("spawn")'
+    assert (run.stdout.splitlines(), run.stderr) == ([f"{why}; {fix}"] * 2 + ["True True"], "")
 
 
 @pytest.mark.parametrize("backend", FORKABLE)

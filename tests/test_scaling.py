@@ -22,7 +22,6 @@ from rich.console import Console
 
 from py_backends import registry
 from py_backends.backend import mpi
-from py_backends.commands._common import UsageError
 from py_backends.commands.scaling import _most_threads
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
@@ -323,14 +322,14 @@ def test_ranks_of_a_launcher_are_as_many_as_it_started(monkeypatch: pytest.Monke
 def test_more_threads_than_cpus_take_a_launcher() -> None:
     assert _most_threads(argparse.Namespace(threads=64, launcher="srun -n {ranks}"), 2) == 64
     assert _most_threads(argparse.Namespace(threads=None, launcher="srun -n {ranks}"), 2) == 2
-    with pytest.raises(UsageError, match="scaling to 64 threads needs as many CPUs, but there are 2"):
+    with pytest.raises(WrongRequest, match="scaling to 64 threads needs as many CPUs, but there are 2"):
         _most_threads(argparse.Namespace(threads=64, launcher=None), 2)
 
 
 @pytest.mark.parametrize("threads", [None, 1, 2])
 def test_one_cpu_cannot_scale_whatever_is_asked_for(threads: int | None) -> None:
     """The advice was a circle: 2 threads or more, then 1."""
-    with pytest.raises(UsageError, match="there is one CPU: run it where there are more"):
+    with pytest.raises(WrongRequest, match="there is one CPU: run it where there are more"):
         _most_threads(argparse.Namespace(threads=threads, launcher=None), 1)
 
 

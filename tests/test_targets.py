@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import py_backends as pb
-from py_backends import calls, registry
+from py_backends import calls, registry, this_process
 from py_backends.backend import _amx, _cpu_kernels, _numba, avx, numba_cpu
 from py_backends.contract import Array, Buffer, HostDevice, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
@@ -149,7 +149,7 @@ def test_a_target_that_needs_variables_is_for_processes_that_were_started_with_t
         multiply("float32", target="needy")
     assert caught.value.fix == "set MADE_UP=1 and start Python"
     assert {target for target, *_ in went} == {"wide"}
-    monkeypatch.setattr(calls, "_AT_START", {"MADE_UP": "1"})
+    monkeypatch.setattr(this_process, "_AT_START", {"MADE_UP": "1"})
     went = install(*targets)
     multiply("float32")
     assert {target for target, *_ in went} == {"needy"}

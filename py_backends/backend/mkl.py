@@ -36,6 +36,8 @@ class Backend(contract.Backend):
 class Device(contract.HostDevice):
     """Runs with at most `threads` threads. Each calling thread has a limit of its own."""
 
+    survives_fork = False
+
     def __init__(self, threads: int) -> None:
         self._mkl = _mkl.library()
         self._threads = threads

@@ -49,6 +49,7 @@ class Backend(contract.Backend):
 class Device(contract.HostDevice):
     """Runs with `threads` threads of Numba's pool, whose size was fixed when Numba was imported."""
 
+    survives_fork = False
     deterministic = True  # as many threads take the same chunks, and each element is one sum
 
     def __init__(self, numba: Any, threads: int, part: str | None = None) -> None:

@@ -31,6 +31,8 @@ class Backend(contract.Backend):
 class Device(contract.HostDevice):
     """Runs with at most `threads` threads."""
 
+    survives_fork = False
+
     def __init__(self, threads: int) -> None:
         _onednn.library()
         most = _tbb.most_threads()

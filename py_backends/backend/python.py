@@ -32,6 +32,7 @@ class Device(contract.Device):
     large wraps around, as in every other backend.
     """
 
+    survives_fork = True
     deterministic = True
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:

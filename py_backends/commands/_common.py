@@ -9,15 +9,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from py_backends.commands._arguments import ALL
+from py_backends.errors import WrongRequest
 
 if TYPE_CHECKING:
     from py_backends.harness.compare import Progress
     from py_backends.harness.plan import Plan
     from py_backends.harness.results import Report
-
-
-class UsageError(Exception):
-    """A request that cannot be done. The message says in one line what to do instead."""
 
 
 def names(names: list[str] | None) -> list[str] | None:
@@ -42,7 +39,7 @@ def shapes(given: Sequence[tuple[str, tuple[int, ...]]] | None) -> dict[str, lis
         sizes = given_sizes * len(dimensions) if len(given_sizes) == 1 else given_sizes
         if len(sizes) != len(dimensions):
             written = " x ".join(name.upper() for name in dimensions)
-            raise UsageError(f"{kernel} has the dimensions {written}: give as many sizes, or one for all")
+            raise WrongRequest(f"{kernel} has the dimensions {written}: give as many sizes, or one for all")
         if sizes not in shapes.setdefault(kernel, []):
             shapes[kernel].append(sizes)
     return shapes
@@ -62,7 +59,7 @@ def compared(options: argparse.Namespace) -> Report:
     """Run the comparison that these options ask for, with a progress bar."""
     from py_backends.harness.compare import compare
 
-    with usage_errors(), progress() as shown:
+    with progress() as shown:
         return compare(
             kernels=names(options.kernel),
             **chosen(options),
@@ -83,21 +80,10 @@ def run_planned(plan: Plan, options: argparse.Namespace) -> Report:
     """
     from py_backends.harness.compare import HOT, checked_settings, run
 
-    with usage_errors(), progress() as shown:
+    with progress() as shown:
         cache = getattr(options, "cache", HOT)  # not every command has the option
         settings = checked_settings(options.threads, options.seed, options.budget, cache, options.line)
         return run(plan, settings, shown)
-
-
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """Within, raise UsageError for unknown names and impossible shapes."""
-    from py_backends.errors import WrongRequest
-
-    try:
-        yield
-    except WrongRequest as error:
-        raise UsageError(str(error)) from error
 
 
 @contextmanager

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import stat
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py_backends.commands._arguments import PICTURES
-from py_backends.commands._common import UsageError, usage_errors
+from py_backends.errors import WrongRequest
 from py_backends.harness import streams
-from py_backends.harness.files import printable
+from py_backends.harness.files import check_writable, printable, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,56 +30,15 @@ def check(options: argparse.Namespace, *kinds: str) -> None:
         check_writable(path)
     if len(set(map(os.path.realpath, paths.values()))) < len(paths):
         *others, last = (f"--{kind}" for kind in paths)
-        raise UsageError(f"{', '.join(others)} and {last} name the same file: name one for each")
-
-
-def check_writable(path: Path) -> None:
-    """Before anything runs, check that this file can be written at the end."""
-    shown = printable(path)
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):  # a new file; its folder is checked below
-        mode = stat.S_IFREG
-    except OSError as error:  # for instance too long a name, or a link to itself
-        raise UsageError(f"{shown} cannot be written to ({error.strerror}): name another file") from error
-    if stat.S_ISDIR(mode):
-        raise UsageError(f"{shown} is a folder: name a file")
-    if stat.S_ISCHR(mode) and os.access(path, os.W_OK):  # such as /dev/null
-        return
-    if not stat.S_ISREG(mode):
-        raise UsageError(f"{shown} is a pipe or a device: name a file")
-    _check_folder(Path(os.path.realpath(path)))  # the target of a link is written
-
-
-def _check_folder(path: Path) -> None:
-    folder = printable(path.parent)
-    if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {folder} to write {printable(path.name)} in")
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".py-backends-"):
-            pass
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written to ({error.strerror}): name a file elsewhere") from error
+        raise WrongRequest(f"{', '.join(others)} and {last} name the same file: name one for each")
 
 
 def _check_picture(kind: str, path: Path) -> None:
     if path.suffix.lower() != f".{kind}":
-        raise UsageError(f"--{kind} takes a file name that ends in .{kind}, not {printable(path)}")
+        raise WrongRequest(f"--{kind} takes a file name that ends in .{kind}, not {printable(path)}")
     from py_backends.report.pictures import style
 
-    with usage_errors():
-        style.check_library()
-
-
-def written(path: Path, write: Callable[[Path], None]) -> bool:
-    """Write a file. If that fails, print one line on standard error."""
-    try:
-        write(path)
-    except (OSError, ValueError) as error:  # matplotlib raises ValueError for what it cannot draw
-        reason = (error.strerror if isinstance(error, OSError) else None) or error
-        streams.complain(f"error: {printable(path)} was not written: {printable(reason)}")
-        return False
-    return True
+    style.check_library()
 
 
 def show_view(

@@ -32,9 +32,8 @@ def choose(options: argparse.Namespace) -> int:
     from py_backends.harness.choose import plan
     from py_backends.report.choose import print_choices
 
-    with _common.usage_errors():
-        shapes = _common.shapes(options.shape)
-        kernels = _common.names(options.kernel or list(shapes)) or registry.kernel_names()
-        planned = plan(kernels, options.budget, options.threads, shapes=shapes, **_common.chosen(options))
+    shapes = _common.shapes(options.shape)
+    kernels = _common.names(options.kernel or list(shapes)) or registry.kernel_names()
+    planned = plan(kernels, options.budget, options.threads, shapes=shapes, **_common.chosen(options))
     report = _common.run_planned(planned, options)
     return _outputs.show_written(report, print_choices, written=_outputs.write_results(report, options))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py_backends.commands import _arguments, _common, _outputs
+from py_backends.errors import WrongRequest
 
 if TYPE_CHECKING:
     from py_backends.harness.results import Report
@@ -49,7 +50,7 @@ def compare(options: argparse.Namespace) -> int:
 def _resumed(options: argparse.Namespace) -> Report:
     from py_backends.harness.resume import resume
 
-    with _common.usage_errors(), _common.progress() as progress:
+    with _common.progress() as progress:
         return resume(options.resume, options.budget, progress, options.line)
 
 
@@ -57,5 +58,5 @@ def _check_resume(options: argparse.Namespace) -> None:
     """Refuse options that do not fit --resume. Results go into the resumed file, unless another one is named."""
     given = {word.partition("=")[0] for word in shlex.split(options.line) if word.startswith("--")}
     if unfit := sorted(given - _WITH_RESUME):
-        raise _common.UsageError(f"--resume takes the request from {options.resume}: leave out {', '.join(unfit)}")
+        raise WrongRequest(f"--resume takes the request from {options.resume}: leave out {', '.join(unfit)}")
     options.json = options.json or options.resume

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from py_backends.commands import _arguments, _common
+from py_backends.commands import _arguments
 
 
 def add(commands: _arguments.Commands) -> _arguments.Parser:
@@ -36,8 +36,7 @@ def diff(options: argparse.Namespace) -> int:
     from py_backends.report import table
     from py_backends.report.diff import print_difference
 
-    with _common.usage_errors():
-        difference = compared(Report.read(options.old), Report.read(options.new))
+    difference = compared(Report.read(options.old), Report.read(options.new))
     with table.output() as out:
         print_difference(difference, out)
     unclear = options.fail_on == "unclear" and difference.is_unclear()

@@ -28,15 +28,15 @@ def doctor(options: argparse.Namespace) -> int:
     _outputs.check(options, "json")
     from py_backends.harness import doctor as harness
     from py_backends.harness import machine
-    from py_backends.harness.files import write_whole
+    from py_backends.harness.files import write_whole, written
     from py_backends.report import doctor as report
     from py_backends.report import table
 
     found, kernels, described = harness.backends(), harness.kernels(), machine.describe()
-    written = True
+    whole = True
     if options.json:
         text = report.doctor_json(found, kernels, described)
-        written = _outputs.written(options.json, partial(write_whole, content=text))
+        whole = written(options.json, partial(write_whole, content=text))
     with table.output() as out:
         report.print_doctor(found, kernels, described, out)
-    return 0 if written else 1
+    return 0 if whole else 1

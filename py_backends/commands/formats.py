@@ -35,11 +35,10 @@ def formats(options: argparse.Namespace) -> int:
     from py_backends.report.pictures.formats import draw
 
     kernels = _common.names(options.kernel or [_KERNEL])
-    with _common.usage_errors():
-        planned = plan(
-            kernels,
-            _common.shapes(options.shape),
-            every_target=options.target is not None,
-            **_common.chosen(options),
-        )
+    planned = plan(
+        kernels,
+        _common.shapes(options.shape),
+        every_target=options.target is not None,
+        **_common.chosen(options),
+    )
     return _outputs.show_view(_common.run_planned(planned, options), draw, print_formats, options)

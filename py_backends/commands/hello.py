@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from py_backends.commands import _arguments, _common
+from py_backends.commands import _arguments
 from py_backends.harness import programs
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ def hello(options: argparse.Namespace) -> int:
     """Run the model's programs and show their steps. Returns 1 if none of them ran, or one failed."""
     from py_backends import registry
 
-    with _common.usage_errors():
-        registry.known(options.model, programs.models(), "model")
+    registry.known(options.model, programs.models(), "model")
     chosen = programs.programs(options.model)
     if options.source:
         from py_backends.report import hello as report

@@ -44,7 +44,6 @@ def ladder(options: argparse.Namespace) -> int:
     from py_backends.report.ladder import print_ladders
     from py_backends.report.pictures.ladder import draw
 
-    with _common.usage_errors():
-        dtypes = _common.dtypes(options.dtype)
-        planned = plan(_common.shapes(options.shape), dtypes, formats=options.formats, steps=options.steps)
+    dtypes = _common.dtypes(options.dtype)
+    planned = plan(_common.shapes(options.shape), dtypes, formats=options.formats, steps=options.steps)
     return _outputs.show_view(_common.run_planned(planned, options), draw, print_ladders, options)

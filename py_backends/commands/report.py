@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands import _arguments, _common, _outputs
+from py_backends.commands import _arguments
+from py_backends.errors import WrongRequest
 from py_backends.harness import streams
-from py_backends.harness.files import printable, write_whole
+from py_backends.harness.files import check_writable, printable, write_whole, written
 
 if TYPE_CHECKING:
     from py_backends.harness.results import Report
@@ -41,19 +42,18 @@ def add(commands: _arguments.Commands) -> _arguments.Parser:
 def report(options: argparse.Namespace) -> int:
     """Write the page."""
     if options.output != _STANDARD_OUTPUT:
-        _outputs.check_writable(options.output)
+        check_writable(options.output)
         if os.path.realpath(options.output) in map(os.path.realpath, options.results):
-            raise _common.UsageError(f"the page would replace the results in {options.output}: name another file")
+            raise WrongRequest(f"the page would replace the results in {options.output}: name another file")
     from py_backends.install import pip_install
 
     try:
         from py_backends.report.page import page
     except ImportError as error:
-        raise _common.UsageError(f"a page needs more libraries ({error}): {pip_install('pictures')}") from error
-    with _common.usage_errors():
-        text = page(list(_read(options.results)))
+        raise WrongRequest(f"a page needs more libraries ({error}): {pip_install('pictures')}") from error
+    text = page(list(_read(options.results)))
     if options.output != _STANDARD_OUTPUT:
-        return 0 if _outputs.written(options.output, partial(write_whole, content=text)) else 1
+        return 0 if written(options.output, partial(write_whole, content=text)) else 1
     with streams.writing():
         if streams.was_closed():
             raise OSError(errno.EBADF, "it is closed")

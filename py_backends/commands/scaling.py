@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from py_backends.commands import _arguments, _common, _outputs
+from py_backends.errors import WrongRequest
 
 _BUDGET = 60.0
 _KERNEL = "matmul"
@@ -38,22 +39,21 @@ def scaling(options: argparse.Namespace) -> int:
     cpus = machine.cpus()
     most = _most_threads(options, cpus)
     kernels = _common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
-    with _common.usage_errors():
-        planned = plan(
-            thread_counts(most),
-            kernels,
-            _common.shapes(options.shape),
-            every_target=options.target is not None,
-            cpus=cpus,
-            **_common.chosen(options),
-        )
+    planned = plan(
+        thread_counts(most),
+        kernels,
+        _common.shapes(options.shape),
+        every_target=options.target is not None,
+        cpus=cpus,
+        **_common.chosen(options),
+    )
     return _outputs.show_view(_common.run_planned(planned, options), draw, print_scaling, options)
 
 
 def _most_threads(options: argparse.Namespace, cpus: int) -> int:
     """The requested number of threads, else the number of CPUs of this machine or of the launcher's ranks.
 
-    Raises UsageError if more threads are requested than there are CPUs, and on one CPU. With --launcher there is no
+    Raises WrongRequest if more threads are requested than there are CPUs, and on one CPU. With --launcher there is no
     such limit, since a launcher may start ranks on other machines.
     """
     from py_backends.ranks import served
@@ -61,12 +61,12 @@ def _most_threads(options: argparse.Namespace, cpus: int) -> int:
     there = served()
     known = max(cpus, there.ranks * there.threads) if there else cpus
     if known < 2 and not options.launcher:
-        raise _common.UsageError(
+        raise WrongRequest(
             "scaling compares one thread with several, but there is one CPU: run it where there are more"
         )
     most: int = options.threads or known
     if most > known and not options.launcher:
-        raise _common.UsageError(
+        raise WrongRequest(
             f"scaling to {most} threads needs as many CPUs, but there are {known}: give --threads {known}"
         )
     return most

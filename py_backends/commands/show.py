@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from py_backends.commands import _arguments, _common
+from py_backends.errors import BackendUnavailable, WrongRequest
 
 if TYPE_CHECKING:
     from py_backends.contract import Ladder
@@ -39,9 +40,8 @@ def show(options: argparse.Namespace) -> int:
     from py_backends.report import table
     from py_backends.report.show import print_difference, print_steps, print_texts
 
-    with _common.usage_errors():
-        chains = chosen_steps(options) if options.steps else []
-        texts = [] if options.steps else _two_texts(options) if options.diff else chosen_texts(options)
+    chains = chosen_steps(options) if options.steps else []
+    texts = [] if options.steps else _two_texts(options) if options.diff else chosen_texts(options)
     with table.output() as out:
         for ladder, sources in chains:
             print_steps(ladder, sources, out)
@@ -53,14 +53,14 @@ def show(options: argparse.Namespace) -> int:
 
 
 def chosen_steps(options: argparse.Namespace) -> list[tuple[Ladder, list[KernelText]]]:
-    """Each chain of steps of a kernel with its sources. Raises UsageError without any, and for further names."""
+    """Each chain of steps of a kernel with its sources. Raises WrongRequest without any, and for further names."""
     from py_backends import registry
 
     chains = registry.problem(options.kernel).steps
     if _common.names(options.backend) or options.variant:
-        raise _common.UsageError("--steps shows sources in an order of its own: leave out --backend and --variant")
+        raise WrongRequest("--steps shows sources in an order of its own: leave out --backend and --variant")
     if not chains:
-        raise _common.UsageError(f"{options.kernel} has no steps: leave out --steps")
+        raise WrongRequest(f"{options.kernel} has no steps: leave out --steps")
     return [
         (chain, [registry.kernel_texts(options.kernel, rung.backend)[rung.variant] for rung in chain.rungs])
         for chain in chains
@@ -77,14 +77,14 @@ def _two_texts(options: argparse.Namespace) -> list[KernelText]:
         options.variant = [variant for variant in first if variant in second][:1] or None
     texts = chosen_texts(options)
     if len(texts) != 2:
-        raise _common.UsageError(
+        raise WrongRequest(
             f"--diff takes two sources, not {len(texts)}: name two backends with a source, as in --backend cpp,openmp"
         )
     return texts
 
 
 def chosen_texts(options: argparse.Namespace) -> list[KernelText]:
-    """The sources that the options name. Raises WrongRequest or UsageError if there are none."""
+    """The sources that the options name. Raises WrongRequest if there are none."""
     return _texts(
         options.kernel,
         _common.names(options.backend),
@@ -96,7 +96,6 @@ def chosen_texts(options: argparse.Namespace) -> list[KernelText]:
 def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, all_variants: bool) -> list[KernelText]:
     """The sources to show: for each backend the preferred variant, the named ones, or all."""
     from py_backends import registry
-    from py_backends.errors import BackendUnavailable
 
     registry.problem(kernel)
     shown: list[KernelText] = []
@@ -104,14 +103,12 @@ def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, 
         try:
             registry.known_backend(backend)
         except BackendUnavailable as refused:
-            raise _common.UsageError(str(refused)) from refused
+            raise WrongRequest(str(refused)) from refused
         texts = registry.kernel_texts(kernel, backend)
         chosen = variants or (list(texts) if all_variants else list(texts)[:1])
         shown += [texts[variant] for variant in chosen if variant in texts]
     for variant in variants or ():
         registry.known(variant, registry.variant_names(), "variant")
     if not shown:
-        raise _common.UsageError(
-            f"none of these backends has such a variant of {kernel}: --variant all shows what there is"
-        )
+        raise WrongRequest(f"none of these backends has such a variant of {kernel}: --variant all shows what there is")
     return shown

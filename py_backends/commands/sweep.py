@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 
 from py_backends.commands import _arguments, _common, _outputs
+from py_backends.errors import WrongRequest
 
 _BUDGET = 60.0
 _KERNEL = "matmul"
@@ -37,21 +38,20 @@ def sweep(options: argparse.Namespace) -> int:
     """Run the kernels at each size, write files and print rates and crossovers."""
     _outputs.check(options, *_arguments.VIEW_FILES)
     if options.sizes and (options.first or options.last):
-        raise _common.UsageError("--sizes names every size: leave out --from and --to")
+        raise WrongRequest("--sizes names every size: leave out --from and --to")
     from py_backends import registry
     from py_backends.harness.sweep import plan
     from py_backends.report.pictures.sweep import draw
     from py_backends.report.sweep import print_sweeps
 
     kernels = _common.names(options.kernel or [_KERNEL]) or registry.kernel_names()
-    with _common.usage_errors():
-        planned = plan(
-            kernels,
-            {kernel: _sizes(kernel, options) for kernel in kernels},
-            search=not options.sizes,
-            every_target=options.target is not None,
-            **_common.chosen(options),
-        )
+    planned = plan(
+        kernels,
+        {kernel: _sizes(kernel, options) for kernel in kernels},
+        search=not options.sizes,
+        every_target=options.target is not None,
+        **_common.chosen(options),
+    )
     return _outputs.show_view(
         _common.run_planned(planned, options),
         partial(draw, figure=options.values),

@@ -20,15 +20,13 @@ import pytest
 
 from py_backends import registry
 from py_backends.commands._arguments import seconds
-from py_backends.commands._common import UsageError
-from py_backends.commands._outputs import check_writable, written
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.running import Arenas, Runners
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.tally import Tally, summary
 from py_backends.contract import Target
-from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
-from py_backends.harness.files import write_whole
+from py_backends.errors import BackendUnavailable, WrongRequest
+from py_backends.harness.files import check_writable, write_whole, written
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
@@ -120,7 +118,7 @@ def _names(given: str) -> list[str]:
 def _or_usage_error(prefix: str, check: Callable[[], object]) -> None:
     try:
         check()
-    except (WrongRequest, BackendUnavailable, BrokenKernel, UsageError) as wrong:
+    except (WrongRequest, BackendUnavailable) as wrong:
         raise pytest.UsageError(f"{prefix}{wrong}") from None
 
 

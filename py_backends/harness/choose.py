@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import calls, registry
+from py_backends import registry, this_process
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget
@@ -179,7 +179,7 @@ def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **na
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
         there = {(backend, target.name) for backend, target in found if target.available and not target.emulated}
         # What needs variables would refuse the call in a process that was started without them, as this one may be.
-        usual = [each for each in found if each.target.emulated or calls.has_variables_of(each.target)]
+        usual = [each for each in found if each.target.emulated or this_process.has_variables_of(each.target)]
         _check_targets(request.targets or (), found, usual)
         requested, made = request.specs(usual), list[Spec]()
         share = budget / max(1, len({spec.workload for spec in requested}))
@@ -202,7 +202,7 @@ def _check_targets(names: Sequence[str], found: Sequence[BackendTarget], usual: 
     left = {target.name for _, target in usual}
     for backend, target in found:
         if target.name in names and target.name not in left:
-            raise WrongRequest(f"{backend} {target.name} is not available: {calls.in_this_process(target).reason}")
+            raise WrongRequest(f"{backend} {target.name} is not available: {this_process.usable(target).reason}")
 
 
 def statement(spec: Spec, threads: int | None = None) -> str:

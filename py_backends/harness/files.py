@@ -5,7 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+
+from py_backends.errors import WrongRequest
+from py_backends.harness import streams
 
 LARGEST_READ = 100_000_000
 """Bytes. The results of a long run take some 100,000 bytes. A device such as /dev/zero would never end."""
@@ -54,3 +59,43 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: Path) -> None:
+    """Check, before anything runs, that this file can be written at the end. Raises WrongRequest if not."""
+    shown = printable(path)
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):  # a new file; its folder is checked below
+        mode = stat.S_IFREG
+    except OSError as error:  # for instance too long a name, or a link to itself
+        raise WrongRequest(f"{shown} cannot be written to ({error.strerror}): name another file") from error
+    if stat.S_ISDIR(mode):
+        raise WrongRequest(f"{shown} is a folder: name a file")
+    if stat.S_ISCHR(mode) and os.access(path, os.W_OK):  # such as /dev/null
+        return
+    if not stat.S_ISREG(mode):
+        raise WrongRequest(f"{shown} is a pipe or a device: name a file")
+    _check_folder(Path(os.path.realpath(path)))  # the target of a link is written
+
+
+def _check_folder(path: Path) -> None:
+    folder = printable(path.parent)
+    if not path.parent.is_dir():
+        raise WrongRequest(f"there is no folder {folder} to write {printable(path.name)} in")
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".py-backends-"):
+            pass
+    except OSError as error:
+        raise WrongRequest(f"{folder} cannot be written to ({error.strerror}): name a file elsewhere") from error
+
+
+def written(path: Path, write: Callable[[Path], None]) -> bool:
+    """Write a file. If that fails, print one line on standard error."""
+    try:
+        write(path)
+    except (OSError, ValueError) as error:  # matplotlib raises ValueError for what it cannot draw
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        streams.complain(f"error: {printable(path)} was not written: {printable(reason)}")
+        return False
+    return True

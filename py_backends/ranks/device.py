@@ -63,6 +63,8 @@ class _Thread(threading.local):
 class Device(contract.Device):
     """Ranks that are started once, and hold arrays in blocks."""
 
+    survives_fork = True  # a child starts ranks of its own
+
     def __init__(self, ranks: int, of_each: int, threads: int) -> None:
         self._shape = ranks, of_each
         self._latest = World(*self._shape)
