@@ -7,26 +7,25 @@ from collections.abc import Sequence
 from typing import Any
 
 
-class BackendUnavailable(RuntimeError):
-    """A backend or target is not available. Says why, and how to get it."""
+class WithFix(Exception):
+    """An error that says why, and how to fix it: `reason`, and `fix` if there is one."""
 
     def __init__(self, reason: str, fix: str | None = None) -> None:
         super().__init__(f"{reason}; {fix}" if fix else reason)
         self.reason = reason
         self.fix = fix
+
+
+class BackendUnavailable(WithFix, RuntimeError):
+    """A backend or target is not available. Says why, and how to get it."""
 
 
 class WrongRequest(ValueError):
     """An invalid request: an unknown name, or an impossible size or number."""
 
 
-class BrokenKernel(WrongRequest):
+class BrokenKernel(WithFix, WrongRequest):
     """A package declares a kernel and does not contain a valid one. Says why, and how to fix it."""
-
-    def __init__(self, reason: str, fix: str | None = None) -> None:
-        super().__init__(f"{reason}; {fix}" if fix else reason)
-        self.reason = reason
-        self.fix = fix
 
 
 class KernelFault(RuntimeError):

@@ -27,7 +27,7 @@ import numpy as np
 
 import py_backends
 from py_backends.contract import Backend, Device, Ladder, Problem, Target
-from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest, whole_number
+from py_backends.errors import BackendUnavailable, BrokenKernel, WithFix, WrongRequest, whole_number
 from py_backends.number_formats import DTYPES, FORMATS
 from py_backends.problem import RATES, RULES
 
@@ -310,7 +310,7 @@ def described(error: BaseException) -> str:
 
 
 @contextmanager
-def _blamed(plugin: Plugin, kind: type[BackendUnavailable | BrokenKernel], what: str) -> Iterator[None]:
+def _blamed(plugin: Plugin, kind: type[WithFix], what: str) -> Iterator[None]:
     """Raise any fault within as an error of this kind, which says what failed and why. A refused plug-in is one too."""
     if plugin.refusal is not None:
         raise kind(plugin.refusal, plugin.fix)
