@@ -8,6 +8,7 @@ the tests that are to see it fail without it. It is 2 for wrong usage.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -75,7 +76,9 @@ def _passes(test: str, clone: Path) -> bool:
 def _run(test: str, clone: Path) -> subprocess.CompletedProcess[str]:
     path = clone / "tests" / f"test_{test}.py"
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", str(path)]
-    return subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
+    # Python would take the bytecode of a module that was replaced within a second by one of the same length.
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False, env=environment)
 
 
 def _caught(planted: Planted, clone: Path) -> bool:
