@@ -36,9 +36,9 @@ def _renew() -> None:
     """
     global _lock  # noqa: PLW0603  # there is one a process
     _lock = RLock()
-    _broken_by_fork.update(backend for (backend, *_), device in _devices.items() if not device.survives_fork)
     _ready.clear()
     shortcuts.clear()
+    _broken_by_fork.update(backend for (backend, *_), device in _devices.items() if not device.survives_fork)
 
 
 os.register_at_fork(after_in_child=_renew)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pytest
 from commands import run_python
 
-COMPILED = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("avx", "cpp", "openmp")]
-FORKABLE = [*COMPILED, *(pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mpi", "numpy", "python"))]
+
+def marked(*names: str) -> list[Any]:
+    """Backends, each with its marker."""
+    return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in names]
+
+
+COMPILED = marked("avx", "cpp", "openmp")
+FORKABLE = [*COMPILED, *marked("mkl", "mpi", "numpy", "python")]
 """Those that docs/reference.md promises to a forked child."""
+UNWARNED = "-W", "ignore::DeprecationWarning"
+"""Newer Pythons warn of forks beside threads."""
 
 FORK = """
     import os, signal, sys
@@ -22,7 +31,7 @@ FORK = """
     child = os.fork()
     if child == 0:
         signal.alarm(20)  # ends a child that waits for threads it has not
-        os._exit(0 if (pb.matmul(a, a, backend=sys.argv[1], threads=2) == n).all() else 1)
+        os._exit(0 if (pb.matmul(a, a, backend=sys.argv[-1], threads=2) == n).all() else 1)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     print((pb.matmul(a, a, backend=sys.argv[1], threads=2) == n).all())
 """
@@ -70,6 +79,31 @@ FORK_IN_A_FIRST_CALL = """
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
+FORK_IN_A_LIMITED_CALL = """
+    import os, signal
+    from threading import Event, Thread
+    import numpy as np
+    import py_backends as pb
+    from py_backends.backend.numpy import _LIMIT
+
+    def compute_on_one_thread():
+        with _LIMIT.at(1):
+            begun.set()
+            over.wait()
+
+    a, begun, over = np.ones((3, 3), np.float32), Event(), Event()
+    before = _LIMIT.without()
+    Thread(target=compute_on_one_thread).start()
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends a child that waits for a thread it has not
+        right = (pb.matmul(a, a, backend="numpy", threads=2) == 3).all()
+        os._exit(0 if right and _LIMIT.without() == before else 1)
+    over.set()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
 MEMORY = """
     import resource, sys
     import numpy as np
@@ -89,16 +123,18 @@ MEMORY = """
 """
 
 
-BROKEN = [
-    pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mkl", "numba_cpu", "onednn", "opencl", "sycl")
-]
+@pytest.mark.openmp
+@pytest.mark.parametrize("used", marked("mkl", "numba_cpu"))
+def test_a_forked_child_computes_by_another_backend_of_the_same_threads(used: str) -> None:
+    """The threads that the parent's backend used are those of OpenMP, for which the child would wait."""
+    run = run_python(*UNWARNED, "-c", textwrap.dedent(FORK), used, "openmp")
+    assert (run.stdout.split(), run.stderr) == (["0", "True"], "")
 
 
-@pytest.mark.parametrize("backend", BROKEN)
+@pytest.mark.parametrize("backend", marked("numba_cpu", "onednn", "opencl", "sycl"))
 def test_a_forked_child_is_told_what_it_cannot_use(backend: str) -> None:
     """Its call would wait for threads that are not there, or end the process."""
-    unwarned = "-W", "ignore::DeprecationWarning"  # newer Pythons warn of forks beside threads
-    run = run_python(*unwarned, "-c", textwrap.dedent(FORK_OF_THREADS), backend)
+    run = run_python(*UNWARNED, "-c", textwrap.dedent(FORK_OF_THREADS), backend)
     why = f"{backend} was used before this process was forked, and its threads or its driver stayed in the parent"
     fix = 'start such a process by multiprocessing.get_context("spawn")'
     assert (run.stdout.splitlines(), run.stderr) == ([f"{why}; {fix}"] * 2 + ["True True"], "")
@@ -106,13 +142,18 @@ def test_a_forked_child_is_told_what_it_cannot_use(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", FORKABLE)
 def test_a_forked_child_computes_as_its_parent_does(backend: str) -> None:
-    run = run_python("-c", textwrap.dedent(FORK), backend)
+    run = run_python(*UNWARNED, "-c", textwrap.dedent(FORK), backend)
     assert (run.stdout.split(), run.stderr) == (["0", "True"], "")
 
 
 def test_a_child_that_is_forked_within_a_first_call_computes() -> None:
-    unwarned = "-W", "ignore::DeprecationWarning"  # newer Pythons warn of forks beside threads
-    run = run_python(*unwarned, "-c", textwrap.dedent(FORK_IN_A_FIRST_CALL))
+    run = run_python(*UNWARNED, "-c", textwrap.dedent(FORK_IN_A_FIRST_CALL))
+    assert (run.stdout.split(), run.stderr) == (["0"], "")
+
+
+def test_a_child_that_is_forked_within_a_limited_call_of_numpy_computes() -> None:
+    """Its parent's number of BLAS threads is not its own, and nobody is there who would give it back."""
+    run = run_python(*UNWARNED, "-c", textwrap.dedent(FORK_IN_A_LIMITED_CALL))
     assert (run.stdout.split(), run.stderr) == (["0"], "")
 
 

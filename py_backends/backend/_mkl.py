@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from py_backends.backend import _wheels
+from py_backends.backend import _openmp, _wheels
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
@@ -17,6 +17,7 @@ from py_backends.install import pip_install
 ROW_MAJOR, NOT_TRANSPOSED, FIXED_OFFSET = 101, 111, 173
 """CblasRowMajor and CblasNoTrans of the C interface to BLAS; CblasFixOffset of MKL's products of integers."""
 
+_LAYER = "MKL_THREADING_LAYER"
 _INTEL_LAYER, _GNU_LAYER = 0, 3
 """MKL_THREADING_INTEL and MKL_THREADING_GNU in mkl_service.h."""
 
@@ -64,6 +65,11 @@ def version() -> str:
     return importlib.metadata.version("mkl")
 
 
+def survives_forks() -> bool:
+    """Whether its threads are those of GNU's OpenMP, which end before a fork."""
+    return os.environ.get(_LAYER, "GNU").upper() == "GNU" and _openmp.survives_forks()
+
+
 def _choose_threading_layer(mkl: ctypes.CDLL) -> None:
     """Let MKL use GNU's OpenMP where the system has it, as our C++ kernels do. Then there is one pool of threads.
 
@@ -71,14 +77,8 @@ def _choose_threading_layer(mkl: ctypes.CDLL) -> None:
     process needs. MKL ends the process if it cannot load a threading layer, so this tries to load it first. A layer
     that the user names stays. So does that of an MKL that this process has already used.
     """
-    if "MKL_THREADING_LAYER" in os.environ:
-        return
-    try:
-        ctypes.CDLL("libgomp.so.1")
-    except OSError:
-        mkl.MKL_Set_Threading_Layer(_INTEL_LAYER)
-    else:
-        mkl.MKL_Set_Threading_Layer(_GNU_LAYER)
+    if _LAYER not in os.environ:
+        mkl.MKL_Set_Threading_Layer(_GNU_LAYER if _openmp.survives_forks() else _INTEL_LAYER)
 
 
 def _declare(mkl: ctypes.CDLL) -> None:

@@ -36,11 +36,10 @@ class Backend(contract.Backend):
 class Device(contract.HostDevice):
     """Runs with at most `threads` threads. Each calling thread has a limit of its own."""
 
-    survives_fork = False
-
     def __init__(self, threads: int) -> None:
         self._mkl = _mkl.library()
         self._threads = threads
+        self.survives_fork = _mkl.survives_forks()
         before = self._mkl.MKL_Set_Num_Threads_Local(threads)
         granted = self._mkl.MKL_Get_Max_Threads()
         self._mkl.MKL_Set_Num_Threads_Local(before)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from py_backends import contract
-from py_backends.backend import _amx, _numba
+from py_backends.backend import _amx, _numba, _openmp
 from py_backends.contract import Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
@@ -49,7 +49,6 @@ class Backend(contract.Backend):
 class Device(contract.HostDevice):
     """Runs with `threads` threads of Numba's pool, whose size was fixed when Numba was imported."""
 
-    survives_fork = False
     deterministic = True  # as many threads take the same chunks, and each element is one sum
 
     def __init__(self, numba: Any, threads: int, part: str | None = None) -> None:
@@ -62,7 +61,10 @@ class Device(contract.HostDevice):
             self.note = f"Numba's pool has {most} threads, set by NUMBA_NUM_THREADS or the number of cores"
         numba.set_num_threads(numba.get_num_threads())  # starts the pool, whose kind is then known
         # Without OpenMP and TBB, Numba uses its own pool, which aborts the process when two threads meet.
-        self._turn = _ONE_AT_A_TIME if numba.threading_layer() == "workqueue" else nullcontext()
+        own_pool = numba.threading_layer() == "workqueue"
+        self._turn = _ONE_AT_A_TIME if own_pool else nullcontext()
+        self.survives_fork = own_pool  # on OpenMP, Numba ends a child that uses it
+        _openmp.survives_forks()  # so that the child can still use other backends
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(self._part), text.kernel)

@@ -95,12 +95,23 @@ class _ThreadLimit:
             with self._changed:
                 self._holders -= 1
                 if self._holders == 0:
-                    for pool, before in zip(_blas_pools(), self._before, strict=True):
-                        pool.set_num_threads(before)
+                    self._restore()
                     self._changed.notify_all()
+
+    def renew(self) -> None:
+        """End it in a forked child, which has none of the threads that hold it."""
+        self._changed = threading.Condition()
+        if self._holders:
+            self._holders = 0
+            self._restore()
+
+    def _restore(self) -> None:
+        for pool, before in zip(_blas_pools(), self._before, strict=True):
+            pool.set_num_threads(before)
 
 
 _LIMIT = _ThreadLimit()
+os.register_at_fork(after_in_child=_LIMIT.renew)
 
 
 @cache

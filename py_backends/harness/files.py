@@ -1,4 +1,4 @@
-"""Reads files up to a largest size, writes them whole or not at all, and makes their names printable."""
+"""Reads files up to a largest size, and writes them whole or not at all: checks of that, and printable names."""
 
 from __future__ import annotations
 
