@@ -86,19 +86,19 @@ FORK_IN_A_LIMITED_CALL = """
     import py_backends as pb
     from py_backends.backend.numpy import _LIMIT
 
-    def compute_on_one_thread():
-        with _LIMIT.at(1):
+    def compute_on_three_threads():
+        with _LIMIT.at(3):
             begun.set()
             over.wait()
 
     a, begun, over = np.ones((3, 3), np.float32), Event(), Event()
     before = _LIMIT.without()
-    Thread(target=compute_on_one_thread).start()
+    Thread(target=compute_on_three_threads).start()
     begun.wait()
     child = os.fork()
     if child == 0:
         signal.alarm(20)  # ends a child that waits for a thread it has not
-        right = (pb.matmul(a, a, backend="numpy", threads=2) == 3).all()
+        right = (pb.matmul(a, a, backend="numpy", threads=1) == 3).all()
         os._exit(0 if right and _LIMIT.without() == before else 1)
     over.set()
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
