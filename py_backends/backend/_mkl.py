@@ -67,7 +67,7 @@ def version() -> str:
 
 def survives_forks() -> bool:
     """Whether its threads are those of GNU's OpenMP, which end before a fork."""
-    return os.environ.get(_LAYER, "GNU").upper() == "GNU" and _openmp.survives_forks()
+    return os.environ.get(_LAYER, "GNU").upper() == "GNU" and _openmp.end_threads_before_forks()
 
 
 def _choose_threading_layer(mkl: ctypes.CDLL) -> None:
@@ -78,7 +78,7 @@ def _choose_threading_layer(mkl: ctypes.CDLL) -> None:
     that the user names stays. So does that of an MKL that this process has already used.
     """
     if _LAYER not in os.environ:
-        mkl.MKL_Set_Threading_Layer(_GNU_LAYER if _openmp.survives_forks() else _INTEL_LAYER)
+        mkl.MKL_Set_Threading_Layer(_GNU_LAYER if _openmp.end_threads_before_forks() else _INTEL_LAYER)
 
 
 def _declare(mkl: ctypes.CDLL) -> None:

@@ -11,7 +11,7 @@ _PAUSE_SOFT = 1
 
 
 @cache
-def survives_forks() -> bool:
+def end_threads_before_forks() -> bool:
     """Let a thread's pool end before the thread forks, as a child would wait for it. False if there is no such OpenMP.
 
     The next parallel region makes a new pool. The extensions do the same once one of them is loaded.

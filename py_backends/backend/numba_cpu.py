@@ -64,7 +64,7 @@ class Device(contract.HostDevice):
         own_pool = numba.threading_layer() == "workqueue"
         self._turn = _ONE_AT_A_TIME if own_pool else nullcontext()
         self.survives_fork = own_pool  # on OpenMP, Numba ends a child that uses it
-        _openmp.survives_forks()  # so that the child can still use other backends
+        _openmp.end_threads_before_forks()  # so that the child can still use other backends
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = getattr(text.load(self._part), text.kernel)
