@@ -100,7 +100,7 @@ def _parser() -> Parser:
     add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
     add("--threads", type=_whole(MOST_THREADS), metavar="N", help="of everybody (default: all)")
     add("--rounds", type=_whole(1000), default=_DEFAULT_ROUNDS, metavar="N", help="at most (default: 21)")
-    add_options(parser, "budget", "seed", budget=_DEFAULT_BUDGET)
+    add_options(parser, ("budget", "seed"), {"budget": _DEFAULT_BUDGET})
     add("--json", type=_file, metavar="FILE", help="write everything, every sample too")
     return parser
 

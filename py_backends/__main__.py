@@ -5,6 +5,7 @@ A command imports what it needs when it runs, so that help and usage errors are 
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import os
 import shlex
@@ -14,7 +15,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from py_backends import __version__, commands
-from py_backends.commands._arguments import Parser
+from py_backends.commands import _outputs
+from py_backends.commands._arguments import Command, Parser, add_options
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.harness import streams
 from py_backends.harness.files import printable
@@ -71,6 +73,7 @@ def _run(arguments: list[str]) -> int:
         os.environ[launcher.TEMPLATE] = template
     try:
         with interruptible():
+            _outputs.check(options)
             code: int = options.run(options)
     except WrongRequest as error:
         by_name[options.command].error(str(error))
@@ -87,8 +90,18 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"py-backends {__version__}")
     added = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    made = [import_module(f"{commands.__name__}.{name}").add(added) for name in _names()]
-    return parser, {each.prog.rpartition(" ")[2]: each for each in made}
+    return parser, {name: _command_parser(name, added) for name in _names()}
+
+
+def _command_parser(name: str, added: argparse._SubParsersAction[Parser]) -> Parser:
+    """Add a command to those of the parser."""
+    module = import_module(f"{commands.__name__}.{name}")
+    said: Command = module.COMMAND
+    example = f"example: py-backends {said.example}"
+    parser = added.add_parser(name, help=said.help, description=said.description, epilog=example, allow_abbrev=False)
+    add_options(parser, said.options, said.defaults)
+    parser.set_defaults(run=getattr(module, name))
+    return parser
 
 
 def _names() -> list[str]:

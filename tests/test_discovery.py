@@ -135,9 +135,7 @@ def test_a_module_of_commands_is_a_command(clone: Path) -> None:
     text = """
         from py_backends.commands import _arguments
 
-        def add(commands):
-            words = {"help": "says hello", "description": "Says hello.", "example": "greet"}
-            return _arguments.add_command(commands, greet, name="greet", **words)
+        COMMAND = _arguments.Command(help="says hello", description="Says hello.", example="greet")
 
         def greet(options):
             print("hello from", options.line)

@@ -8,13 +8,13 @@ import os
 import shlex
 from argparse import Namespace
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from commands import Finished, run_command, run_python
 
+from py_backends.__main__ import _command_parser
 from py_backends.commands import _common, _outputs
 from py_backends.commands._arguments import Parser
 from py_backends.harness import doctor, files
@@ -228,7 +228,7 @@ def test_a_file_that_was_not_written_is_exit_code_1(
     command = line.partition(" ")[0]
     for path, code in ("full", 1), ("written", 0):
         parser = Parser()
-        import_module(f"py_backends.commands.{command}").add(parser.add_subparsers())
+        _command_parser(command, parser.add_subparsers())
         options = parser.parse_args(shlex.split(line.replace("full", path)))
         assert options.run(options) == code
         said, complaint = capsys.readouterr()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from py_backends.errors import WrongRequest
 from py_backends.harness.files import printable
@@ -19,12 +20,15 @@ ALL = "all"
 _LARGEST_SIZE = 2**40
 PICTURES = ("png", "svg")
 """Files of pictures. The libraries that draw them come with an extra."""
+RESULT_FILES = ("json", "csv", "markdown")
 VIEW_FILES = ("json", *PICTURES)
 """Files that every command with a picture writes."""
 WHAT = ("kernel", "backend", "target", "variant", "dtype")
 HOW = ("threads", "launcher", "seed", "budget", "cache")
 COMPARISON = (*WHAT, "shape", *HOW)
 """The options of commands that run a comparison: what it runs, at which shapes, and how."""
+FIRST_TARGETS = "all; only the first of several for one device"
+"""What the help says of --target where every target of a device would take too long."""
 _LONGEST_MESSAGE = 800
 
 
@@ -38,36 +42,50 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {one_line} (try {self.prog} --help)\n")
 
 
-Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001  # argparse has no public name for it
-"""The object to which a command adds its parser."""
+Own: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
+"""An option of one command: its flags, and what else argparse takes. See `own`."""
+Option: TypeAlias = str | Own | list[Own]
+"""The name of an option that commands share, an option of one command, or several of which at most one may be given."""
 
 
-def add_command(commands: Commands, run: Callable[[argparse.Namespace], int], **words: str) -> Parser:
-    """Add a command.
+class Command(NamedTuple):
+    """What the command line says of a command. Its module has it as `COMMAND`, and a function of its name that runs it.
 
-    run: takes its options and returns the exit code.
-    words: its name, help, description and example.
+    help: a line for the list of all commands.
+    example: the arguments of an example.
+    options: in the order in which the help shows them. The shared ones are keys of `_OPTIONS`, such as those in
+        `COMPARISON` and `VIEW_FILES`.
+    defaults: by the name of a shared option, the default that is this command's own.
     """
-    example = f"example: py-backends {words['example']}"
-    parser = commands.add_parser(
-        words["name"], help=words["help"], description=words["description"], epilog=example, allow_abbrev=False
-    )
-    parser.set_defaults(run=run)
-    return parser
+
+    help: str
+    description: str
+    example: str
+    options: Sequence[Option] = ()
+    defaults: Mapping[str, Any] = MappingProxyType({})
 
 
-def add_options(parser: Parser, *names: str, **defaults: Any) -> None:
-    """Add options that commands share, in this order.
+def own(*flags: str, **how: Any) -> Own:
+    """An option of one command, in the words of argparse."""
+    return flags, how
 
-    names: keys of `_OPTIONS`, such as those in `COMPARISON` and `VIEW_FILES`.
-    defaults: by name, the defaults that are this command's own.
-    """
-    for name in names:
-        how = dict(_OPTIONS[name])
-        default = defaults.get(name, _IN_WORDS.get(name, how.get("default")))
-        how["help"] = how["help"].format(default)
-        how["default"] = None if name in _IN_WORDS else default
-        parser.add_argument(f"--{name}", **how)
+
+def add_options(parser: argparse._ActionsContainer, options: Iterable[Option], defaults: Mapping[str, Any]) -> None:
+    """Add options. The parameters are those of `Command`."""
+    for option in options:
+        if isinstance(option, list):
+            add_options(parser.add_mutually_exclusive_group(), option, defaults)
+            continue
+        flags, how = _shared(option, defaults) if isinstance(option, str) else option
+        parser.add_argument(*flags, **how)
+
+
+def _shared(name: str, defaults: Mapping[str, Any]) -> Own:
+    """An option that commands share, with its default in its help."""
+    how = _OPTIONS[name]
+    default = defaults.get(name, _IN_WORDS.get(name, how.get("default")))
+    shown = {"help": how["help"].format(default), "default": None if name in _IN_WORDS else default}
+    return (f"--{name}",), how | shown
 
 
 def names_in(text: str) -> list[str]:
@@ -165,10 +183,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": "hot",
         "help": "cold: flush caches before every launch (default: {})",
     },
-    **{
-        kind: {"type": Path, "metavar": "FILE", "help": f"write the results as {kind} too"}
-        for kind in ("json", "csv", "markdown")
-    },
+    **{kind: {"type": Path, "metavar": "FILE", "help": f"write the results as {kind} too"} for kind in RESULT_FILES},
     **{
         kind: {"type": Path, "metavar": "FILE", "help": "draw a picture (needs the extra pictures)"}
         for kind in PICTURES

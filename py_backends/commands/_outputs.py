@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands._arguments import PICTURES
+from py_backends.commands._arguments import PICTURES, RESULT_FILES
 from py_backends.errors import WrongRequest
 from py_backends.harness import streams
 from py_backends.harness.files import check_writable, printable, written
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from py_backends.harness.results import Report
 
 
-def check(options: argparse.Namespace, *kinds: str) -> None:
+def check(options: argparse.Namespace) -> None:
     """Before anything runs, check that the named files can be written and differ."""
-    paths = {kind: path for kind in kinds if (path := getattr(options, kind))}
+    kinds = (*RESULT_FILES, *PICTURES)
+    paths = {kind: path for kind in kinds if (path := getattr(options, kind, None))}
     for kind, path in paths.items():
         if kind in PICTURES:
             _check_picture(kind, path)

@@ -6,28 +6,19 @@ import argparse
 
 from py_backends.commands import _arguments, _common, _outputs
 
-_BUDGET = 60.0
-
-
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        choose,
-        name="choose",
-        help="recommend a backend for a kernel at a shape, in five lines",
-        description="Times whole calls from Python, with arrays in the host's memory. Says in five lines which backend "
-        "to take and why, which is second, what a call costs beyond its kernel, and where the answer changes.",
-        example="choose --kernel matmul --shape matmul=1024 --dtype float32",
-    )
-    names = [name for name in _arguments.COMPARISON if name != "cache"]  # caches are hot, as in a loop of calls
-    _arguments.add_options(parser, *names, "json", kernel="those of --shape, else all", budget=_BUDGET)
-    return parser
+COMMAND = _arguments.Command(
+    help="recommend a backend for a kernel at a shape, in five lines",
+    description="Times whole calls from Python, with arrays in the host's memory. Says in five lines which backend "
+    "to take and why, which is second, what a call costs beyond its kernel, and where the answer changes.",
+    example="choose --kernel matmul --shape matmul=1024 --dtype float32",
+    # Caches are hot, as in a loop of calls.
+    options=(*(name for name in _arguments.COMPARISON if name != "cache"), "json"),
+    defaults={"kernel": "those of --shape, else all", "budget": 60.0},
+)
 
 
 def choose(options: argparse.Namespace) -> int:
     """Time calls and kernels, write the results, and print five lines for each kernel and dtype."""
-    _outputs.check(options, "json")
     from py_backends import registry
     from py_backends.harness.choose import plan
     from py_backends.report.choose import print_choices

@@ -8,55 +8,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py_backends.commands import _arguments, _common, _outputs
+from py_backends.commands._arguments import own
 from py_backends.errors import WrongRequest
 
 if TYPE_CHECKING:
     from py_backends.harness.results import Report
 
-_BUDGET = 45.0
-_FILES = ("json", "csv", "markdown")
-_WITH_RESUME = {"--resume", "--budget", "--launcher", *(f"--{kind}" for kind in _FILES)}
+_WITH_RESUME = {"--resume", "--budget", "--launcher", *(f"--{kind}" for kind in _arguments.RESULT_FILES)}
 
 
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        compare,
-        name="compare",
-        help="run every kernel on every backend that this machine has; check, time, print a table",
-        description="Runs the kernels on the same inputs everywhere, checks every result, and times each.",
-        example="compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
-    )
-    _arguments.add_options(parser, *_arguments.COMPARISON, *_FILES, budget=_BUDGET)
-    parser.set_defaults(budget=None)  # None: not given, and --resume takes that of the file
-    parser.add_argument("--resume", type=Path, metavar="FILE", help="resume an interrupted run from its --json FILE")
-    return parser
+COMMAND = _arguments.Command(
+    help="run every kernel on every backend that this machine has; check, time, print a table",
+    description="Runs the kernels on the same inputs everywhere, checks every result, and times each.",
+    example="compare --kernel matmul --shape matmul=1000x777x513 --dtype all --json r.json",
+    options=(
+        *_arguments.COMPARISON,
+        *_arguments.RESULT_FILES,
+        own("--resume", type=Path, metavar="FILE", help="resume an interrupted run from its --json FILE"),
+    ),
+    defaults={"budget": 45.0},
+)
 
 
 def compare(options: argparse.Namespace) -> int:
     """Run or resume the comparison, write its files and print its tables."""
-    if options.resume:
-        _check_resume(options)
-    else:
-        options.budget = options.budget or _BUDGET
-    _outputs.check(options, *_FILES)
+    report = (_resumed if options.resume else _common.compared)(options)
     from py_backends.report import table
 
-    report = (_resumed if options.resume else _common.compared)(options)
     return _outputs.show_written(report, table.print_report, written=_outputs.write_results(report, options))
 
 
 def _resumed(options: argparse.Namespace) -> Report:
-    from py_backends.harness.resume import resume
-
-    with _common.progress() as progress:
-        return resume(options.resume, options.budget, progress, options.line)
-
-
-def _check_resume(options: argparse.Namespace) -> None:
-    """Refuse options that do not fit --resume. Results go into the resumed file, unless another one is named."""
+    """Resume a comparison. Results go into the resumed file, unless another one is named. Refuses unfit options."""
     given = {word.partition("=")[0] for word in shlex.split(options.line) if word.startswith("--")}
     if unfit := sorted(given - _WITH_RESUME):
         raise WrongRequest(f"--resume takes the request from {options.resume}: leave out {', '.join(unfit)}")
     options.json = options.json or options.resume
+    _outputs.check(options)
+    from py_backends.harness.resume import resume
+
+    budget = options.budget if "--budget" in given else None  # that of the file
+    with _common.progress() as progress:
+        return resume(options.resume, budget, progress, options.line)

@@ -6,27 +6,23 @@ import argparse
 from pathlib import Path
 
 from py_backends.commands import _arguments
+from py_backends.commands._arguments import own
 
-
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        diff,
-        name="diff",
-        help="compare two result files row by row: faster, slower, new or lost",
-        description="Compares two runs row by row, by speed-ups over the baseline: times drift between runs.",
-        example="diff old.json new.json --fail-on slower",
-    )
-    parser.add_argument("old", type=Path, metavar="OLD", help="a file that compare --json wrote")
-    parser.add_argument("new", type=Path, metavar="NEW", help="such a file of a later run")
-    parser.add_argument(
-        "--fail-on",
-        choices=["slower", "unclear"],
-        metavar="slower|unclear",
-        help="exit with 1 if a row is slower, or was ok and no longer is; unclear: also if one could not be judged",
-    )
-    return parser
+COMMAND = _arguments.Command(
+    help="compare two result files row by row: faster, slower, new or lost",
+    description="Compares two runs row by row, by speed-ups over the baseline: times drift between runs.",
+    example="diff old.json new.json --fail-on slower",
+    options=(
+        own("old", type=Path, metavar="OLD", help="a file that compare --json wrote"),
+        own("new", type=Path, metavar="NEW", help="such a file of a later run"),
+        own(
+            "--fail-on",
+            choices=["slower", "unclear"],
+            metavar="slower|unclear",
+            help="exit with 1 if a row is slower, or was ok and no longer is; unclear: also if one could not be judged",
+        ),
+    ),
+)
 
 
 def diff(options: argparse.Namespace) -> int:

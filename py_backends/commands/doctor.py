@@ -5,27 +5,19 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from py_backends.commands import _arguments, _outputs
+from py_backends.commands import _arguments
 
-
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        doctor,
-        name="doctor",
-        help="list every backend and target: available or not, device, version, reason and fix",
-        description="Lists the backends and targets of this machine, and how to get the missing ones. Lists "
-        "plug-ins' kernels, too.",
-        example="doctor --json doctor.json",
-    )
-    _arguments.add_options(parser, "launcher", "json")
-    return parser
+COMMAND = _arguments.Command(
+    help="list every backend and target: available or not, device, version, reason and fix",
+    description="Lists the backends and targets of this machine, and how to get the missing ones. Lists "
+    "plug-ins' kernels, too.",
+    example="doctor --json doctor.json",
+    options=("launcher", "json"),
+)
 
 
 def doctor(options: argparse.Namespace) -> int:
     """List the backends of this machine, and how to get the others."""
-    _outputs.check(options, "json")
     from py_backends.harness import doctor as harness
     from py_backends.harness import machine
     from py_backends.harness.files import write_whole, written

@@ -6,30 +6,22 @@ import argparse
 
 from py_backends.commands import _arguments, _common, _outputs
 
-_BUDGET = 20.0
 _KERNEL = "matmul"
 
 
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        formats,
-        name="formats",
-        help="time every backend in float64, float32, float16, bfloat16 and int8, and show its error",
-        description="Times each backend in all number formats that it has. Shows bytes, rate, speed relative to"
-        " its own float32, per cent of the machine's peak in that format, and the error against "
-        "float64.",
-        example="formats --backend numpy,openmp,avx --shape matmul=1024 --png formats.png",
-    )
-    names, target = (*_arguments.COMPARISON, *_arguments.VIEW_FILES), "all; only the first of several for one device"
-    _arguments.add_options(parser, *names, budget=_BUDGET, kernel=_KERNEL, target=target, dtype=_arguments.ALL)
-    return parser
+COMMAND = _arguments.Command(
+    help="time every backend in float64, float32, float16, bfloat16 and int8, and show its error",
+    description="Times each backend in all number formats that it has. Shows bytes, rate, speed relative to"
+    " its own float32, per cent of the machine's peak in that format, and the error against "
+    "float64.",
+    example="formats --backend numpy,openmp,avx --shape matmul=1024 --png formats.png",
+    options=(*_arguments.COMPARISON, *_arguments.VIEW_FILES),
+    defaults={"budget": 20.0, "kernel": _KERNEL, "target": _arguments.FIRST_TARGETS, "dtype": _arguments.ALL},
+)
 
 
 def formats(options: argparse.Namespace) -> int:
     """Run the kernels in all formats, write files, and print speeds and errors."""
-    _outputs.check(options, *_arguments.VIEW_FILES)
     from py_backends.harness.formats import plan
     from py_backends.report.formats import print_formats
     from py_backends.report.pictures.formats import draw

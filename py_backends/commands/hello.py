@@ -6,26 +6,23 @@ import argparse
 from typing import TYPE_CHECKING
 
 from py_backends.commands import _arguments
+from py_backends.commands._arguments import own
 from py_backends.harness import programs
 
 if TYPE_CHECKING:
     from py_backends.harness.hello import Outcome
 
 
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        hello,
-        name="hello",
-        help="run a first program in a programming model, step by step",
-        description="Runs a first program in a programming model on this machine. Shows each step: what it "
-        "does, its lines of the source, and their output. The host code is there in full.",
-        example="hello openmp",
-    )
-    parser.add_argument("model", metavar="MODEL", help=", ".join(programs.models()))
-    parser.add_argument("--source", action="store_true", help="print the source and run nothing")
-    return parser
+COMMAND = _arguments.Command(
+    help="run a first program in a programming model, step by step",
+    description="Runs a first program in a programming model on this machine. Shows each step: what it "
+    "does, its lines of the source, and their output. The host code is there in full.",
+    example="hello openmp",
+    options=(
+        own("model", metavar="MODEL", help=", ".join(programs.models())),
+        own("--source", action="store_true", help="print the source and run nothing"),
+    ),
+)
 
 
 def hello(options: argparse.Namespace) -> int:

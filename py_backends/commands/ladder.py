@@ -5,41 +5,37 @@ from __future__ import annotations
 import argparse
 
 from py_backends.commands import _arguments, _common, _outputs
+from py_backends.commands._arguments import own
 
-_BUDGET = 150.0
-
-
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        ladder,
-        name="ladder",
-        help="time matmul from plain Python to the machine's best, rung by rung",
-        description="Times matmul from plain Python to the machine's best, rung by rung. Shows what each rung "
-        "gains, and how near the peak the last one comes, beside the ladder published in Science in"
-        " 2020.",
-        example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
-    )
-    _arguments.add_options(parser, "dtype", dtype="float64")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--formats", action="store_true", help="add the rungs of fewer bits: bfloat16, and the matrix unit made for it"
-    )
-    which.add_argument(
-        "--steps",
-        action="store_true",
-        help="from lecture to tuned instead, one idea a step, of every kernel that has them",
-    )
-    shape = "matmul=1000x777x513 (M x N x K)"  # vecadd has no ladder
-    names = ("shape", "threads", "seed", "budget", *_arguments.VIEW_FILES)
-    _arguments.add_options(parser, *names, shape=shape, budget=_BUDGET)
-    return parser
+COMMAND = _arguments.Command(
+    help="time matmul from plain Python to the machine's best, rung by rung",
+    description="Times matmul from plain Python to the machine's best, rung by rung. Shows what each rung "
+    "gains, and how near the peak the last one comes, beside the ladder published in Science in"
+    " 2020.",
+    example="ladder --shape matmul=1024 --budget 300 --png ladder.png",
+    options=(
+        "dtype",
+        [
+            own(
+                "--formats",
+                action="store_true",
+                help="add the rungs of fewer bits: bfloat16, and the matrix unit made for it",
+            ),
+            own(
+                "--steps",
+                action="store_true",
+                help="from lecture to tuned instead, one idea a step, of every kernel that has them",
+            ),
+        ],
+        *("shape", "threads", "seed", "budget", *_arguments.VIEW_FILES),
+    ),
+    # vecadd has no ladder, so the help leaves it out.
+    defaults={"dtype": "float64", "shape": "matmul=1000x777x513 (M x N x K)", "budget": 150.0},
+)
 
 
 def ladder(options: argparse.Namespace) -> int:
     """Run the rungs, write files, and print the ladder."""
-    _outputs.check(options, *_arguments.VIEW_FILES)
     from py_backends.harness.ladder import plan
     from py_backends.report.ladder import print_ladders
     from py_backends.report.pictures.ladder import draw

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py_backends.commands import _arguments
+from py_backends.commands._arguments import own
 from py_backends.errors import WrongRequest
 from py_backends.harness import streams
 from py_backends.harness.files import check_writable, printable, write_whole, written
@@ -21,22 +22,22 @@ if TYPE_CHECKING:
 _STANDARD_OUTPUT = Path("-")
 
 
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        report,
-        name="report",
-        help="make one page from result files: tables, pictures, kernels side by side",
-        description="Makes one self-contained page from result files, and compares the files of several machines or "
-        "days. Needs the extra pictures.",
-        example="report results.json -o page.html",
-    )
-    parser.add_argument("results", type=Path, nargs="+", metavar="FILE", help="a file that --json of a command wrote")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="PAGE", required=True, help="the page to write; - for standard output"
-    )
-    return parser
+COMMAND = _arguments.Command(
+    help="make one page from result files: tables, pictures, kernels side by side",
+    description="Makes one self-contained page from result files, and compares the files of several machines or "
+    "days. Needs the extra pictures.",
+    example="report results.json -o page.html",
+    options=(
+        own("results", type=Path, nargs="+", metavar="FILE", help="a file that --json of a command wrote"),
+        own(
+            *("-o", "--output"),
+            type=Path,
+            metavar="PAGE",
+            required=True,
+            help="the page to write; - for standard output",
+        ),
+    ),
+)
 
 
 def report(options: argparse.Namespace) -> int:

@@ -6,27 +6,18 @@ import argparse
 
 from py_backends.commands import _arguments, _common, _outputs
 
-_BUDGET = 40.0
-
-
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        roofline,
-        name="roofline",
-        help="show each row under the machine's ceilings: bound by memory or by arithmetic",
-        description="Measures the machine's ceilings of arithmetic and memory. Places every row under them by "
-        "its arithmetic intensity: what limits it, and how far below the roof it is.",
-        example="roofline --dtype all --shape matmul=1024 --png roofline.png",
-    )
-    _arguments.add_options(parser, *_arguments.COMPARISON, *_arguments.VIEW_FILES, budget=_BUDGET)
-    return parser
+COMMAND = _arguments.Command(
+    help="show each row under the machine's ceilings: bound by memory or by arithmetic",
+    description="Measures the machine's ceilings of arithmetic and memory. Places every row under them by "
+    "its arithmetic intensity: what limits it, and how far below the roof it is.",
+    example="roofline --dtype all --shape matmul=1024 --png roofline.png",
+    options=(*_arguments.COMPARISON, *_arguments.VIEW_FILES),
+    defaults={"budget": 40.0},
+)
 
 
 def roofline(options: argparse.Namespace) -> int:
     """Run the kernels as `compare` does, write files, and print ceilings and points."""
-    _outputs.check(options, *_arguments.VIEW_FILES)
     from py_backends.report.pictures.roofline import draw
     from py_backends.report.roofline import print_rooflines
 

@@ -7,29 +7,21 @@ import argparse
 from py_backends.commands import _arguments, _common, _outputs
 from py_backends.errors import WrongRequest
 
-_BUDGET = 60.0
 _KERNEL = "matmul"
 
 
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        scaling,
-        name="scaling",
-        help="time each CPU backend on 1 to N threads: speed-ups and the parallel part of the work",
-        description="Times each CPU backend on 1 to N threads, with the same work (strong) and with work that "
-        "grows with the threads (weak). Fits the laws of Amdahl and Gustafson.",
-        example="scaling --backend numpy,openmp --shape matmul=2048 --png scaling.png",
-    )
-    names, target = (*_arguments.COMPARISON, *_arguments.VIEW_FILES), "all; only the first of several for one device"
-    _arguments.add_options(parser, *names, budget=_BUDGET, kernel=_KERNEL, target=target)
-    return parser
+COMMAND = _arguments.Command(
+    help="time each CPU backend on 1 to N threads: speed-ups and the parallel part of the work",
+    description="Times each CPU backend on 1 to N threads, with the same work (strong) and with work that "
+    "grows with the threads (weak). Fits the laws of Amdahl and Gustafson.",
+    example="scaling --backend numpy,openmp --shape matmul=2048 --png scaling.png",
+    options=(*_arguments.COMPARISON, *_arguments.VIEW_FILES),
+    defaults={"budget": 60.0, "kernel": _KERNEL, "target": _arguments.FIRST_TARGETS},
+)
 
 
 def scaling(options: argparse.Namespace) -> int:
     """Run the kernels on each number of threads, write files and print speed-ups."""
-    _outputs.check(options, *_arguments.VIEW_FILES)
     from py_backends import registry
     from py_backends.harness import machine
     from py_backends.harness.scaling import plan, thread_counts

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from py_backends.commands import _arguments, _common
+from py_backends.commands._arguments import own
 from py_backends.errors import BackendUnavailable, WrongRequest
 
 if TYPE_CHECKING:
@@ -13,26 +14,25 @@ if TYPE_CHECKING:
     from py_backends.kernel_text import KernelText
 
 
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        show,
-        name="show",
-        help="show a kernel's source in several programming models, side by side",
-        description="Shows a kernel's source in the chosen backends and variants. On a terminal of 120 columns "
-        "or more they stand side by side, and long lines are wrapped. On a narrower one they stand "
-        "below one another. A pipe gets a single source unchanged, and several below their names.",
-        example="show matmul --backend openmp,cuda --variant lecture",
-    )
-    parser.add_argument("kernel", metavar="KERNEL", help="matmul, for instance")
-    _arguments.add_options(parser, "backend", "variant")
-    differences = parser.add_mutually_exclusive_group()
-    differences.add_argument("--diff", action="store_true", help="two sources of one variant as a unified difference")
-    differences.add_argument(
-        "--steps", action="store_true", help="from lecture to tuned, each step as a difference from the one before"
-    )
-    return parser
+COMMAND = _arguments.Command(
+    help="show a kernel's source in several programming models, side by side",
+    description="Shows a kernel's source in the chosen backends and variants. On a terminal of 120 columns "
+    "or more they stand side by side, and long lines are wrapped. On a narrower one they stand "
+    "below one another. A pipe gets a single source unchanged, and several below their names.",
+    example="show matmul --backend openmp,cuda --variant lecture",
+    options=(
+        own("kernel", metavar="KERNEL", help="matmul, for instance"),
+        *("backend", "variant"),
+        [
+            own("--diff", action="store_true", help="two sources of one variant as a unified difference"),
+            own(
+                "--steps",
+                action="store_true",
+                help="from lecture to tuned, each step as a difference from the one before",
+            ),
+        ],
+    ),
+)
 
 
 def show(options: argparse.Namespace) -> int:

@@ -6,37 +6,34 @@ import argparse
 from functools import partial
 
 from py_backends.commands import _arguments, _common, _outputs
+from py_backends.commands._arguments import own
 from py_backends.errors import WrongRequest
 
-_BUDGET = 60.0
 _KERNEL = "matmul"
 
 
-def add(commands: _arguments.Commands) -> _arguments.Parser:
-    """Add the command."""
-    parser = _arguments.add_command(
-        commands,
-        sweep,
-        name="sweep",
-        help="time each backend over sizes, and find the size from which it beats NumPy",
-        description="Times each backend at sizes from small to as large as memory and budget allow. Finds the "
-        "size from which it beats NumPy: its kernel alone, and whole calls with upload and "
-        "download.",
-        example="sweep --kernel vecadd --backend numpy,openmp,opencl --from 1024 --png sweep.png",
-    )
-    target = "all; only the first of several for one device"
-    names = (*_arguments.WHAT, "sizes", "from", "to", *_arguments.HOW)
-    _arguments.add_options(parser, *names, budget=_BUDGET, kernel=_KERNEL, target=target)
-    parser.add_argument(
-        "--values", choices=("rate", "time"), default="rate", help="what table and picture show (default: rate)"
-    )
-    _arguments.add_options(parser, *_arguments.VIEW_FILES)
-    return parser
+COMMAND = _arguments.Command(
+    help="time each backend over sizes, and find the size from which it beats NumPy",
+    description="Times each backend at sizes from small to as large as memory and budget allow. Finds the "
+    "size from which it beats NumPy: its kernel alone, and whole calls with upload and "
+    "download.",
+    example="sweep --kernel vecadd --backend numpy,openmp,opencl --from 1024 --png sweep.png",
+    options=(
+        *(*_arguments.WHAT, "sizes", "from", "to", *_arguments.HOW),
+        own(
+            "--values",
+            choices=("rate", "time"),
+            default="rate",
+            help="what table and picture show (default: rate)",
+        ),
+        *_arguments.VIEW_FILES,
+    ),
+    defaults={"budget": 60.0, "kernel": _KERNEL, "target": _arguments.FIRST_TARGETS},
+)
 
 
 def sweep(options: argparse.Namespace) -> int:
     """Run the kernels at each size, write files and print rates and crossovers."""
-    _outputs.check(options, *_arguments.VIEW_FILES)
     if options.sizes and (options.first or options.last):
         raise WrongRequest("--sizes names every size: leave out --from and --to")
     from py_backends import registry
