@@ -91,35 +91,36 @@ def refused_backends() -> dict[str, BackendUnavailable]:
 
 def kernel_names() -> list[str]:
     """Every kernel that can be run: the project's own, and those of plug-ins whose problems are valid."""
-    sound = [plugin.name for plugin in _kernel_plugins() if isinstance(_brought_problem(plugin), Problem)]
+    sound = [plugin.name for plugin in kernel_plugins() if isinstance(_brought_problem(plugin), Problem)]
     return sorted([*_own_kernels(), *sound])
 
 
 def promised_kernels() -> list[str]:
     """Every kernel that is declared, even by a broken plug-in. This imports no plug-in."""
-    return sorted({*_own_kernels(), *(plugin.name for plugin in _kernel_plugins())})
+    return sorted({*_own_kernels(), *(plugin.name for plugin in kernel_plugins())})
 
 
+@cache
 def kernel_plugins() -> list[Plugin]:
     """The plug-ins of all kernels, even refused and broken ones, sorted by name."""
-    return list(_kernel_plugins())
+    return plugins.plugins(plugins.KERNELS, _own_kernels())
 
 
 def broken_kernels() -> dict[str, BrokenKernel]:
     """By name, the errors of kernels that plug-ins declare but do not contain. Names of own kernels are left out."""
-    brought = {plugin.name: _brought_problem(plugin) for plugin in _kernel_plugins()}
+    brought = {plugin.name: _brought_problem(plugin) for plugin in kernel_plugins()}
     broken = {name: what for name, what in brought.items() if isinstance(what, BrokenKernel)}
     return {name: why for name, why in broken.items() if name not in _own_kernels()}
 
 
 def plugin_packages() -> dict[str, str]:
     """The packages of all plug-ins, even of broken ones, with their versions."""
-    return {plugin.package: plugin.version for plugin in (*_backend_plugins(), *_kernel_plugins())}
+    return {plugin.package: plugin.version for plugin in (*_backend_plugins(), *kernel_plugins())}
 
 
 def plugin_folders() -> list[Path]:
     """The folders of the packages of plug-ins."""
-    return [plugin.folder for plugin in (*_backend_plugins(), *_kernel_plugins()) if plugin.folder]
+    return [plugin.folder for plugin in (*_backend_plugins(), *kernel_plugins()) if plugin.folder]
 
 
 def why_no_text(backend: str) -> str | None:
@@ -151,7 +152,7 @@ def kernel_plugin(name: str) -> Plugin | None:
     """The plug-in of a kernel, even a refused one; None for the project's own kernels and unknown names."""
     if name in _own_kernels():
         return None
-    return next((plugin for plugin in _kernel_plugins() if plugin.name == name), None)
+    return next((plugin for plugin in kernel_plugins() if plugin.name == name), None)
 
 
 def blamed(kernel: str, failed: Exception) -> BrokenKernel | None:
@@ -221,7 +222,7 @@ def _folders_of_texts(kernel: str, backend: str) -> Iterator[tuple[Path, str | N
     if kernel in _own_kernels():
         yield _kernels_folder() / kernel, None
     else:
-        for plugin in _kernel_plugins():
+        for plugin in kernel_plugins():
             if plugin.name == kernel and plugin.folder:
                 yield plugin.folder, plugin.module
     if (brought := backend_plugin(backend)) and brought.folder and brought.refusal is None:
@@ -277,11 +278,6 @@ def _own_kernels() -> tuple[str, ...]:
 @cache
 def _backend_plugins() -> list[Plugin]:
     return plugins.plugins(plugins.BACKENDS, _own_backends())
-
-
-@cache
-def _kernel_plugins() -> list[Plugin]:
-    return plugins.plugins(plugins.KERNELS, _own_kernels())
 
 
 @cache

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from statistics import median
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from py_backends.harness.case import Case
 from py_backends.harness.check import Verdict
@@ -20,6 +21,9 @@ from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.spec import Workload
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
+
+if TYPE_CHECKING:
+    from py_backends.harness.watch import Watch
 
 SHORTEST_SAMPLE = 0.010
 """Seconds. Shorter kernels are repeated within a sample, to stay well above the clock's resolution."""
@@ -159,31 +163,15 @@ class Sampled(Protocol[S]):
         """Take one timed sample. Raises WorkerFailed if that fails."""
 
 
-class Order(Protocol):
-    """Sorts the rows for the next round. `random.Random` is one."""
-
-    def shuffle(self, rows: list[Any], /) -> None: ...
-
-
-class Watcher(Protocol):
-    """Sees rounds begin and end."""
-
-    def begin(self) -> None:
-        """A round begins."""
-
-    def end(self, number: int) -> bool:
-        """The round of this number has ended. Returns whether there are enough rounds."""
-
-
 def run_rounds(
     rows: Sequence[R],
     deadline: float,
-    order: Order,
+    order: Random,
     progress: Callable[[int, R], None],
     *,
     most: int,
     least: int = 1,
-    watcher: Watcher | None = None,
+    watcher: Watch | None = None,
     choose: Callable[[], Sequence[R]] | None = None,
 ) -> int:
     """Sample all rows round by round, until one of these: `deadline`, `most` rounds, or enough for `watcher`.
@@ -217,7 +205,7 @@ def run_rounds(
     return most
 
 
-def _shuffled(rows: Sequence[R], order: Order) -> list[R]:
+def _shuffled(rows: Sequence[R], order: Random) -> list[R]:
     """The rows in random order, but those of one workload together."""
     groups = list(grouped((row.workload, row) for row in rows).values())
     order.shuffle(groups)

@@ -82,7 +82,7 @@ class Runner:
 
     def prepare(self, text: KernelText, case: Arena) -> Prepared:
         """Compile a kernel and launch it on a small case, both only once. Raises WorkerFailed if that fails."""
-        prepared = self._compile(text, case.dtype)
+        prepared = self.compile(text, case.dtype)
         if prepared.first_launch is None:
             worker = self._ready(text, case)
             launched: float = self._ask(worker, "first_launch", **_arguments(text, case))["seconds"]
@@ -103,7 +103,11 @@ class Runner:
 
     def compile(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
         """Compile a kernel, only once, and launch nothing. Raises WorkerFailed if that fails."""
-        return self._compile(text, dtype)
+        worker, key = self._open(), _key(text, dtype)
+        if key not in self._prepared:
+            answer = self._ask(worker, "prepare", kernel=text.kernel, variant=text.variant, dtype=dtype.name)
+            self._prepared[key] = Prepared(**answer)
+        return self._prepared[key]
 
     def whole_call(self, text: KernelText, case: Arena) -> float:
         """Seconds of one call from upload to release, for estimates. Caches are left as they are."""
@@ -175,15 +179,8 @@ class Runner:
                 raise
         return self._worker
 
-    def _compile(self, text: KernelText, dtype: np.dtype[Any]) -> Prepared:
-        worker, key = self._open(), _key(text, dtype)
-        if key not in self._prepared:
-            answer = self._ask(worker, "prepare", kernel=text.kernel, variant=text.variant, dtype=dtype.name)
-            self._prepared[key] = Prepared(**answer)
-        return self._prepared[key]
-
     def _ready(self, text: KernelText, case: Arena) -> Worker:
-        self._compile(text, case.dtype)
+        self.compile(text, case.dtype)
         worker = self._open()
         if id(case) not in self._loaded:
             memory = {"descriptors": case.descriptors, "capacities": case.capacities}
