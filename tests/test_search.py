@@ -17,7 +17,7 @@ from py_backends.harness.plan import PlannedRow
 from py_backends.harness.results import Row
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner, Sample
-from py_backends.harness.search import choose, paired
+from py_backends.harness.search import choose
 from py_backends.harness.workers import WorkerFailed
 
 SIZES = tuple(2**power for power in range(6, 17))
@@ -144,13 +144,6 @@ def test_who_is_faster_by_less_than_a_win_needs_does_not_seem_to_win() -> None:
     times: dict[str, Seconds] = {"other": lambda size: 0.5 if size >= 2**11 else 1 / 1.05}
     assert search(groups, times, times) < 100
     assert {2**10, 2**11} <= rounds_at(groups, "other").keys()
-
-
-def test_an_event_of_no_time_is_a_very_short_one() -> None:
-    assert paired(1.0, 0.0) == pytest.approx(1e9)
-    assert paired(0.0, 0.0) == 1.0
-    groups = groups_of(["other"])
-    assert search(groups, {"other": lambda _: 0.0}, {"other": lambda _: 0.5}) < 40
 
 
 def test_without_a_baseline_all_are_in_every_round() -> None:

@@ -41,8 +41,6 @@ from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES
 STRONG, WEAK = KINDS = ("strong", "weak")
 _EVERY_COUNT_UP_TO = 8
 _RESAMPLES = 2999
-_SHORTEST = 1e-9
-"""Seconds that replace a time of 0. A device's events may give 0 for a short kernel."""
 _SIMILAR_WORK = 0.1
 """The work of each thread may differ from that of one thread alone by this part."""
 _NO_PART, _SURELY_NO_PART = 0.02, 0.1
@@ -240,12 +238,12 @@ def _work_fits(problem: Problem, one: Row, row: Row, times: int) -> bool:
 def _curve(kind: str, one: Row, several: Sequence[Row]) -> Curve | None:
     """A law fitted to rows on several threads; None if they share no round with the row on one thread."""
     by_round = [dict(enumerate(row.kernel_seconds)) for row in (one, *several)]
-    rounds = [n for n in by_round[0] if all(samples.get(n) is not None for samples in by_round)]
+    rounds = [n for n in by_round[0] if all((samples.get(n) or 0) > 0 for samples in by_round)]
     if not several or not rounds:
         return None
     problem = registry.problem(one.kernel)
     seconds = np.array([[samples[n] for n in rounds] for samples in by_round], dtype=np.float64)
-    rates = np.array([_work(problem, row) for row in (one, *several)])[:, None] / np.maximum(seconds, _SHORTEST)
+    rates = np.array([_work(problem, row) for row in (one, *several)])[:, None] / seconds
     speedups = rates[1:] / rates[0]
     threads = [row.threads or 1 for row in several]
     found = fit(kind, threads, speedups)

@@ -23,8 +23,6 @@ KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 _LOOKS = 3
 """Rounds after which a backend seems to win or not."""
 _FIRST_SIZES = 5
-_SHORTEST = 1e-9
-"""Seconds that replace a time of 0. A device's events may give 0 for a short kernel."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +31,6 @@ class _State:
 
     seems_to_win: Mapping[str, bool]
     clear: Mapping[str, bool]
-
-
-def paired(old: float, new: float) -> float:
-    """The speed-up of the new time over the old one, both in seconds."""
-    return max(old, _SHORTEST) / max(new, _SHORTEST)
 
 
 def choose(groups: Sequence[Group]) -> list[TimedRow]:
@@ -128,7 +121,7 @@ def _ratios(group: Group, row: TimedRow, measure: str) -> list[float]:
     baseline = group.baseline
     assert baseline is not None  # there are no controls without a baseline
     rounds = sorted(row.samples.keys() & baseline.samples.keys())
-    return [paired(_seconds(baseline.samples[n], measure), _seconds(row.samples[n], measure)) for n in rounds]
+    return [_seconds(baseline.samples[n], measure) / _seconds(row.samples[n], measure) for n in rounds]
 
 
 def _seconds(sample: Sample, measure: str) -> float:

@@ -22,7 +22,7 @@ from py_backends.harness.bench import COPIES
 from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import LARGEST_SIZE, Plan, Request
 from py_backends.harness.results import Duration, Report, Row
-from py_backends.harness.search import KERNEL, MEASURES, choose, paired
+from py_backends.harness.search import KERNEL, MEASURES, choose
 from py_backends.harness.spec import Workload
 from py_backends.harness.verdicts import NOT_FASTER, UNCLEAR, edge, wins
 from py_backends.number_formats import DTYPES
@@ -250,7 +250,7 @@ def _answers(report: Report, rows: Sequence[Row], measure: str) -> dict[int, str
 
 def _ratios(baseline: Row, row: Row, measure: str) -> list[float]:
     pairs = zip(*(_by_round(each, measure) for each in (baseline, row)), strict=False)  # one may have failed earlier
-    return [paired(old, new) for old, new in pairs if old is not None and new is not None]
+    return [old / new for old, new in pairs if old and new and min(old, new) > 0]
 
 
 def _by_round(row: Row, measure: str) -> Sequence[float | None]:
