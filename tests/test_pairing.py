@@ -255,7 +255,7 @@ class TestWatch:
 
     def test_disturbed_rounds_are_dropped_whole_and_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         group = group_of(sampled(timed("avx"), 0.5, noise=0.3))
-        peak = TimedCeiling("multiply_adds", "float32", "avx2", 2, None, CeilingWorker())
+        peak = TimedCeiling("multiply_adds", "float32", "avx2", 2, None, CeilingWorker().sample)
         peak.samples.update(enumerate([1e9] * 40))
         seen = [["steal"], *[[]] * 20, ["others"], ["others", "steal"], *[[]] * 17]
         watcher = watch(monkeypatch, group, seen, peak)

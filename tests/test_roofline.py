@@ -54,7 +54,7 @@ def timed(
 
 def ceiling(kind: str, rates: list[float] | float, working_set: int | None = None) -> TimedCeiling:
     """A ceiling with these samples."""
-    made = TimedCeiling(kind, "float32", "avx2", 2, working_set, CeilingWorker())
+    made = TimedCeiling(kind, "float32", "avx2", 2, working_set, CeilingWorker().sample)
     made.samples.update(enumerate([rates] * ROUNDS if isinstance(rates, float) else rates))
     return made
 

@@ -32,7 +32,7 @@ from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Prepared
 from py_backends.harness.statistics import median
 from py_backends.harness.summary import add_note
-from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, OnDevice, TimedCeiling
+from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, TimedCeiling
 from py_backends.harness.workers import WorkerFailed
 
 MARGIN = 0.15
@@ -182,15 +182,22 @@ class Ceilings:
         device, dtype = row.planned.row.device or row.planned.row.target, row.planned.dtype.name
         if row.runner.ceiling(dtype) is None:
             return
-        measures = OnDevice(row.runner)
-        peak = TimedCeiling(MULTIPLY_ADDS, dtype, None, None, None, measures, device)
-        copies = TimedCeiling(COPIES, dtype, None, None, None, measures, device)
+
+        def measure(ceiling: TimedCeiling) -> float | None:
+            return row.runner.ceiling(None if ceiling.kind == COPIES else ceiling.dtype)
+
+        peak, copies = (
+            self._all.setdefault(
+                (device, kind, dtype, None, None), TimedCeiling(kind, dtype, None, None, None, measure, device)
+            )
+            for kind in (MULTIPLY_ADDS, COPIES)
+        )
         moved = row.planned.problem.bytes(row.case.sizes, row.planned.dtype)
         self._roofs[row] = Roof(
             flops=row.planned.problem.flops(row.case.sizes),
             bytes=moved,
-            peak=self._all.setdefault((device, MULTIPLY_ADDS, dtype, None, None), peak),
-            bandwidths=(self._all.setdefault((device, COPIES, dtype, None, None), copies),),
+            peak=peak,
+            bandwidths=(copies,),
             cached=moved <= _CACHES_FORGET * prepared.cache_bytes,
         )
 
@@ -237,7 +244,7 @@ class Ceilings:
     def _ceiling(self, kind: str, dtype: str, instruction_set: str, working_set: int | None) -> TimedCeiling:
         """The ceiling of this kind, a new one if there is none yet."""
         self._worker.largest = max(self._worker.largest, working_set or 0)
-        made = TimedCeiling(kind, dtype, instruction_set, self._threads, working_set, self._worker)
+        made = TimedCeiling(kind, dtype, instruction_set, self._threads, working_set, self._worker.sample)
         return self._all.setdefault(("cpu", kind, dtype, instruction_set, working_set), made)
 
 

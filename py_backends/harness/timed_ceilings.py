@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from py_backends.harness.results import Ceiling, by_round
-from py_backends.harness.runner import Runner
 from py_backends.harness.statistics import median
 from py_backends.harness.workers import Worker, WorkerFailed
 
@@ -24,14 +23,18 @@ which takes longer than a sample."""
 
 @dataclass(eq=False)
 class TimedCeiling:
-    """A ceiling that rounds sample. `samples`: FLOP/s or bytes a second, by the number of their round."""
+    """A ceiling that rounds sample.
+
+    measure: takes a sample, in FLOP/s or bytes a second. None where its device has no such ceiling.
+    samples: by the number of their round.
+    """
 
     kind: str
     dtype: str
     instruction_set: str | None
     threads: int | None
     working_set: int | None
-    worker: Measures
+    measure: Callable[[TimedCeiling], float | None]
     device: str = "cpu"
     samples: dict[int, float] = field(default_factory=dict)
     failed: WorkerFailed | None = None
@@ -48,8 +51,11 @@ class TimedCeiling:
         """None: a ceiling belongs to no workload."""
 
     def sample(self) -> float:
-        """Take one sample. Raises WorkerFailed if that fails."""
-        return self.worker.sample(self)
+        """Take one sample. Raises WorkerFailed if that fails, or if the device has no such ceiling."""
+        rate = self.measure(self)
+        if rate is None:
+            raise WorkerFailed("unavailable", f"no ceiling is measured for {self.device}")
+        return rate
 
     def summary(self) -> Ceiling:
         """The ceiling for the results: by the samples of the rounds, or without any by those of the record."""
@@ -68,27 +74,6 @@ class TimedCeiling:
             high=middle.high,
             by_round=by_round({number: rate / 1e9 for number, rate in self.samples.items()}),
         )
-
-
-class Measures(Protocol):
-    """Takes samples of ceilings."""
-
-    def sample(self, ceiling: TimedCeiling) -> float:
-        """Take one sample, in FLOP/s or bytes a second. Raises WorkerFailed if that fails."""
-
-
-@dataclass(frozen=True)
-class OnDevice:
-    """Samples the ceilings of a device that is not the CPU, in the worker of a row that runs on it."""
-
-    runner: Runner
-
-    def sample(self, ceiling: TimedCeiling) -> float:
-        """Take one sample. Raises WorkerFailed if that fails, or if the device has no such ceiling."""
-        rate = self.runner.ceiling(None if ceiling.kind == COPIES else ceiling.dtype)
-        if rate is None:
-            raise WorkerFailed("unavailable", f"no ceiling is measured for {ceiling.device}")
-        return rate
 
 
 class CeilingWorker:
