@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,10 +33,7 @@ def median(samples: Sequence[float]) -> Median:
 
     result = quantile_test(list(samples), p=0.5)
     interval = result.confidence_interval(0.95)
-    ordered = sorted(samples)
-    middle = len(ordered) // 2
-    value = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    return Median(value, _finite(interval.low), _finite(interval.high))
+    return Median(statistics.median(samples), _finite(interval.low), _finite(interval.high))
 
 
 def duration(samples: Sequence[float]) -> Duration:
