@@ -19,7 +19,7 @@ import numpy as np
 from py_backends import registry, this_process
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
-from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.doctor import BackendTarget, timed_targets
 from py_backends.harness.grouping import grouped
 from py_backends.harness.pairing import Group
 from py_backends.harness.plan import Plan, Request
@@ -177,7 +177,7 @@ def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **na
         raise WrongRequest(f"an answer is for one shape: give one of {crowded}, and run the others separately")
 
     def specs(found: Sequence[BackendTarget]) -> list[Spec]:
-        there = {(backend, target.name) for backend, target in found if target.available and not target.emulated}
+        there = timed_targets(found)
         # What needs variables would refuse the call in a process that was started without them, as this one may be.
         usual = [each for each in found if each.target.emulated or this_process.has_variables_of(each.target)]
         _check_targets(request.targets or (), found, usual)

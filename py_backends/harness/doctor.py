@@ -24,6 +24,11 @@ class BackendTarget(NamedTuple):
     target: Target
 
 
+def timed_targets(found: Sequence[BackendTarget]) -> set[tuple[str, str]]:
+    """The backends and targets that can be timed."""
+    return {(backend, target.name) for backend, target in found if target.available and not target.emulated}
+
+
 @dataclass(frozen=True)
 class BroughtKernel:
     """A kernel of a plug-in.

@@ -18,7 +18,7 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Ladder, Rung
 from py_backends.errors import WrongRequest
-from py_backends.harness.doctor import BackendTarget
+from py_backends.harness.doctor import BackendTarget, timed_targets
 from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
@@ -233,14 +233,9 @@ def _baselines() -> list[str]:
     return [name for name in registry.backend_names() if registry.is_baseline(name)]
 
 
-def _there(found: Sequence[BackendTarget]) -> set[tuple[str, str]]:
-    """The backends and targets that can be timed."""
-    return {(each.backend, each.target.name) for each in found if each.target.available and not each.target.emulated}
-
-
 def _without_lone_baselines(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
     """The specs without baselines at workloads whose rungs all lack their device: nothing would be compared."""
-    there = _there(found)
+    there = timed_targets(found)
     rungs = [each for each in specs if not registry.is_baseline(each.backend)]
     timed = {each.workload for each in rungs if (each.backend, each.target) in there}
     return [each for each in specs if each in rungs or each.workload in timed]
@@ -248,7 +243,7 @@ def _without_lone_baselines(specs: Sequence[Spec], found: Sequence[BackendTarget
 
 def _first_there(specs: Sequence[Spec], found: Sequence[BackendTarget]) -> list[Spec]:
     """The first available target of each source and format, and the missing targets. One run is enough."""
-    there = _there(found)
+    there = timed_targets(found)
     first: dict[Spec, Spec] = {}
     for spec in specs:
         if (spec.backend, spec.target) in there:

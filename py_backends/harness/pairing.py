@@ -40,22 +40,26 @@ class Group:
         """The noise band by the first control's samples so far; None with too few samples, or if a control failed."""
         if not self.controls or any(control.failed for control in self.controls):
             return None
-        return band(self._ratios(self.controls[0]))
+        return band(self.ratios(self.controls[0]))
 
     def ratio(self, row: TimedRow, resamples: int = RESAMPLES) -> Ratio | None:
         """The speed-up of a row over the baseline in the rounds so far; None if there is nothing to compare."""
-        ratios = self._ratios(row)
+        ratios = self.ratios(row)
         return ratio(ratios, resamples) if ratios else None
 
-    def _ratios(self, row: TimedRow) -> list[float]:
-        """The ratio of kernel times in each round, or of rates if the two rows ran at different shapes."""
+    def ratios(self, row: TimedRow, *, whole_calls: bool = False) -> list[float]:
+        """The ratio of kernel times in each round, or of rates if the two rows ran at different shapes.
+
+        whole_calls: times from upload to release in place of the kernel's.
+        """
         baseline = self.baseline
         if baseline is None:
             return []
         problem = row.planned.problem
         work = problem.work(row.case.sizes) / problem.work(baseline.case.sizes)
         rounds = sorted(row.samples.keys() & baseline.samples.keys())
-        return [baseline.samples[n].kernel / row.samples[n].kernel * work for n in rounds]
+        seconds = attrgetter("end_to_end" if whole_calls else "kernel")
+        return [seconds(baseline.samples[n]) / seconds(row.samples[n]) * work for n in rounds]
 
     def keep_right(self) -> None:
         """Remove the rows that are no longer `ok`. Without the baseline, nothing is compared."""

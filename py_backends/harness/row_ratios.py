@@ -26,10 +26,15 @@ def row_ratio(row: Row, other: Row) -> Ratio:
 
     Results without the samples of their rounds give the ratio of the medians, without an interval.
     """
+    return ratio(by_round(row, other) or [gflops(row) / gflops(other)])
+
+
+def by_round(row: Row, other: Row, *, whole_calls: bool = False) -> list[float]:
+    """The speed-ups of a row over another in the rounds that both have, of their kernels or of whole calls."""
     work = _work(row) / _work(other)
-    both = zip(row.kernel_seconds, other.kernel_seconds, strict=False)
-    ratios = [theirs / ours * work for ours, theirs in both if ours and theirs]
-    return ratio(ratios or [gflops(row) / gflops(other)])
+    samples = (each.end_to_end_seconds if whole_calls else each.kernel_seconds for each in (row, other))
+    both = zip(*samples, strict=False)  # one may have failed earlier
+    return [theirs / ours * work for ours, theirs in both if ours and theirs and min(ours, theirs) > 0]
 
 
 def speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:

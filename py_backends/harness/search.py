@@ -15,7 +15,6 @@ from statistics import median
 from py_backends.harness.grouping import grouped
 from py_backends.harness.pairing import Group
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Sample
 from py_backends.harness.verdicts import LEAST_ROUNDS, RESAMPLES_TO_STOP, UNCLEAR, WIDEST_SAME, edge, wins
 
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
@@ -101,7 +100,7 @@ def _states(groups: Sequence[Group]) -> dict[int, _State]:
     """The state of each row by its `id`. The test is the one that judges the results in the end."""
     edges = {id(group): _edge(group) for group in groups}
     rows = [(row, edges[id(group)], group) for group in groups for row in group.rows if row is not group.baseline]
-    ratios = {each: [_ratios(group, row, each) for row, _, group in rows] for each in MEASURES}
+    ratios = {each: [group.ratios(row, whole_calls=each == WHOLE) for row, _, group in rows] for each in MEASURES}
     said = {each: wins(ratios[each], [edge for _, edge, _ in rows]) for each in MEASURES}
     return {
         id(row): _State(
@@ -115,17 +114,6 @@ def _states(groups: Sequence[Group]) -> dict[int, _State]:
 def _edge(group: Group) -> float | None:
     found = [group.ratio(control, RESAMPLES_TO_STOP) for control in group.controls]
     return edge([(each.low, each.high) if each else (None, None) for each in found])
-
-
-def _ratios(group: Group, row: TimedRow, measure: str) -> list[float]:
-    baseline = group.baseline
-    assert baseline is not None  # there are no controls without a baseline
-    rounds = sorted(row.samples.keys() & baseline.samples.keys())
-    return [_seconds(baseline.samples[n], measure) / _seconds(row.samples[n], measure) for n in rounds]
-
-
-def _seconds(sample: Sample, measure: str) -> float:
-    return sample.kernel if measure == KERNEL else sample.end_to_end
 
 
 def _median(ratios: Sequence[float]) -> float:

@@ -22,7 +22,8 @@ from py_backends.harness.bench import COPIES
 from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import LARGEST_SIZE, Plan, Request
 from py_backends.harness.results import Duration, Report, Row
-from py_backends.harness.search import KERNEL, MEASURES, choose
+from py_backends.harness.row_ratios import by_round
+from py_backends.harness.search import KERNEL, MEASURES, WHOLE, choose
 from py_backends.harness.spec import Workload
 from py_backends.harness.verdicts import NOT_FASTER, UNCLEAR, edge, wins
 from py_backends.number_formats import DTYPES
@@ -242,16 +243,8 @@ def _answers(report: Report, rows: Sequence[Row], measure: str) -> dict[int, str
         for each in report.control
     }
     compared = [(baselines[row.spec.workload], row) for row in rows if row.spec.workload in baselines]
-    found = [(row, ratios) for old, row in compared if row is not old and (ratios := _ratios(old, row, measure))]
+    speedups = ((row, by_round(row, old, whole_calls=measure == WHOLE)) for old, row in compared if row is not old)
+    found = [(row, ratios) for row, ratios in speedups if ratios]
     of_each = [edges.get(row.spec.on_any_threads.workload) for row, _ in found]
     said = wins([ratios for _, ratios in found], of_each)
     return {id(row): answer for (row, _), answer in zip(found, said, strict=True)}
-
-
-def _ratios(baseline: Row, row: Row, measure: str) -> list[float]:
-    pairs = zip(*(_by_round(each, measure) for each in (baseline, row)), strict=False)  # one may have failed earlier
-    return [old / new for old, new in pairs if old and new and min(old, new) > 0]
-
-
-def _by_round(row: Row, measure: str) -> Sequence[float | None]:
-    return row.kernel_seconds if measure == KERNEL else row.end_to_end_seconds

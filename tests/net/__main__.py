@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from rich.console import Console
 
-from py_backends import registry
+from py_backends import commands, registry
 from py_backends.commands._arguments import Parser
 from py_backends.harness.results import Report
 from py_backends.harness.sizing import LONGER_BUDGET
@@ -24,10 +25,7 @@ from py_backends.report.pictures import style
 
 CLONE = Path(__file__).parents[2]
 RECORDED = CLONE / "docs" / "results"
-COMMANDS = (
-    *("compare", "doctor", "show", "diff", "ladder", "roofline", "scaling", "sweep", "timeline", "report"),
-    "",
-)
+COMMANDS = (*(each.name for each in iter_modules(commands.__path__) if not each.name.startswith("_")), "")
 PRINTED = {
     "ladder": "print_ladders",
     "roofline": "print_rooflines",
