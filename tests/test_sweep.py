@@ -102,6 +102,10 @@ class TestCrossovers:
         assert other.crossover(KERNEL) == found
         assert crossover(other.crossover(KERNEL)) == words
 
+    def test_rounds_without_a_time_are_left_out(self) -> None:
+        other = swept([(1.25, 0.0, -1.0, 1.25)] * 4).lines[1]
+        assert crossover(other.crossover(KERNEL)) == "never up to n = 512"
+
     def test_few_rounds_tell_who_loses_tenfold_and_nobody_else(self) -> None:
         rows = [row(name, at, kernel) for at in SIZES for name, kernel in (("numpy", SAME), ("far", (11.0,)))]
         rows += [row("near", at, (9.0,)) for at in SIZES]
