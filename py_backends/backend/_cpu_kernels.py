@@ -5,25 +5,46 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from py_backends import _compiled, cpu
-from py_backends.contract import Buffer, HostDevice, Launch, Shortcut, Target
+from py_backends import _compiled, contract, cpu
+from py_backends.contract import Buffer, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import COMPILED
 
 if TYPE_CHECKING:
     from py_backends._compiled.kernel_module import Kernel
 
 
-class Device(HostDevice):
+class Backend(contract.Backend):
+    """A backend with one target, `cpu`: compiled with the extension, for the best instruction set that this CPU has."""
+
+    dtypes = COMPILED
+    module: ClassVar[str]
+    """The extension module."""
+    parallel: ClassVar[bool]
+    """Whether its kernels take the threads that they are given, or one."""
+
+    def targets(self) -> list[Target]:
+        try:
+            instruction_set = best_instruction_set(self.module)
+        except BackendUnavailable as unavailable:
+            return [Target.missing("cpu", unavailable.reason, unavailable.fix)]
+        return [Target("cpu", device=cpu.name(), version=f"{instruction_set}, {compiler()}")]
+
+    def open(self, target: str, threads: int) -> contract.Device:
+        return Device(self.module, best_instruction_set(self.module), threads if self.parallel else 1)
+
+
+class Device(contract.HostDevice):
     """The CPU, running the kernels of one extension module for one instruction set."""
 
     deterministic = True  # each element is one thread's sum in one order
 
-    def __init__(self, module: str, instruction_set: str, threads: int = 1) -> None:
+    def __init__(self, module: str, instruction_set: str, threads: int) -> None:
         self._kernels = _kernels(module)
         self._instruction_set = instruction_set
         self._threads = threads
@@ -68,15 +89,6 @@ def best_instruction_set(module: str) -> str:
     if best is None:
         raise BackendUnavailable("it was compiled for other CPUs alone", "build it without -DPY_BACKENDS_ONLY")
     return best
-
-
-def cpu_target(module: str) -> Target:
-    """The target `cpu` of a backend that chooses the best instruction set by itself."""
-    try:
-        instruction_set = best_instruction_set(module)
-    except BackendUnavailable as unavailable:
-        return Target.missing("cpu", unavailable.reason, unavailable.fix)
-    return Target("cpu", device=cpu.name(), version=f"{instruction_set}, {compiler()}")
 
 
 def compiler() -> str:
