@@ -76,29 +76,15 @@ def _numbered(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generat
     return [index, index[::-1] * dtype.type(2) if generator.random() < 0.5 else index * dtype.type(2)]
 
 
-def _every_number(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every number that 16 bits can represent, each with another one."""
-    bits = np.arange(2**16, dtype=np.uint16)
-    return [bits.view(dtype), generator.permutation(bits).view(dtype)]
-
-
-def _every_number_and_itself(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    a, _ = _every_number(shapes, dtype, generator)
-    return [a, a.copy()]
-
-
-def _every_number_and_zero(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    a, _ = _every_number(shapes, dtype, generator)
-    return [a, np.full(shapes[1], -0.0, dtype)]
+def _every_number(plus: str, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """Every number that 16 bits can represent, each with another one, with itself or with -0."""
+    every = np.arange(2**16, dtype=np.uint16).view(dtype)
+    others = {"another": generator.permutation(every), "itself": every.copy(), "-0": np.full(shapes[1], -0.0, dtype)}
+    return [every, others[plus]]
 
 
 def _all_of_16_bits(problem: Problem) -> Iterator[Trial]:
-    draws: dict[str, Draw] = {
-        "plus another": _every_number,
-        "plus itself": _every_number_and_itself,
-        "plus -0": _every_number_and_zero,
-    }
-    yield from of_sizes([(2**16,)], draws)
+    yield from of_sizes([(2**16,)], {f"plus {one}": partial(_every_number, one) for one in ("another", "itself", "-0")})
 
 
 def _one_hot(at: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
