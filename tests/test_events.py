@@ -271,7 +271,7 @@ def test_a_device_that_uses_all_threads_does_not_obey(monkeypatch: pytest.Monkey
     device = opencl.OpenClDevice(found, found.max_compute_units)
     assert (device.on_cpu, device.obeys_threads) == (True, True)
     monkeypatch.setattr(device._cl, "device_partition_property", SimpleNamespace(BY_COUNTS=-1))
-    device._part(found, 1)
+    device = opencl.OpenClDevice(found, 0)
     assert not device.obeys_threads
     assert device.note
 

@@ -14,7 +14,7 @@ import pytest
 from conftest import targets_of
 
 from py_backends import registry
-from py_backends.backend._scratch import MOST_IDLE_SCRATCH
+from py_backends.backend._queues import MOST_IDLE_SCRATCH
 from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES, Sizes
 from py_backends.contract import Array, Launch, Problem
 from py_backends.harness.check import judge

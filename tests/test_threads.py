@@ -8,11 +8,11 @@ and SYCL). The kernels of `python` and `cpp` have one thread in any case.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -182,34 +182,32 @@ def test_devices_on_the_cpu_are_cut_to_size_or_say_why_not(backend: str, target:
 
 
 @pytest.mark.opencl
-def test_opencl_says_that_its_driver_refuses() -> None:
+def test_opencl_says_that_its_driver_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     import pyopencl as cl
 
-    from py_backends.backend.opencl import OpenClDevice
+    from py_backends.backend import opencl
 
-    def refuse(_: Sequence[Any]) -> None:
+    def refuse(*_: Any) -> None:
         raise cl.LogicError("create_sub_devices failed: INVALID_VALUE")
 
-    driver: Any = SimpleNamespace(max_compute_units=8, create_sub_devices=refuse)
-    device = OpenClDevice.__new__(OpenClDevice)
-    device._cl = cl
-    assert device._part(driver, 3) is driver
-    assert device.note == "its driver cannot use 3 of its 8 threads: all run"
+    monkeypatch.setattr(cl.Device, "create_sub_devices", refuse)
+    found = next(device for name, device in opencl._devices().items() if name in {"intel-cpu", "pocl"})
+    device = opencl.OpenClDevice(found, 0)
+    assert device._device == found
+    assert device.note == f"its driver cannot use 0 of its {found.max_compute_units} threads: all run"
+    assert not device.obeys_threads
 
 
 @pytest.mark.sycl
 def test_sycl_says_that_its_driver_refuses() -> None:
-    import dpctl
-
+    from py_backends.backend import _sycl
     from py_backends.backend.sycl import SyclDevice
 
-    def refuse(partition: Sequence[int]) -> None:
-        raise dpctl.SyclSubDeviceCreationError(f"no {partition}")
-
-    driver: Any = SimpleNamespace(max_compute_units=8, create_sub_devices=refuse)
-    device = SyclDevice.__new__(SyclDevice)
-    assert device._part(driver, 3) is driver
-    assert device.note == "its driver cannot use 3 of its 8 threads: all run"
+    found = next(device for device in _sycl.devices("sycl").values() if device.is_cpu)
+    device = SyclDevice(found, 0)  # dpctl refuses a part of no threads, as it does what the driver refuses
+    assert device._device == found
+    assert device.note == f"its driver cannot use 0 of its {found.max_compute_units} threads: all run"
+    assert not device.obeys_threads
 
 
 @pytest.mark.numba_cpu

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,6 +17,8 @@ _SUCCESS = 0
 _NO_DEVICE = 100
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
 """Attributes of a device in cuda.h."""
+_MOST_GROUPS = (2**31 - 1, 65535, 65535)
+"""The largest grid in each dimension."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,15 @@ def driver() -> Driver:
 def needed() -> str:
     """The fix for a machine without any NVIDIA driver or GPU."""
     return f"needs an NVIDIA GPU with driver 525 or newer, and {pip_install('cuda12')}"
+
+
+def grid(groups: Sequence[int]) -> tuple[int, ...]:
+    """The groups that CUDA starts.
+
+    In y and z, a kernel's threads also compute what lies beyond, one grid size further on. Beyond the limit of x there
+    would be more elements than any device's memory holds.
+    """
+    return tuple(map(min, groups, _MOST_GROUPS))
 
 
 def slug(name: str) -> str:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import importlib
 import math
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _compiled, contract, foreign_arrays
-from py_backends.backend import _device_names, _opencl_drivers, _wheels
-from py_backends.backend._scratch import scratch_serves
+from py_backends import _compiled, foreign_arrays
+from py_backends.backend import _device_names, _opencl_drivers, _queues, _wheels
+from py_backends.backend._queues import Event, Start
 from py_backends.contract import Adopted, Array, Buffer
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
@@ -81,37 +80,32 @@ class UsmArray:
         return f"<UsmArray of shape {self.shape} and dtype {self.dtype} on {self.memory.sycl_device.name}>"
 
 
-Event = Any
-"""An event of the extension module; None where times are not kept."""
-Start = Callable[[Sequence[Buffer], Sequence[int], Sequence[int], Sequence[int]], Event]
-"""Starts a kernel on buffers and sizes, with a number of groups, and of items in a group, the fastest dimension first.
-Returns its event if the device is profiled."""
-
-
-class Device(contract.Device):
+class Device(_queues.Device):
     """A device of SYCL, or as much of it as `threads` allow. Buffers are `Memory`.
 
     A CPU that can reach all of its process's memory computes in the arrays themselves. Any other device gets copies in
     memory of its own.
 
-    Each thread that calls it has a queue of its own, which runs commands in order.
+    form: what its kernels are written for, as in `_queues.Device`.
     """
 
-    deterministic = True  # each element is one work item's sum in one order
-
-    def __init__(self, device: dpctl.SyclDevice, threads: int) -> None:
+    def __init__(self, device: dpctl.SyclDevice, threads: int, form: str | None = None) -> None:
         import dpctl
 
         self._compiler = _compiled.load("sycl_compiler")
-        self._device = device
         # Intel's runtime computes on at least one thread of its own, and on the one that waits.
         self._aside = device.is_cpu and threads == 1
-        if device.is_cpu and threads < device.max_compute_units:
-            self._device = self._part(device, threads)
-        self.on_cpu = device.is_cpu
         self._in_place = device.is_cpu and device.has_aspect_usm_system_allocations
+        refusal = dpctl.SyclSubDeviceCreationError
+        super().__init__(
+            device,
+            threads,
+            form,
+            on_cpu=device.is_cpu,
+            part=lambda: device.create_sub_devices(partition=[threads])[0],
+            refusal=refusal,
+        )
         self._context = dpctl.SyclContext(self._device)
-        self._of_thread = threading.local()
 
     def compiled(
         self,
@@ -146,15 +140,6 @@ class Device(contract.Device):
 
         return start
 
-    def scratch(self, size: int) -> Buffer:
-        """The calling thread's scratch memory of at least so many bytes, which it keeps for its next launch."""
-        kept: Memory | None = getattr(self._of_thread, "scratch", None)
-        if kept is None or not scratch_serves(kept.size, size):
-            self.wait()  # an earlier launch may still use what is about to be freed
-            self._of_thread.scratch = None
-            kept = self._of_thread.scratch = self._memory_of_its_own(size)
-        return kept
-
     def upload(self, array: Array) -> Buffer:
         memory = self.allocate(array)
         if array.size and memory.owner is not array:
@@ -164,13 +149,12 @@ class Device(contract.Device):
     def allocate(self, array: Array) -> Buffer:
         if self._in_place:
             return Memory(array.ctypes.data, array.nbytes, array)
-        return self._memory_of_its_own(array.nbytes)
+        return self._new_scratch(array.nbytes)
 
     def wait(self) -> None:
         self._compiler.wait(self._queue, self._aside)
 
-    def seconds(self, first: Event, last: Event) -> float:
-        """Seconds on the device from the start of one kernel to the end of another. Both have ended."""
+    def _seconds(self, first: Event, last: Event) -> float:
         taken: float = self._compiler.seconds(first, last)
         return taken
 
@@ -225,7 +209,7 @@ class Device(contract.Device):
         kind = MemoryUSMShared if self._in_place else MemoryUSMDevice
         return UsmArray(self._usm(kind, math.prod(shape) * dtype.itemsize), shape, dtype)
 
-    def _memory_of_its_own(self, size: int) -> Memory:
+    def _new_scratch(self, size: int) -> Memory:
         from dpctl.memory import MemoryUSMDevice
 
         usm = self._usm(MemoryUSMDevice, size)
@@ -233,30 +217,11 @@ class Device(contract.Device):
 
     def _usm(self, kind: type[Usm], size: int) -> Usm:
         """New USM. MemoryError where the device cannot hold that much in one piece."""
-        most = self._device.max_mem_alloc_size
-        if size > most:
-            name = self._device.name
-            raise MemoryError(f"{name} holds at most {most / 2**30:.1f} GiB in one array, not {size / 2**30:.1f}")
+        self._check_size(size)
         return kind(max(size, 1), alignment=_CACHE_LINE, queue=self._queue)  # SYCL has no empty memory
 
-    @property
-    def _queue(self) -> dpctl.SyclQueue:
-        """The calling thread's queue. So a wait is only for this thread's commands and errors."""
-        queue = getattr(self._of_thread, "queue", None)
-        if queue is None:
-            queue = self._of_thread.queue = self._compiler.in_order_queue(self._context, self._device, self.profiled)
-        return queue
-
-    def _part(self, device: dpctl.SyclDevice, threads: int) -> dpctl.SyclDevice:
-        """A sub-device of that many threads. If the driver refuses, the whole device, with a note."""
-        import dpctl
-
-        try:
-            return device.create_sub_devices(partition=[threads])[0]
-        except dpctl.SyclSubDeviceCreationError:
-            self.note = f"its driver cannot use {threads} of its {device.max_compute_units} threads: all run"
-            self.obeys_threads = False
-            return device
+    def _new_queue(self) -> dpctl.SyclQueue:
+        return self._compiler.in_order_queue(self._context, self._device, self.profiled)
 
 
 def _in_order(shape: Sequence[int], strides: Sequence[int] | None) -> bool:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_backends import contract
-from py_backends.backend import _cupy, _nvidia_driver, _sycl
+from py_backends.backend import _cupy, _nvidia_driver, _queues, _sycl
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
-from py_backends.kernel_text import KernelText, WorkItems
+from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED, number_format
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 _EMULATED = "emulated"
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
-_MOST_GROUPS = (2**31 - 1, 65535, 65535)
-"""The largest grid in each dimension. In y and z, a kernel's threads also compute what lies beyond it, one grid size
-further on. Beyond the limit of x there would be more elements than any device's memory holds."""
 
 
 class Backend(contract.Backend):
@@ -56,7 +53,7 @@ class Gpu(_cupy.Gpu):
         kernel = self.compiled(with_includes(text), name)
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            grid = _grid(work_items, text.named_sizes(sizes))
+            grid = _nvidia_driver.grid(work_items.groups(text.named_sizes(sizes)))
             arguments = (*(buffer.array for buffer in buffers), *map(np.int64, sizes))
             with self._gpu:
                 kernel(grid, work_items.group, arguments)
@@ -81,22 +78,18 @@ def with_includes(text: KernelText) -> str:
 class Emulation(_sycl.Device):
     """A CPU in place of a GPU, with a work item for each thread and a work group for each block."""
 
-    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+    def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
         prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
         # Tensor cores compute in narrow formats, and no other code needs a warp.
         macros = ["WARPS"] if dtype.itemsize < 4 else []
-        (start,) = self.compiled(text.path, dtype, [text.kernel], prelude, macros)
-        work_items = text.work_items
-        group = _three(work_items.group)
+        (start,) = self.compiled(text.path, dtype, names, prelude, macros)
 
-        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            start(buffers, sizes, _three(_grid(work_items, text.named_sizes(sizes))), group)
+        def start_grid(
+            buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
+        ) -> _queues.Event:
+            return start(buffers, sizes, _three(_nvidia_driver.grid(groups)), _three(group))
 
-        return launch
-
-
-def _grid(work_items: WorkItems, sizes: dict[str, int]) -> tuple[int, ...]:
-    return tuple(min(count, most) for count, most in zip(work_items.groups(sizes), _MOST_GROUPS, strict=False))
+        return [start_grid]
 
 
 def _three(counts: Sequence[int]) -> tuple[int, ...]:

@@ -27,9 +27,6 @@ from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED
 
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
-_MOST_GROUPS = (2**31 - 1, 65535, 65535)
-"""The largest grid that CUDA starts, by dimension. Beyond it, a kernel's threads compute further elements in
-strides."""
 _QUIET_LOCK = threading.Lock()
 
 
@@ -87,7 +84,7 @@ class Gpu(contract.Device):
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             groups = work_items.groups(text.named_sizes(sizes))
             with self._context:
-                configured(tuple(map(min, groups, _MOST_GROUPS)))(*buffers, *sizes)
+                configured(_nvidia_driver.grid(groups))(*buffers, *sizes)
 
         return self.recorded(launch)
 

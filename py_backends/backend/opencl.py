@@ -9,17 +9,16 @@ import math
 import threading
 import time
 import warnings
-from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import caches, contract, foreign_arrays
-from py_backends.backend import _device_names, _opencl_drivers, _wheels
-from py_backends.backend._scratch import scratch_serves
-from py_backends.contract import Adopted, Array, Buffer, Launch, Target
+from py_backends import contract, foreign_arrays
+from py_backends.backend import _device_names, _opencl_drivers, _queues, _wheels
+from py_backends.contract import Adopted, Array, Buffer, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import other_architecture, pip_install
 from py_backends.kernel_text import KernelText
@@ -61,55 +60,56 @@ class Backend(contract.Backend):
         return OpenClDevice(found[target], threads)
 
 
-class OpenClDevice(contract.Device):
+class OpenClDevice(_queues.Device):
     """A device of OpenCL, or as much of it as `threads` allow. Buffers are `pyopencl.Buffer`s.
 
-    On a CPU they use the caller's own memory, elsewhere the device's. Each calling thread has its own command queue,
-    scratch memory and kernels, since a kernel keeps its arguments.
+    On a CPU they use the caller's own memory, elsewhere the device's. Each calling thread has kernels of its own too,
+    since a kernel keeps its arguments.
 
     form: the kind of device that its kernels are written for, `CPU` or `GPU`; None for the device's own kind.
     """
-
-    deterministic = True  # each element is one work item's sum in one order
 
     def __init__(self, device: cl.Device, threads: int, form: str | None = None) -> None:
         import pyopencl as cl
 
         self._cl = cl
-        self._device = device
         # Intel's runtime computes on at least one thread of its own, and on the one that waits.
         self._aside = threads == 1 and _device_names.slug(_facts(device)) == _device_names.INTEL_CPU
-        self.on_cpu = self._in_place = bool(device.type & cl.device_type.CPU)
-        self._form = form or ("CPU" if self._in_place else "GPU")
-        if self._in_place and threads < device.max_compute_units:
-            self._device = self._part(device, threads)
+        self._in_place = bool(device.type & cl.device_type.CPU)
+        counts: list[Any] = [cl.device_partition_property.BY_COUNTS, threads, 0]
+        super().__init__(
+            device,
+            threads,
+            form,
+            on_cpu=self._in_place,
+            part=lambda: device.create_sub_devices(counts)[0],
+            refusal=cl.Error,
+        )
         self._context = cl.Context([self._device])
-        self._of_thread = threading.local()
 
-    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
+    def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
         if dtype == np.float64 and not self._device.double_fp_config:
             raise BackendUnavailable(f"{self._device.name.strip()} does not compute in float64", "use float32")
-        stages = text.stages(self._form)
-        kernels = _Kernels(self._program(text, dtype), [name for name, _ in stages.kernels])
-        bytes_of_sum = text.problem.sum_dtype(dtype).itemsize
+        kernels = _Kernels(self._program(text, dtype), names)
+        return [partial(self._start, kernels, at) for at in range(len(names))]
 
-        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            named = text.named_sizes(sizes)
-            elements = stages.scratch_elements(named)
-            scratch = [] if elements is None else [self._scratch(elements * bytes_of_sum)]
-            arguments = [*buffers, *scratch, *map(np.int64, sizes)]
-            # Events are kept only if they will be asked for, since an event keeps what its command has used.
-            events: deque[cl.Event] = deque(maxlen=None if self.profiled else 0)
-            for kernel, (_, work_items) in zip(kernels.of_thread, stages.kernels, strict=True):
-                groups = work_items.groups(named)
-                items = tuple(count * width for count, width in zip(groups, work_items.group, strict=True))
-                kernel.set_args(*arguments)
-                events.append(self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, work_items.group))
-            self._of_thread.events = events
+    def _start(
+        self,
+        kernels: _Kernels,
+        at: int,
+        buffers: Sequence[Buffer],
+        sizes: Sequence[int],
+        groups: Sequence[int],
+        group: Sequence[int],
+    ) -> cl.Event:
+        kernel = kernels.of_thread[at]
+        items = tuple(count * width for count, width in zip(groups, group, strict=True))
+        kernel.set_args(*buffers, *map(np.int64, sizes))
+        event = self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, tuple(group))
+        if at == len(kernels.of_thread) - 1:
             # Otherwise Intel's runtime begins only with the wait, and sometimes on the waiting thread alone.
             self._queue.flush()
-
-        return launch
+        return event
 
     def upload(self, array: Array) -> Buffer:
         buffer = self.allocate(array)
@@ -134,11 +134,8 @@ class OpenClDevice(contract.Device):
                 time.sleep(_PAUSE)
         queue.finish()
 
-    def event_seconds(self) -> float | None:
-        if not self.profiled:
-            return None
-        events: deque[cl.Event] = self._of_thread.events
-        nanoseconds: int = events[-1].profile.end - events[0].profile.start
+    def _seconds(self, first: cl.Event, last: cl.Event) -> float:
+        nanoseconds: int = last.profile.end - first.profile.start
         return nanoseconds / 1e9
 
     def download(self, buffer: Buffer, array: Array) -> None:
@@ -212,60 +209,27 @@ class OpenClDevice(contract.Device):
             name = self._device.name.strip()
             raise MemoryError(f"{name} has no {size / 2**30:.1f} GiB left: {error}") from error
 
-    def _check_size(self, size: int) -> None:
-        most = self._device.max_mem_alloc_size
-        if size > most:
-            name = self._device.name.strip()
-            raise MemoryError(f"{name} holds at most {most / 2**30:.1f} GiB in one array, not {size / 2**30:.1f}")
+    def _new_scratch(self, size: int) -> cl.Buffer:
+        """Memory of the device; of a CPU, memory of the host that begins with a cache line.
 
-    def _on_large_pages(self, size: int) -> cl.Buffer:
-        """Memory of the host that begins with a cache line.
-
-        It is NumPy's, which asks the system for large pages; drivers do not.
+        That is NumPy's, which asks the system for large pages; drivers do not.
         """
+        if not self._in_place:
+            return self._memory(size)
         self._check_size(size)
         memory = np.empty(max(size, 1) + _CACHE_LINE, np.uint8)
         begin = -memory.ctypes.data % _CACHE_LINE
         return self.allocate(memory[begin : begin + max(size, 1)])
 
-    def _scratch(self, size: int) -> cl.Buffer:
-        """The calling thread's scratch memory of at least so many bytes, which it keeps for its next launch."""
-        kept: cl.Buffer | None = getattr(self._of_thread, "scratch", None)
-        if kept is None or not scratch_serves(kept.size, size):
-            self._of_thread.scratch = None
-            if kept is not None:
-                self.release(kept)
-            kept = self._of_thread.scratch = self._on_large_pages(size) if self._in_place else self._memory(size)
-        return kept
-
-    @property
-    def _queue(self) -> cl.CommandQueue:
-        """The calling thread's queue. Commands run in order, and `finish` waits only for this thread's."""
-        queue = getattr(self._of_thread, "queue", None)
-        if queue is None:
-            recording = self._cl.command_queue_properties.PROFILING_ENABLE if self.profiled else 0
-            queue = self._of_thread.queue = self._cl.CommandQueue(self._context, self._device, properties=recording)
-        return queue
-
-    def _part(self, device: cl.Device, threads: int) -> cl.Device:
-        """A sub-device of that many threads. If the driver refuses, the whole device, with a note."""
-        try:
-            partition: list[Any] = [self._cl.device_partition_property.BY_COUNTS, threads, 0]
-            return device.create_sub_devices(partition)[0]
-        except self._cl.Error:
-            self.note = f"its driver cannot use {threads} of its {device.max_compute_units} threads: all run"
-            self.obeys_threads = False
-            return device
+    def _new_queue(self) -> cl.CommandQueue:
+        recording = self._cl.command_queue_properties.PROFILING_ENABLE if self.profiled else 0
+        return self._cl.CommandQueue(self._context, self._device, properties=recording)
 
     def _program(self, text: KernelText, dtype: np.dtype[Any]) -> cl.Program:
         source = f'{FORMATS.read_text(encoding="utf-8")}#line 1 "{text.path.name}"\n{text.text}'
         if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2, double has to be switched on
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"
-        sums = number_format(text.problem.sum_dtype(dtype)).c
-        lanes = max(1, getattr(self._device, f"native_vector_width_{sums}"))
-        # Intel's driver tells the size of a CPU's second level.
-        on_cpu = self._device.type & self._cl.device_type.CPU
-        cache = caches.last_level_cache() if on_cpu else self._device.global_mem_cache_size
+        lanes, cache = self._lanes_and_cache(text.problem.sum_dtype(dtype))
         facts = {**types(text.problem, dtype, lanes), "CACHE_BYTES": f"{cache}L", self._form: "1"}
         if "cl_khr_fp16" in self._device.extensions:  # compilers also define it for devices that lack it
             facts["HAS_HALF"] = "1"

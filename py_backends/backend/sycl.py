@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import caches, contract
-from py_backends.backend import _amx, _device_names, _sycl
-from py_backends.contract import Buffer, Launch, Target
+from py_backends import contract
+from py_backends.backend import _amx, _device_names, _queues, _sycl
+from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import COMPILED, number_format
+from py_backends.number_formats import COMPILED
 
 if TYPE_CHECKING:
     import dpctl
@@ -64,44 +64,12 @@ class Backend(contract.Backend):
 
 
 class SyclDevice(_sycl.Device):
-    """A device of SYCL that runs SYCL kernels.
+    """A device of SYCL that runs SYCL kernels."""
 
-    form: what its kernels are written for, `CPU`, `AMX` or `GPU`; None for the device's own kind.
-    """
-
-    def __init__(self, device: dpctl.SyclDevice, threads: int, form: str | None = None) -> None:
-        super().__init__(device, threads)
-        self._form = form or ("CPU" if device.is_cpu else "GPU")
-
-    def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        stages = text.stages(self._form)
-        names = [name for name, _ in stages.kernels]
-        computed = text.problem.sum_dtype(dtype)
-        starts = self.compiled(text.path, dtype, names, macros=self._facts(computed))
-
-        def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            named = text.named_sizes(sizes)
-            elements = stages.scratch_elements(named)
-            scratch = [] if elements is None else [self.scratch(elements * computed.itemsize)]
-            self._of_thread.events = [
-                start([*buffers, *scratch], sizes, work_items.groups(named), work_items.group)
-                for start, (_, work_items) in zip(starts, stages.kernels, strict=True)
-            ]
-
-        return launch
-
-    def event_seconds(self) -> float | None:
-        if not self.profiled:
-            return None
-        events = self._of_thread.events
-        return self.seconds(events[0], events[-1])
-
-    def _facts(self, dtype: np.dtype[Any]) -> list[str]:
-        """What sources may know about the device: elements of one of its vectors, and bytes of its last-level cache."""
-        lanes = getattr(self._device, f"native_vector_width_{number_format(dtype).c}")
-        # Drivers of CPUs give the size of the second level.
-        cache = caches.last_level_cache() if self._device.is_cpu else self._device.global_mem_cache_size
-        return [f"LANES={max(1, lanes)}", f"CACHE={cache}", *(["TILES"] if self._form == "AMX" else [])]
+    def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
+        lanes, cache = self._lanes_and_cache(text.problem.sum_dtype(dtype))
+        tiles = ["TILES"] if self._form == "AMX" else []
+        return self.compiled(text.path, dtype, names, macros=[f"LANES={lanes}", f"CACHE={cache}", *tiles])
 
 
 def _target_of_tiles(found: Mapping[str, dpctl.SyclDevice]) -> Target:
