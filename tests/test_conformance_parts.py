@@ -39,7 +39,7 @@ def test_the_call_that_went_wrong_among_threads_is_named(at: int, monkeypatch: p
     monkeypatch.setattr(caller, "perform", lambda *what: what[-1].name if what[-1].name in wrong else None)
     session = caller.Caller()
     session.open([], "numpy", "cpu", 1)
-    told = session.together([], "vecadd", "lecture", "float32", [asdict(call) for call in made])
+    told = session.call([], "vecadd", "lecture", "float32", [asdict(call) for call in made], calls.THREADS)
     assert told == {"at": at, "wrong": made[at].name}
 
 
@@ -55,7 +55,7 @@ def test_calls_use_what_their_worker_has_compiled(monkeypatch: pytest.MonkeyPatc
     session.open([], "numpy", "cpu", 5)
     session.prepare([], "vecadd", "lecture", "float32")
     call = asdict(Call("with so many threads", (9,), threads=5))
-    assert session.call([], "vecadd", "lecture", "float32", [call])["wrong"] is None
+    assert session.call([], "vecadd", "lecture", "float32", [call], 1)["wrong"] is None
     assert compiled == ["float32"]
 
 

@@ -18,7 +18,7 @@ import cattrs
 import numpy as np
 
 from py_backends import api, registry
-from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, THREADS, Call, Layout, Misfit
+from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, Call, Layout, Misfit
 from py_backends.conformance.formats import COUNTERPARTS
 from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
@@ -46,22 +46,12 @@ class Caller(Session):
         return super().open(descriptors, backend, target, threads)
 
     def call(
-        self, descriptors: list[int], kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]]
+        self, descriptors: list[int], kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]], threads: int
     ) -> dict[str, Any]:
-        """Make calls one after the other until one goes wrong. Say which one (`at`) and how; None if none does."""
-        return self._make(kernel, variant, dtype, calls, threads=1)
+        """Make calls one after the other until one goes wrong. Say which one (`at`) and how; None if none does.
 
-    def together(
-        self, descriptors: list[int], kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Make calls from several threads at once, each thread its share.
-
-        Report the first wrong one, as `call` does.
+        Several threads make them at once, each thread its share. Then it is the first wrong one of all.
         """
-        self._make(kernel, variant, dtype, calls[:1], threads=1)  # what is prepared only once is there afterwards
-        return self._make(kernel, variant, dtype, calls, threads=THREADS)
-
-    def _make(self, kernel: str, variant: str, dtype: str, calls: list[dict[str, Any]], threads: int) -> dict[str, Any]:
         run = partial(api.function(kernel), backend=self._backend, variant=variant, target=self._target)
         what = run, registry.problem(kernel), np.dtype(dtype)
         every = [cattrs.structure(call, Call) for call in calls]
@@ -77,6 +67,7 @@ class Caller(Session):
         if threads == 1:
             make_share(0)  # in the thread that opened the device
         else:
+            self.call([], kernel, variant, dtype, calls[:1], threads=1)  # so what is prepared only once is there
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(make_share, range(threads)))
         first = min(wrong, default=None)

@@ -12,7 +12,7 @@ from typing import Any
 import cattrs
 import numpy as np
 
-from py_backends.conformance.calls import Call
+from py_backends.conformance.calls import THREADS, Call
 from py_backends.conformance.selection import Subject
 from py_backends.conformance.tally import PREPARE, REFERENCE, Tally
 from py_backends.conformance.trials import Answered, AnyCase, Kind, Trial, answered
@@ -114,7 +114,7 @@ def told(failed: WorkerFailed) -> str:
 
 def run_call(runner: Runner, text: KernelText, dtype: str, call: Call) -> str | None:
     """Make a call. Returns what is wrong, or None; WorkerFailed if the worker has no answer."""
-    wrong: str | None = _ask(runner, "call", text, dtype, [call])["wrong"]
+    wrong: str | None = _make(runner, text, dtype, [call])["wrong"]
     return wrong
 
 
@@ -124,17 +124,17 @@ def run_calls(tally: Tally, runner: Runner, text: KernelText, kind: Kind[Call], 
         run_cases(tally, text.problem, calls, partial(run_call, runner, text, tally.dtype))
         return
     try:
-        answer = _ask(runner, "together", text, tally.dtype, calls)
+        answer = _make(runner, text, tally.dtype, calls, THREADS)
     except WorkerFailed as failed:
         answer = {"at": 0, "wrong": told(failed)}
     for at, call in enumerate(calls):
         tally.add(call.name, answer["wrong"] if at == answer["at"] else None)
 
 
-def _ask(runner: Runner, do: str, text: KernelText, dtype: str, calls: Sequence[Call]) -> dict[str, Any]:
-    """Call `Caller.call`, or another method of it, in the worker."""
-    what = {"kernel": text.kernel, "variant": text.variant, "dtype": dtype}
-    return runner.ask(do, **what, calls=cattrs.unstructure(list(calls)))
+def _make(runner: Runner, text: KernelText, dtype: str, calls: Sequence[Call], threads: int = 1) -> dict[str, Any]:
+    """Have the worker make calls: `Caller.call`."""
+    what = {"kernel": text.kernel, "variant": text.variant, "dtype": dtype, "threads": threads}
+    return runner.ask("call", **what, calls=cattrs.unstructure(list(calls)))
 
 
 class Arenas:
