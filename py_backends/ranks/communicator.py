@@ -97,7 +97,7 @@ class Communicator:
     @contextmanager
     def _counted(self, sent: int) -> Iterator[None]:
         begin = perf_counter()
-        with self.tally.progress.waiting():
+        with self.tally.progress.counted(computing=False):
             yield
         self.tally.seconds += perf_counter() - begin
         self.tally.sent += sent

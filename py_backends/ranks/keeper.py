@@ -25,7 +25,7 @@ from time import monotonic
 import psutil
 
 from py_backends.ranks import endings
-from py_backends.ranks.log import FIRST
+from py_backends.ranks.log import FIRST, say
 from py_backends.ranks.progress import last_words
 
 _MOMENT = 1.0
@@ -79,11 +79,6 @@ def _descriptions() -> set[str]:
     return set(map(str, Path(folder).glob(names)))
 
 
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
-
-
 class Keeper:
     """One launcher, for one client."""
 
@@ -122,9 +117,9 @@ class Keeper:
             code = self._launcher.wait()
             # Where no rank has started, its own words say more, if there are any.
             first_words = FIRST if self._rank_of or code < 0 else ""
-            _say(f"{first_words}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
+            say(f"{first_words}the launcher {'was ended by signal' if code < 0 else 'exited with code'} {abs(code)}")
         elif first in self._rank_of:
-            _say(f"{FIRST}rank {self._rank_of[first]} was killed (out of memory?), or exited")
+            say(f"{FIRST}rank {self._rank_of[first]} was killed (out of memory?), or exited")
 
     def _ended(self, poll: select.epoll, pause: float) -> list[int]:
         """What ends within so many seconds, by descriptors, in Linux's order. Accepts the ranks that start."""
@@ -173,7 +168,7 @@ class Keeper:
         for path in self._left_behind - self._of_others:
             with contextlib.suppress(OSError):
                 os.unlink(path)
-        _say(last_words(self._folder))
+        say(last_words(self._folder))
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

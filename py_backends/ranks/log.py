@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import weakref
 
 _MOST_LINES, _LONGEST_LINE, _END = 3, 500, 1 << 16
@@ -14,6 +15,12 @@ FIRST = "the first to end: "
 """The beginning of the keeper's line that says which rank was first."""
 _FULL = 1 << 20
 """After so many bytes the log starts again, since a kernel may print in every launch."""
+
+
+def say(line: str) -> None:
+    """Write a line there, as a process whose errors go to it."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 class Log:

@@ -28,28 +28,20 @@ class Progress:
         self._computes = _entries(folder, ranks)[rank : rank + 1]
 
     @contextlib.contextmanager
-    def computing(self) -> Iterator[None]:
-        """During this, the rank counts as computing."""
-        yield from self._while(1)
-
-    @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """During this, in a kernel or elsewhere, the rank counts as waiting for others."""
-        yield from self._while(0)
+    def counted(self, *, computing: bool) -> Iterator[None]:
+        """During this, in a kernel or elsewhere, the rank counts as computing, or as waiting for others."""
+        before = self._computes[0]
+        self._computes[0] = computing
+        try:
+            yield
+        finally:
+            self._computes[0] = before
 
     def say(self, line: str) -> None:
         """Leave a line behind, since an ending launcher may not pass on what a rank has just written."""
         if self._folder is not None and self._folder.is_dir():
             with open(self._folder / _LAST_WORDS, "a", encoding="utf-8") as words:
                 words.write(f"{line}\n")
-
-    def _while(self, computes: int) -> Iterator[None]:
-        before = self._computes[0]
-        self._computes[0] = computes
-        try:
-            yield
-        finally:
-            self._computes[0] = before
 
 
 def last_words(folder: Path) -> str:

@@ -27,6 +27,7 @@ from py_backends.errors import BackendUnavailable
 from py_backends.ranks import SOCKET, endings, launcher
 from py_backends.ranks.communicator import Communicator, Tally
 from py_backends.ranks.interface import MPI
+from py_backends.ranks.log import say
 from py_backends.ranks.progress import Progress
 from py_backends.ranks.session import FIRST, Session
 from py_backends.shared_memory import SharedMemory
@@ -103,7 +104,7 @@ class Ranks:
         traceback.print_exc()
         line = f"rank {self._world.rank}: {_last_line()}"
         self._progress.say(line)
-        _say(line)
+        say(line)
         self._world.Abort(1)
 
     def _open(self, client: int, ranks: int, threads: int) -> dict[str, Any]:
@@ -234,17 +235,6 @@ def _last_line() -> str:
     return f"{kind.__name__ if kind else 'error'}: {error}"
 
 
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
-
-
-def _bind(world: MPI.Intracomm, cpus: Sequence[Sequence[int]]) -> None:
-    """Keep to the CPUs of this rank, if the project has assigned them to as many ranks as there are."""
-    if len(cpus) == world.size:
-        os.sched_setaffinity(0, cpus[world.rank])
-
-
 def main() -> None:
     """Serve clients until the last has left."""
     folder, cpus = Path(sys.argv[1]), json.loads(sys.argv[2])
@@ -253,7 +243,8 @@ def main() -> None:
     faulthandler.enable()
     ranks = Ranks(world, folder)
     try:
-        _bind(world, cpus)
+        if len(cpus) == world.size:  # the project has assigned them to as many ranks as there are
+            os.sched_setaffinity(0, cpus[world.rank])
         endings.connect(folder, world.rank)
         world.Barrier()  # whoever finds the first rank finds all
         if world.rank == FIRST:

@@ -36,7 +36,7 @@ class Held:
     behind: Array
 
 
-@dataclass
+@dataclass(frozen=True)
 class Prepared:
     """A kernel on ranks for inputs of a dtype: its problem, its source's module, and what each rank computes with.
 
@@ -50,18 +50,15 @@ class Prepared:
     local: OnArrays
     dtype: np.dtype[Any]
 
-    def layout(self, ranks: int, sizes: tuple[int, ...]) -> Layout:
-        """For each array its shape, its box on each rank, and the box that each rank computes with."""
-        return _layout(self.problem, self.text, self.dtype, ranks, sizes)
-
 
 @lru_cache
-def _layout(problem: Problem, text: ModuleType, dtype: np.dtype[Any], ranks: int, sizes: tuple[int, ...]) -> Layout:
-    shapes = problem.shapes(sizes)
-    widths = (dtype.itemsize,) * (len(shapes) - 1) + (problem.result_dtype(dtype).itemsize,)
+def _layout(kernel: Prepared, ranks: int, sizes: tuple[int, ...]) -> Layout:
+    """For each array its shape, its box on each rank, and the box that each rank computes with."""
+    shapes = kernel.problem.shapes(sizes)
+    widths = (kernel.dtype.itemsize,) * (len(shapes) - 1) + (kernel.problem.result_dtype(kernel.dtype).itemsize,)
     held, needed = (
         zip(*(boxes(rank, ranks, widths, *sizes) for rank in range(ranks)), strict=True)
-        for boxes in (text.blocks, getattr(text, "needs", text.blocks))
+        for boxes in (kernel.text.blocks, getattr(kernel.text, "needs", kernel.text.blocks))
     )
     return tuple(zip(shapes, held, needed, strict=True))
 
@@ -107,7 +104,7 @@ class Session:
         if place is not None:
             kernel, variant, of_inputs, sizes, at = place
             prepared = self._kernels[kernel, variant, of_inputs]
-            blocks = self._new(np.dtype(dtype), *prepared.layout(self.ranks.size, tuple(sizes))[at])
+            blocks = self._new(np.dtype(dtype), *_layout(prepared, self.ranks.size, tuple(sizes))[at])
         self._held[buffer] = Held(np.dtype(dtype), blocks, np.empty(0, dtype))
 
     def download(self, buffer: int, memory: Array | None = None) -> None:
@@ -137,7 +134,7 @@ class Session:
         What lies in other blocks than the kernel's is rearranged first, which counts as communication.
         """
         prepared, ranks = self._kernels[kernel, variant, dtype], self.ranks
-        layouts = prepared.layout(ranks.size, tuple(sizes))
+        layouts = _layout(prepared, ranks.size, tuple(sizes))
         ranks.tally.seconds, ranks.tally.sent = 0.0, 0
         ranks.mpi.Barrier()
         begin = perf_counter()
@@ -148,7 +145,7 @@ class Session:
             for at, (each, layout) in enumerate(zip(held, layouts, strict=True))
         ]
         arrays = [each.needed for each in arranged]
-        with ranks.tally.progress.computing():
+        with ranks.tally.progress.counted(computing=True):
             getattr(prepared.text, kernel)(ranks, prepared.local, *arrays, *sizes)
         seconds = perf_counter() - begin
         for blocks in replaced:
