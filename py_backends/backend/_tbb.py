@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_int, c_ssize_t, c_uint, c_void_p, pointer
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 _AUTOMATIC, _NORMAL_PRIORITY, _WITH_TYPES_OF_CORES = -1, 2 * ((2**31 - 1) // 4), 1
 """task_arena::automatic, task_arena::priority::normal and core_type_support_flag in oneapi/tbb/task_arena.h."""
@@ -48,19 +48,12 @@ class _Delegate(ctypes.Structure):
     _fields_ = [("methods", POINTER(_Methods))]
 
 
-class _Functions(NamedTuple):
-    max_concurrency: Any
-    initialize: Any
-    execute: Any
-    terminate: Any
-
-
 @cache
-def _tbb() -> _Functions:
-    """Raises OSError where there is no such library, and AttributeError where it has other functions."""
-    tbb, name, arena = ctypes.CDLL("libtbb.so.12"), "_ZN3tbb6detail2r1", "NS0_2d115task_arena_baseE"
-    most, execute = tbb[f"{name}15max_concurrencyEPK{arena}"], tbb[f"{name}7executeER{arena}RNS2_13delegate_baseE"]
-    return _Functions(most, tbb[f"{name}10initializeER{arena}"], execute, tbb[f"{name}9terminateER{arena}"])
+def _tbb(name: str) -> Any:
+    """A function of arenas. Raises OSError where there is no such library, AttributeError where it has no such one."""
+    arena = "NS0_2d115task_arena_baseE"
+    takes = {"max_concurrency": f"PK{arena}", "execute": f"R{arena}RNS2_13delegate_baseE"}
+    return ctypes.CDLL("libtbb.so.12")[f"_ZN3tbb6detail2r1{len(name)}{name}E{takes.get(name, f'R{arena}')}"]
 
 
 class _Arena:
@@ -68,11 +61,12 @@ class _Arena:
 
     def __init__(self, threads: int) -> None:
         settings = _NORMAL_PRIORITY, _AUTOMATIC, _AUTOMATIC, _AUTOMATIC
-        self._base, self._tbb = _ArenaBase(_WITH_TYPES_OF_CORES, 0, None, threads, 1, *settings), _tbb()
-        self._tbb.initialize(byref(self._base))
+        self._base = _ArenaBase(_WITH_TYPES_OF_CORES, 0, None, threads, 1, *settings)
+        self._terminate = _tbb("terminate")  # kept, since names of the module may be gone when the process ends
+        _tbb("initialize")(byref(self._base))
 
     def __del__(self) -> None:
-        self._tbb.terminate(byref(self._base))
+        self._terminate(byref(self._base))
 
     def run(self, call: Callable[[], None]) -> None:
         failed: list[BaseException] = []
@@ -84,7 +78,7 @@ class _Arena:
                 failed.append(error)
             return True
 
-        self._tbb.execute(byref(self._base), byref(_Delegate(pointer(_Methods(_Call(attempt))))))
+        _tbb("execute")(byref(self._base), byref(_Delegate(pointer(_Methods(_Call(attempt))))))
         if failed:
             raise failed[0]
 
@@ -96,7 +90,7 @@ _of_thread = threading.local()
 def most_threads() -> int:
     """As many as are taken by what is called here; 0 where nothing tells."""
     try:
-        return int(_tbb().max_concurrency(None))
+        return int(_tbb("max_concurrency")(None))
     except (OSError, AttributeError):
         return 0
 
