@@ -49,12 +49,8 @@ def named(devices: Iterable[T], facts: Callable[[T], Facts]) -> dict[str, T]:
     """The devices by their targets' names: GPUs first, then Intel's CPU runtime, PoCL and any other."""
     slugs = [(slug(facts(device)), facts(device), device) for device in devices]
     slugs.sort(key=lambda entry: _rank(*entry[:2]))
-    found: dict[str, T] = {}
-    seen: list[str] = []
-    for name, _, device in slugs:
-        seen.append(name)
-        found[name if seen.count(name) == 1 else f"{name}-{seen.count(name)}"] = device
-    return found
+    names = _nvidia_driver.numbered([name for name, _, _ in slugs])
+    return dict(zip(names, (device for _, _, device in slugs), strict=True))
 
 
 def _rank(name: str, facts: Facts) -> int:

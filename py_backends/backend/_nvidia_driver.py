@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from py_backends.install import pip_install
 
@@ -15,8 +16,8 @@ OLDEST_CUDA = (12, 0)
 
 _SUCCESS = 0
 _NO_DEVICE = 100
-_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
-"""Attributes of a device in cuda.h."""
+_CAPABILITY = 75, 76
+"""Attributes of a device in cuda.h: the two numbers of its compute capability."""
 _MOST_GROUPS = (2**31 - 1, 65535, 65535)
 """The largest grid in each dimension."""
 
@@ -47,9 +48,7 @@ class Driver:
     @property
     def targets(self) -> tuple[str, ...]:
         """A target name for each GPU: `nvidia-h200`, and `nvidia-h200-2` for a second one of the same kind."""
-        slugs = [slug(name) for name in self.devices]
-        ranks = [slugs[:place].count(name) + 1 for place, name in enumerate(slugs)]
-        return tuple(name if rank == 1 else f"{name}-{rank}" for name, rank in zip(slugs, ranks, strict=True))
+        return numbered([slug(name) for name in self.devices])
 
 
 @cache
@@ -69,10 +68,15 @@ def driver() -> Driver:
         )
     if version is not None and version < OLDEST_CUDA:
         return Driver(version, reason=f"the NVIDIA driver supports CUDA {version[0]}.{version[1]} only", fix=needed())
-    devices = _devices(library)
+    devices = [_told(library.cuDeviceGet, at) for at in range(_told(library.cuDeviceGetCount))]
     if not devices:
         return Driver(version, reason="the NVIDIA driver finds no GPU", fix="check nvidia-smi and CUDA_VISIBLE_DEVICES")
-    return Driver(version, devices, min(_capability(library, ordinal) for ordinal in range(len(devices))))
+    names = tuple(_device_name(library, device) for device in devices)
+    capabilities = (
+        tuple(_told(library.cuDeviceGetAttribute, which, device) for which in _CAPABILITY) for device in devices
+    )
+    major, minor = min(capabilities)
+    return Driver(version, names, (major, minor))
 
 
 def needed() -> str:
@@ -95,6 +99,12 @@ def slug(name: str) -> str:
     return words if words.startswith("nvidia-") else f"nvidia-{words}"
 
 
+def numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of devices in their order. From the second of one name on, they have a number at the end."""
+    ranks = [names[:place].count(name) + 1 for place, name in enumerate(names)]
+    return tuple(name if rank == 1 else f"{name}-{rank}" for name, rank in zip(names, ranks, strict=True))
+
+
 def _version(library: ctypes.CDLL) -> tuple[int, int] | None:
     number = ctypes.c_int()
     if library.cuDriverGetVersion(ctypes.byref(number)) != _SUCCESS:
@@ -102,23 +112,15 @@ def _version(library: ctypes.CDLL) -> tuple[int, int] | None:
     return number.value // 1000, number.value % 1000 // 10
 
 
-def _devices(library: ctypes.CDLL) -> tuple[str, ...]:
-    count = ctypes.c_int()
-    library.cuDeviceGetCount(ctypes.byref(count))
-    return tuple(_device_name(library, ordinal) for ordinal in range(count.value))
+def _told(function: Any, *arguments: int) -> int:
+    """The number that a function of the driver tells by its first parameter."""
+    number = ctypes.c_int()
+    function(ctypes.byref(number), *arguments)
+    return number.value
 
 
-def _capability(library: ctypes.CDLL, ordinal: int) -> tuple[int, int]:
-    device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
-    library.cuDeviceGet(ctypes.byref(device), ordinal)
-    library.cuDeviceGetAttribute(ctypes.byref(major), _CAPABILITY_MAJOR, device)
-    library.cuDeviceGetAttribute(ctypes.byref(minor), _CAPABILITY_MINOR, device)
-    return major.value, minor.value
-
-
-def _device_name(library: ctypes.CDLL, ordinal: int) -> str:
-    device, name = ctypes.c_int(), ctypes.create_string_buffer(256)
-    library.cuDeviceGet(ctypes.byref(device), ordinal)
+def _device_name(library: ctypes.CDLL, device: int) -> str:
+    name = ctypes.create_string_buffer(256)
     library.cuDeviceGetName(name, len(name), device)
     return name.value.decode(errors="replace")
 
