@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -165,6 +165,146 @@ def in_float32(contender: Contender) -> Contender:
     return replace(contender, label=f"{contender.label} float32", dtype="float32")
 
 
+Places = tuple[str, list[tuple[int, int]]]
+"""How a goal says where it holds, and its pairs of sizes: of the subject, and of those that it is compared with."""
+
+
+def _every(sizes: Sequence[int], least: int = 0) -> Places:
+    """All sizes, from the least on."""
+    chosen = [size for size in sizes if size >= least]
+    return f"n >= {least}" if least else f"{len(chosen)} sizes", [(size, size) for size in chosen]
+
+
+def _only(sizes: Sequence[int], wanted: Sequence[int]) -> Places:
+    """Those of these sizes that there are, else the largest one."""
+    chosen = [size for size in wanted if size in sizes] or [max(sizes)]
+    return f"n = {', '.join(map(str, chosen))}", [(size, size) for size in chosen]
+
+
+def _neighbours(sizes: Sequence[int]) -> Places:
+    """A size one off from a round one is not much slower per operation."""
+    round_ones = [size for size in sizes if _NEIGHBOURS_FROM <= size <= _NEIGHBOURS_TO and size % _ROUND == 0]
+    return f"n from {_NEIGHBOURS_FROM}", [(size + off, size) for size in round_ones for off in (-1, 1)]
+
+
+def _few(_: Sequence[int]) -> Places:
+    """Vectors that show what a call costs, whatever the others are."""
+    return f"n = {FEW_ELEMENTS}", [(FEW_ELEMENTS, FEW_ELEMENTS)]
+
+
+def _vectors(sizes: Sequence[int]) -> Places:
+    """Vectors of so many elements."""
+    (elements,) = sizes
+    exponent = elements.bit_length() - 1
+    return f"n = 2^{exponent}" if elements == 2**exponent else f"n = {elements}", [(elements, elements)]
+
+
+_large = partial(_only, wanted=_LARGE)
+_largest = partial(_only, wanted=())
+_from_512, _from_1000, _from_1024 = (partial(_every, least=least) for least in (512, 1000, 1024))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A line of the tables below: the goals of one contender, in each of these number formats.
+
+    against, what, ratio: as in `Goal`, whose comparisons are with the fastest of these.
+    at: where, of the sizes that there are.
+    under: what its conditions differ in.
+    more: further fields of `Goal`.
+    """
+
+    dtypes: Sequence[str]
+    subject: Contender
+    against: Sequence[Contender]
+    what: str
+    ratio: float | None
+    at: Callable[[Sequence[int]], Places] = _every
+    under: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def goals(self, conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
+        """Nothing in another number format, or where none of the sizes is one of its own."""
+        where, pairs = self.at(sizes)
+        if conditions.dtype not in self.dtypes or not pairs:
+            return
+        comparisons = tuple(
+            Comparison(Entry(self.subject, size), tuple(Entry(other, near) for other in self.against))
+            for size, near in pairs
+        )
+        fields = {"subject": self.subject.label, "asked": self.ratio, **self.more}
+        yield Goal(conditions._replace(**self.under), what=self.what, where=where, comparisons=comparisons, **fields)
+
+
+def _on_one_thread(who: Contender, ratio: float | None, owner: str) -> Asked:
+    """What one thread makes of the multiply-adds that its registers could do; of others than avx it is only stated."""
+    at, more = partial(_only, wanted=(_ONE_THREAD_AT,)), {"subject": f"{who.label} 1 thread", "owner": owner}
+    return Asked(WIDE, who, (PEAK,), "of the FMA peak", ratio, at, {"threads": 1}, more)
+
+
+def _of_offloading(device: Contender) -> tuple[Asked, ...]:
+    """The kernel alone, and with all that a call adds to it."""
+    called = end_to_end(device)
+    return (
+        Asked(("float32",), device, (NUMPY,), "of NumPy, kernel", 0.95, _from_512),
+        Asked(("float64",), device, (NUMPY,), "of NumPy, kernel", 0.90, _from_512),
+        Asked(("float32",), called, (NUMPY,), "of NumPy, end to end", 0.85, _from_1000),
+        Asked(("float64",), called, (NUMPY,), "of NumPy, end to end", 0.80, _from_1000),
+        Asked(WIDE, called, (device,), "times its kernel", 1.15, _from_1024, more=_WORST_TIME),
+    )
+
+
+def _near(dtypes: Sequence[str], who: Contender, ratio: float) -> Asked:
+    return Asked(dtypes, who, (who,), "of the rate at n, at n ± 1", ratio, _neighbours, more={"summary": "worst"})
+
+
+_ON_CPUS = (AVX, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU)
+_HALVES = ("bfloat16", "float16")
+_WORST_TIME = {"summary": "worst", "at_most": True}
+_MATMUL = (
+    Asked(WIDE, AVX, (NUMPY, MKL), "of the best library", 1.00),
+    Asked(WIDE, AVX, (NUMPY,), "of NumPy", 1.15),
+    _on_one_thread(AVX, 0.80, "avx"),
+    _on_one_thread(NUMPY, None, "avx"),
+    _on_one_thread(MKL, None, "avx"),
+    _on_one_thread(CPP, None, "cpp"),
+    Asked(WIDE, AVX_AVX2, (NUMPY,), "of NumPy held to AVX2", 1.00, under={"environment": _HELD_TO_AVX2}),
+    Asked(WIDE, OPENMP, (NUMPY,), "of NumPy", 0.90),
+    *_of_offloading(OPENCL),
+    *_of_offloading(SYCL),
+    Asked(WIDE, POCL, (NUMPY,), "of NumPy, kernel", 0.40, _from_512),
+    Asked(WIDE, NUMBA_CPU, (NUMPY,), "of NumPy", 0.50, _from_512),
+    *(_near(WIDE, who, 0.90) for who in _ON_CPUS),
+    # The matrix unit against the libraries. Without it numbers are widened, and the target is held to its float32.
+    Asked(("bfloat16",), AMX, (MKL, ONEDNN), "of the best library", 1.10),
+    Asked(("float16",), AMX, (MKL, ONEDNN), "of the best library", 1.50, _from_1024),
+    Asked(("int8",), AMX, (MKL, ONEDNN), "of the best library", 1.00),
+    Asked(("bfloat16",), AMX, (PEAK_OF_FORMAT,), "of the peak of the format", 0.45, _large, more={"summary": "worst"}),
+    _near(("bfloat16",), AMX, 0.85),
+    Asked(("bfloat16",), SYCL_AMX, (AMX,), "of avx amx", 0.50),
+    Asked(("bfloat16",), NUMBA_CPU_AMX, (AMX,), "of avx amx", 0.60),
+    *(Asked(_HALVES, who, (in_float32(who),), "of its float32", 0.95) for who in (AVX_AVX512, *_ON_CPUS[1:])),
+)
+_VECADD = (
+    Asked(WIDE, AVX, (STREAMED,), "of the non-temporal ceiling", 0.95, _vectors),
+    Asked(WIDE, AVX, (NUMPY,), "of NumPy", 2.3, _vectors),
+    # OpenCL C and SYCL have a built-in for non-temporal stores, Numba an intrinsic of one's own; of OpenMP's clause
+    # `nontemporal` g++ makes ordinary stores.
+    Asked(WIDE, OPENMP, (STREAMED,), "of the non-temporal ceiling", 0.70, _vectors),
+    *(Asked(WIDE, who, (STREAMED,), "of the non-temporal ceiling", 0.90, _vectors) for who in _ON_CPUS[3:]),
+    Asked(WIDE, AVX, (NUMPY,), "times numpy.add a call", 4.0, _few, more={"at_most": True}),
+    # Half the bytes an element: nearly twice the elements a second.
+    Asked(_HALVES, AVX, (in_float32(AVX),), "times its float32", 1.9, _vectors),
+    *(Asked(_HALVES, who, (in_float32(who),), "times its float32", 1.7, _vectors) for who in _ON_CPUS[1:]),
+)
+_MATMUL_ON_GPUS = (
+    Asked(("float32",), CUDA, (CUBLAS,), "of cuBLAS without TF32", 0.90, _largest),
+    Asked(("float64",), CUDA, (CUBLAS,), "of cuBLAS without TF32", None, _largest),
+    Asked(WIDE, NUMBA_CUDA, (CUDA,), "of cuda", 0.50, _largest),
+)
+_VECADD_ON_GPUS = (Asked(("float32",), CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.95, _vectors),)
+
+
 def goals(
     dtypes: Sequence[str] = DTYPES,
     sizes: Sequence[int] = SIZES,
@@ -177,147 +317,22 @@ def goals(
     In the narrow formats `NARROW_SIZES` stand for `SIZES`.
     """
     wide, narrow = ([each for each in dtypes if each in group] for group in (WIDE, NARROW))
-    found: list[Goal] = []
-    if "matmul" in kernels:
-        for dtype in wide:
-            found += _matmul(Conditions("matmul", dtype, threads), sizes)
-        for dtype in narrow:
-            found += _narrow_matmul(Conditions("matmul", dtype, threads), sizes)
-    if "vecadd" in kernels:
-        for dtype in wide[:1]:  # float32 where it is among them
-            found += _vecadd(Conditions("vecadd", dtype, threads), elements)
-        for dtype in narrow:
-            found += _narrow_vecadd(Conditions("vecadd", dtype, threads), elements)
-    gpu_sizes = [size for size in GPU_SIZES if tuple(sizes) == SIZES] or [max(sizes)]
+    usual = tuple(sizes) == SIZES
+    on_gpus = [size for size in GPU_SIZES if usual] or [max(sizes)]
+    large = GPU_ELEMENTS if elements == ELEMENTS else elements
+    asked = [
+        *((_MATMUL, Conditions("matmul", dtype, threads), sizes) for dtype in wide),
+        *((_MATMUL, Conditions("matmul", dtype, threads), NARROW_SIZES if usual else sizes) for dtype in narrow),
+        # float32 where it is among the wide ones
+        *((_VECADD, Conditions("vecadd", dtype, threads), [elements]) for dtype in [*wide[:1], *narrow]),
+    ]
     for dtype in wide:
-        found += _gpu(dtype, kernels, gpu_sizes, GPU_ELEMENTS if elements == ELEMENTS else elements)
-    return found
-
-
-def _speed(
-    conditions: Conditions,
-    sizes: Sequence[int],
-    subject: Contender,
-    against: tuple[Contender, ...],
-    what: str,
-    asked: float,
-    least: int = 0,
-    **more: Any,
-) -> Iterator[Goal]:
-    """One contender against the fastest of others at all sizes, from the least on; nothing where none is left."""
-    chosen = [size for size in sizes if size >= least]
-    where = f"n >= {least}" if least else f"{len(chosen)} sizes"
-    comparisons = tuple(
-        Comparison(Entry(subject, size), tuple(Entry(other, size) for other in against)) for size in chosen
-    )
-    if chosen:
-        yield Goal(conditions, subject.label, what, where, comparisons, asked, **more)
-
-
-def _matmul(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
-    kernel, called = (0.95, 0.85) if conditions.dtype == "float32" else (0.90, 0.80)
-    speed = partial(_speed, conditions, sizes)
-    yield from speed(AVX, (NUMPY, MKL), "of the best library", 1.00)
-    yield from speed(AVX, (NUMPY,), "of NumPy", 1.15)
-    yield from _one_thread(conditions._replace(threads=1), sizes)
-    held = conditions._replace(environment=_HELD_TO_AVX2)
-    yield from _speed(held, sizes, AVX_AVX2, (NUMPY,), "of NumPy held to AVX2", 1.00)
-    yield from speed(OPENMP, (NUMPY,), "of NumPy", 0.90)
-    for device in OPENCL, SYCL:
-        yield from speed(device, (NUMPY,), "of NumPy, kernel", kernel, least=512)
-        yield from speed(end_to_end(device), (NUMPY,), "of NumPy, end to end", called, least=1000)
-        worst = {"summary": "worst", "at_most": True}
-        yield from speed(end_to_end(device), (device,), "times its kernel", 1.15, least=1024, **worst)
-    yield from speed(POCL, (NUMPY,), "of NumPy, kernel", 0.40, least=512)
-    yield from speed(NUMBA_CPU, (NUMPY,), "of NumPy", 0.50, least=512)
-    for contender in AVX, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU:
-        yield from _neighbours(contender, conditions, sizes)
-
-
-def _narrow_matmul(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
-    """The matrix unit against the libraries. Without it numbers are widened, and the target is held to its float32."""
-    sizes = NARROW_SIZES if tuple(sizes) == SIZES else sizes
-    speed = partial(_speed, conditions, sizes)
-    asked, least = {"bfloat16": (1.10, 0), "float16": (1.50, 1024), "int8": (1.00, 0)}[conditions.dtype]
-    yield from speed(AMX, (MKL, ONEDNN), "of the best library", asked, least)
-    if conditions.dtype == "int8":
-        return
-    if conditions.dtype == "bfloat16":
-        large = [size for size in _LARGE if size in sizes] or [max(sizes)]
-        peak = tuple(Comparison(Entry(AMX, size), (Entry(PEAK_OF_FORMAT, size),)) for size in large)
-        where = f"n = {', '.join(map(str, large))}"
-        yield Goal(conditions, AMX.label, "of the peak of the format", where, peak, 0.45, "worst")
-        yield from _neighbours(AMX, conditions, sizes, asked=0.85)
-        for contender, ratio in (SYCL_AMX, 0.50), (NUMBA_CPU_AMX, 0.60):
-            yield from speed(contender, (AMX,), "of avx amx", ratio)
-    for contender in AVX_AVX512, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU:
-        yield from speed(contender, (in_float32(contender),), "of its float32", 0.95)
-
-
-def _one_thread(conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
-    """What one thread makes of the multiply-adds that its registers could do; of others than avx it is only stated."""
-    size = _ONE_THREAD_AT if _ONE_THREAD_AT in sizes else max(sizes)
-    for owner, contender, asked in ("avx", AVX, 0.80), ("avx", NUMPY, None), ("avx", MKL, None), ("cpp", CPP, None):
-        comparison = Comparison(Entry(contender, size), (Entry(PEAK, size),))
-        label = f"{contender.label} 1 thread"
-        yield Goal(conditions, label, "of the FMA peak", f"n = {size}", (comparison,), asked, owner=owner)
-
-
-def _neighbours(
-    contender: Contender, conditions: Conditions, sizes: Sequence[int], asked: float = 0.90
-) -> Iterator[Goal]:
-    """A size one off from a round one is not much slower per operation."""
-    comparisons = tuple(
-        Comparison(Entry(contender, near), (Entry(contender, size),))
-        for size in sizes
-        if _NEIGHBOURS_FROM <= size <= _NEIGHBOURS_TO and size % _ROUND == 0
-        for near in (size - 1, size + 1)
-    )
-    if comparisons:
-        where = f"n from {_NEIGHBOURS_FROM}"
-        yield Goal(conditions, contender.label, "of the rate at n, at n ± 1", where, comparisons, asked, "worst")
-
-
-def _against(
-    conditions: Conditions, subject: Contender, other: Contender, size: int, what: str, asked: float | None
-) -> Goal:
-    """The goal of one contender at one size against one other."""
-    where = f"n = {size}" if conditions.kernel == "matmul" else _power_of_two(size)
-    comparison = Comparison(Entry(subject, size), (Entry(other, size),))
-    return Goal(conditions, subject.label, what, where, (comparison,), asked)
-
-
-def _vecadd(conditions: Conditions, elements: int) -> Iterator[Goal]:
-    yield _against(conditions, AVX, STREAMED, elements, "of the non-temporal ceiling", 0.95)
-    yield _against(conditions, AVX, NUMPY, elements, "of NumPy", 2.3)
-    # OpenCL C and SYCL have a built-in for non-temporal stores, Numba an intrinsic of one's own; of OpenMP's clause
-    # `nontemporal` g++ makes ordinary stores.
-    for contender, asked in (OPENMP, 0.70), (OPENCL, 0.90), (POCL, 0.90), (SYCL, 0.90), (NUMBA_CPU, 0.90):
-        yield _against(conditions, contender, STREAMED, elements, "of the non-temporal ceiling", asked)
-    a_call = _against(conditions, AVX, NUMPY, FEW_ELEMENTS, "times numpy.add a call", 4.0)
-    yield replace(a_call, where=f"n = {FEW_ELEMENTS}", at_most=True)
-
-
-def _narrow_vecadd(conditions: Conditions, elements: int) -> Iterator[Goal]:
-    """Half the bytes an element: nearly twice the elements a second."""
-    if conditions.dtype == "int8":
-        return
-    for contender in AVX, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU:
-        asked = 1.9 if contender is AVX else 1.7
-        yield _against(conditions, contender, in_float32(contender), elements, "times its float32", asked)
-
-
-def _gpu(dtype: str, kernels: Sequence[str], sizes: Sequence[int], elements: int) -> Iterator[Goal]:
-    if "matmul" in kernels:
-        conditions = Conditions("matmul", dtype)
-        for size in sizes:
-            asked = 0.90 if dtype == "float32" else None
-            yield _against(conditions, CUDA, CUBLAS, size, "of cuBLAS without TF32", asked)
-            yield _against(conditions, NUMBA_CUDA, CUDA, size, "of cuda", 0.50)
-    if "vecadd" in kernels and dtype == "float32":
-        yield _against(Conditions("vecadd", dtype), CUDA, DEVICE_COPY, elements, "of a copy within its memory", 0.95)
-
-
-def _power_of_two(number: int) -> str:
-    exponent = number.bit_length() - 1
-    return f"n = 2^{exponent}" if number == 2**exponent else f"n = {number}"
+        asked += [(_MATMUL_ON_GPUS, Conditions("matmul", dtype), [size]) for size in on_gpus]
+        asked.append((_VECADD_ON_GPUS, Conditions("vecadd", dtype), [large]))
+    return [
+        goal
+        for lines, conditions, at in asked
+        if conditions.kernel in kernels
+        for line in lines
+        for goal in line.goals(conditions, at)
+    ]
