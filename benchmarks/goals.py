@@ -205,7 +205,7 @@ _from_512, _from_1000, _from_1024 = (partial(_every, least=least) for least in (
 
 
 @dataclass(frozen=True)
-class Asked:
+class Line:
     """A line of the tables below: the goals of one contender, in each of these number formats.
 
     against, what, ratio: as in `Goal`, whose comparisons are with the fastest of these.
@@ -236,73 +236,73 @@ class Asked:
         yield Goal(conditions._replace(**self.under), what=self.what, where=where, comparisons=comparisons, **fields)
 
 
-def _on_one_thread(who: Contender, ratio: float | None, owner: str) -> Asked:
+def _on_one_thread(who: Contender, ratio: float | None, owner: str) -> Line:
     """What one thread makes of the multiply-adds that its registers could do; of others than avx it is only stated."""
     at, more = partial(_only, wanted=(_ONE_THREAD_AT,)), {"subject": f"{who.label} 1 thread", "owner": owner}
-    return Asked(WIDE, who, (PEAK,), "of the FMA peak", ratio, at, {"threads": 1}, more)
+    return Line(WIDE, who, (PEAK,), "of the FMA peak", ratio, at, {"threads": 1}, more)
 
 
-def _of_offloading(device: Contender) -> tuple[Asked, ...]:
+def _of_offloading(device: Contender) -> tuple[Line, ...]:
     """The kernel alone, and with all that a call adds to it."""
     called = end_to_end(device)
     return (
-        Asked(("float32",), device, (NUMPY,), "of NumPy, kernel", 0.95, _from_512),
-        Asked(("float64",), device, (NUMPY,), "of NumPy, kernel", 0.90, _from_512),
-        Asked(("float32",), called, (NUMPY,), "of NumPy, end to end", 0.85, _from_1000),
-        Asked(("float64",), called, (NUMPY,), "of NumPy, end to end", 0.80, _from_1000),
-        Asked(WIDE, called, (device,), "times its kernel", 1.15, _from_1024, more=_WORST_TIME),
+        Line(("float32",), device, (NUMPY,), "of NumPy, kernel", 0.95, _from_512),
+        Line(("float64",), device, (NUMPY,), "of NumPy, kernel", 0.90, _from_512),
+        Line(("float32",), called, (NUMPY,), "of NumPy, end to end", 0.85, _from_1000),
+        Line(("float64",), called, (NUMPY,), "of NumPy, end to end", 0.80, _from_1000),
+        Line(WIDE, called, (device,), "times its kernel", 1.15, _from_1024, more=_WORST_TIME),
     )
 
 
-def _near(dtypes: Sequence[str], who: Contender, ratio: float) -> Asked:
-    return Asked(dtypes, who, (who,), "of the rate at n, at n ± 1", ratio, _neighbours, more={"summary": "worst"})
+def _near(dtypes: Sequence[str], who: Contender, ratio: float) -> Line:
+    return Line(dtypes, who, (who,), "of the rate at n, at n ± 1", ratio, _neighbours, more={"summary": "worst"})
 
 
 _ON_CPUS = (AVX, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU)
 _HALVES = ("bfloat16", "float16")
 _WORST_TIME = {"summary": "worst", "at_most": True}
 _MATMUL = (
-    Asked(WIDE, AVX, (NUMPY, MKL), "of the best library", 1.00),
-    Asked(WIDE, AVX, (NUMPY,), "of NumPy", 1.15),
+    Line(WIDE, AVX, (NUMPY, MKL), "of the best library", 1.00),
+    Line(WIDE, AVX, (NUMPY,), "of NumPy", 1.15),
     _on_one_thread(AVX, 0.80, "avx"),
     _on_one_thread(NUMPY, None, "avx"),
     _on_one_thread(MKL, None, "avx"),
     _on_one_thread(CPP, None, "cpp"),
-    Asked(WIDE, AVX_AVX2, (NUMPY,), "of NumPy held to AVX2", 1.00, under={"environment": _HELD_TO_AVX2}),
-    Asked(WIDE, OPENMP, (NUMPY,), "of NumPy", 0.90),
+    Line(WIDE, AVX_AVX2, (NUMPY,), "of NumPy held to AVX2", 1.00, under={"environment": _HELD_TO_AVX2}),
+    Line(WIDE, OPENMP, (NUMPY,), "of NumPy", 0.90),
     *_of_offloading(OPENCL),
     *_of_offloading(SYCL),
-    Asked(WIDE, POCL, (NUMPY,), "of NumPy, kernel", 0.40, _from_512),
-    Asked(WIDE, NUMBA_CPU, (NUMPY,), "of NumPy", 0.50, _from_512),
+    Line(WIDE, POCL, (NUMPY,), "of NumPy, kernel", 0.40, _from_512),
+    Line(WIDE, NUMBA_CPU, (NUMPY,), "of NumPy", 0.50, _from_512),
     *(_near(WIDE, who, 0.90) for who in _ON_CPUS),
     # The matrix unit against the libraries. Without it numbers are widened, and the target is held to its float32.
-    Asked(("bfloat16",), AMX, (MKL, ONEDNN), "of the best library", 1.10),
-    Asked(("float16",), AMX, (MKL, ONEDNN), "of the best library", 1.50, _from_1024),
-    Asked(("int8",), AMX, (MKL, ONEDNN), "of the best library", 1.00),
-    Asked(("bfloat16",), AMX, (PEAK_OF_FORMAT,), "of the peak of the format", 0.45, _large, more={"summary": "worst"}),
+    Line(("bfloat16",), AMX, (MKL, ONEDNN), "of the best library", 1.10),
+    Line(("float16",), AMX, (MKL, ONEDNN), "of the best library", 1.50, _from_1024),
+    Line(("int8",), AMX, (MKL, ONEDNN), "of the best library", 1.00),
+    Line(("bfloat16",), AMX, (PEAK_OF_FORMAT,), "of the peak of the format", 0.45, _large, more={"summary": "worst"}),
     _near(("bfloat16",), AMX, 0.85),
-    Asked(("bfloat16",), SYCL_AMX, (AMX,), "of avx amx", 0.50),
-    Asked(("bfloat16",), NUMBA_CPU_AMX, (AMX,), "of avx amx", 0.60),
-    *(Asked(_HALVES, who, (in_float32(who),), "of its float32", 0.95) for who in (AVX_AVX512, *_ON_CPUS[1:])),
+    Line(("bfloat16",), SYCL_AMX, (AMX,), "of avx amx", 0.50),
+    Line(("bfloat16",), NUMBA_CPU_AMX, (AMX,), "of avx amx", 0.60),
+    *(Line(_HALVES, who, (in_float32(who),), "of its float32", 0.95) for who in (AVX_AVX512, *_ON_CPUS[1:])),
 )
 _VECADD = (
-    Asked(WIDE, AVX, (STREAMED,), "of the non-temporal ceiling", 0.95, _vectors),
-    Asked(WIDE, AVX, (NUMPY,), "of NumPy", 2.3, _vectors),
+    Line(WIDE, AVX, (STREAMED,), "of the non-temporal ceiling", 0.95, _vectors),
+    Line(WIDE, AVX, (NUMPY,), "of NumPy", 2.3, _vectors),
     # OpenCL C and SYCL have a built-in for non-temporal stores, Numba an intrinsic of one's own; of OpenMP's clause
     # `nontemporal` g++ makes ordinary stores.
-    Asked(WIDE, OPENMP, (STREAMED,), "of the non-temporal ceiling", 0.70, _vectors),
-    *(Asked(WIDE, who, (STREAMED,), "of the non-temporal ceiling", 0.90, _vectors) for who in _ON_CPUS[3:]),
-    Asked(WIDE, AVX, (NUMPY,), "times numpy.add a call", 4.0, _few, more={"at_most": True}),
+    Line(WIDE, OPENMP, (STREAMED,), "of the non-temporal ceiling", 0.70, _vectors),
+    *(Line(WIDE, who, (STREAMED,), "of the non-temporal ceiling", 0.90, _vectors) for who in _ON_CPUS[3:]),
+    Line(WIDE, AVX, (NUMPY,), "times numpy.add a call", 4.0, _few, more={"at_most": True}),
     # Half the bytes an element: nearly twice the elements a second.
-    Asked(_HALVES, AVX, (in_float32(AVX),), "times its float32", 1.9, _vectors),
-    *(Asked(_HALVES, who, (in_float32(who),), "times its float32", 1.7, _vectors) for who in _ON_CPUS[1:]),
+    Line(_HALVES, AVX, (in_float32(AVX),), "times its float32", 1.9, _vectors),
+    *(Line(_HALVES, who, (in_float32(who),), "times its float32", 1.7, _vectors) for who in _ON_CPUS[1:]),
 )
 _MATMUL_ON_GPUS = (
-    Asked(("float32",), CUDA, (CUBLAS,), "of cuBLAS without TF32", 0.90, _largest),
-    Asked(("float64",), CUDA, (CUBLAS,), "of cuBLAS without TF32", None, _largest),
-    Asked(WIDE, NUMBA_CUDA, (CUDA,), "of cuda", 0.50, _largest),
+    Line(("float32",), CUDA, (CUBLAS,), "of cuBLAS without TF32", 0.90, _largest),
+    Line(("float64",), CUDA, (CUBLAS,), "of cuBLAS without TF32", None, _largest),
+    Line(WIDE, NUMBA_CUDA, (CUDA,), "of cuda", 0.50, _largest),
 )
-_VECADD_ON_GPUS = (Asked(("float32",), CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.95, _vectors),)
+_VECADD_ON_GPUS = (Line(("float32",), CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.95, _vectors),)
 
 
 def goals(
