@@ -55,21 +55,18 @@ def _in_two(lines: Iterable[list[Row | None]]) -> bool:
 
 
 def _beside(workload: Workload, lines: dict[Spec, list[Row | None]]) -> Beside:
-    _, rate = layout.judged_by(workload.kernel)
-    in_order = sorted(lines.items(), key=lambda line: -max(_rate(row, rate) for row in line[1]))
-    return Beside(
-        workload.title,
-        units.RATES[rate],
-        [Line(spec, [_cell(row, rate) if row else None for row in rows]) for spec, rows in in_order],
-    )
+    made = [Line(spec, [_cell(row) if row else None for row in rows]) for spec, rows in _by_rate(lines)]
+    return Beside(workload.title, layout.unit(workload.kernel), made)
 
 
-def _rate(row: Row | None, rate: str) -> float:
-    return getattr(row.rate, rate) if row and row.status == "ok" and row.rate else -1.0
+def _by_rate(lines: dict[Spec, list[Row | None]]) -> list[tuple[Spec, list[Row | None]]]:
+    """Sorted by the highest rate in any report."""
+    rates = {spec: [layout.rate(row) for row in rows if row and row.status == "ok"] for spec, rows in lines.items()}
+    return sorted(lines.items(), key=lambda line: -max(rates[line[0]], default=-1.0))
 
 
-def _cell(row: Row, rate: str) -> Cell:
+def _cell(row: Row) -> Cell:
     if row.status != "ok" or row.rate is None:
         return Cell(row.status, wrong=row.status in FAILURES)
     star = "*" if row.requested and row.requested != row.shape else ""
-    return Cell(f"{star}{units.figure(getattr(row.rate, rate))}", layout.versus(row))
+    return Cell(f"{star}{units.figure(layout.rate(row))}", layout.versus(row))

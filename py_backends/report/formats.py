@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from py_backends import registry
 from py_backends.harness.formats import BASIS, Choice, choices
 from py_backends.harness.results import Report
-from py_backends.report import below, table, units
+from py_backends.report import below, layout, table, units
 from py_backends.report.layout import Section
 from py_backends.report.roofline import percent, remarks
 
@@ -40,8 +39,17 @@ def _sections(report: Report) -> Iterator[Section]:
 
 def header(found: Sequence[Choice]) -> tuple[str, ...]:
     """The names of the columns, with the usual unit of the kernel's rate."""
-    unit = units.RATES[registry.problem(found[0].row.kernel).rate]
-    return "backend", "target", "variant", "format", "moved", unit, "over float32", "of peak", "error"
+    return (
+        "backend",
+        "target",
+        "variant",
+        "format",
+        "moved",
+        layout.unit(found[0].row.kernel),
+        "over float32",
+        "of peak",
+        "error",
+    )
 
 
 def cells(choice: Choice) -> tuple[str, ...]:
@@ -53,18 +61,11 @@ def cells(choice: Choice) -> tuple[str, ...]:
         row.variant,
         f"*{row.dtype}" if row.requested else row.dtype,
         units.size(choice.bytes),
-        units.figure(rate(choice)),
+        units.figure(layout.rate(row)),
         over_float32(choice),
         "" if choice.percent_of_peak is None else percent(choice.percent_of_peak),
         error(choice),
     )
-
-
-def rate(choice: Choice) -> float:
-    """The rate, in the usual unit of the kernel."""
-    assert choice.row.rate is not None, "only timed rows are choices"
-    known: float = getattr(choice.row.rate, registry.problem(choice.row.kernel).rate)
-    return known
 
 
 def over_float32(choice: Choice) -> str:
@@ -72,8 +73,7 @@ def over_float32(choice: Choice) -> str:
     over = choice.over_float32
     if over is None:
         return "1" if choice.row.dtype == BASIS else ""
-    spread = units.spread(over.speedup, over.low, over.high)
-    return " ".join(filter(None, (f"{units.figure(over.speedup)}x", spread)))
+    return units.with_spread(f"{units.figure(over.speedup)}x", over.speedup, over.low, over.high)
 
 
 def error(choice: Choice) -> str:

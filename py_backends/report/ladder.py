@@ -50,26 +50,30 @@ def header(climb: Climb) -> tuple[str, ...]:
     is_first = (row.backend, row.variant) == (rung.backend, rung.variant)
     smaller = f" at {sizes(row.shape)}" if is_first and row.shape != climb.shape else ""
     over = f"over {first(climb.ladder)}{smaller}"
-    rate = units.RATES[layout.judged_by(climb.kernel)[1]]
-    of = share_of(rate)
+    rate = layout.unit(climb.kernel)
     published = ("published",) if climb.ladder.source else ()
-    return "rung", "backend", "variant", "at", rate, of, over, "over the rung below", *published
+    return (
+        "rung",
+        "backend",
+        "variant",
+        "at",
+        rate,
+        f"of {share_of(climb.kernel)}",
+        over,
+        "over the rung below",
+        *published,
+    )
 
 
-def share_of(rate: str) -> str:
+def share_of(kernel: str) -> str:
     """What a share refers to: the peak, or the ceiling at the kernel's arithmetic intensity."""
-    return "of peak" if rate == "GFLOP/s" else "of ceiling"
+    return "peak" if layout.unit(kernel) == "GFLOP/s" else "ceiling"
 
 
 def first(ladder: Ladder) -> str:
     """The name of the first rung: its backend, and its variant if the backend has more rungs."""
     rung, *others = ladder.rungs
     return f"{rung.backend} {rung.variant}" if rung.backend in {each.backend for each in others} else rung.backend
-
-
-def rate(step: Step) -> str:
-    """The usual rate of its kernel."""
-    return units.figure(getattr(step.row.rate, layout.judged_by(step.row.kernel)[1]))
 
 
 def cells(step: Step) -> tuple[str, ...]:
@@ -80,10 +84,10 @@ def cells(step: Step) -> tuple[str, ...]:
         f"{row.backend} {row.target}",
         row.variant,
         sizes(row.shape),
-        rate(step),
+        units.figure(layout.rate(row)),
         "" if step.percent_of_peak is None else percent(step.percent_of_peak),
         _speedup(step.over_first) if step.over_first else ("1" if rung else ""),
-        _over_below(step.over_below) if step.over_below else "",
+        over_below(step.over_below) if step.over_below else "",
         published(step),
     )
 
@@ -123,16 +127,13 @@ def footnotes(climb: Climb) -> Iterator[str]:
         yield f"no rung {rung.backend} {rung.variant} ({idea(rung)}): {reason}"
 
 
-def _speedup(speedup: Speedup) -> str:
-    return " ".join(filter(None, (units.figure(speedup.speedup), _spread(speedup))))
+def _speedup(over: Speedup) -> str:
+    return units.with_spread(units.figure(over.speedup), over.speedup, over.low, over.high)
 
 
-def _over_below(speedup: Speedup) -> str:
-    return " ".join(filter(None, (units.ratio(speedup.speedup, speedup.verdict), _spread(speedup))))
-
-
-def _spread(speedup: Speedup) -> str:
-    return units.spread(speedup.speedup, speedup.low, speedup.high)
+def over_below(over: Speedup) -> str:
+    """A speed-up over the step before, and its verdict."""
+    return units.with_spread(units.ratio(over.speedup, over.verdict), over.speedup, over.low, over.high)
 
 
 def _wrong(rows: Sequence[Row]) -> Iterator[Remark]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.text import Text
 
@@ -136,14 +136,6 @@ def verdict(report: Report) -> tuple[str, bool]:
     return f"{agree}.{end}", report.interrupted
 
 
-class _Timed(NamedTuple):
-    """A row that has a time, and the figures by which it is judged."""
-
-    row: Row
-    kernel: Duration
-    rate: float
-
-
 def judged_by(kernel: str) -> tuple[str, str]:
     """The rule by which a kernel's results are checked, and the rate by which they are compared.
 
@@ -155,28 +147,39 @@ def judged_by(kernel: str) -> tuple[str, str]:
     return problem.rule, problem.rate
 
 
+def rate(row: Row) -> float:
+    """The rate by which rows of its kernel are compared; 0 without one."""
+    return float(getattr(row.rate, judged_by(row.kernel)[1], 0.0))
+
+
+def unit(kernel: str) -> str:
+    """The unit of that rate."""
+    return units.RATES[judged_by(kernel)[1]]
+
+
 def _section(workload: Workload, group: Sequence[Row], report: Report) -> Section:
     name = _namer(group)
-    rule, rate = judged_by(workload.kernel)
+    rule, _ = judged_by(workload.kernel)
     baseline = next((row.versus.baseline for row in group if row.versus), None)
     header = (
         *_HEADER,
-        units.RATES[rate],
+        unit(workload.kernel),
         "of ceiling" if any(row.percent_of_ceiling is not None for row in group) else "",
         f"vs {baseline}" if baseline else "",
         "end to end",
         "error/bound",
     )
     # Sorts by rate, which at one shape is by time. A size of 0 leaves no work and so no rate, only time.
-    in_order = sorted(_timed(group, rate), key=lambda timed: (-timed.rate, timed.kernel.median))
-    rows = [timed.row for timed in in_order]
+    timed = [(row, row.timed) for row in group if row.rate and row.timed]
+    timed.sort(key=lambda pair: (-rate(pair[0]), pair[1].median))
+    rows = [row for row, _ in timed]
     with_time = {id(row) for row in rows}
     others = [row for row in group if row.status not in NOT_RUN and id(row) not in with_time]
     return Section(
         workload.title,
         _RULES.get(rule, rule),
         header,
-        rows=[_cells(timed, report) for timed in in_order],
+        rows=[_cells(row, kernel, report) for row, kernel in timed],
         lines=[_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)],
         footnotes=[
             *_alone(rows, group),
@@ -252,12 +255,6 @@ def _in_words(control: Control) -> str:
     return f"noise band: copies of {name} lie within ±{100 * control.band:.1f}%; one more copy of it: {copy}"
 
 
-def _timed(rows: Iterable[Row], rate: str) -> Iterator[_Timed]:
-    for row in rows:
-        if row.rate and row.timed:
-            yield _Timed(row, row.timed, getattr(row.rate, rate))
-
-
 def _alone(rows: Sequence[Row], group: Sequence[Row]) -> Iterator[str]:
     """Says why a row stands alone, if others were requested and none of them ran."""
     if len(rows) == 1 < len(group) and all(row is rows[0] or row.status in NOT_RUN for row in group):
@@ -278,8 +275,7 @@ def _other_shapes(rows: Sequence[Row], name: Callable[[Row], str]) -> Iterator[s
         yield f"* compared by rate: {short.backend} ran at {units.shape(short.shape.values())}"
 
 
-def _cells(timed: _Timed, report: Report) -> tuple[str, ...]:
-    row, kernel, rate = timed
+def _cells(row: Row, kernel: Duration, report: Report) -> tuple[str, ...]:
     whole = row.seconds.end_to_end if row.seconds else None
     return (
         row.backend,
@@ -287,7 +283,7 @@ def _cells(timed: _Timed, report: Report) -> tuple[str, ...]:
         row.variant,
         units.duration(kernel.median),
         units.spread(kernel.median, kernel.low, kernel.high),
-        units.figure(rate),
+        units.figure(rate(row)),
         _of_ceiling(row, report),
         versus(row),
         units.duration(whole.median) if whole else "",

@@ -175,4 +175,4 @@ def _cells(curve: Curve, counts: Sequence[int], *, strong: bool, ranks: bool) ->
 def _speedup(point: Point | None) -> str:
     if point is None:
         return ""
-    return f"{units.figure(point.speedup)}x {units.spread(point.speedup, point.low, point.high)}".rstrip()
+    return units.with_spread(f"{units.figure(point.speedup)}x", point.speedup, point.low, point.high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -77,9 +77,7 @@ def style_sheet(style: str) -> str:
 
 
 def _source(text: KernelText, reports: Iterable[tuple[str, Report]]) -> Source:
-    _, rate = layout.judged_by(text.kernel)
     rows = [(name, row) for name, report in reports for row in report.rows if _is_of(row, text)]
-    rates = [getattr(row.rate, rate) for _, row in rows if row.rate]
     return Source(
         text.kernel,
         text.variant,
@@ -87,8 +85,8 @@ def _source(text: KernelText, reports: Iterable[tuple[str, Report]]) -> Source:
         text.place,
         len(text.text.rstrip().splitlines()),
         highlighted(text),
-        list(_speeds(rows, rate)),
-        max(rates, default=0.0),
+        [_speed(name, row) for name, row in rows],
+        max((layout.rate(row) for _, row in rows), default=0.0),
     )
 
 
@@ -96,15 +94,12 @@ def _is_of(row: Row, text: KernelText) -> bool:
     return (row.kernel, row.variant, row.backend) == (text.kernel, text.variant, text.backend)
 
 
-def _speeds(rows: Iterable[tuple[str, Row]], rate: str) -> Iterator[Speed]:
-    for name, row in rows:
-        at = name, row.target, row.dtype, units.shape(row.shape.values()), row.threads
-        if row.rate and row.timed:
-            time = units.duration(row.timed.median)
-            said = f"{units.figure(getattr(row.rate, rate))} {units.RATES[rate]}"
-            yield Speed(*at, time, said, layout.versus(row))
-        else:
-            yield Speed(*at, row.status, "", "")
+def _speed(report: str, row: Row) -> Speed:
+    at = report, row.target, row.dtype, units.shape(row.shape.values()), row.threads
+    if row.rate is None or row.timed is None:
+        return Speed(*at, row.status, "", "")
+    said = f"{units.figure(layout.rate(row))} {layout.unit(row.kernel)}"
+    return Speed(*at, units.duration(row.timed.median), said, layout.versus(row))
 
 
 def highlighted(text: KernelText, marked: Collection[int] = ()) -> Markup:

@@ -16,7 +16,7 @@ from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import Report
 from py_backends.kernel_text import KernelText
 from py_backends.report import layout, units
-from py_backends.report.ladder import rate, share_of, sizes, title
+from py_backends.report.ladder import over_below, share_of, sizes, title
 from py_backends.report.roofline import percent
 from py_backends.report.sources import highlighted
 
@@ -79,12 +79,10 @@ def _figures(rung: Rung, its: Sequence[Climb]) -> Iterator[str]:
 
 def _figure(step: Step, climb: Climb) -> str:
     """Its rate, with the size if it is another one, its share, and how many times as fast it is as the step before."""
-    rate_in = units.RATES[layout.judged_by(step.row.kernel)[1]]
     at = f" at {sizes(step.row.shape)}" if step.row.shape != climb.shape else ""
-    said = [f"{rate(step)} {rate_in}{at}"]
+    said = [f"{units.figure(layout.rate(step.row))} {layout.unit(climb.kernel)}{at}"]
     if step.percent_of_peak is not None:
-        said.append(f"{percent(step.percent_of_peak)} {share_of(rate_in)}")
-    if over := step.over_below:
-        spread = units.spread(over.speedup, over.low, over.high)
-        said.append(" ".join(filter(None, (units.ratio(over.speedup, over.verdict), spread))))
+        said.append(f"{percent(step.percent_of_peak)} of {share_of(climb.kernel)}")
+    if step.over_below:
+        said.append(over_below(step.over_below))
     return ", ".join(said)

@@ -57,6 +57,11 @@ def spread(median: float, low: float | None, high: float | None) -> str:
     return f"±{percent:.0f}%" if percent >= 9.95 else f"±{percent:.1f}%"
 
 
+def with_spread(words: str, median: float, low: float | None, high: float | None) -> str:
+    """Words of a figure and its spread, if it has an interval: "3.30x ±1.2%"."""
+    return f"{words} {spread(median, low, high)}".rstrip()
+
+
 def ratio(speedup: float, verdict: str | None) -> str:
     """A speed-up and its verdict in words: "1.21x faster", "3.30x slower", "same", "unclear, 0.98x"."""
     if verdict == "same" or not speedup > 0:

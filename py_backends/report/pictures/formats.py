@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from py_backends import registry
 from py_backends.harness.formats import Choice, choices
 from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Report
-from py_backends.report import units
-from py_backends.report.formats import error, over_float32, rate
+from py_backends.report import layout, units
+from py_backends.report.formats import error, over_float32
 from py_backends.report.pictures import style
 
 if TYPE_CHECKING:
@@ -36,20 +35,16 @@ def describe(report: Report) -> str:
     """What the picture shows, in words. Raises NothingToDraw as `draw` does."""
     said = []
     for title, lines in _found(report).items():
-        unit = _unit(lines)
-        each = [
-            f"{name}: "
-            + ", ".join(f"{choice.row.dtype} {units.figure(rate(choice))} {unit}{_beside(choice)}" for choice in line)
-            for name, line in lines.items()
-        ]
+        each = [f"{name}: {', '.join(map(_in_words, line))}" for name, line in lines.items()]
         said.append(f"Rates of {title} and errors against float64, by number format. {'; '.join(each)}.")
     return " ".join(said)
 
 
-def _beside(choice: Choice) -> str:
-    """The error, and how many times as fast as in float32."""
-    over = over_float32(choice) if choice.over_float32 else ""
-    return f" ({', '.join(filter(None, (f'error {error(choice)}', over and f'{over} of float32')))})"
+def _in_words(choice: Choice) -> str:
+    """Its rate, the error, and how many times as fast as in float32."""
+    rate = f"{choice.row.dtype} {units.figure(layout.rate(choice.row))} {layout.unit(choice.row.kernel)}"
+    over = f", {over_float32(choice)} of float32" if choice.over_float32 else ""
+    return f"{rate} (error {error(choice)}{over})"
 
 
 Lines = dict[str, list[Choice]]
@@ -72,7 +67,7 @@ def _found(report: Report) -> dict[str, Lines]:
 def _draw(axes: Axes, title: str, lines: Lines) -> None:
     for (name, line), mark in zip(lines.items(), style.marks(lines).values(), strict=True):
         ordered = sorted(line, key=lambda choice: choice.relative_error or 0.0)
-        rates = [rate(choice) for choice in ordered]
+        rates = [layout.rate(choice.row) for choice in ordered]
         axes.plot(list(map(_place, ordered)), rates, color=mark.colour, marker=mark.marker, label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -81,7 +76,7 @@ def _draw(axes: Axes, title: str, lines: Lines) -> None:
     named.set_xticks([_place(choice) for choice in longest], [choice.row.dtype for choice in longest], rotation=40)
     named.set_xticks([], minor=True)
     axes.set_xlabel("error against float64, of inputs that were not yet rounded: further right is less exact")
-    axes.set_ylabel(_unit(lines))
+    axes.set_ylabel(layout.unit(longest[0].row.kernel))
     axes.set_title(title, loc="left", fontsize=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
@@ -89,8 +84,3 @@ def _draw(axes: Axes, title: str, lines: Lines) -> None:
 def _place(choice: Choice) -> float:
     """The place of its error on the axis."""
     return max(_NO_ERROR, choice.relative_error or 0.0)
-
-
-def _unit(lines: Lines) -> str:
-    first = next(iter(lines.values()))[0]
-    return units.RATES[registry.problem(first.row.kernel).rate]

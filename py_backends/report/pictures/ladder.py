@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.harness.results import Report
 from py_backends.report import layout, units
-from py_backends.report.ladder import first, idea, published, rate, sizes, title
+from py_backends.report.ladder import first, idea, published, share_of, sizes, title
 from py_backends.report.pictures import style
 from py_backends.report.roofline import percent
 
@@ -117,10 +117,10 @@ def _times(step: Step) -> float:
 
 
 def _measured(step: Step) -> str:
-    unit = units.RATES[layout.judged_by(step.row.kernel)[1]]
-    of = "peak" if unit == "GFLOP/s" else "ceiling"
+    kernel = step.row.kernel
     times = f"{units.figure(step.over_first.speedup)}x" if step.over_first else "1x"
-    return f"{_with_percent(times, step.percent_of_peak, of)}, {rate(step)} {unit}"
+    said = _with_percent(times, step.percent_of_peak, share_of(kernel))
+    return f"{said}, {units.figure(layout.rate(step.row))} {layout.unit(kernel)}"
 
 
 def _with_percent(said: str, share: float | None, of: str = "peak") -> str:
