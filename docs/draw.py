@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from py_backends.commands import show
-from py_backends.commands._arguments import Parser
+from py_backends.commands._arguments import Parser, add_options
 from py_backends.harness.results import Report
 from py_backends.report.page import page
 from py_backends.report.pictures import style
@@ -47,8 +47,8 @@ def draw(folder: Path) -> None:
 def shown() -> str:
     """What the command prints on a terminal, as SVG."""
     parser = Parser()
-    show.add(parser.add_subparsers())
-    texts = show.chosen_texts(parser.parse_args(shlex.split(SHOWN)[1:]))
+    add_options(parser, show.COMMAND.options, show.COMMAND.defaults)
+    texts = show.chosen_texts(parser.parse_args(shlex.split(SHOWN)[2:]))
     # Width and height: with one of them alone rich takes its own where TERM says that the terminal is dumb.
     out = Console(
         file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor", width=COLUMNS, height=LINES
