@@ -102,11 +102,12 @@ class OpenClDevice(_queues.Device):
         groups: Sequence[int],
         group: Sequence[int],
     ) -> cl.Event:
-        kernel = kernels.of_thread[at]
+        ours = kernels.of_thread
+        kernel = ours[at]
         items = tuple(count * width for count, width in zip(groups, group, strict=True))
         kernel.set_args(*buffers, *map(np.int64, sizes))
         event = self._cl.enqueue_nd_range_kernel(self._queue, kernel, items, tuple(group))
-        if at == len(kernels.of_thread) - 1:
+        if at == len(ours) - 1:
             # Otherwise Intel's runtime begins only with the wait, and sometimes on the waiting thread alone.
             self._queue.flush()
         return event
