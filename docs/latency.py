@@ -21,13 +21,13 @@ SIZES = [2**power for power in range(14, 29, 2)]
 STEPS, ROUNDS = 2_000_000, 7
 
 
-@njit
+@njit  # type: ignore[untyped-decorator]
 def follow(next_place: Array, place: int, steps: int) -> int:
     """The place after so many steps."""
-    place = np.uint64(place)  # of a signed one Numba would look whether it counts from the end
+    here = np.uint64(place)  # of a signed one Numba would look whether it counts from the end
     for _ in range(steps):
-        place = next_place[place]
-    return place
+        here = next_place[here]
+    return int(here)
 
 
 def cycle(size: int) -> Array:

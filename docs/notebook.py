@@ -110,4 +110,5 @@ def main(page: Path, to: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:3] or [DOCS / "walk.md", DOCS / "walk.ipynb"]))
+    asked_page, asked_notebook = sys.argv[1:3] or (DOCS / "walk.md", DOCS / "walk.ipynb")
+    main(Path(asked_page), Path(asked_notebook))

@@ -20,20 +20,15 @@ from py_backends import commands, registry
 from py_backends.commands._arguments import Parser
 from py_backends.harness.results import Report
 from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.report import files, page, table
+from py_backends.report import files, page, pictures
+from py_backends.report.notebook import VIEWS
 from py_backends.report.pictures import style
 
 CLONE = Path(__file__).parents[2]
 RECORDED = CLONE / "docs" / "results"
 COMMANDS = (*(each.name for each in iter_modules(commands.__path__) if not each.name.startswith("_")), "")
-PRINTED = {
-    "ladder": "print_ladders",
-    "roofline": "print_rooflines",
-    "scaling": "print_scaling",
-    "sweep": "print_sweeps",
-    "timeline": "print_timeline",
-}
-"""The views of results, each with what prints it."""
+HELPERS_OF_PICTURES = {"drawable", "style"}
+PICTURES = tuple(each.name for each in iter_modules(pictures.__path__) if each.name not in HELPERS_OF_PICTURES)
 WIDTHS = (60, 90, 120, 200)
 STATUSES = ("mismatch", "error", "crashed", "timeout", "impossible", "skipped", "unavailable", "emulated")
 WRONG = (
@@ -76,12 +71,10 @@ def of_a_report(name: str, report: Report) -> Iterator[tuple[str, str]]:
     yield f"files/{name}.csv", files.csv_text(report)
     yield f"files/{name}.md", files.markdown_text(report)
     yield f"pages/{name}.html", page.page([(name, report)])
-    for width in WIDTHS:
-        yield f"tables/{name}-{width}.txt", printed(table.print_report, report, width)
-    for view, printer in PRINTED.items():
-        module = importlib.import_module(f"py_backends.report.{view}")
+    for view, show in VIEWS.items():
         for width in WIDTHS:
-            yield f"views/{view}-of-{name}-{width}.txt", printed(getattr(module, printer), report, width)
+            yield f"views/{view}-of-{name}-{width}.txt", printed(show, report, width)
+    for view in PICTURES:
         yield from picture(view, name, report)
 
 
@@ -97,10 +90,10 @@ def picture(view: str, name: str, report: Report) -> Iterator[tuple[str, str]]:
     yield f"pictures/{view}-of-{name}.txt", module.describe(report)
 
 
-def printed(show: Callable[[Report, Console], None], report: Report, width: int) -> str:
+def printed(show: Callable[[Any, Console], None], shown: Any, width: int) -> str:
     """What goes to a terminal of that width, colours and all."""
     out = Console(file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor", highlight=False)
-    show(report, out)
+    show(shown, out)
     text: str = out.file.getvalue()  # type: ignore[attr-defined]  # it is the one above
     return text
 
@@ -112,8 +105,7 @@ def differences(name: str, report: Report) -> Iterator[tuple[str, str]]:
 
     for kind, other in (("itself", report), ("slowed", slowed(report)), ("spoilt", spoil(report))):
         for width in WIDTHS:
-            shown = printed(lambda _, out, other=other: print_difference(diff(report, other), out), report, width)
-            yield f"diff/{name}-{kind}-{width}.txt", shown
+            yield f"diff/{name}-{kind}-{width}.txt", printed(print_difference, diff(report, other), width)
 
 
 def slowed(report: Report) -> Report:
