@@ -40,6 +40,7 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
 MOST_THREADS = 2**12
 """More than any machine has, and fewer than make a thread library end the process."""
+LARGEST_SEED = 2**63 - 1
 
 
 def whole_number(name: str, value: Any, least: int, most: int) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from py_backends.errors import WrongRequest
+from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest
 from py_backends.harness.files import printable
 from py_backends.number_formats import DTYPES
 from py_backends.ranks import launcher
@@ -121,7 +121,7 @@ def seconds(text: str) -> float:
 
 def whole_number(text: str, least: int, most: float) -> int:
     """An integer within these bounds."""
-    if re.fullmatch(r"\d{1,18}", text, re.ASCII) is None or not least <= int(text) <= most:
+    if re.fullmatch(r"\d{1,4000}", text, re.ASCII) is None or not least <= int(text) <= most:
         upper = f" to {most}" if math.isfinite(most) else " up"
         raise argparse.ArgumentTypeError(f"takes a whole number from {least}{upper}, not {text!r}")
     return int(text)
@@ -162,7 +162,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "the largest power of two (default: what memory and budget allow)",
     },
     "threads": {
-        "type": partial(whole_number, least=1, most=math.inf),
+        "type": partial(whole_number, least=1, most=MOST_THREADS),
         "metavar": "N",
         "help": "threads of every CPU backend (default: all)",
     },
@@ -172,7 +172,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": 'the command that starts the ranks of mpi, such as "srun -n {{ranks}}" (default: mpiexec)',
     },
     "seed": {
-        "type": partial(whole_number, least=0, most=math.inf),
+        "type": partial(whole_number, least=0, most=LARGEST_SEED),
         "metavar": "N",
         "default": 1,
         "help": "seed of the inputs (default: {})",

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import py_backends
 from py_backends import registry
-from py_backends.errors import MOST_THREADS, WrongRequest, whole_number
+from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest, whole_number
 from py_backends.harness import doctor, interruption, machine, roofline, sizing
 from py_backends.harness.bench import Bench, check_memory
 from py_backends.harness.case import Case
@@ -41,7 +41,6 @@ _SHORTEST_SAMPLING = 0.02
 _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
 """A run for an estimate may take this part of a row's even share of the budget, and always the seconds of the floor.
 With less, the delays of a busy machine at a small shape would be extrapolated to a large one."""
-_LARGEST_SEED = 2**63 - 1
 _LEAST_FOR_ROWS, _LEAST_FOR_ROUNDS = 0.5, 0.4
 """The least part of the budget for checking and timing, and for the rounds alone. It is kept even if the steps before
 took too long."""
@@ -111,7 +110,7 @@ def checked_settings(
     if cache not in CACHES:
         raise WrongRequest(f"cache must be {' or '.join(CACHES)}, not {cache!r}")
     return {
-        "seed": whole_number("seed", seed, 0, _LARGEST_SEED),
+        "seed": whole_number("seed", seed, 0, LARGEST_SEED),
         "threads": machine.cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS),
         "budget_seconds": budget,
         "cache": cache,

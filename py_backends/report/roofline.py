@@ -11,7 +11,7 @@ from py_backends.harness.ceilings import READS
 from py_backends.harness.grouping import grouped
 from py_backends.harness.results import FAILURES, Ceiling, Report
 from py_backends.harness.roofline_points import Point, Roofline, rooflines, without_roof
-from py_backends.report import below, table, units
+from py_backends.report import below, layout, table, units
 from py_backends.report.layout import UNSURE, Remark, Section, why_unsure
 
 ROOFS = ("roof", "", "", "binds")
@@ -36,7 +36,7 @@ def _sections(report: Report) -> Iterator[Section]:
         threads = roofline.peaks[0].threads
         yield Section(
             f"ceilings  {roofline.dtype}",
-            f"on {'1 thread' if threads == 1 else f'{threads} threads'}, measured in the same rounds",
+            ("" if threads is None else f"on {layout.count(threads, 'thread')}, ") + "measured in the same rounds",
             ROOFS,
             list(roofs(roofline, report.machine)),
             footnotes=list(roof_notes(roofline, report.machine)),
