@@ -126,7 +126,7 @@ class TestContents:
         assert cells(parsed.all("table")[0]) == [section.header, *section.rows]
         words = parsed.words()
         for line in section.lines:
-            assert f"{line.backend} {line.target} {line.variant}: {line.text}" in words
+            assert f"{' '.join(line.names)}: {line.text}" in words
         for footnote in section.footnotes:
             assert footnote in words
 

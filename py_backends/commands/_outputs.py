@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from py_backends.commands._arguments import PICTURES, RESULT_FILES
 from py_backends.errors import WrongRequest
 from py_backends.harness import streams
-from py_backends.harness.files import check_writable, printable, written
+from py_backends.harness.files import check_writable, printable, write_whole, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,10 +70,14 @@ def write_results(report: Report, options: argparse.Namespace) -> bool:
     """
     from py_backends.report import files
 
-    writers = {"json": files.write_json, "csv": files.write_csv, "markdown": files.write_markdown}
-    named = [(path, write) for kind, write in writers.items() if (path := getattr(options, kind, None))]
-    done = [written(path, partial(write, report)) for path, write in named]
+    texts = {"json": type(report).to_json, "csv": files.csv_text, "markdown": files.markdown_text}
+    named = [(path, text) for kind, text in texts.items() if (path := getattr(options, kind, None))]
+    done = [written(path, partial(_write, text, report)) for path, text in named]
     return all(done)
+
+
+def _write(text: Callable[[Report], str], report: Report, path: Path) -> None:
+    write_whole(path, text(report))
 
 
 def write_view(report: Report, draw: Callable[[Report], Figure], options: argparse.Namespace) -> bool:

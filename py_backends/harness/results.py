@@ -226,10 +226,10 @@ class Row:
     estimated_seconds: float | None = None
 
     def _repr_html_(self) -> str:
-        return str(_notebook().row_as_html(self))
+        return str(_notebook().as_html(self))
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        printer.text(_notebook().row_as_text(self))
+        printer.text(_notebook().as_text(self))
 
     @property
     def timed(self) -> Duration | None:
@@ -275,10 +275,10 @@ class Report:
     interrupted: bool = False
 
     def _repr_html_(self) -> str:
-        return str(_notebook().report_as_html(self))
+        return str(_notebook().as_html(self))
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        printer.text(_notebook().report_as_text(self))
+        printer.text(_notebook().as_text(self))
 
     def exit_code(self) -> int:
         """0 if every row that ran agrees, 1 if one failed or none ran, 130 after an interruption."""

@@ -13,7 +13,6 @@ from py_backends.harness.choose import Choice, Standing, choices, seconds, unans
 from py_backends.harness.grouping import grouped
 from py_backends.harness.results import FAILURES, Report, Row
 from py_backends.harness.sizing import LONGER_BUDGET, in_words
-from py_backends.harness.spec import Sizes
 from py_backends.harness.timeline import PHASES
 from py_backends.harness.verdicts import SAME
 from py_backends.report import layout, table, units
@@ -183,7 +182,7 @@ def _other_sizes(choice: Choice) -> str:
     """Where the answer changes, in both directions, as far as was measured."""
     said = [*_in_direction(choice, upwards=False), *_in_direction(choice, upwards=True)] or [_why_no_others(choice)]
     if choice.too_long:
-        said.append(f"{', '.join(map(_shape, choice.too_long))} takes too long for the budget")
+        said.append(f"{', '.join(map(units.shape, choice.too_long))} takes too long for the budget")
     return "; ".join(said)
 
 
@@ -201,18 +200,14 @@ def _in_direction(choice: Choice, *, upwards: bool) -> Iterator[str]:
         return
     found = choice.change(upwards=upwards)
     if found is None:
-        yield f"no other answer is certain {'up' if upwards else 'down'} to {_shape(furthest)}"
+        yield f"no other answer is certain {'up' if upwards else 'down'} to {units.shape(furthest)}"
         return
     there, last = found
     ratio = there.times_as_fast(choice.calls.names)
     how = "" if ratio is None else f", {units.figure(ratio)}x as fast"
     which = " or ".join(map(name, there.candidates[:_MOST_NAMES]))
-    between = f"between {_shape(min(last, there.sizes))} and {_shape(max(last, there.sizes))}"
-    yield f"the answer changes {between}: at {_shape(there.sizes)} it is {which}{how}"
-
-
-def _shape(sizes: Sizes) -> str:
-    return units.shape(sizes)
+    between = f"between {units.shape(min(last, there.sizes))} and {units.shape(max(last, there.sizes))}"
+    yield f"the answer changes {between}: at {units.shape(there.sizes)} it is {which}{how}"
 
 
 def _left_out(rows: Sequence[Row]) -> str:

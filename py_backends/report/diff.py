@@ -13,7 +13,7 @@ from py_backends.harness.grouping import grouped
 from py_backends.harness.results import Row
 from py_backends.harness.verdicts import FASTER, SAME, SLOWER, UNCLEAR, WIDEST_SAME
 from py_backends.report import units
-from py_backends.report.layout import Remark, Section
+from py_backends.report.layout import Remark, Section, count
 from py_backends.report.table import print_parts, print_remarks, print_section
 
 _VERDICTS = {SLOWER: "red", FASTER: "green", UNCLEAR: "yellow", SAME: ""}
@@ -56,14 +56,10 @@ def summary(difference: Difference) -> str:
     pairs = difference.pairs
     counts = Counter(pair.verdict or "not timed in both" for pair in pairs)
     parts = [f"{counts[verdict]} {verdict}" for verdict in (*_VERDICTS, "not timed in both") if counts[verdict]]
-    text = f"{_rows(len(pairs))} in both runs: {', '.join(parts)}."
+    text = f"{count(len(pairs), 'row')} in both runs: {', '.join(parts)}."
     if lost := sum(pair.lost for pair in pairs) + len(difference.vanished):
-        return f"{text} {_rows(lost)} lost."
+        return f"{text} {count(lost, 'row')} lost."
     return f"{text}\nNothing could be judged: these runs guard nothing." if difference.judged_nothing() else text
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"
 
 
 def _settings(settings: Sequence[Setting]) -> Iterator[Remark]:

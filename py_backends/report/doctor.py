@@ -8,14 +8,13 @@ from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from py_backends.contract import Target
 from py_backends.harness.doctor import BroughtKernel, origin
 from py_backends.report import layout
 from py_backends.report.layout import Remark
-from py_backends.report.table import print_parts, print_remarks
+from py_backends.report.table import plain_table, print_parts, print_remarks
 
 SCHEMA_VERSION = 1
 _STYLES = {"available": "green", "emulated": "yellow", "missing": "dim"}
@@ -31,34 +30,34 @@ def print_doctor(found: Found, kernels: Sequence[BroughtKernel], machine: Mappin
     """
     parts = filter(None, [layout.processor(machine), layout.caches(machine)])
     print_parts([Text(part, style="bold") for part in parts], out)
-    out.print()
-    table = _table("backend", "target", "state", "device and version")
+    rows = []
     for backend, target in found:
-        state = _state(target)
         package = origin(backend)
-        what = ", ".join(filter(None, [target.device, target.version, package and f"from {package}"]))
-        table.add_row(backend, target.name, Text(state, style=_STYLES[state]), what)
-    out.print(Padding(table, (0, 0, 0, 2)))
+        what = [target.device, target.version, package and f"from {package}"]
+        rows.append((backend, target.name, _state(target), ", ".join(filter(None, what))))
+    _print_table(("backend", "target", "state", "device and version"), rows, out)
     if kernels:
-        table = _table("kernel", "from", "state", "sources for")
-        for each in kernels:
-            state = "missing" if each.reason else "available"
-            table.add_row(each.kernel, each.package, Text(state, style=_STYLES[state]), ", ".join(each.backends))
-        out.print()
-        out.print(Padding(table, (0, 0, 0, 2)))
+        brought = [
+            (each.kernel, each.package, "missing" if each.reason else "available", ", ".join(each.backends))
+            for each in kernels
+        ]
+        _print_table(("kernel", "from", "state", "sources for"), brought, out)
     remarks = [
         Remark(f"{backend} {target.name}", target.reason, target.fix) for backend, target in found if target.reason
     ] + [Remark(f"kernel {each.kernel}", each.reason, each.fix) for each in kernels if each.reason]
     print_remarks("Missing or emulated", remarks, out)
 
 
-def _table(*columns: str) -> Table:
-    """Three short columns, and a last one that may wrap."""
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+def _print_table(columns: Sequence[str], rows: Sequence[tuple[str, str, str, str]], out: Console) -> None:
+    """Three short columns, of which the last is a state, and one that may wrap."""
+    table = plain_table(show_header=True)
     for column in columns[:-1]:
         table.add_column(column, no_wrap=True)
     table.add_column(columns[-1], overflow="fold")
-    return table
+    for *names, state, what in rows:
+        table.add_row(*names, Text(state, style=_STYLES[state]), what)
+    out.print()
+    out.print(Padding(table, (0, 0, 0, 2)))
 
 
 def doctor_json(found: Found, kernels: Sequence[BroughtKernel], machine: Mapping[str, Any]) -> str:
@@ -88,13 +87,8 @@ def doctor_json(found: Found, kernels: Sequence[BroughtKernel], machine: Mapping
         }
         for each in kernels
     ]
-    whole = {
-        "schema_version": SCHEMA_VERSION,
-        "machine": dict(machine),
-        "backends": backends,
-        "plugin_kernels": brought,
-    }
-    return json.dumps(whole, indent=1, allow_nan=False) + "\n"
+    of_machine = {"schema_version": SCHEMA_VERSION, "machine": dict(machine)}
+    return json.dumps({**of_machine, "backends": backends, "plugin_kernels": brought}, indent=1, allow_nan=False) + "\n"
 
 
 def _state(target: Target) -> str:

@@ -1,13 +1,11 @@
-"""Writes results to files: JSON, which has everything, and CSV and Markdown, which are views of it."""
+"""Results as the text of files: CSV and Markdown. They are views of JSON, which has everything."""
 
 from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 from typing import Any
 
-from py_backends.harness.files import write_whole
 from py_backends.harness.results import Report, Row
 from py_backends.report import below, layout, units
 from py_backends.report.layout import Section
@@ -29,21 +27,6 @@ _COLUMNS = (
 """The columns of CSV, with the place of each figure in the JSON of a row."""
 
 
-def write_json(report: Report, path: Path) -> None:
-    """Write the results as they are documented. OSError if the file cannot be written."""
-    write_whole(path, report.to_json())
-
-
-def write_csv(report: Report, path: Path) -> None:
-    """Write a line for each row. OSError if the file cannot be written."""
-    write_whole(path, csv_text(report))
-
-
-def write_markdown(report: Report, path: Path) -> None:
-    """Write the tables as they are printed. OSError if the file cannot be written."""
-    write_whole(path, markdown_text(report))
-
-
 def csv_text(report: Report) -> str:
     """A header, and a line for each row. A cell is empty if there is no figure."""
     out = io.StringIO()
@@ -61,7 +44,7 @@ def markdown_text(report: Report) -> str:
         lines += [section.subtitle.capitalize() + ".", ""] if section.subtitle else []
         if section.rows:
             lines += _markdown_table(section)
-        lines += [f"- {line.backend} {line.target} {line.variant}: {_escape(line.text)}" for line in section.lines]
+        lines += [f"- {' '.join(line.names)}: {_escape(line.text)}" for line in section.lines]
         lines += [f"\n{_escape(footnote)}" for footnote in section.footnotes]
     for title, remarks in ("Not run", below.not_run(report)), ("Notes", below.notes(report)):
         if remarks:

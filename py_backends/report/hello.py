@@ -8,14 +8,13 @@ from itertools import zip_longest
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
 from py_backends.harness.hello import Outcome
 from py_backends.harness.programs import Program, Step
 from py_backends.report.layout import Remark
-from py_backends.report.show import LANGUAGES
+from py_backends.report.show import coloured
 from py_backends.report.table import print_remarks
 
 _NUMBERS, _GAP = 3, 3
@@ -44,7 +43,7 @@ def print_sources(programs: Sequence[Program], out: Console) -> None:
         if out.is_terminal or len(programs) > 1:
             out.print(Text(f"==> {_place(program)} <==", style="dim"))
         if out.is_terminal:
-            out.print(_code(program.source, program))
+            out.print(coloured(program.source, program.path))
         else:
             out.file.write(program.source)
 
@@ -52,7 +51,7 @@ def print_sources(programs: Sequence[Program], out: Console) -> None:
 def _print_step(step: Step, program: Program, printed: Sequence[str], width: int, out: Console) -> None:
     """The code, and what it printed, beside it if there is room, else below."""
     beside = _widest(step.code) <= width
-    lines = _code("\n".join(step.code), program).split("\n", allow_blank=True)
+    lines = coloured("\n".join(step.code), program.path).split("\n", allow_blank=True)
     effects = printed if beside else ()
     table = Table.grid(padding=(0, _GAP, 0, 0))
     table.add_column(width=_NUMBERS, justify="right", style="dim")
@@ -80,13 +79,6 @@ def _width_of_code(program: Program, outcome: Outcome, out: Console) -> int:
 
 def _widest(lines: Sequence[str]) -> int:
     return max(map(cell_len, lines), default=0)
-
-
-def _code(text: str, program: Program) -> Text:
-    syntax = Syntax("", LANGUAGES.get(program.path.suffix, "text"), theme="ansi_dark", background_color="default")
-    code = syntax.highlight(text)
-    code.rstrip()
-    return code
 
 
 def _place(program: Program) -> str:

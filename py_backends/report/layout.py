@@ -28,11 +28,9 @@ _RULES = {"bitwise": "every row bit for bit", "componentwise": "every row within
 
 @dataclass(frozen=True)
 class Line:
-    """A row without a time, and the reason."""
+    """A row without a time, by backend, target and variant, and the reason."""
 
-    backend: str
-    target: str
-    variant: str
+    names: tuple[str, str, str]
     text: str
     wrong: bool
 
@@ -330,7 +328,7 @@ def _line(row: Row) -> Line:
         text = f"{row.status}: {row.reason}" if row.reason else row.status
         if row.fix:
             text = f"{text}; {row.fix}"
-    return Line(row.backend, row.target, row.variant, text, row.status in FAILURES)
+    return Line(row.spec.implementation, text, row.status in FAILURES)
 
 
 def processor(machine: Mapping[str, Any]) -> str:

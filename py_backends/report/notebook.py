@@ -36,55 +36,31 @@ _BEHIND = "--page: var(--jp-layout-color0, transparent)"
 _NO_PICTURE = "<p>No picture: {reason}</p>"
 
 
-def report_as_text(report: Report) -> str:
-    """What the command of a report prints into a pipe."""
-    return _as_text(_printed_report(report))
+def as_text(results: Report | Row) -> str:
+    """What the command of a report prints into a pipe; of a row a table of `compare`, with its remarks."""
+    return "\n".join(line.rstrip() for line in _printed(results).export_text().splitlines())
 
 
-def report_as_html(report: Report) -> str:
-    """The same in colours, with the picture below it, or why there is none."""
-    return _as_html(_printed_report(report)) + _picture(report)
+def as_html(results: Report | Row) -> str:
+    """The same in colours. Below a report stands its picture, or why there is none."""
+    tables = _printed(results).export_html(inline_styles=True, code_format=_PAGE)
+    return tables + _picture(results) if isinstance(results, Report) else tables
 
 
-def row_as_text(row: Row) -> str:
-    """A row as a table of `compare`, with its remarks."""
-    return _as_text(_printed_row(row))
-
-
-def row_as_html(row: Row) -> str:
-    """The same in colours."""
-    return _as_html(_printed_row(row))
-
-
-def _printed_report(report: Report) -> Console:
-    out = _console()
-    # A view may compute with the kernels. The table of `compare` shows those too that are missing here.
-    view = VIEWS[_command(report)] if all(map(is_known, report.rows)) else table.print_report
-    view(report, out)
-    return out
-
-
-def _printed_row(row: Row) -> Console:
-    alone = Report("", "", {}, {}, [row])
-    out = _console()
+def _printed(results: Report | Row) -> Console:
+    # rich is told that this is not Jupyter, where it would display its output by itself.
+    out = table.console(file=io.StringIO(), record=True, width=_WIDTH, force_jupyter=False)
+    if isinstance(results, Report):
+        # A view may compute with the kernels. The table of `compare` shows those too that are missing here.
+        view = VIEWS[_command(results)] if all(map(is_known, results.rows)) else table.print_report
+        view(results, out)
+        return out
+    alone = Report("", "", {}, {}, [results])
     for section in layout.sections(alone):
         table.print_section(section, out)
     table.print_remarks("Not run", below.not_run(alone), out)
     table.print_remarks("Notes", below.notes(alone), out)
     return out
-
-
-def _console() -> Console:
-    # rich is told that this is not Jupyter, where it would display its output by itself.
-    return table.console(file=io.StringIO(), record=True, width=_WIDTH, force_jupyter=False)
-
-
-def _as_text(out: Console) -> str:
-    return "\n".join(line.rstrip() for line in out.export_text(clear=False).splitlines())
-
-
-def _as_html(out: Console) -> str:
-    return out.export_html(inline_styles=True, code_format=_PAGE, clear=False)
 
 
 def _command(report: Report) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -81,17 +82,12 @@ def _print_title(title: str, out: Console) -> None:
 
 def print_difference(old: KernelText, new: KernelText, out: Console) -> None:
     """The unified difference between two sources, in colours on a terminal, and plain in a pipe."""
-    lines = "\n".join(difference(old, new))
+    before, after = (text.text.rstrip().splitlines() for text in (old, new))
+    lines = "\n".join(difflib.unified_diff(before, after, old.place, new.place, lineterm=""))
     if out.is_terminal:
         out.print(Syntax(lines, "diff", theme="ansi_dark", background_color="default", word_wrap=True))
     else:
         out.file.write(f"{lines}\n")
-
-
-def difference(old: KernelText, new: KernelText) -> list[str]:
-    """The lines of a unified difference between two sources."""
-    before, after = (text.text.rstrip().splitlines() for text in (old, new))
-    return list(difflib.unified_diff(before, after, old.place, new.place, lineterm=""))
 
 
 def _rows(texts: Sequence[KernelText], width: int) -> Iterator[list[KernelText]]:
@@ -141,13 +137,19 @@ def comment_of(text: KernelText) -> str:
 
 
 def _panel(text: KernelText, width: int, out: Console) -> Panel:
-    syntax = Syntax("", LANGUAGES.get(text.path.suffix, "text"), theme="ansi_dark", background_color="default")
-    code = syntax.highlight(text.text.rstrip())
-    code.rstrip()
-    lines = [_wrapped(line, width - _FRAME, comment_of(text), out) for line in code.split("\n", allow_blank=True)]
+    code = coloured(text.text.rstrip(), text.path).split("\n", allow_blank=True)
+    lines = [_wrapped(line, width - _FRAME, comment_of(text), out) for line in code]
     fits = _FRAME_OF_TITLE + cell_len(_title(text)) <= width
     title = Text(_title(text) if fits else _name(text))
     return Panel(Text("\n").join(lines), title=title, title_align="left", width=width)
+
+
+def coloured(source: str, path: Path) -> Text:
+    """A source in the colours of the terminal, as its file's name says."""
+    syntax = Syntax("", LANGUAGES.get(path.suffix, "text"), theme="ansi_dark", background_color="default")
+    code = syntax.highlight(source)
+    code.rstrip()
+    return code
 
 
 def rest_begins(line: str, comment: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rich.console import Console
@@ -81,37 +81,33 @@ def _of_measure(sweep: Sweep, measure: str, figure: str) -> Section:
     unit = units.RATES[sweep.unit] if figure == RATE else "time"
     header = (*_NAMES, *map(size, sweep.sizes))
     first, last = len(_NAMES), len(header) - 1
+    by_best = sorted(sweep.lines, key=lambda line: -max(point.rate(measure) or 0.0 for point in line.points))
     # A narrow terminal drops every other size before it drops more. The first and the last size stay.
     between = [*range(first + 1, last, 2), *range(first + 2, last, 2)]
     return Section(
         f"{sweep.asked.title}  {WORDS[measure]}",
         f"{unit} by size",
         header,
-        [
-            (line.backend, line.target, line.variant, *(_cell(line, at, measure, figure) for at in sweep.sizes))
-            for line in _by_last(sweep, measure)
-        ],
+        [_cells(line, sweep, measure, figure) for line in by_best],
         right=range(first, last + 1),
         dropped=[2, *between, 1],
     )
 
 
-def _by_last(sweep: Sweep, measure: str) -> Sequence[Line]:
-    """Sorted by the best rate that each reaches."""
-    return sorted(sweep.lines, key=lambda line: -max(point.rate(measure) or 0.0 for point in line.points))
+def _cells(line: Line, sweep: Sweep, measure: str, figure: str) -> tuple[str, ...]:
+    """The names of a line, and its figure at each size; empty where there is none."""
+    values = {point.size: value(point, measure, figure) for point in line.points}
+    write = units.figure if figure == RATE else units.duration
+    figures = ("" if (known := values.get(at)) is None else write(known) for at in sweep.sizes)
+    return line.backend, line.target, line.variant, *figures
 
 
-def _cell(line: Line, at: int, measure: str, figure: str) -> str:
-    point = next((point for point in line.points if point.size == at), None)
-    return "" if point is None else _figure(point, measure, figure)
-
-
-def _figure(point: Point, measure: str, figure: str) -> str:
-    if figure == TIME:
-        seconds = point.duration(measure)
-        return units.duration(seconds.median) if seconds else ""
-    rate = point.rate(measure)
-    return "" if rate is None else units.figure(rate)
+def value(point: Point, measure: str, figure: str) -> float | None:
+    """The rate or the time of a point; None if it was not measured."""
+    if figure == RATE:
+        return point.rate(measure)
+    seconds = point.duration(measure)
+    return seconds.median if seconds else None
 
 
 def _too_long(report: Report) -> Iterator[Remark]:

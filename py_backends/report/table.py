@@ -82,7 +82,7 @@ def print_section(section: Section, out: Console) -> None:
     parts = [Text(section.title, style="bold"), Text(section.subtitle, style="dim")]
     print_parts([part for part in parts if part], out)
     cells = [section.header, *section.rows] if section.rows else []
-    names = [(line.backend, line.target, line.variant) for line in section.lines]
+    names = [line.names for line in section.lines]
     kept = _columns_that_fit(cells, names, section.dropped, out.width)
     widths = [_width([*cells, *names], column) for column in range(_NAMES)] if names else []
     shown: list[Table | Text] = [_rows(section, kept, widths)] if section.rows else []
@@ -113,7 +113,7 @@ def print_remarks(title: str, remarks: Sequence[Remark], out: Console) -> None:
         max(map(cell_len, cells)) for cells in zip(*((r.subject, r.text, r.fix or "") for r in remarks), strict=True)
     ]
     beside = _INDENT + sum(widest) + 2 * _GAP <= out.width
-    table = _plain_table()
+    table = plain_table()
     table.add_column(min_width=min(widest[0], out.width // 3))
     table.add_column(overflow="fold", ratio=None if beside else 1)
     if beside:
@@ -148,7 +148,7 @@ def _width(rows: Sequence[Sequence[str | Text]], column: int) -> int:
 
 
 def _rows(section: Section, kept: Sequence[int], widths: Sequence[int]) -> Table:
-    table = _plain_table(show_header=True)
+    table = plain_table(show_header=True)
     for column in kept:
         table.add_column(
             section.header[column],
@@ -162,16 +162,16 @@ def _rows(section: Section, kept: Sequence[int], widths: Sequence[int]) -> Table
 
 
 def _lines(section: Section, kept: Sequence[int], widths: Sequence[int]) -> Table:
-    table = _plain_table()
+    table = plain_table()
     names = [column for column in kept if column < _NAMES]
     for column in names:
         table.add_column(min_width=widths[column], no_wrap=True)
     table.add_column(overflow="fold")
     for line in section.lines:
-        cells = (line.backend, line.target, line.variant)
-        table.add_row(*(cells[column] for column in names), line.text, style="red" if line.wrong else None)
+        table.add_row(*(line.names[column] for column in names), line.text, style="red" if line.wrong else None)
     return table
 
 
-def _plain_table(*, show_header: bool = False) -> Table:
+def plain_table(*, show_header: bool = False) -> Table:
+    """An empty table without borders."""
     return Table(box=None, show_header=show_header, header_style="dim", padding=(0, _GAP, 0, 0), pad_edge=False)

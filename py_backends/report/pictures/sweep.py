@@ -14,7 +14,7 @@ from py_backends.harness.search import KERNEL, MEASURES
 from py_backends.harness.sweep import Line, Sweep, sweeps
 from py_backends.report import units
 from py_backends.report.pictures import style
-from py_backends.report.sweep import RATE, TIME, WORDS, crossover, name, size
+from py_backends.report.sweep import RATE, WORDS, crossover, name, size, value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,8 +115,7 @@ def _far_below(sweep: Sweep) -> dict[Line, str]:
 def _draw_line(axes: Axes, line: Line, measure: str, figure: str, marks: Mapping[str, style.Mark]) -> None:
     mark = marks[name(line)]
     first = next(each for each, other in marks.items() if other.colour == mark.colour)
-    points = [(point.size, _value(line, at, measure, figure)) for at, point in enumerate(line.points)]
-    known = [(at, value) for at, value in points if value]
+    known = [(point.size, found) for point in line.points if (found := value(point, measure, figure))]
     if known:
         axes.plot(
             *zip(*known, strict=True),
@@ -127,14 +126,6 @@ def _draw_line(axes: Axes, line: Line, measure: str, figure: str, marks: Mapping
             linewidth=2.2 if line.is_baseline else 1.2,
             label=name(line),
         )
-
-
-def _value(line: Line, at: int, measure: str, figure: str) -> float | None:
-    point = line.points[at]
-    if figure == TIME:
-        seconds = point.duration(measure)
-        return seconds.median if seconds else None
-    return point.rate(measure)
 
 
 def _draw_caches(axes: Axes, sweep: Sweep) -> None:
@@ -159,9 +150,8 @@ def _draw_crossovers(axes: Axes, lines: Sequence[Line], measure: str, figure: st
     places = []
     for line in lines:
         found = line.crossover(measure)
-        for at, point in enumerate(line.points):
-            if found and point.size == found.size and (value := _value(line, at, measure, figure)):
-                places.append((point.size, value))
+        first = [point for point in line.points if found and point.size == found.size]
+        places += [(point.size, height) for point in first if (height := value(point, measure, figure))]
     if places:
         axes.plot(
             *zip(*places, strict=True),
