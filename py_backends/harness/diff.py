@@ -206,7 +206,8 @@ class _Measured:
     def by_round(self, kind: str) -> list[float]:
         """Its speed in each round. Without stored rounds that can be paired, from the stored summary.
 
-        A resumed run has rounds of several runs under the same numbers, which cannot be paired.
+        A resumed file of an earlier version may have rounds of several runs under one number, which cannot be paired.
+        Nothing in the file tells, so no resumed file is paired.
         """
         row, versus = self.row, self.row.versus
         if kind == "time" or versus is None:
