@@ -447,7 +447,7 @@ def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
         ("--dtype float8", "unknown dtype 'float8'"),
         ("--svg /proc/picture.svg", "/proc cannot be written to"),
         ("--budget 0", "above 0"),
-        ("--threads 999999999", "threads must be from 1 to 4096"),
+        ("--threads 999999999", "a whole number from 1 to 4096"),
         ("--kernel matmul", "unknown arguments: --kernel matmul"),
     ],
 )

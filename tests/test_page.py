@@ -370,6 +370,8 @@ class TestCommand:
             (report().to_json().replace('"isa"', '"cache_bytes": 7, "isa"'), "holds no results"),
             (report().to_json().replace('"isa"', '"cache_bytes": {"L3": ""}, "isa"'), "holds no results"),
             (report().to_json().replace('"isa"', '"cache_bytes": {"L3": {}}, "isa"'), "holds no results"),
+            (report().to_json().replace('"lecture"', "7"), "holds no results"),
+            (report().to_json().replace('"median": 0.0016,', '"median": "0.0016",'), "holds no results"),
             (report().to_json().replace('"ok"', "\udcff"), "holds no results of a comparison"),
         ],
         ids=[
@@ -382,6 +384,8 @@ class TestCommand:
                 "caches",
                 "size of a cache",
                 "object for a size",
+                "number for a name",
+                "text for a time",
             ),
             "no UTF-8",
         ],

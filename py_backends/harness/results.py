@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from types import UnionType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypedDict
 
 from py_backends.errors import WrongRequest
 from py_backends.harness.files import printable, read_text
 from py_backends.harness.spec import Spec
+from py_backends.harness.structured import structured
 
 SCHEMA_VERSION = 1
 FAILURES = frozenset({"mismatch", "error", "crashed", "timeout", "impossible"})
@@ -299,7 +299,7 @@ class Report:
         Raises WrongRequest, with one clear line, if the file cannot be read or holds no results.
         """
         # Imported here: only readers need this library.
-        from cattrs import ClassValidationError, Converter
+        from cattrs import ClassValidationError
 
         try:
             content = _parsed(read_text(path))
@@ -307,8 +307,8 @@ class Report:
             if version != SCHEMA_VERSION:
                 known = f"{printable(version)}, but only {SCHEMA_VERSION} is supported"
                 raise WrongRequest(f"{printable(path)} has the schema version {known}")
-            report = Converter().structure(content, cls)
-            _check_machine(report.machine)
+            report = structured(content, cls)
+            structured(report.machine, _Machine)
         except OSError as error:
             raise WrongRequest(f"{printable(path)} cannot be read: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError, RecursionError, ClassValidationError) as error:
@@ -332,30 +332,18 @@ def _notebook() -> Any:
     return import_module("py_backends.report.notebook")
 
 
-_MACHINE: dict[str, type | UnionType] = {
-    "cpu": str,
-    "isa": list,
-    "logical_cpus": int,
-    "memory_bytes": int | float,
-    "cache_bytes": dict,
-    "python": str,
-    "packages": dict,
-    "versions": dict,
-    "state": dict,
-}
-"""The types of a machine's entries. A file may lack any of them."""
-_INSIDE: dict[str, type | UnionType] = {"isa": str, "cache_bytes": int | float}
-"""The types of what is in them, where views compute with it."""
+class _Machine(TypedDict, total=False):
+    """What views read of a machine. A file may lack any of it, and hold more."""
 
-
-def _check_machine(machine: dict[str, Any]) -> None:
-    for name, kind in _MACHINE.items():
-        if machine.get(name) is not None and not isinstance(machine[name], kind):
-            raise ValueError(f"{name} of a machine has the wrong type")
-    for name, kind in _INSIDE.items():
-        entry = machine.get(name) or []
-        if not all(isinstance(each, kind) for each in (entry.values() if isinstance(entry, dict) else entry)):
-            raise ValueError(f"{name} of a machine holds the wrong type")
+    cpu: str | None
+    isa: list[str] | None
+    logical_cpus: int | None
+    memory_bytes: float | None
+    cache_bytes: dict[str, int] | None
+    python: str | None
+    packages: dict[str, Any] | None
+    versions: dict[str, Any] | None
+    state: dict[str, Any] | None
 
 
 def _parsed(text: str) -> Any:

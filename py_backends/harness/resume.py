@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 import py_backends
 from py_backends import registry
@@ -17,6 +17,7 @@ from py_backends.harness.files import printable
 from py_backends.harness.plan import Request
 from py_backends.harness.results import Report, Rounds, Row
 from py_backends.harness.spec import Spec
+from py_backends.harness.structured import structured
 
 T = TypeVar("T")
 
@@ -107,34 +108,15 @@ def _asked(old: Report, path: Path, budget: float | None, command: str | None) -
 
 def _structured(settings: dict[str, Any], path: Path) -> _Settings:
     """The settings in a file. Raises WrongRequest if one is missing or has the wrong type."""
-    from cattrs import ClassValidationError, Converter, transform_error
+    from cattrs import ClassValidationError, transform_error
 
-    def is_list(kind: Any) -> bool:
-        return get_origin(kind) is list
-
-    def structure_list(value: Any, kind: Any) -> list[Any]:
-        return [converter.structure(each, get_args(kind)[0]) for each in _of_type(value, list)]
-
-    converter = Converter()
-    converter.register_structure_hook_func(is_list, structure_list)
-    for kind in (int, float, str):
-        converter.register_structure_hook(kind, _of_type)
     try:
-        return converter.structure(settings, _Settings)
+        return structured(settings, _Settings)
     except ClassValidationError as error:
         what, _, where = transform_error(error, "settings")[0].rpartition(" @ ")
         wrong = f"{where} is missing" if "missing" in what else f"{where} has the wrong type"
         shown = printable(path)
         raise WrongRequest(f"{shown} does not say what was requested ({wrong}): run the comparison again") from error
-
-
-def _of_type(value: Any, kind: type) -> Any:
-    """Return the value if it has that JSON type, else raise TypeError. cattrs alone would convert other types."""
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise TypeError(f"{value!r} is no {kind.__name__}")
-    return value
 
 
 def _combined(old: Report, new: Report) -> Report:

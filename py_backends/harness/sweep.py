@@ -207,8 +207,7 @@ def _sweep(asked: Workload, points: Sequence[Point], report: Report) -> Sweep:
     baseline = next((point.row.versus.baseline for point in points if point.row.versus), None)
     lines = grouped((point.row.spec.implementation, point) for point in points)
     problem = registry.problem(asked.kernel)
-    caches = report.machine.get("cache_bytes")
-    caches = caches if isinstance(caches, Mapping) else {}  # files of earlier versions have none
+    caches = report.machine.get("cache_bytes") or {}  # files of earlier versions have none
     return Sweep(
         asked,
         baseline,
@@ -216,7 +215,7 @@ def _sweep(asked: Workload, points: Sequence[Point], report: Report) -> Sweep:
             Line(*who, tuple(sorted(line, key=lambda point: point.size)), who.backend == baseline)
             for who, line in lines.items()
         ),
-        {name: size_of(problem, asked.dtype, count) for name, count in caches.items() if isinstance(count, int)},
+        {name: size_of(problem, asked.dtype, count) for name, count in caches.items()},
     )
 
 

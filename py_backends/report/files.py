@@ -1,4 +1,4 @@
-"""Results as the text of files: CSV and Markdown. They are views of JSON, which has everything."""
+"""Writes results as CSV and as Markdown. Both are views of JSON, which has everything."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
     said = {
         "CPU": machine.get("cpu"),
         "Logical CPUs": machine.get("logical_cpus"),
-        "Memory": f"{memory / 2**30:.1f} GiB" if isinstance(memory, int | float) else None,
+        "Memory": f"{memory / 2**30:.1f} GiB" if memory else None,
         "System": machine.get("os"),
         "Python": machine.get("python"),
         "py-backends": report.package_version,

@@ -145,7 +145,7 @@ def _spread(ceiling: Ceiling) -> str:
 def _smallest_cache(ceiling: Ceiling, machine: Mapping[str, Any]) -> str:
     """The first cache that is as large as this working set. Empty if the results lack the caches' sizes."""
     caches = machine.get("cache_bytes")
-    if not isinstance(caches, Mapping) or not caches:
+    if not caches:
         return ""
     for level, size in caches.items():
         # The first two levels belong to one core, where each thread has its part.

@@ -1,0 +1,37 @@
+"""Gives what JSON holds the types of Python. Nothing is converted: cattrs alone would make 3 of "3"."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, get_args, get_origin
+
+T = TypeVar("T")
+
+
+def structured(content: Any, kind: type[T]) -> T:
+    """Parsed JSON as a dataclass or TypedDict. Raises cattrs.ClassValidationError if a field is missing or wrong.
+
+    A dataclass has no field that it does not name. A TypedDict keeps others as they are.
+    """
+    # Imported here: only readers of results need this library.
+    from cattrs import Converter
+
+    def is_list(kind: Any) -> bool:
+        return get_origin(kind) is list
+
+    def structure_list(value: Any, kind: Any) -> list[Any]:
+        return [converter.structure(each, get_args(kind)[0]) for each in _of_type(value, list)]
+
+    converter = Converter()
+    converter.register_structure_hook_func(is_list, structure_list)
+    for kind_of_json in (bool, int, float, str):
+        converter.register_structure_hook(kind_of_json, _of_type)
+    return converter.structure(content, kind)
+
+
+def _of_type(value: Any, kind: type) -> Any:
+    """Return the value if it has that JSON type, else raise TypeError. Any number is a float."""
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
