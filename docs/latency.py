@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -22,12 +23,12 @@ STEPS, ROUNDS = 2_000_000, 7
 
 
 @njit  # type: ignore[untyped-decorator]
-def follow(next_place: Array, place: int, steps: int) -> int:
+def follow(next_place: Array, place: Any, steps: int) -> Any:
     """The place after so many steps."""
-    here = np.uint64(place)  # of a signed one Numba would look whether it counts from the end
+    place = np.uint64(place)  # of a signed one Numba would look whether it counts from the end
     for _ in range(steps):
-        here = next_place[here]
-    return int(here)
+        place = next_place[place]
+    return place
 
 
 def cycle(size: int) -> Array:
