@@ -22,11 +22,12 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import py_backends
-from py_backends.contract import Backend, Device, Ladder, Problem, Target
+from py_backends.contract import Backend, Device, Ladder, Launch, Problem, Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WithFix, WrongRequest, whole_number
 from py_backends.number_formats import DTYPES, FORMATS
 from py_backends.problem import RATES, RULES
@@ -210,6 +211,14 @@ def checked_device(opened: object) -> Device:
     if not isinstance(opened, Device):
         raise TypeError(f"open() returns {_short(opened)}, which is no Device")
     return opened
+
+
+def checked_launch(prepared: Any) -> Launch:
+    """Return a result of `prepare` that can be called. Raises TypeError for anything else."""
+    if not callable(prepared):
+        raise TypeError(f"prepare() returns {_short(prepared)}, not what launches the kernel")
+    launch: Launch = prepared
+    return launch
 
 
 def problem(plugin: Plugin) -> Problem:

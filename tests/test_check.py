@@ -192,6 +192,12 @@ class TestReferences:
         with pytest.raises(WrongRequest, match=words):
             reference_of(problem, inputs, (1, 2, 1))
 
+    def test_a_bound_is_a_number_where_the_result_may_overflow_too(self) -> None:
+        problem = Answering(Reference(np.zeros((1, 2)), np.array([[0.0, np.nan]]), np.array([[False, True]])))
+        inputs: list[Array] = [np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)]
+        with pytest.raises(WrongRequest, match="the bound of its reference is negative or not finite"):
+            reference_of(problem, inputs, (1, 2, 1))
+
     def test_what_may_overflow_and_what_is_not_finite_need_no_bound(self) -> None:
         value, bound = np.array([[1e39, np.nan]]), np.array([[np.inf, np.nan]])
         problem = Answering(Reference(value, bound, np.array([[True, False]])))

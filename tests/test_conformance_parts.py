@@ -174,9 +174,9 @@ class TestCallsOfAWrongFunction:
     @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
     def test_which_refuses_all_inputs_alike(self, kernel: str) -> None:
         def refuse(*_: Any, **__: Any) -> None:
-            raise ValueError("it does not fit")
+            raise ValueError("it does\n  not fit")
 
-        assert wrong_of("unfit-inputs", kernel, refuse) == {None, "it raised ValueError: it does not fit"}
+        assert wrong_of("unfit-inputs", kernel, refuse) == {None, "it raised ValueError: it does / not fit"}
 
     def test_which_writes_before_it_refuses(self) -> None:
         def write(*_: Any, out: Any, **__: Any) -> None:

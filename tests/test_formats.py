@@ -148,6 +148,14 @@ def test_relative_error_is_that_of_the_rounding(dtype: str) -> None:
     case.close()
 
 
+def test_an_output_too_large_for_a_norm_has_no_relative_error() -> None:
+    """A kernel that takes float64 for float32 leaves such numbers, and a warning of NumPy would say nothing of it."""
+    case = Case(registry.problem("matmul"), (6, 5, 4), np.dtype("float64"), seed=1)
+    case.output[...] = 1e300
+    assert case.judge().check.relative_error is None
+    case.close()
+
+
 @NIGHTLY
 @pytest.mark.numpy
 def test_a_real_run(tmp_path: Path) -> None:

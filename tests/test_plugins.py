@@ -420,11 +420,11 @@ def test_who_writes_a_backend_is_told_where_it_fails_and_what_it_lacks(clone: Pa
     reason = f"KeyError: dtype('float32') (stumbling/__init__.py, line {line})"
     assert said["vecadd", "stumbles"][:2] == ("error", reason)
     assert said["matmul", "stumbles"] == ("skipped", "stumbles has no matmul", None)
-    assert said["vecadd", "textless"] == (
-        "skipped",
-        "textless has no vecadd",
-        "some-beginners 1.0 contains no source: it needs files kernels/KERNEL/VARIANT/textless.*, in its wheel too",
-    )
+    lacks = "some-beginners 1.0 contains no source: it needs files kernels/KERNEL/VARIANT/textless.*, in its wheel too"
+    assert said["vecadd", "textless"] == ("skipped", "textless has no vecadd", lacks)
+    options = "-p", "no:cacheprovider", "--pyargs", "py_backends.conformance", "--backend", "textless"
+    suite = Place(clone, tmp_path).python("-m", "pytest", *options)
+    assert f"ERROR: backend textless has no source of any chosen kernel and variant: {lacks}" in suite.stderr
 
 
 class TestWrongBackends:
@@ -489,6 +489,20 @@ def test_a_device_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
     code, report = Place(clone, tmp_path).results("compare", "--kernel", "vecadd", *SMALL[:2], "--backend", "nothing")
     assert (code, [row["status"] for row in report["rows"]]) == (1, ["error"])
     assert report["rows"][0]["reason"] == "TypeError: open() returns None, which is no Device"
+
+
+def test_a_launch_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
+    files = {
+        "idle/__init__.py": BACKEND.replace("return lambda buffers, sizes: ", "lambda buffers, sizes: "),
+        "idle/kernels/vecadd/lecture/starts_nothing.py": kernel("vecadd", "+"),
+    }
+    install(tmp_path, BACKENDS, {"starts_nothing": "idle"}, files, "some-idle")
+    place = Place(clone, tmp_path)
+    code, report = place.results("compare", "--kernel", "vecadd", *SMALL[:2], "--backend", "starts_nothing")
+    words = "TypeError: prepare() returns None, not what launches the kernel"
+    assert (code, [row["reason"] for row in report["rows"]]) == (1, [words])
+    called = f'{SAID}\nsaid(pb.vecadd, a, b, backend="starts_nothing")'
+    assert place.python("-c", called).stdout.strip() == words.replace(":", "", 1)
 
 
 def test_functions_say_what_is_wrong_with_a_target_that_is_named(clone: Path, tmp_path: Path) -> None:

@@ -164,7 +164,8 @@ class Arrays:
     def wrong_refusal(self, error: Exception, expected: type[Exception] | None) -> str | None:
         """What is wrong after a call that raised. None where it had to raise, and changed nothing."""
         if expected is None or not isinstance(error, expected):
-            return f"it raised {type(error).__name__}: {error}"
+            words = " / ".join(filter(None, map(str.strip, str(error).splitlines())))
+            return f"it raised {type(error).__name__}: {words}"
         return None if self._first_changed() is None else "it refused the call, but wrote to the output"
 
     def wrong_result(self, problem: Problem, call: Call, values: Inputs, result: Any) -> str | None:

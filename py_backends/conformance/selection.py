@@ -87,11 +87,13 @@ class Selection:
         """Raise WrongRequest where no chosen source is left, of a named backend, or of one of the targets found."""
         left = [name for name in self._backends() if self.texts(name)] if self._is_narrowed() else self._backends()
         there = [(name, target.name) for name, target in found if name in left and target.name in self.targets]
-        lacking = [f"backend {name}" for name in self.backends if name not in left]
+        bare = [name for name in self.backends if name not in left]
+        lacking = [f"backend {name}" for name in bare]
         lacking += [f"target {name}" for name in self.targets if name not in {target for _, target in there}]
         if lacking or not left:
             who = f"{lacking[0]} has no" if lacking else "no backend has a"
-            raise WrongRequest(f"{who} source of any chosen kernel and variant: choose others")
+            fix = (bare and registry.why_no_text(bare[0])) or "choose others"
+            raise WrongRequest(f"{who} source of any chosen kernel and variant: {fix}")
         for name in self.backends if self.targets else ():
             if name not in {backend for backend, _ in there}:
                 raise WrongRequest(f"backend {name} has no target {' or '.join(self.targets)}: choose others")

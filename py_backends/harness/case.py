@@ -73,6 +73,7 @@ class Case(Arena):
         """
         if self._exact is None:
             return None
-        size = float(np.linalg.norm(self._exact))
-        error = float(np.linalg.norm(self.output.astype(np.float64) - self._exact))
+        with np.errstate(all="ignore"):  # a wrong output may hold anything
+            size = float(np.linalg.norm(self._exact))
+            error = float(np.linalg.norm(self.output.astype(np.float64) - self._exact))
         return error / size if size and math.isfinite(error / size) else None

@@ -53,10 +53,11 @@ def _check_answer(reference: Reference, dtype: np.dtype[Any]) -> None:
         if reference.value.dtype != dtype:
             raise WrongRequest(f"its reference has the dtype {reference.value.dtype}, but its result has {dtype}")
         return
-    judged = np.isfinite(reference.value)
+    finite = np.isfinite(reference.value)
+    unbounded = np.isposinf(reference.bound)
     if reference.overflow is not None:
-        judged &= ~reference.overflow
-    if not (np.isfinite(reference.bound) & (reference.bound >= 0))[judged].all():
+        unbounded &= ~reference.overflow  # where the result may overflow, its bound may too
+    if not ((reference.bound >= 0) & ~unbounded)[finite].all():
         raise WrongRequest("the bound of its reference is negative or not finite where its value is finite")
     with np.errstate(over="ignore"):
         rounded = judge(np.asarray(reference.value).astype(dtype), reference, "componentwise")

@@ -115,9 +115,10 @@ class Session:
             refused = f"{kernel} of {self._backend} takes {listed(taken)}, not {dtype}"
             raise BackendUnavailable(refused, "choose another")
         begin = perf_counter()
-        self._launches[kernel, variant, dtype] = self._device.prepare(text, np.dtype(dtype))
+        launch = plugins.checked_launch(self._device.prepare(text, np.dtype(dtype)))
         seconds, device = perf_counter() - begin, self._device
-        calls.share_launch(device, text, np.dtype(dtype), self._launches[kernel, variant, dtype])
+        self._launches[kernel, variant, dtype] = launch
+        calls.share_launch(device, text, np.dtype(dtype), launch)
         return {
             "seconds": seconds,
             "note": device.note,
