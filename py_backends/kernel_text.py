@@ -113,8 +113,17 @@ def _count(count: str, sizes: Mapping[str, int]) -> int:
 def _factor(factor: str, sizes: Mapping[str, int]) -> int:
     if factor.startswith("ceil("):
         dividend, divisor = factor.removeprefix("ceil(").removesuffix(")").split(" / ")
-        return -(-sizes[dividend] // int(divisor))
-    return int(factor) if factor.isdecimal() else sizes[factor]
+        return -(-_size(dividend, sizes) // int(divisor))
+    return int(factor) if factor.isdecimal() else _size(factor, sizes)
+
+
+def _size(name: str, sizes: Mapping[str, int]) -> int:
+    """The size of that name. Raises ValueError if the kernel has none."""
+    try:
+        return sizes[name]
+    except KeyError:
+        there = ", ".join(sizes)
+        raise ValueError(f"the kernel's head comment names a size {name!r}, and its sizes are {there}") from None
 
 
 _INCLUDE = re.compile(r'^ *# *include "(.+)"', re.MULTILINE)

@@ -84,6 +84,11 @@ class TestWorkItems:
         with pytest.raises(ValueError, match="head comment"):
             WorkItems.parse(text)
 
+    @pytest.mark.parametrize("count", ["rows", "ceil(rows / 4)", "m * rows"])
+    def test_a_size_that_the_kernel_lacks_is_named(self, count: str) -> None:
+        with pytest.raises(ValueError, match="head comment names a size 'rows', and its sizes are m, n"):
+            WorkItems.parse(f"// Work items: {count}, in groups of 16").groups({"m": 2, "n": 3})
+
     def test_stages_are_launched_in_the_order_in_which_they_stand(self) -> None:
         on_cpu, on_gpu = Stages.parse(TWO_FORMS, "matmul", "CPU"), Stages.parse(TWO_FORMS, "matmul", "GPU")
         sizes = {"m": 85, "n": 127, "k": 3}

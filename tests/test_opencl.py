@@ -157,6 +157,15 @@ def test_one_changed_operator_is_seen(change: str, tmp_path: Path) -> None:
     assert wrong(device, dataclasses.replace(text, path=changed), shapes, "float32")
 
 
+@on_every_cpu
+def test_a_function_of_another_name_is_told(device: OpenClDevice, tmp_path: Path) -> None:
+    text = registry.kernel_texts("vecadd", "opencl")["lecture"]
+    renamed = tmp_path / text.path.name
+    renamed.write_text(text.text.replace("void vecadd(", "void add("), encoding="utf-8")
+    with pytest.raises(ValueError, match="the source has no kernel of the name vecadd: "):
+        device.prepare(dataclasses.replace(text, path=renamed), np.dtype("float32"))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @on_every_cpu
 def test_streamed_vectors_are_right_wherever_they_begin(device: OpenClDevice, dtype: str, tmp_path: Path) -> None:

@@ -243,7 +243,12 @@ class _Kernels:
     def __init__(self, program: cl.Program, names: Sequence[str]) -> None:
         self._program, self._names = program, names
         self._of_thread = threading.local()
-        _ = self.of_thread  # so a missing name shows here, not at the first launch
+        import pyopencl as cl
+
+        try:
+            _ = self.of_thread  # so a missing name shows here, not at the first launch
+        except cl.LogicError as error:
+            raise ValueError(f"the source has no kernel of the name {' or '.join(names)}: {error}") from error
 
     @property
     def of_thread(self) -> list[cl.Kernel]:
