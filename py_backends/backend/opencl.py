@@ -241,10 +241,10 @@ class _Kernels:
     """Kernels of a program, a new one for each calling thread."""
 
     def __init__(self, program: cl.Program, names: Sequence[str]) -> None:
-        self._program, self._names = program, names
-        self._of_thread = threading.local()
         import pyopencl as cl
 
+        self._program, self._names = program, names
+        self._of_thread = threading.local()
         try:
             _ = self.of_thread  # so a missing name shows here, not at the first launch
         except cl.LogicError as error:
