@@ -22,7 +22,7 @@ SIZES = [2**power for power in range(14, 29, 2)]
 STEPS, ROUNDS = 2_000_000, 7
 
 
-@njit  # type: ignore[untyped-decorator]
+@njit  # type: ignore[untyped-decorator]  # Numba has no types
 def follow(next_place: Array, place: Any, steps: int) -> Any:
     """The place after so many steps."""
     place = np.uint64(place)  # of a signed one Numba would look whether it counts from the end

@@ -38,6 +38,11 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(others)} {word} {last}" if others else last
 
 
+def in_one_line(text: str, most: int | None = None) -> str:
+    """The lines that are not empty as one line: the first of them, or all."""
+    return " / ".join([line.strip() for line in text.splitlines() if line.strip()][:most])
+
+
 MOST_THREADS = 2**12
 """More than any machine has, and fewer than make a thread library end the process."""
 LARGEST_SEED = 2**63 - 1

@@ -28,7 +28,7 @@ import numpy as np
 
 import py_backends
 from py_backends.contract import Backend, Device, Ladder, Launch, Problem, Target
-from py_backends.errors import BackendUnavailable, BrokenKernel, WithFix, WrongRequest, whole_number
+from py_backends.errors import BackendUnavailable, BrokenKernel, WithFix, WrongRequest, in_one_line, whole_number
 from py_backends.number_formats import DTYPES, FORMATS
 from py_backends.problem import RATES, RULES
 
@@ -314,7 +314,7 @@ def _check_work(made: Problem) -> None:
 
 def described(error: BaseException) -> str:
     """An exception in one line."""
-    text = " / ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    text = in_one_line(str(error))
     return text if isinstance(error, WrongRequest) else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 

@@ -121,6 +121,7 @@ def seconds(text: str) -> float:
 
 def whole_number(text: str, least: int, most: float) -> int:
     """An integer within these bounds."""
+    # Python refuses to read more than 4,300 digits.
     if re.fullmatch(r"\d{1,4000}", text, re.ASCII) is None or not least <= int(text) <= most:
         upper = f" to {most}" if math.isfinite(most) else " up"
         raise argparse.ArgumentTypeError(f"takes a whole number from {least}{upper}, not {text!r}")

@@ -22,6 +22,7 @@ from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, Call, L
 from py_backends.conformance.formats import COUNTERPARTS
 from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
+from py_backends.errors import in_one_line
 from py_backends.harness.check import judge
 from py_backends.harness.spec import Sizes
 from py_backends.harness.worker import Session, serve
@@ -164,8 +165,7 @@ class Arrays:
     def wrong_refusal(self, error: Exception, expected: type[Exception] | None) -> str | None:
         """What is wrong after a call that raised. None where it had to raise, and changed nothing."""
         if expected is None or not isinstance(error, expected):
-            words = " / ".join(filter(None, map(str.strip, str(error).splitlines())))
-            return f"it raised {type(error).__name__}: {words}"
+            return f"it raised {type(error).__name__}: {in_one_line(str(error))}"
         return None if self._first_changed() is None else "it refused the call, but wrote to the output"
 
     def wrong_result(self, problem: Problem, call: Call, values: Inputs, result: Any) -> str | None:

@@ -308,7 +308,7 @@ class Report:
                 known = f"{printable(version)}, but only {SCHEMA_VERSION} is supported"
                 raise WrongRequest(f"{printable(path)} has the schema version {known}")
             report = structured(content, cls)
-            structured(report.machine, _Machine)
+            structured(report.machine, _Machine)  # raises if a view could not read it
         except OSError as error:
             raise WrongRequest(f"{printable(path)} cannot be read: {error.strerror or error}") from error
         except (ValueError, KeyError, TypeError, RecursionError, ClassValidationError) as error:

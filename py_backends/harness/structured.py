@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, get_args, get_origin
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 T = TypeVar("T")
 
@@ -12,6 +16,11 @@ def structured(content: Any, kind: type[T]) -> T:
 
     A dataclass has no field that it does not name. A TypedDict keeps others as they are.
     """
+    return _converter().structure(content, kind)
+
+
+@cache
+def _converter() -> Converter:
     # Imported here: only readers of results need this library.
     from cattrs import Converter
 
@@ -19,13 +28,13 @@ def structured(content: Any, kind: type[T]) -> T:
         return get_origin(kind) is list
 
     def structure_list(value: Any, kind: Any) -> list[Any]:
-        return [converter.structure(each, get_args(kind)[0]) for each in _of_type(value, list)]
+        return [made.structure(each, get_args(kind)[0]) for each in _of_type(value, list)]
 
-    converter = Converter()
-    converter.register_structure_hook_func(is_list, structure_list)
-    for kind_of_json in (bool, int, float, str):
-        converter.register_structure_hook(kind_of_json, _of_type)
-    return converter.structure(content, kind)
+    made = Converter()
+    made.register_structure_hook_func(is_list, structure_list)
+    for kind in (bool, int, float, str):
+        made.register_structure_hook(kind, _of_type)
+    return made
 
 
 def _of_type(value: Any, kind: type) -> Any:

@@ -26,7 +26,7 @@ import py_backends
 from py_backends import calls, plugins, registry
 from py_backends.channel import Channel
 from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
-from py_backends.errors import BackendUnavailable, KernelFault, listed
+from py_backends.errors import BackendUnavailable, KernelFault, in_one_line, listed
 from py_backends.harness.arena import Span
 from py_backends.harness.flush import flush
 from py_backends.harness.memory import page_aligned_copy, same_bits
@@ -350,10 +350,10 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
     except MemoryError as error:
         return {"failed": "memory", "reason": str(error) or "out of memory"}
     except KernelFault as fault:
-        return {"failed": "fault", "reason": _in_one_line(str(fault))}
+        return {"failed": "fault", "reason": _shortened(str(fault))}
     except Exception as error:  # noqa: BLE001  # any error of a kernel or driver belongs in its row
         traceback.print_exc()
-        return {"failed": "error", "reason": _in_one_line(f"{type(error).__name__}: {error}") + _place(error)}
+        return {"failed": "error", "reason": _shortened(f"{type(error).__name__}: {error}") + _place(error)}
     return answer
 
 
@@ -367,10 +367,9 @@ def _place(error: Exception) -> str:
     return ""
 
 
-def _in_one_line(text: str) -> str:
-    """The first lines that are not empty, as one line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " / ".join(lines[:_MOST_LINES])[:_LONGEST_REASON]
+def _shortened(text: str) -> str:
+    """A message as the reason of a row."""
+    return in_one_line(text, _MOST_LINES)[:_LONGEST_REASON]
 
 
 def _die_with_parent() -> None:
