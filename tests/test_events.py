@@ -392,7 +392,7 @@ def test_a_cold_sample_flushes_before_its_one_launch(
     log: list[str] = []
     session, case = session_on(Recorder(log) if again else HostRecorder(log))
     monkeypatch.setattr(worker, "flush", lambda _: log.append("flush"))
-    hot = {"warm_up": 0 if cold else 2, "repetitions": 0 if cold else 3}
+    hot = {"warm_up": 0 if cold else 2, "calls": 1, "repetitions": 0 if cold else 3}
     session.sample([], **hot, poisoned=False, cold=cold, **_arguments(TEXT, case))
     expected = ["flush", "upload", "upload", *again, "launch"] if cold else ["upload"] * 2 + ["launch"] * 2
     assert log[: len(expected)] == expected
@@ -406,10 +406,29 @@ def test_flushing_is_in_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     session, case = session_on(Recorder([]))
     monkeypatch.setattr(worker, "perf_counter", lambda: now[0])
     monkeypatch.setattr(worker, "flush", lambda _: now.__setitem__(0, now[0] + 86_400))
-    once = {"warm_up": 0, "repetitions": 0, "poisoned": False, "cold": True}
+    once = {"warm_up": 0, "calls": 1, "repetitions": 0, "poisoned": False, "cold": True}
     figures = session.sample([], **once, **_arguments(TEXT, case))
     assert now[0] == 2 * 86_400, "before the sample, and after its upload"
     assert {name: value for name, value in figures.items() if value} == {}
+    case.close()
+
+
+def test_a_sample_has_the_phases_of_the_call_that_takes_the_median_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads of a runtime may share one core after a pause: a call then takes thirty times as long."""
+    uploads, now = iter([8.0, 1.0, 2.0, 9.0, 3.0]), [0.0]
+
+    class SlowUpload(Recorder):
+        def allocate(self, array: Array) -> Any:
+            now[0] += next(uploads)
+            return super().allocate(array)
+
+    log: list[str] = []
+    session, case = session_on(SlowUpload(log))
+    monkeypatch.setattr(worker, "perf_counter", lambda: now[0])
+    how = {"warm_up": 0, "calls": 5, "repetitions": 4, "poisoned": False, "cold": False}
+    figures = session.sample([], **how, **_arguments(TEXT, case))
+    assert (figures["upload"], figures["end_to_end"]) == (3.0, 3.0)
+    assert log.count("launch") == 5 + 4, "the launches are repeated once, on the buffers of the last call"
     case.close()
 
 
@@ -445,10 +464,15 @@ def test_a_runner_of_cold_samples_asks_for_them(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Runner, "_ready", lambda *_: None)
     case = Case(registry.problem("vecadd"), (10,), FLOAT32, seed=1)
     text = registry.kernel_texts("vecadd", "numpy")["lecture"]
-    for cold in (True, False):
-        sample = Runner("numpy", Target("cpu"), 1, cold=cold).sample(text, case, warm_up=3, repetitions=7)
+    for cold, poisoned in ((True, False), (False, False), (False, True)):
+        runner = Runner("numpy", Target("cpu"), 1, cold=cold)
+        sample = runner.sample(text, case, warm_up=3, repetitions=7, calls=5, poisoned=poisoned)
         assert sample == Sample(**times)
-    assert [(each["cold"], each["warm_up"], each["repetitions"]) for each in asked] == [(True, 0, 0), (False, 3, 7)]
+    assert [(each["cold"], each["warm_up"], each["repetitions"], each["calls"]) for each in asked] == [
+        (True, 0, 0, 1),
+        (False, 3, 7, 5),
+        (False, 3, 7, 1),  # the result of an earlier call would hide the output's NaN
+    ]
     case.close()
 
 

@@ -13,7 +13,7 @@ from py_backends.contract import Target
 from py_backends.harness import results, rounds
 from py_backends.harness.case import Case
 from py_backends.harness.plan import PlannedRow
-from py_backends.harness.rounds import TimedRow, run_rounds, warm_up
+from py_backends.harness.rounds import TimedRow, calls_of_a_sample, run_rounds, warm_up
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
@@ -129,14 +129,20 @@ def test_the_time_of_a_round_is_that_of_its_rows(clock: list[float]) -> None:
 
 
 class MadeUpRunner:
-    """Launches take these seconds, the last ones for ever. `asked`: the warm-up and repetitions of each sample."""
+    """Launches take these seconds, the last ones for ever.
+
+    asked: the warm-up and repetitions of each sample.
+    calls: the whole calls of each sample.
+    """
 
     def __init__(self, seconds: Sequence[float], drain: float = 0.0, *, cold: bool = False) -> None:
         self._seconds, self._drain, self.cold = list(seconds), drain, cold
         self.asked: list[tuple[int, int]] = []
+        self.calls: list[int] = []
 
-    def sample(self, _text: KernelText, _case: Case, warm_up: int, repetitions: int, **_: Any) -> Sample:
+    def sample(self, _text: KernelText, _case: Case, warm_up: int, repetitions: int, calls: int, **_: Any) -> Sample:
         self.asked.append((warm_up, repetitions))
+        self.calls.append(calls)
         seconds = self._seconds.pop(0) if len(self._seconds) > 1 else self._seconds[0]
         return Sample(upload=0.0, kernel=seconds, download=0.0, end_to_end=seconds, drain=self._drain)
 
@@ -163,6 +169,18 @@ class TestSettling:
         assert row.settle()
         assert (row.warm_up, row.repetitions) == (3, 3)
         assert runner.asked == [(1, 0)] * 3 + [(3, 3)] * 3
+
+    @pytest.mark.parametrize(
+        ("seconds", "calls"), [(1e-6, 9), (0.0013, 7), (0.0049, 3), (0.0099, 1), (0.0101, 1), (2.0, 1)]
+    )
+    def test_short_calls_are_repeated_too(self, seconds: float, calls: int) -> None:
+        """After a pause, one call of some runtimes may take thirty times as long as the next."""
+        assert calls_of_a_sample(seconds) == calls
+        runner = MadeUpRunner([seconds])
+        row = timed(runner)
+        assert row.settle()
+        row.sample()
+        assert (runner.calls[0], runner.calls[-1]) == (1, calls)
 
     def test_a_long_kernel_runs_once(self) -> None:
         runner = MadeUpRunner([0.2])

@@ -92,7 +92,8 @@ def add_controls(group: Group, bench: Bench) -> None:
     planned = baseline.planned
     for number in range(1, COPIES + 1):
         runner = bench.runner(planned.row.backend, planned.target, planned.row.threads, number)
-        control = TimedRow(copy(planned), runner, baseline.case, baseline.repetitions, baseline.warm_up)
+        how = baseline.repetitions, baseline.warm_up, baseline.calls
+        control = TimedRow(copy(planned), runner, baseline.case, *how)
         control.planned.row = copy(planned.row)
         try:
             control.check()

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 SHORTEST_SAMPLE = 0.010
 """Seconds. Shorter kernels are repeated within a sample, to stay well above the clock's resolution."""
 _MOST_REPETITIONS, _FEW_REPETITIONS = 10_000, 20
+_MOST_CALLS = 9
+"""Whole calls of a sample. After a pause, the threads of some runtimes share one core for a while. A single call would
+meet that in up to a third of the rounds."""
 _SHORTEST_DRAIN = 0.005
 """Seconds by which two equal downloads may differ on a busy machine."""
 _BRIEF, LONG = 0.005, 0.050
@@ -40,6 +43,11 @@ While a process was stopped, other processes filled the caches. This does not af
 def warm_up(seconds: float) -> int:
     """The number of uncounted launches before a sample, for a kernel that takes so many seconds."""
     return 3 if seconds < _BRIEF else int(seconds < LONG)
+
+
+def calls_of_a_sample(seconds: float) -> int:
+    """The number of whole calls of a sample, for one that takes so many seconds: odd, so that one is the median."""
+    return min(_MOST_CALLS, int(SHORTEST_SAMPLE / max(seconds, 1e-9)) | 1)
 
 
 S = TypeVar("S")
@@ -55,6 +63,7 @@ class TimedRow:
     case: Case
     repetitions: int = 0
     warm_up: int = 1
+    calls: int = 1
     samples: dict[int, Sample] = field(default_factory=dict)
     failed: WorkerFailed | None = None
     checked_again: bool = False
@@ -110,18 +119,24 @@ class TimedRow:
         return self._sample()
 
     def _sample(self, *, poisoned: bool = False) -> Sample:
-        how = self.warm_up, self.repetitions
-        return self.runner.sample(self._text, self.case, *how, poisoned=poisoned, statement=self.planned.spec.statement)
+        how, statement = (self.warm_up, self.repetitions), self.planned.spec.statement
+        return self.runner.sample(self._text, self.case, *how, calls=self.calls, poisoned=poisoned, statement=statement)
 
     def settle(self) -> bool:
-        """Warm up, and choose how often a sample repeats the kernel. Returns False if its times are impossible."""
-        self.repetitions = 0
-        seconds = self.sample().on_the_host
+        """Warm up, and choose how often a sample repeats the kernel and the whole call.
+
+        Returns False if its times are impossible.
+        """
+        self.repetitions, self.calls = 0, 1
+        first = self.sample()
         if self.runner.cold:  # a cold sample is always one launch
             return True
-        if seconds < LONG:  # the first one may have loaded pages and code, or been disturbed
-            seconds = min(seconds, self.sample().on_the_host, self.sample().on_the_host)
+        samples = [first]
+        if first.on_the_host < LONG:  # the first one may have loaded pages and code, or been disturbed
+            samples += [self.sample(), self.sample()]
+        seconds = min(sample.on_the_host for sample in samples)
         self.warm_up = warm_up(seconds)
+        self.calls = calls_of_a_sample(min(sample.end_to_end for sample in samples))
         if seconds < SHORTEST_SAMPLE:
             wanted = min(_MOST_REPETITIONS, math.ceil(SHORTEST_SAMPLE / max(seconds, 1e-9)))
             # A few first: with a wait that does not wait, many launches would queue hours of work.

@@ -111,7 +111,7 @@ class Runner:
 
     def whole_call(self, text: KernelText, case: Arena) -> float:
         """Seconds of one call from upload to release, for estimates. Caches are left as they are."""
-        return self._sample(text, case, warm_up=0, repetitions=0, poisoned=False, cold=False).end_to_end
+        return self._sample(text, case, warm_up=0, calls=1, repetitions=0, poisoned=False, cold=False).end_to_end
 
     def sample(
         self,
@@ -120,6 +120,7 @@ class Runner:
         warm_up: int,
         repetitions: int,
         *,
+        calls: int = 1,
         poisoned: bool = False,
         statement: str | None = None,
     ) -> Sample:
@@ -128,13 +129,17 @@ class Runner:
         statement: a Python statement to time in place of the kernel, on copies of the arrays. Only a poisoned sample
             leaves its result in the output.
 
-        A cold sample is a single launch whatever `warm_up` and `repetitions` say: each launch would need its own flush.
+        A cold sample is a single launch whatever the counts say: each launch would need its own flush. A poisoned one
+        is a single call: the result of an earlier call would hide the NaN.
         """
         if self.cold:
             warm_up = repetitions = 0
+        if self.cold or poisoned:
+            calls = 1
+        how = {"warm_up": warm_up, "repetitions": repetitions, "poisoned": poisoned}
         if statement is None:
-            return self._sample(text, case, warm_up=warm_up, repetitions=repetitions, poisoned=poisoned, cold=self.cold)
-        how = {"warm_up": warm_up, "repetitions": max(1, repetitions), "poisoned": poisoned}
+            return self._sample(text, case, calls=calls, cold=self.cold, **how)
+        how["repetitions"] = max(1, repetitions)
         worker = self._ready(text, case)
         seconds = self._ask(worker, "sample_statement", statement=statement, **how, **_arguments(text, case))["seconds"]
         return Sample(upload=0.0, kernel=seconds, download=0.0, end_to_end=seconds, drain=0.0)

@@ -165,25 +165,44 @@ class Session:
         return {"wrong": None if unchanged else "it changed an input"}
 
     def sample(
-        self, descriptors: list[int], warm_up: int, repetitions: int, poisoned: bool, cold: bool, **placed: Any
+        self,
+        descriptors: list[int],
+        warm_up: int,
+        calls: int,
+        repetitions: int,
+        poisoned: bool,
+        cold: bool,
+        **placed: Any,
     ) -> dict[str, Any]:
-        """Take one sample: a whole call in its phases, then `repetitions` launches on the same buffers.
+        """Take one sample: the phases of `calls` whole calls, then `repetitions` launches on the buffers of the last.
 
-        The kernel's time is the median of the repetitions. Without repetitions, it is the launch of the whole call. The
-        result of the last launch is downloaded to the case's output. Flushes are in no figure.
+        The phases are those of the call that takes the median time. The kernel's time is the median of the repetitions.
+        Without repetitions, it is the launch of the last call. The result of the last launch is downloaded to the
+        case's output. Flushes are in no figure.
 
         warm_up: the number of uncounted launches before. While this process was stopped, others filled the caches.
+        calls: an odd number.
         poisoned: whether the output is uploaded first, with its NaN. Memory from a device's allocator may hold an
             earlier result.
-        cold: whether caches are flushed before the whole call. If the upload moves data, they are flushed after it too.
-
-        `drain` in the result is the time of the last download minus that of the download after a single launch. With a
-        wait that does not wait, the remaining work ends in the last download.
+        cold: whether caches are flushed before each call. If the upload moves data, they are flushed after it too.
         """
-        case, device = self._placed(**placed), self._device
-        *inputs, output = case.arrays()
+        case = self._placed(**placed)
         self._launches_on(case, warm_up)
+        calls_before = [self._whole_call(case, 0, poisoned=poisoned, cold=cold)[0] for _ in range(calls - 1)]
+        last, launches = self._whole_call(case, repetitions, poisoned=poisoned, cold=cold)
+        by_time = sorted([*calls_before, last], key=lambda phases: phases["end_to_end"])
+        return {**by_time[calls // 2], "drain": last["drain"], **_medians(launches)}
 
+    def _whole_call(
+        self, case: Placed, repetitions: int, *, poisoned: bool, cold: bool
+    ) -> tuple[dict[str, float], list[Launched]]:
+        """The phases of one call, and its launch, or the repeated launches between its download and its release.
+
+        `drain` is the time of the last download minus that of the download after a single launch. With a wait that does
+        not wait, the remaining work ends in the last download.
+        """
+        device = self._device
+        *inputs, output = case.arrays()
         if cold:
             flush(device)
         begin = perf_counter()
@@ -208,14 +227,14 @@ class Session:
         for buffer in buffers:
             device.release(buffer)
         released = perf_counter()
-        return {
+        phases = {
             "upload": uploaded - begin,
             "download": downloaded - computed,
             "release": released - releasing,
             "end_to_end": uploaded - begin + downloaded - launching + released - releasing,
             "drain": drain,
-            **_medians(launches),
         }
+        return phases, launches
 
     def sample_statement(
         self,
