@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from threading import RLock
+from threading import RLock, local
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -19,7 +19,15 @@ from py_backends import foreign_arrays, plugins, registry, this_process
 from py_backends.contract import Adopted, Array, Device, HostDevice, Launch, Problem, Shortcut, Target
 from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest, listed, whole_number
 from py_backends.kernel_text import KernelText
-from py_backends.placement import Placed, apart_or_same, flat, outline, overlap, usable_in_place
+from py_backends.placement import (
+    Placed,
+    apart_or_same,
+    flat,
+    outline,
+    overlap,
+    overlaps_itself,
+    usable_in_place,
+)
 
 _PLACES = _HOST, _DEVICE = "host", "device"
 """Where a new result may lie."""
@@ -273,6 +281,8 @@ def _check_output(
         raise ValueError(f"out must have the shape {shape}, not {out.shape}")
     if not (out.writable if isinstance(out, Adopted) else out.flags.writeable):
         raise ValueError("out is read-only; pass an array that can be written to")
+    if overlaps_itself(out):
+        raise ValueError("several elements of out share memory; pass an array whose elements lie apart")
     if not problem.in_place and any(overlap(out, array) for array in inputs):
         raise ValueError(f"out overlaps an input of {problem.name}, which cannot work in place; pass another array")
     if isinstance(out, Adopted) and not all(apart_or_same(out, array) for array in inputs):
@@ -360,8 +370,15 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
     if isinstance(device, HostDevice):
         launch([*inputs, output], sizes)
         return
+    computing = _of_thread.__dict__.setdefault("computing", set())
+    if id(device) in computing:  # it keeps its arguments and its scratch memory by the thread
+        raise RuntimeError(
+            "this call began within another one of its thread on the same device, as from a signal's handler or a "
+            "__del__: make it after that one, or in another thread"
+        )
     buffers: list[Any] = []
     try:
+        computing.add(id(device))
         arrays = [*inputs, output]
         device.arrange(launch, sizes, [at for at, each in enumerate(arrays) if not isinstance(each, Adopted)])
         buffers.extend(array.buffer if isinstance(array, Adopted) else device.upload(array) for array in inputs)
@@ -371,10 +388,15 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
         if not isinstance(output, Adopted):
             device.download(buffers[-1], output)
     finally:
-        for buffer in buffers:
-            device.release(buffer)
+        try:
+            for buffer in buffers:
+                device.release(buffer)
+        finally:
+            computing.discard(id(device))
 
 
+_of_thread = local()
+"""`computing`: the devices on which calls of this thread are under way, by `id`."""
 _targets: dict[str, list[Target]] = {}
 
 

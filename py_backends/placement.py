@@ -43,6 +43,30 @@ def _bounds(array: Placed) -> tuple[int, int]:
     return np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
 
 
+def overlaps_itself(out: Placed) -> bool:
+    """Whether several elements of an array share memory, as those of a broadcast array do."""
+    if isinstance(out, Adopted) or out.flags.c_contiguous or out.flags.f_contiguous or not out.size:
+        return False
+    steps = sorted((abs(step), count) for step, count in zip(out.strides, out.shape, strict=True) if count > 1)
+    reach = out.itemsize
+    for step, count in steps:
+        if step < reach:
+            # Such steps may still lead apart, as 2 and 3 do in two rows of two.
+            return 0 in dict(steps) or len(set(_addresses(out))) < out.size
+        reach += step * (count - 1)
+    return False
+
+
+def _addresses(array: Array) -> list[int]:
+    """The address of each element, from that of the first."""
+    places = np.zeros(array.shape, np.intp)
+    for axis, step in enumerate(array.strides):
+        places += np.expand_dims(
+            np.arange(array.shape[axis]) * step, [each for each in range(array.ndim) if each != axis]
+        )
+    return list(places.ravel().tolist())
+
+
 def usable_in_place(out: Placed, inputs: Sequence[Placed]) -> bool:
     """Whether a kernel may write straight into `out`: in order in memory, and each element over itself at most."""
     if isinstance(out, Adopted):

@@ -16,7 +16,7 @@ from conftest import has_device, marked_backends, skip_or_fail, targets_of
 from numpy.lib.stride_tricks import as_strided
 
 import py_backends as pb
-from py_backends import registry
+from py_backends import calls, registry
 from py_backends.contract import Array
 from py_backends.harness.check import judge
 
@@ -169,6 +169,8 @@ class TestRefusals:
             (np.ones(16, np.float32), ValueError, "shape"),
             (read_only(SQUARE), ValueError, "read-only"),
             (as_strided(SQUARE, (4, 4), SQUARE.strides), ValueError, "overlaps an input"),
+            (as_strided(np.zeros(1, np.float32), (4, 4), (0, 0)), ValueError, "elements of out share memory"),
+            (as_strided(np.zeros(7, np.float32), (4, 4), (4, 4)), ValueError, "elements of out share memory"),
         ],
     )
     def test_unfit_out(self, refusing: str, out: Any, error: type[Exception], words: str) -> None:
@@ -176,6 +178,18 @@ class TestRefusals:
         with pytest.raises(error, match=words):
             pb.matmul(SQUARE, before, backend=refusing, out=out)
         np.testing.assert_array_equal(SQUARE, before)
+
+    def test_elements_of_a_vector_that_share_memory(self, refusing: str) -> None:
+        out = as_strided(np.zeros(1, np.float32), VECTOR.shape, (0,))
+        with pytest.raises(ValueError, match="elements of out share memory"):
+            pb.vecadd(VECTOR, VECTOR, backend=refusing, out=out)
+
+    def test_steps_that_lead_apart(self, refusing: str) -> None:
+        """Elements 0, 3, 6, 9 and 2, 5, 8, 11: the rows lie within one another, and no element over another."""
+        memory = np.zeros(12, np.float32)
+        out = as_strided(memory, (2, 4), (8, 12))
+        pb.matmul(SQUARE[:2], SQUARE, backend=refusing, out=out)
+        np.testing.assert_array_equal(np.flatnonzero(memory), [0, 2, 3, 5, 6, 8, 9, 11])
 
     def test_out_between_the_columns_of_an_input_does_not_overlap(self, refusing: str) -> None:
         memory = np.ones((4, 8), np.float32)
@@ -217,3 +231,25 @@ class TestRefusals:
     def test_unknown_kernel(self) -> None:
         with pytest.raises(AttributeError, match="no attribute 'matmull'"):
             pb.matmull  # noqa: B018
+
+
+@pytest.mark.parametrize("backend", ["opencl", "sycl", "mpi"])
+def test_a_call_within_a_call_of_its_thread_is_refused(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would overwrite the arguments and the scratch memory of the first, whose result would be wrong."""
+    if not has_device(backend):
+        skip_or_fail(backend)
+    pb.vecadd(VECTOR, VECTOR, backend=backend)
+    device = next(each for (of, *_), each in calls._devices.items() if of == backend)
+    wait, within = device.wait, list[BaseException]()
+
+    def interrupted() -> None:
+        monkeypatch.setattr(device, "wait", wait)
+        with pytest.raises(RuntimeError, match="within another one of its thread") as refused:
+            pb.vecadd(VECTOR, VECTOR, backend=backend)
+        within.append(refused.value)
+        wait()
+
+    monkeypatch.setattr(device, "wait", interrupted)
+    np.testing.assert_array_equal(pb.vecadd(VECTOR, VECTOR, backend=backend), VECTOR + VECTOR)
+    assert len(within) == 1
+    np.testing.assert_array_equal(pb.vecadd(VECTOR, VECTOR, backend=backend), VECTOR + VECTOR)

@@ -214,6 +214,30 @@ class TestOfOneDnn:
         assert (pb.matmul(a, b, backend="onednn") == 127 + 4098 * 127 * 127).all()
 
     @pytest.mark.onednn
+    def test_an_interrupted_call_writes_nothing_later(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The library computes after its function has returned. The arrays of an interrupted call may be freed."""
+        real, waited = _onednn.library(), []
+
+        class Interrupting:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(real, name)
+
+            def dnnl_primitive_execute(self, *given: Any) -> int:
+                real.dnnl_primitive_execute(*given)
+                raise KeyboardInterrupt
+
+            def dnnl_stream_wait(self, stream: Any) -> int:
+                waited.append(stream)
+                return int(real.dnnl_stream_wait(stream))
+
+        a = np.ones((64, 64), np.float32)
+        pb.matmul(a, a, backend="onednn")
+        monkeypatch.setattr(_onednn, "library", Interrupting)
+        with pytest.raises(KeyboardInterrupt):
+            pb.matmul(a, a, backend="onednn")
+        assert len(waited) == 1
+
+    @pytest.mark.onednn
     def test_threads_have_primitives_of_their_own(self) -> None:
         """More shapes than a thread keeps, by several threads at once."""
         wrong: list[int] = []

@@ -147,14 +147,18 @@ class _Primitive:
         self._primitive = _made("primitive", steps)
 
     def run(self, arrays: Sequence[Array], stream: _Handle) -> None:
-        """Wait until it is done."""
+        """Wait until it is done, interrupted or not: it must not write to the arrays of a call that has ended."""
         dnnl, addresses = library(), [array.ctypes.data for array in arrays]
         described = zip(self._descriptions, addresses, strict=True)
         memories = [_made("memory", description, self._engine, address) for description, address in described]
         which = zip((_SOURCE, _WEIGHTS, _DESTINATION), memories, strict=True)
         arguments = (_Argument * len(memories))(*[_Argument(each, memory._as_parameter_) for each, memory in which])
-        _check(dnnl.dnnl_primitive_execute(self._primitive, stream, len(memories), arguments))
-        _check(dnnl.dnnl_stream_wait(stream))
+        execute, wait = dnnl.dnnl_primitive_execute, dnnl.dnnl_stream_wait
+        try:
+            _check(execute(self._primitive, stream, len(memories), arguments))
+        finally:
+            waited = wait(stream)
+        _check(waited)
 
 
 def _description(matrix: Matrix) -> _Handle:
