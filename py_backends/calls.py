@@ -370,15 +370,15 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
     if isinstance(device, HostDevice):
         launch([*inputs, output], sizes)
         return
-    computing = _of_thread.__dict__.setdefault("computing", set())
-    if id(device) in computing:  # it keeps its arguments and its scratch memory by the thread
+    computing, this = _of_thread.__dict__.setdefault("computing", set()), id(device)
+    if this in computing:  # it keeps its arguments and its scratch memory by the thread
         raise RuntimeError(
             "this call began within another one of its thread on the same device, as from a signal's handler or a "
             "__del__: make it after that one, or in another thread"
         )
     buffers: list[Any] = []
     try:
-        computing.add(id(device))
+        computing.add(this)
         arrays = [*inputs, output]
         device.arrange(launch, sizes, [at for at, each in enumerate(arrays) if not isinstance(each, Adopted)])
         buffers.extend(array.buffer if isinstance(array, Adopted) else device.upload(array) for array in inputs)
@@ -392,7 +392,7 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
             for buffer in buffers:
                 device.release(buffer)
         finally:
-            computing.discard(id(device))
+            computing.discard(this)
 
 
 _of_thread = local()

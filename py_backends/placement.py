@@ -47,24 +47,18 @@ def overlaps_itself(out: Placed) -> bool:
     """Whether several elements of an array share memory, as those of a broadcast array do."""
     if isinstance(out, Adopted) or out.flags.c_contiguous or out.flags.f_contiguous or not out.size:
         return False
-    steps = sorted((abs(step), count) for step, count in zip(out.strides, out.shape, strict=True) if count > 1)
     reach = out.itemsize
-    for step, count in steps:
-        if step < reach:
-            # Such steps may still lead apart, as 2 and 3 do in two rows of two.
-            return 0 in dict(steps) or len(set(_addresses(out))) < out.size
+    for step, count in sorted((abs(step), count) for step, count in zip(out.strides, out.shape, strict=True)):
+        if count > 1 and step < reach:  # which may still lead apart, as steps of 2 and 3 elements do in two rows of two
+            return bool((np.diff(np.sort(_places(out))) < out.itemsize).any())
         reach += step * (count - 1)
     return False
 
 
-def _addresses(array: Array) -> list[int]:
-    """The address of each element, from that of the first."""
-    places = np.zeros(array.shape, np.intp)
-    for axis, step in enumerate(array.strides):
-        places += np.expand_dims(
-            np.arange(array.shape[axis]) * step, [each for each in range(array.ndim) if each != axis]
-        )
-    return list(places.ravel().tolist())
+def _places(array: Array) -> Array:
+    """The distance in bytes of each element from the first, in a row."""
+    along = (np.arange(count) * step for step, count in zip(array.strides, array.shape, strict=True))
+    return np.asarray(sum(np.ix_(*along))).ravel()
 
 
 def usable_in_place(out: Placed, inputs: Sequence[Placed]) -> bool:

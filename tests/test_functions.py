@@ -179,8 +179,10 @@ class TestRefusals:
             pb.matmul(SQUARE, before, backend=refusing, out=out)
         np.testing.assert_array_equal(SQUARE, before)
 
-    def test_elements_of_a_vector_that_share_memory(self, refusing: str) -> None:
-        out = as_strided(np.zeros(1, np.float32), VECTOR.shape, (0,))
+    @pytest.mark.parametrize("step", [0, 2])
+    def test_elements_of_a_vector_that_share_memory(self, refusing: str, step: int) -> None:
+        """All of it, or half of their bytes."""
+        out = as_strided(np.zeros(VECTOR.size, np.float32), VECTOR.shape, (step,))
         with pytest.raises(ValueError, match="elements of out share memory"):
             pb.vecadd(VECTOR, VECTOR, backend=refusing, out=out)
 
