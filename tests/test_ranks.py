@@ -266,6 +266,30 @@ def test_a_client_that_leaves_before_it_says_anything_costs_the_others_nothing()
     assert in_a_process(LEAVES_AT_ONCE) == ["[2. 2. 2. 2. 2.]"]
 
 
+OF_OTHERS = """
+    import os
+    import socket
+    from mpi4py import MPI
+    from py_backends.ranks.rank import Clients, Ranks
+
+    name = f"\\0py-backends-of-a-test-{os.getpid()}"
+    clients = Clients(Ranks(MPI.COMM_WORLD), name)
+    for user in (os.getuid() + 1, os.getuid()):
+        os.geteuid = lambda: user
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.connect(name)
+            accepted = clients._accept()
+            print("accepted" if accepted else f"refused {client.recv(1)}")
+    accepted.close()
+    clients._listener.close()
+"""
+
+
+def test_ranks_answer_no_other_user() -> None:
+    """A socket without a file has no permissions."""
+    assert in_a_process(OF_OTHERS) == ["refused b''", "accepted"]
+
+
 ARRANGED_AGAIN = """
     import numpy as np
     from mpi4py import MPI

@@ -8,10 +8,10 @@ import gc
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ from py_backends import interpreter, registry, shared_memory
 from py_backends.contract import Communication, Device, Launch, Problem, Reference
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
-from py_backends.ranks import SERVED, SOCKET, local
+from py_backends.ranks import SERVED, local
 from py_backends.ranks.engine import engine
 from py_backends.ranks.world import RanksEnded, World
 from py_backends.shared_memory import SharedMemory, behind
@@ -332,21 +332,34 @@ class TestOneCommand:
         assert [len(row["communication"]["bytes_sent"]) for row in by_target.values()] == [2, 1]
         assert all("ranks of the launcher" not in (row["note"] or "") for row in rows)
 
-    def test_a_launcher_that_is_ended_leaves_no_folder_behind(self) -> None:
-        """It passes SIGTERM on to its ranks, and the first of them left the folder with its socket."""
-        found = engine()
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+    def test_a_launcher_that_is_ended_leaves_nothing_of_ours(self, number: signal.Signals, tmp_path: Path) -> None:
+        """The first rank left a folder with its socket, if it was killed before it had removed that."""
+        found, others, of_mpi = engine(), addresses(), left_by_mpi()
         command = ["compare", "--backend", "numpy,mpi", "--kernel", "vecadd", "--budget", "60"]
-        with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # short: the path of a socket has at most 107 bytes
-            process = subprocess.Popen(
-                [*found.command(2), *interpreter.command("py_backends", *command)],
-                env=interpreter.environment({**found.environment, "TMPDIR": folder}),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            wait_until(lambda: any(Path(folder).glob(f"py-backends-*/{SOCKET}")))
-            process.terminate()
-            process.wait(60)
-            wait_until(lambda: not any(Path(folder).glob("py-backends-*")))
+        process = subprocess.Popen(
+            [*found.command(2), *interpreter.command("py_backends", *command)],
+            env=interpreter.environment({**found.environment, "TMPDIR": str(tmp_path)}),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(lambda: bool(addresses() - others))
+        process.send_signal(number)
+        process.wait(60)
+        wait_until(lambda: not addresses() - others)
+        assert not [*tmp_path.glob("py-backends-*")]
+        for path in left_by_mpi() - of_mpi:
+            path.unlink()
+
+
+def left_by_mpi() -> set[Path]:
+    """What MPICH leaves of any program that is killed."""
+    return {*Path("/dev/shm").glob("mpich_shm_*"), *Path("/tmp").glob("hydra_hwloc_xmlfile_*")}  # noqa: S108
+
+
+def addresses() -> set[str]:
+    """Where the first ranks of launchers listen."""
+    return set(re.findall(r"@py-backends-[0-9a-f]{12}\n", Path("/proc/net/unix").read_text(encoding="utf-8")))
 
 
 def wait_until(state: Callable[[], bool]) -> None:

@@ -13,7 +13,7 @@ SOCKET = "ranks"
 ENDINGS = "endings"
 """The name of the socket where the keeper of ranks listens, in the same folder."""
 SERVED = "PY_BACKENDS_RANKS"
-"""The variable that tells a command of ranks that were there before it, such as `2x1:FOLDER`."""
+"""The variable that tells a command of ranks that were there before it, such as `2x1:NAME`."""
 
 
 _LONGEST_PATH = 107 - len(f"/{ENDINGS}")
@@ -35,17 +35,21 @@ def new_folder() -> Path:
 
 
 class Served(NamedTuple):
-    """Ranks that a launcher started together with this command."""
+    """Ranks that a launcher started together with this command.
+
+    address: the socket where the first of them listens. It has an abstract name (unix(7)), which ends with its process:
+        a launcher may kill that at any time, and would leave a file behind.
+    """
 
     ranks: int
     threads: int
-    folder: Path
+    address: str
 
 
 def served() -> Served | None:
     """The ranks that were there before us; None where there are none."""
-    shape, _, folder = os.environ.get(SERVED, "").partition(":")
-    if not folder:
+    shape, _, name = os.environ.get(SERVED, "").partition(":")
+    if not name:
         return None
     ranks, _, threads = shape.partition("x")
-    return Served(int(ranks), int(threads), Path(folder))
+    return Served(int(ranks), int(threads), f"\0{name}")

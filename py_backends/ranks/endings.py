@@ -31,9 +31,15 @@ def listen(folder: Path) -> socket.socket:
 def accept(listener: socket.socket) -> tuple[socket.socket, int, int]:
     """A connection, which can be read once its rank has ended; the rank's process, and its number."""
     connection, name = listener.accept()
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    process, _, _ = _CREDENTIALS.unpack(told)
+    process, _ = other_end(connection)
     return connection, process, int(name.rpartition(b" ")[2])
+
+
+def other_end(connection: socket.socket) -> tuple[int, int]:
+    """The process and the user at the other end."""
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    process, user, _ = _CREDENTIALS.unpack(told)
+    return process, user
 
 
 def confirm(connection: socket.socket) -> None:

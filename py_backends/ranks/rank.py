@@ -157,10 +157,10 @@ class Ranks:
 class Clients:
     """What the first rank does: it brings the commands and arrays of all clients to all ranks."""
 
-    def __init__(self, ranks: Ranks, folder: Path) -> None:
+    def __init__(self, ranks: Ranks, address: str) -> None:
         self._ranks = ranks
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._listener.bind(str(folder / SOCKET))
+        self._listener.bind(address)
         self._listener.listen()
         self._clients: dict[int, Channel] = {}
         self._memory: dict[tuple[int, int, bool], SharedMemory] = {}
@@ -175,14 +175,23 @@ class Clients:
                 if descriptor == until:
                     return
                 if descriptor == self._listener.fileno():
-                    accepted, _ = self._listener.accept()
-                    self._clients[accepted.fileno()] = Channel(accepted)
-                    poll.register(accepted.fileno(), select.POLLIN)
+                    if channel := self._accept():
+                        self._clients[channel.fileno()] = channel
+                        poll.register(channel.fileno(), select.POLLIN)
                 elif not self._answer(descriptor):
                     poll.unregister(descriptor)
                     self._leave(descriptor)
                     if not self._clients and until is None:
                         return
+
+    def _accept(self) -> Channel | None:
+        """A new client; None if it belongs to another user, whom an abstract address does not keep away."""
+        accepted, _ = self._listener.accept()
+        _, user = endings.other_end(accepted)
+        if user != os.geteuid():
+            accepted.close()
+            return None
+        return Channel(accepted)
 
     def _answer(self, client: int) -> bool:
         """Answer one request. False if the client has left."""
@@ -248,7 +257,7 @@ def main() -> None:
         endings.connect(folder, world.rank)
         world.Barrier()  # whoever finds the first rank finds all
         if world.rank == FIRST:
-            Clients(ranks, folder).serve()
+            Clients(ranks, str(folder / SOCKET)).serve()
             ranks.pass_on({"do": "end"})
         else:
             ranks.follow()

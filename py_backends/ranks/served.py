@@ -7,15 +7,12 @@ and starts none of its own.
 from __future__ import annotations
 
 import os
-import shutil
-import signal
+import secrets
 import subprocess
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 
 from py_backends import interpreter
-from py_backends.ranks import SERVED, launcher, new_folder
+from py_backends.ranks import SERVED, launcher
 from py_backends.ranks.interface import MPI
 from py_backends.ranks.rank import Clients, Ranks
 from py_backends.ranks.session import FIRST
@@ -41,27 +38,15 @@ def serve_command(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str], ranks: Ranks, cpus: set[int], shape: str) -> int:
     """Run the command as a child of the first rank. Returns its exit code."""
-    folder = new_folder()
-    folder.mkdir(0o700)
-    signal.signal(signal.SIGTERM, partial(_end, folder))
-    try:
-        clients = Clients(ranks, folder)
-        child = subprocess.Popen(
-            interpreter.command("py_backends", *arguments),
-            env=launcher.without_launcher(interpreter.environment({SERVED: f"{shape}:{folder}"})),
-        )
-        os.sched_setaffinity(child.pid, cpus)  # otherwise it has only the core of this rank
-        clients.serve(until=os.pidfd_open(child.pid))
-        return child.wait()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _end(folder: Path, number: int, _: object) -> None:
-    """End by a signal as before, but without the folder: a launcher that ends passes its signal on to its ranks."""
-    shutil.rmtree(folder, ignore_errors=True)
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+    name = f"py-backends-{secrets.token_hex(6)}"
+    clients = Clients(ranks, f"\0{name}")
+    child = subprocess.Popen(
+        interpreter.command("py_backends", *arguments),
+        env=launcher.without_launcher(interpreter.environment({SERVED: f"{shape}:{name}"})),
+    )
+    os.sched_setaffinity(child.pid, cpus)  # otherwise it has only the core of this rank
+    clients.serve(until=os.pidfd_open(child.pid))
+    return child.wait()
 
 
 def _cpus_and_threads(world: MPI.Intracomm) -> tuple[set[int], int]:

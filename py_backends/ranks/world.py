@@ -15,6 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
 from typing import Any
@@ -67,11 +68,9 @@ class World:
         self._released: deque[int] = deque()
         self._staged: SharedMemory | None = None
         there = served()
-        self._folder = there.folder if there else new_folder()
+        self._folder: Path | None = None
         try:
-            if there is None:
-                self._start(ranks, threads)
-            self._channel = self._connected()
+            self._channel = self._connected(there.address if there else self._start(ranks, threads))
             weakref.finalize(self, _part, self._channel, self._keeper, self._process)
             _worlds.add(self)
             opened = self.ask("open", ranks=ranks, threads=threads)
@@ -131,7 +130,8 @@ class World:
         if self._keeper and self._process == os.getpid():
             self._keeper.terminate()
             self._await_keeper()
-            shutil.rmtree(self._folder, ignore_errors=True)  # if somebody has killed the keeper
+            if self._folder:
+                shutil.rmtree(self._folder, ignore_errors=True)  # if somebody has killed the keeper
 
     def abandon(self) -> None:
         """In a forked process, close what leads to the ranks of its parent."""
@@ -152,9 +152,10 @@ class World:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._keeper.wait(_ENDS_WITHIN)
 
-    def _start(self, ranks: int, threads: int) -> None:
-        """Start ranks, and a keeper that ends them with this process."""
+    def _start(self, ranks: int, threads: int) -> str:
+        """Start ranks, and a keeper that ends them with this process. Returns where the first will listen."""
         found = engine()
+        self._folder = new_folder()
         folder = str(self._folder)
         # A launcher that the user names has its own ways to bind ranks.
         shares = [] if os.environ.get(launcher.TEMPLATE) else _shares(ranks, threads)
@@ -168,14 +169,15 @@ class World:
             stderr=self._log.descriptor,
             start_new_session=True,  # it outlives us by a moment, and ignores Ctrl-C
         )
+        return str(self._folder / SOCKET)
 
-    def _connected(self) -> Channel:
+    def _connected(self, address: str) -> Channel:
         """The connection to the first rank, once that listens. BackendUnavailable if it never does."""
         until = monotonic() + _STARTS_WITHIN
         while monotonic() < until:
             end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
-                end.connect(str(self._folder / SOCKET))
+                end.connect(address)
             except (FileNotFoundError, ConnectionRefusedError):
                 end.close()
             else:
@@ -216,7 +218,7 @@ class World:
         began = monotonic()
         before: Sequence[int] = ()
         while not poll.poll(1000 * (_SOON if before else _QUIET)):
-            computing = who_computes(self._folder)
+            computing = who_computes(self._folder) if self._folder else []
             if computing and computing == before:
                 late = " and ".join(map(str, computing))
                 told = f"rank {late} has computed for {monotonic() - began:.0f} s, and others wait for it\n"
