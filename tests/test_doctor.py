@@ -16,8 +16,8 @@ import pytest
 from commands import CLONE
 
 import py_backends
-from py_backends import install
-from py_backends.backend import _opencl_drivers
+from py_backends import install, registry
+from py_backends.backend import _opencl_drivers, _opencl_launch, opencl
 from py_backends.harness.doctor import probe
 from py_backends.install import pip, pip_install
 
@@ -78,6 +78,31 @@ if sys.argv[0] == "-m" or "worker" in sys.argv[0]:
         assert not target.available
         assert target.reason == "its driver compiles no kernel here: error: unknown target CPU 'generic'"
         assert target.device
+
+
+@pytest.mark.opencl
+def test_a_driver_that_aborts_without_a_linker_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As PoCL's wheel does on a system without a compiler: its rows had crashed."""
+    driver = next(iter(opencl._devices().values())).platform.name
+    monkeypatch.setattr(_opencl_launch, "_POCL", driver)
+    aborts = """
+import os, sys
+if "py_backends.backend._opencl_launch" in sys.orig_argv:
+    from py_backends.backend import _opencl_drivers
+    _opencl_drivers.find()
+    import pyopencl as cl
+    cl.enqueue_nd_range_kernel = lambda *_: os.abort()
+"""
+    prepared(tmp_path, monkeypatch, aborts)
+    assert not _opencl_launch.lacks_linker(driver), "there is an ld"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert _opencl_launch.lacks_linker(driver)
+    assert not _opencl_launch.lacks_linker("another driver")
+    target = next(target for target in registry.backend("opencl").targets() if target.reason)
+    assert target.reason == "its driver needs the linker ld to launch kernels"
+    assert target.fix == "install binutils, which has it"
+    (tmp_path / "sitecustomize.py").unlink()
+    assert not _opencl_launch.lacks_linker(driver), "it launches without one"
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_backends import contract, foreign_arrays
-from py_backends.backend import _device_names, _opencl_drivers, _queues, _wheels
+from py_backends.backend import _device_names, _opencl_drivers, _opencl_launch, _queues, _wheels
 from py_backends.contract import Adopted, Array, Buffer, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import other_architecture, pip_install
@@ -56,7 +56,7 @@ class Backend(contract.Backend):
         found = _devices()
         if target not in found:
             raise BackendUnavailable(f"OpenCL has no device {target}", f"there are {', '.join(found)}")
-        _check_compiler(found[target])
+        _check_driver(found[target])
         return OpenClDevice(found[target], threads)
 
 
@@ -293,23 +293,25 @@ def _built(context: cl.Context, source: str, options: Sequence[str] = ()) -> cl.
     return program
 
 
-def _check_compiler(device: cl.Device) -> None:
+def _check_driver(device: cl.Device) -> None:
     """Compile an empty kernel. BackendUnavailable if the driver cannot, such as an old PoCL on a new CPU."""
     import pyopencl as cl
 
     try:
-        _built(cl.Context([device]), "kernel void nothing(void) {}")
+        _built(cl.Context([device]), _opencl_launch.EMPTY)
     except cl.Error as error:
         lines = [line.strip() for line in str(error).splitlines()]
         said = next((line for line in lines if line.startswith("error:")), lines[0] if lines else type(error).__name__)
         newer = "install a newer driver for it, for instance your distribution's pocl-opencl-icd"
         raise BackendUnavailable(f"its driver compiles no kernel here: {said}", newer) from error
+    if _opencl_launch.lacks_linker(device.platform.name):
+        raise BackendUnavailable("its driver needs the linker ld to launch kernels", "install binutils, which has it")
 
 
 def _target(name: str, device: cl.Device) -> Target:
     facts = (name, device.name.strip(), _version(device))
     try:
-        _check_compiler(device)
+        _check_driver(device)
     except BackendUnavailable as missing:
         return Target(*facts, missing.reason, missing.fix, available=False)
     return Target(*facts, just_in_time=True)

@@ -1,0 +1,58 @@
+"""Finds out whether a driver of OpenCL can launch kernels, in a process of its own, since PoCL may abort over that.
+
+`python -m py_backends.backend._opencl_launch PLATFORM` exits with 0 if a kernel ran.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+
+from py_backends import interpreter
+from py_backends.backend import _opencl_drivers
+
+EMPTY = "kernel void nothing(void) {}"
+"""The source of a kernel that does nothing."""
+_POCL = "Portable Computing Language"
+_WITHIN = 60.0
+"""Seconds that a driver may take for its first kernel."""
+
+
+def lacks_linker(platform: str) -> bool:
+    """Whether a platform's driver launches no kernel, since it calls the linker `ld`, which is missing.
+
+    PoCL may do so: that depends on how it was built.
+    """
+    return platform == _POCL and shutil.which("ld") is None and not _can_launch(platform)
+
+
+def _can_launch(platform: str) -> bool:
+    uncached = interpreter.environment({"POCL_KERNEL_CACHE": "0"})  # PoCL would launch what it has linked before
+    command = interpreter.command(__name__, platform)
+    try:
+        run = subprocess.run(command, env=uncached, capture_output=True, timeout=_WITHIN, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return run.returncode == 0
+
+
+def main() -> None:
+    """Launch it."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # nobody needs the memory of a process that is meant to fail
+    _opencl_drivers.find()
+    import pyopencl as cl
+
+    platform = next(each for each in cl.get_platforms() if each.name == sys.argv[1])
+    context = cl.Context(platform.get_devices())
+    program = cl.Program(context, EMPTY).build(cache_dir=False)
+    queue = cl.CommandQueue(context)
+    cl.enqueue_nd_range_kernel(queue, cl.Kernel(program, "nothing"), (1,), None)
+    queue.finish()
+    os._exit(0)  # whatever the driver does at the interpreter's end
+
+
+if __name__ == "__main__":
+    main()
