@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from py_backends import registry
-from py_backends.calls import call, lookup, shortcuts
+from py_backends.calls import call, shortcuts
+from py_backends.choices import lookup
 from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel, listed
 

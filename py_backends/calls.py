@@ -7,17 +7,16 @@ there. Arrays on the host are copied to a device, and only a result that belongs
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from itertools import chain
+from collections.abc import Sequence
 from threading import RLock, local
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 
-from py_backends import foreign_arrays, plugins, registry, this_process
+from py_backends import foreign_arrays, plugins, registry
+from py_backends.choices import Asked, choices_by_dtype, chosen, dtypes_taken, first_there, lookup, thread_count, whom
 from py_backends.contract import Adopted, Array, Device, HostDevice, Launch, Problem, Shortcut, Target
-from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest, listed, whole_number
+from py_backends.errors import BackendUnavailable, WrongRequest, listed
 from py_backends.kernel_text import KernelText
 from py_backends.placement import (
     Placed,
@@ -44,8 +43,8 @@ def _renew() -> None:
     """
     global _lock  # noqa: PLW0603  # there is one a process
     _lock = RLock()
-    _ready.clear()
-    shortcuts.clear()
+    for known in (_ready, _places, shortcuts):
+        known.clear()
     _broken_by_fork.update(backend for (backend, *_), device in _devices.items() if not device.survives_fork)
 
 
@@ -58,30 +57,25 @@ _devices: dict[tuple[str, str, int], Device] = {}
 _launches: dict[tuple[int, str, str, str], tuple[Device, Launch]] = {}
 """By the `id` of the device, since a plug-in's device may have no hash."""
 
-Asked = tuple[str, str, str | None, str | None, int | None, type]
-"""The arguments of a caller: kernel, backend, variant, target, threads, and the type of threads."""
 _ready: dict[tuple[Asked, np.dtype[Any]], tuple[Device, Launch]] = {}
 """The device and launch of earlier calls, by arguments and dtype. A repeated call only looks them up."""
 shortcuts: dict[Asked, Shortcut] = {}
 """The shortcuts of earlier calls whose device has one. A call tries its shortcut first."""
-_dtypes: dict[tuple[str, str, str | None, str | None], tuple[np.dtype[Any], ...]] = {}
-"""The dtypes of a kernel by backend, variant and target. None stands for any variant or target."""
-Choice = tuple[Target, KernelText]
-"""The target and the source of a call."""
-_Value = TypeVar("_Value")
+_places: dict[tuple[Asked, str], Device] = {}
+"""The device of earlier calls with arrays on devices, by arguments and the name of the dtype."""
 
 
 def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: str | None) -> Any:
     """The result for arrays of any library."""
     if asked[-1].__hash__ is None:  # an array of one number, for instance: what is asked for is a key below
-        asked = (*asked[:4], _threads(asked), int)
+        asked = (*asked[:4], thread_count(asked), int)
     if to is not None:
         registry.known(to, _PLACES, "place of a result")
         if out is not None:
             raise WrongRequest("`to` says where a new result lies, `out` is an array for it: give one of the two")
     elif _are_of_numpy(inputs) and (out is None or isinstance(out, np.ndarray)):
         return _compute(problem, asked, inputs, inputs, out, out)
-    device = _device(asked, _dtype_name(inputs[0]))
+    device = _device(asked, foreign_arrays.dtype_name(inputs[0]))
     placed = [_placed(device, asked, name, array) for name, array in zip(problem.inputs, inputs, strict=True)]
     for name, array, there in zip(problem.inputs, inputs, placed, strict=True):
         _check_array(name, there, asked, array)
@@ -91,13 +85,11 @@ def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: st
 
 def _device(asked: Asked, dtype: str) -> Device:
     """The place where a dtype is computed."""
-    target, _ = _chosen(asked, _choices(asked), dtype)
-    return _opened(asked, target)
-
-
-def _dtype_name(array: Any) -> str:
-    """NumPy's name for the dtype of any library's array; empty for an object without a dtype."""
-    return str(getattr(array, "dtype", "")).rpartition(".")[2]
+    device = lookup(_places, (asked, dtype))
+    if device is None:
+        target, _ = chosen(asked, choices_by_dtype(asked), dtype)
+        device = _places[asked, dtype] = _opened(asked, target)
+    return device
 
 
 def _are_of_numpy(arrays: Sequence[Any]) -> bool:
@@ -111,13 +103,19 @@ def _placed(device: Device, asked: Asked, name: str, array: Any) -> Placed:
     """A caller's array in its own memory. Raises TypeError if the device cannot reach it."""
     if isinstance(array, np.ndarray):
         return array
+    if isinstance(array, foreign_arrays.NO_ARRAYS):
+        _refuse(name, array, asked)  # its attributes are those of arrays, and it is none
     try:
         found = device.adopt(array)
         placed = foreign_arrays.on_host(array) if found is None else found
-    except foreign_arrays.REFUSALS as error:
-        _check_dtype(name, _dtype_name(array), asked, array)
+    except (BackendUnavailable, MemoryError):
+        raise
+    except Exception as error:  # anything may come from a library that only half speaks DLPack
+        _check_dtype(name, foreign_arrays.dtype_name(array), asked, array)
         how = "; bfloat16 is taken in arrays of NumPy, of the dtype ml_dtypes.bfloat16"
-        raise TypeError(f"{name}: {error}{how if _dtype_name(array) == 'bfloat16' else ''}") from error
+        raise TypeError(
+            f"{name}: {foreign_arrays.words(error)}{how if foreign_arrays.dtype_name(array) == 'bfloat16' else ''}"
+        ) from error
     if placed is None:
         _refuse(name, array, asked)
     if isinstance(placed, Adopted) and placed.buffer is None:
@@ -172,7 +170,7 @@ def _new(device: Device, asked: Asked, shape: tuple[int, ...], dtype: np.dtype[A
 
 def _one_dtype(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dtype[Any]:
     """The dtype of all inputs. Raises TypeError if the backend does not take it."""
-    dtypes, dtype = _taken(asked), arrays[0].dtype
+    dtypes, dtype = dtypes_taken(asked), arrays[0].dtype
     for array in arrays:
         if array.dtype != dtype or (type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray)):
             break
@@ -188,34 +186,30 @@ def _one_dtype(problem: Problem, asked: Asked, arrays: Sequence[Array]) -> np.dt
 def _check_array(name: str, array: Placed, asked: Asked, given: Any) -> None:
     if isinstance(array, np.ma.MaskedArray):
         _refuse(name, array, asked)
-    if array.dtype not in _taken(asked):
+    if array.dtype not in dtypes_taken(asked):
         _check_dtype(name, str(array.dtype), asked, given)
 
 
 def _check_dtype(name: str, dtype: str, asked: Asked, given: Any) -> None:
     """Raise TypeError if the backend does not take the dtype of what was given. An empty name stands for no dtype."""
-    names = [each.name for each in _taken(asked)]
+    names = [each.name for each in dtypes_taken(asked)]
     if dtype and dtype not in names:
-        how = f"{name}.astype({names[0]!r})" if hasattr(given, "astype") else f"np.asarray({name}, {names[0]!r})"
+        how = foreign_arrays.how_to_convert(name, given, names[0])
         raise TypeError(
             f"{name} must be {listed(names, 'or')} in native byte order, not {dtype}: "
-            f"{asked[0]} of {_whom(asked)} takes no other dtype; convert it first, for instance with {how}"
+            f"{asked[0]} of {whom(asked)} takes no other dtype; convert it first, for instance with {how}"
         )
-
-
-def _whom(asked: Asked) -> str:
-    """The backend, and the target if one is named."""
-    _, backend, _, target, *_ = asked
-    return backend if target is None else f"{backend} on {target}"
 
 
 def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
     """Raise TypeError for an object that is no array, or whose memory the backend cannot reach."""
     kind = type(array)
-    if not hasattr(array, "dtype") or isinstance(array, np.ma.MaskedArray):
-        dtypes = listed([each.name for each in _taken(asked)], "or")
+    if not hasattr(array, "dtype") or isinstance(array, foreign_arrays.NO_ARRAYS):
+        dtypes = [each.name for each in dtypes_taken(asked)]
+        how = "" if name == "out" else foreign_arrays.how_to_convert(name, array, dtypes[0])
         raise TypeError(
-            f"{name} must be a NumPy array of {dtypes}, or another array that hands its memory out, not {kind.__name__}"
+            f"{name} must be a NumPy array of {listed(dtypes, 'or')}, or another array that hands its memory out, not "
+            f"{kind.__name__}{how and f'; convert it first, for instance with {how}'}"
         )
     # A copy of an output is another array than the one that is to be written.
     fix = "pass an array on the host as out" if name == "out" else foreign_arrays.how_to_copy(name, array)
@@ -223,46 +217,6 @@ def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
         f"{name} is a {kind.__module__.partition('.')[0]} array ({kind.__name__}) in memory that {asked[1]} cannot "
         f"reach: {fix}"
     )
-
-
-def _taken(asked: Asked) -> tuple[np.dtype[Any], ...]:
-    """The dtypes that a backend takes for a request. Raises ValueError if it has no such kernel, variant or target."""
-    kernel, backend, variant, target, *_ = asked
-    dtypes = lookup(_dtypes, (kernel, backend, variant, target))
-    if dtypes is None:
-        dtypes = _dtypes[kernel, backend, variant, target] = tuple(map(np.dtype, _choices(asked)))
-    return dtypes
-
-
-def _choices(asked: Asked) -> dict[str, list[Choice]]:
-    """By dtype, the targets that take it, each with a source, in the order in which calls prefer them.
-
-    Raises ValueError if a named target has no such kernel.
-    """
-    kernel, backend, variant, target, *_ = asked
-    texts, targets = list(_texts(kernel, backend, variant).values()), _candidates(backend, target)
-    every = [((each, text), _dtypes_on(each, text)) for each in targets for text in texts]
-    names = dict.fromkeys(name for text in texts for name in registry.dtypes(text))
-    choices = {name: [choice for choice, taken in every if name in taken] for name in names}
-    if not any(choices.values()):
-        raise ValueError(f"{_whom(asked)} has no {kernel}")
-    return {name: of_dtype for name, of_dtype in choices.items() if of_dtype}
-
-
-def _dtypes_on(target: Target, text: KernelText) -> list[str]:
-    """The number formats in which a source runs on a target that was probed here."""
-    taken = target if target.dtypes is not None else None
-    return [name for name in registry.dtypes(text) if name in registry.dtypes(text, taken)]
-
-
-def _texts(kernel: str, backend: str, variant: str | None) -> dict[str, KernelText]:
-    """The sources of a kernel for a backend, or that of a variant. Raises ValueError if there is none."""
-    texts = registry.kernel_texts(kernel, registry.known_backend(backend))
-    if not texts:
-        raise ValueError(f"{backend} has no {kernel}")
-    if variant is None:
-        return texts
-    return {variant: texts[registry.known(variant, texts, f"variant of {backend}")]}
 
 
 def _check_output(
@@ -289,19 +243,11 @@ def _check_output(
         raise ValueError("out overlaps a part of an input on its device; pass another array")
 
 
-def lookup(table: Mapping[Any, _Value], asked: Any) -> _Value | None:
-    """What a table has for what was asked; None, too, where that is no possible key."""
-    try:
-        return table.get(asked)
-    except TypeError:  # a list, for instance, is no name of anything; what looks closer has the words for it
-        return None
-
-
 def _prepare(asked: Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
-    choices = _choices(asked)
-    choice = target, text = _chosen(asked, choices, dtype.name)
+    choices = choices_by_dtype(asked)
+    choice = target, text = chosen(asked, choices, dtype.name)
     device = _opened(asked, target)
-    alike = [name for name, of_dtype in choices.items() if _first_there(of_dtype) == choice]
+    alike = [name for name, of_dtype in choices.items() if first_there(of_dtype) == choice]
     with _lock:
         key = (id(device), text.kernel, text.variant, dtype.name)
         ready = _launches.get(key)
@@ -316,25 +262,9 @@ def _prepare(asked: Asked, dtype: np.dtype[Any]) -> tuple[Device, Launch]:
     return ready
 
 
-def _chosen(asked: Asked, choices: Mapping[str, list[Choice]], dtype: str) -> Choice:
-    """Where a dtype is computed. One that nothing takes may go anywhere: who looks at it says so."""
-    able = choices.get(dtype) or list(chain(*choices.values()))
-    chosen = _first_there(able)
-    if chosen is None:
-        missing, _ = able[0]
-        named = " ".join(filter(None, (asked[1], asked[3])))
-        raise BackendUnavailable(f"{named} is not available: {missing.reason}", missing.fix)
-    return chosen
-
-
-def _first_there(choices: Iterable[Choice]) -> Choice | None:
-    """The first choice with an available target. Emulated targets only serve for checks in workers, not for callers."""
-    return next((each for each in choices if each[0].available and not each[0].emulated), None)
-
-
 def _opened(asked: Asked, target: Target) -> Device:
     """The device of a target, opened at the first time."""
-    backend, where, count = asked[1], target.name, _threads(asked)
+    backend, where, count = asked[1], target.name, thread_count(asked)
     if backend in _broken_by_fork:
         raise BackendUnavailable(
             f"{backend} was used before this process was forked, and its threads or its driver stayed in the parent",
@@ -346,12 +276,6 @@ def _opened(asked: Asked, target: Target) -> Device:
             opened = plugins.checked_device(registry.backend(backend).open(where, count))
             device = _devices.setdefault((backend, where, count), opened)  # a call within may have opened it too
     return device
-
-
-def _threads(asked: Asked) -> int:
-    """The number of threads: all CPUs where none is given. Raises ValueError for what is no such number."""
-    threads = asked[4]
-    return _all_cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS)
 
 
 def share(backend: str, target: str, threads: int, device: Device) -> None:
@@ -397,22 +321,3 @@ def _run(device: Device, launch: Launch, inputs: Sequence[Placed], output: Place
 
 _of_thread = local()
 """`computing`: the devices on which calls of this thread are under way, by `id`."""
-_targets: dict[str, list[Target]] = {}
-
-
-def _candidates(backend: str, name: str | None) -> list[Target]:
-    """The target of a backend with this name, or all of its targets, missing ones included."""
-    targets = _targets.get(backend) or list(map(this_process.usable, registry.targets(backend)))
-    if any(target.available for target in targets):  # what is missing may be installed meanwhile
-        _targets[backend] = targets
-    if name is None:
-        return targets
-    if isinstance(name, str) and name not in [target.name for target in targets]:
-        targets = list(map(this_process.usable, registry.targets(backend, [name])))
-    registry.known(name, [target.name for target in targets], f"target of {backend}")
-    return [target for target in targets if target.name == name]
-
-
-@cache
-def _all_cpus() -> int:
-    return len(os.sched_getaffinity(0))

@@ -43,6 +43,16 @@ def in_one_line(text: str, most: int | None = None) -> str:
     return " / ".join([line.strip() for line in text.splitlines() if line.strip()][:most])
 
 
+def shown(value: Any) -> str:
+    """What a caller gave, in one short line."""
+    try:
+        text = in_one_line(repr(value))
+    except Exception:  # noqa: BLE001  # an int of thousands of digits, or a class that has no words for itself
+        return f"a value of the type {type(value).__name__}"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+_LONGEST_SHOWN = 100
 MOST_THREADS = 2**12
 """More than any machine has, and fewer than make a thread library end the process."""
 LARGEST_SEED = 2**63 - 1
@@ -53,7 +63,7 @@ def whole_number(name: str, value: Any, least: int, most: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise WrongRequest(f"{name} must be a whole number, not {value!r}") from None
+        raise WrongRequest(f"{name} must be a whole number, not {shown(value)}") from None
     if not least <= number <= most:
-        raise WrongRequest(f"{name} must be from {least} to {most}, not {number}")
+        raise WrongRequest(f"{name} must be from {least} to {most}, not {shown(number)}")
     return number

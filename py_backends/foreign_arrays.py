@@ -7,11 +7,17 @@ device takes beside them is said by its `adopt`.
 from __future__ import annotations
 
 from enum import IntEnum
+from numbers import Number
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from py_backends.contract import Array
+from py_backends.errors import in_one_line
+
+NO_ARRAYS = (type, ModuleType, np.ma.MaskedArray)
+"""Classes, modules and arrays with a mask are none, whatever attributes they have."""
 
 
 class Memory(IntEnum):
@@ -25,8 +31,6 @@ class Memory(IntEnum):
 
 
 _HOST = (Memory.CPU, Memory.CUDA_PINNED, Memory.ROCM_PINNED)
-REFUSALS = (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
-"""What libraries raise where they do not hand memory out as they are asked to, or only half speak DLPack."""
 
 
 def dlpack_memory(array: Any) -> int | None:
@@ -49,7 +53,9 @@ def on_host(array: Any) -> Array | None:
     if kind is not None:
         try:  # memory of a device that the host may address too: its library knows, and waits for what it computes
             return np.from_dlpack(array, device="cpu", copy=False)
-        except REFUSALS:
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001  # whatever a library raises that does not hand it out as it is asked to
             return None
     try:
         return np.asarray(memoryview(array))
@@ -69,6 +75,31 @@ def out_of_order() -> TypeError:
         "its elements do not lie in order (it is not C-contiguous), and on a device nothing puts them in order; "
         "make a contiguous copy of it first"
     )
+
+
+def dtype_name(array: Any) -> str:
+    """NumPy's name for the dtype of any library's array; empty for an object without a dtype, and for a class."""
+    return "" if isinstance(array, type) else str(getattr(array, "dtype", "")).rpartition(".")[2]
+
+
+def words(error: Exception) -> str:
+    """What a library says of an array that it does not hand out, in one line."""
+    said = in_one_line(str(error))
+    return f"{type(error).__name__} {said}".strip() if isinstance(error, LookupError) or not said else said
+
+
+def how_to_convert(name: str, given: Any, dtype: str) -> str:
+    """The words that make an array of a dtype of what has numbers; empty for what has none."""
+    if isinstance(given, np.ma.MaskedArray):
+        return f"{name}.filled(0)"
+    if isinstance(given, NO_ARRAYS):
+        return ""
+    if hasattr(given, "astype"):
+        return f"{name}.astype({dtype!r})"
+    if isinstance(given, bytes | bytearray):
+        return f"np.frombuffer({name}, {dtype!r})"
+    has_numbers = isinstance(given, Number | list | tuple) or on_host(given) is not None
+    return f"np.asarray({name}, {dtype!r})" if has_numbers else ""
 
 
 def how_to_copy(name: str, array: Any) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from py_backends import plugins
 from py_backends.contract import Backend, Problem, Target
-from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
+from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest, shown
 from py_backends.kernel_text import KernelText
 from py_backends.plugins import Plugin
 
@@ -250,7 +250,7 @@ def _unknown(name: str, names: list[str], what: str) -> WrongRequest:
         return WrongRequest(f"unknown {what}: it must be a name, not {type(name).__name__}; {others}")
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else others
-    return WrongRequest(f"unknown {what} {name!r}: {hint}")
+    return WrongRequest(f"unknown {what} {shown(name)}: {hint}")
 
 
 def known_backend(name: str) -> str:

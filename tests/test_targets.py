@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import py_backends as pb
-from py_backends import calls, registry, this_process
+from py_backends import calls, choices, registry, this_process
 from py_backends.backend import _amx, _cpu_kernels, _numba, avx, numba_cpu
 from py_backends.contract import Array, Buffer, HostDevice, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
@@ -60,8 +60,8 @@ Install = Callable[..., Went]
 @pytest.fixture
 def forgetting() -> Iterator[list[dict[Any, Any]]]:
     """Forgets all earlier calls meanwhile. The tables that remember them."""
-    names = "_targets", "_dtypes", "_ready", "_devices", "_launches", "shortcuts"
-    tables: list[dict[Any, Any]] = [getattr(calls, name) for name in names]
+    names = "_ready", "_places", "_devices", "_launches", "shortcuts"
+    tables: list[dict[Any, Any]] = [choices._targets, choices._dtypes, *(getattr(calls, name) for name in names)]
     kept = [dict(table) for table in tables]
     for table in tables:
         table.clear()

@@ -9,13 +9,14 @@ import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
+from numbers import Real
 from operator import attrgetter
 from time import monotonic
 from typing import Any, Protocol
 
 import py_backends
 from py_backends import registry
-from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest, whole_number
+from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest, shown, whole_number
 from py_backends.harness import doctor, interruption, machine, roofline, sizing
 from py_backends.harness.bench import Bench, check_memory
 from py_backends.harness.case import Case
@@ -89,7 +90,9 @@ def compare(
     Raises ValueError for unknown names and impossible sizes. After Ctrl-C it returns the results so far, with
     `interrupted` set.
     """
-    request = Request(kernels, backends, targets, variants, tuple(dtypes or ("float32",)), shapes or {})
+    if progress is not None and not callable(getattr(progress, "update", None)):
+        raise WrongRequest(f"progress must have a method update(done, total, text); {shown(progress)} has none")
+    request = Request(kernels, backends, targets, variants, dtypes or ("float32",), shapes or {})
     settings = checked_settings(threads, seed, budget, cache, command) | {"request": request.settings()}
     return run(request.plan(request.specs), settings, progress)
 
@@ -105,14 +108,14 @@ def checked_settings(
 
     The parameters are those of `compare`.
     """
-    if not 0 < budget < math.inf:
-        raise WrongRequest(f"budget must be a number of seconds above 0, not {budget!r}")
+    if not (isinstance(budget, Real) and 0 < budget < math.inf):
+        raise WrongRequest(f"budget must be a number of seconds above 0, not {shown(budget)}")
     if cache not in CACHES:
-        raise WrongRequest(f"cache must be {' or '.join(CACHES)}, not {cache!r}")
+        raise WrongRequest(f"cache must be {' or '.join(CACHES)}, not {shown(cache)}")
     return {
         "seed": whole_number("seed", seed, 0, LARGEST_SEED),
         "threads": machine.cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS),
-        "budget_seconds": budget,
+        "budget_seconds": float(budget),
         "cache": cache,
         "command": command,
     }
@@ -124,8 +127,8 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
     with Bench(threads, seed, cold=settings["cache"] == COLD) as bench, ThreadPoolExecutor(1) as background:
         described = background.submit(machine.describe)
-        shown = _NoProgress() if progress is None else progress
-        comparison = Comparison(bench, threads, budget, random.Random(seed), shown)
+        progress = _NoProgress() if progress is None else progress
+        comparison = Comparison(bench, threads, budget, random.Random(seed), progress)
         try:
             comparison.run(asked)
         except KeyboardInterrupt:

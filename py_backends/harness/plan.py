@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.contract import Problem, Target
-from py_backends.errors import WrongRequest, whole_number
+from py_backends.errors import WrongRequest, shown, whole_number
 from py_backends.harness import doctor
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.results import Row
@@ -47,9 +47,8 @@ class Request:
     every_target: bool = True
 
     def __post_init__(self) -> None:
-        for names in ("kernels", "backends", "targets", "variants", "dtypes"):
-            if isinstance(getattr(self, names), str):
-                raise WrongRequest(f"{names} takes a list of names, not the string {getattr(self, names)!r}")
+        for what in ("kernels", "backends", "targets", "variants", "dtypes"):
+            object.__setattr__(self, what, _names(what, getattr(self, what)))
         for name in self.kernels or ():
             registry.known(name, _all_kernels(), "kernel")
         for name in self.backends or ():
@@ -61,10 +60,12 @@ class Request:
             registry.known(name, [*registry.variant_names(), ALL], "variant")
 
     def _check_shapes(self) -> None:
+        if not isinstance(self.shapes, Mapping):
+            raise WrongRequest(f"shapes takes a dict such as {{'vecadd': [(1000,)]}}, not {shown(self.shapes)}")
         for kernel, shapes in self.shapes.items():
             problem = registry.problem(kernel)
             if not isinstance(shapes, Sequence) or not shapes or not all(isinstance(s, Sequence) for s in shapes):
-                raise WrongRequest(f"the shapes of {kernel} are a list of tuples of sizes, not {shapes!r}")
+                raise WrongRequest(f"the shapes of {kernel} are a list of tuples of sizes, not {shown(shapes)}")
             if self.kernels and kernel not in self.kernels:
                 raise WrongRequest(f"a shape is given for {kernel}, which is not among the requested kernels")
             for sizes in shapes:
@@ -223,6 +224,16 @@ class PlannedRow:
     def to_compile(self) -> int:
         """Characters of its source, if that is compiled when it is prepared."""
         return len(self.text.text) if self.text and self.target.just_in_time else 0
+
+
+def _names(what: str, given: Iterable[str] | None) -> tuple[str, ...] | None:
+    """The names that a user gives, each once; None stands for all. WrongRequest for what is no list of names."""
+    if isinstance(given, str):
+        raise WrongRequest(f"{what} takes a list of names, not the string {shown(given)}")
+    try:
+        return None if given is None else tuple(dict.fromkeys(given))
+    except TypeError:
+        raise WrongRequest(f"{what} takes a list of names, not {shown(given)}") from None
 
 
 def plan(
