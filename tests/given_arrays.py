@@ -76,6 +76,16 @@ class HalfTensor:
         return self.capsule  # type: ignore[attr-defined]  # it has none
 
 
+class OddTensor(HalfTensor):
+    """It raises what it likes."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        raise self._error
+
+
 class LostTensor(HalfTensor):
     """It says where it lies, and fails as it hands its memory out."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import subprocess
@@ -12,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import CLONE
+from commands import CLONE, run_python
 from rich.console import Console
 
 import py_backends as pb
-from py_backends.harness import machine, workers
+from py_backends.harness import doctor, machine, workers
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Rounds
@@ -31,6 +32,16 @@ QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
     ("arguments", "words"),
     [
         ({"backends": "numpy"}, "backends takes a list of names"),
+        ({"dtypes": "float32"}, "dtypes takes a list of names, not the string 'float32'"),
+        ({"kernels": 3}, "kernels takes a list of names, not 3"),
+        ({"kernels": [["vecadd"]]}, r"kernels takes a list of names, not \[\['vecadd'\]\]"),
+        ({"shapes": [(3,)]}, r"shapes takes a dict such as {'vecadd': \[\(1000,\)\]}, not \[\(3,\)\]"),
+        ({"budget": "1"}, "budget must be a number of seconds above 0, not '1'"),
+        ({"budget": None}, "budget must be a number of seconds above 0, not None"),
+        ({"threads": 10**5000}, "threads must be from 1 to 4096, not a value of the type int"),
+        ({"threads": "x" * 10**5}, r"threads must be a whole number, not 'x{50,120}\.\.\.$"),
+        ({"backends": ["x" * 10**5]}, r"unknown backend 'x{50,120}\.\.\.: there are "),
+        ({"progress": True}, r"progress must have a method update\(done, total, text\); True has none"),
         ({"backends": ["nunpy"]}, "did you mean 'numpy'"),
         ({"targets": ["gpu"]}, "unknown target 'gpu'"),
         ({"dtypes": ["float8"]}, "unknown dtype 'float8'"),
@@ -93,12 +104,54 @@ def test_times_that_are_worse_are_said_to_be_so_below_the_title(rounds: Rounds |
     assert " ".join(out.getvalue().split()).count("worse than on an idle machine") == 2 * warned
 
 
+def test_names_may_come_from_anything_and_more_than_once() -> None:
+    """A generator was used up before the rows were made, and a name given twice ran twice."""
+    request = Request((name for name in ("vecadd", "vecadd")), iter(("numpy", "numpy")))
+    assert (request.kernels, request.backends) == (("vecadd",), ("numpy",))
+    assert request.settings()["kernels"] == ["vecadd"]
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     report = pb.compare(
         **QUICK, shapes={"vecadd": [(np.int64(33),)]}, threads=np.int64(1), seed=np.int64(5), dtypes=["float64"]
     )
     assert [row.status for row in report.rows] == ["ok"]
     assert '"threads": 1' in report.to_json()
+
+
+def test_a_worker_that_cannot_be_started_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended the command with a traceback."""
+
+    def none_left() -> Any:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    found = doctor.probe(["numpy"])
+    monkeypatch.setattr(workers.Channel, "pair", none_left)
+    ((_, target),) = doctor.probe(["numpy"])
+    assert target.reason == "probing it failed: no worker could be started: Too many open files"
+    monkeypatch.setattr(doctor, "probe", lambda *_: found)
+    report = pb.compare(**QUICK, shapes={"vecadd": [(33,)]})
+    assert [(row.status, row.reason) for row in report.rows] == [
+        ("error", "no worker could be started: Too many open files")
+    ]
+
+
+def test_scipy_is_imported_where_no_signal_interrupts_it() -> None:
+    """What is left of an interrupted import is unusable: it lost the results of the whole run."""
+    script = textwrap.dedent("""
+        import sys, threading
+        import py_backends as pb
+        class Watch:
+            def find_spec(self, name, *_):
+                if name.startswith("scipy.") and threading.current_thread() is threading.main_thread():
+                    sys.exit(f"{name} is imported by the main thread")
+        sys.meta_path.insert(0, Watch())
+        request = {"kernels": ["vecadd"], "backends": ["numpy", "python"], "shapes": {"vecadd": [(33,)]}}
+        assert "scipy.stats" not in sys.modules
+        pb.compare(**request, budget=2)
+        assert "scipy.stats" in sys.modules
+    """)
+    assert run_python("-c", script).stderr == ""
 
 
 def test_works_in_a_script_without_a_main_guard() -> None:

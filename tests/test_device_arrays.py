@@ -226,6 +226,15 @@ def test_buffers_are_released_where_a_launch_fails(far: Far, monkeypatch: pytest
     assert [buffer.elements for buffer in far.buffers] == [None] * 3
 
 
+@pytest.mark.usefixtures("far")
+def test_a_repeated_call_looks_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read all sources of the kernel again."""
+    array = FarArray(drawn(9))
+    pb.vecadd(array, array, backend="far", to="device")
+    monkeypatch.setattr(registry, "kernel_texts", None)
+    pb.vecadd(array, array, backend="far", to="device")
+
+
 def test_a_backend_may_have_no_arrays_for_its_results(far: Far) -> None:
     far.keeps_results = False
     with pytest.raises(ValueError, match="far has no arrays to leave a result in on its device: leave out to='device'"):

@@ -136,6 +136,14 @@ def test_results_without_an_end_are_one_line(command: list[str]) -> None:
     assert_refused(run_command(*command), "/dev/zero cannot be read: it is a device, not a file")
 
 
+@pytest.mark.parametrize("option", ["--json", "--csv", "--markdown"])
+def test_no_file_has_the_name_of_standard_output(option: str, tmp_path: Path) -> None:
+    """It wrote a file named -."""
+    run = run_command("compare", option, "-", cwd=tmp_path)
+    assert_refused(run, "- is standard output elsewhere, and here the tables go there: name a file")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_two_names_of_one_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("file")
     run = run_command("compare", "--json", tmp_path / "file", "--csv", tmp_path / "link")

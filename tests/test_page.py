@@ -24,7 +24,7 @@ from py_backends.install import pip_install
 from py_backends.report import below, layout
 from py_backends.report.across import across
 from py_backends.report.page import page
-from py_backends.report.pictures import timeline
+from py_backends.report.pictures import roofline, timeline
 
 VECTOR = {"n": 4000037}
 HARMFUL = "$a_b$ --!><script>alert(1)</script><img src=x onerror=alert(2)> & \"quoted\" 'too' {{ 7 * 7 }}"
@@ -160,6 +160,17 @@ class TestContents:
         assert "Pictures that this file holds too little for" in parsed.words()
         reasons = {pair.children[0].text for pair in parsed.all("dl")[2].children}
         assert {"The ladder", "Threads"} <= reasons
+
+    def test_a_picture_of_a_number_that_no_axis_can_have_gives_its_reason(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A ceiling of 1e308 GFLOP/s: there was no page."""
+
+        def draw(_: Report) -> None:
+            raise ValueError("Axis limits cannot be NaN or Inf")
+
+        monkeypatch.setattr(roofline, "draw", draw)
+        assert "Axis limits cannot be NaN or Inf" in Parsed(page([("monday.json", report())])).root.words()
 
     def test_every_source_is_there_as_it_is_in_its_file(self, parsed: Element) -> None:
         shown = {

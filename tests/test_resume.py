@@ -155,7 +155,7 @@ def test_a_request_stands_in_the_results_as_it_was_made() -> None:
     again = Request(**{**settings, "shapes": {"vecadd": [tuple(sizes) for sizes in settings["shapes"]["vecadd"]]}})
     problem = registry.problem("vecadd")
     assert list(again.chosen_shapes(problem)) == list(request.chosen_shapes(problem)) == [(9,), (10,)]
-    assert (again.kernels, again.backends, list(again.dtypes)) == (["vecadd"], None, ["float32"])
+    assert (again.kernels, again.backends, again.dtypes) == (("vecadd",), None, ("float32",))
 
 
 ASKED = Request().settings()

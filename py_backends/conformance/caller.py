@@ -24,8 +24,9 @@ from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
 from py_backends.errors import in_one_line
 from py_backends.harness.check import judge
+from py_backends.harness.serve import serve
 from py_backends.harness.spec import Sizes
-from py_backends.harness.worker import Session, serve
+from py_backends.harness.worker import Session
 from py_backends.number_formats import number_format
 
 _LINE = 64

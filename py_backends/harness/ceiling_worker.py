@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from py_backends.harness.ceilings import Bandwidth, Block, MultiplyAdds
-from py_backends.harness.worker import serve
+from py_backends.harness.serve import serve
 
 
 class Session:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import importlib
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -122,14 +123,20 @@ def checked_settings(
 
 
 def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None) -> Report:
-    """Run a planned comparison. `settings`: as `checked_settings` returns them."""
+    """Run a planned comparison. `settings`: as `checked_settings` returns them.
+
+    SciPy is imported first, and in another thread, which no signal reaches. An interrupted import would leave it
+    unusable, and with it what was measured.
+    """
     threads, seed, budget = settings["threads"], settings["seed"], settings["budget_seconds"]
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
     with Bench(threads, seed, cold=settings["cache"] == COLD) as bench, ThreadPoolExecutor(1) as background:
+        loaded = background.submit(importlib.import_module, "scipy.stats")
         described = background.submit(machine.describe)
         progress = _NoProgress() if progress is None else progress
         comparison = Comparison(bench, threads, budget, random.Random(seed), progress)
         try:
+            loaded.result()
             comparison.run(asked)
         except KeyboardInterrupt:
             comparison.interrupt()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -104,14 +105,11 @@ def _targets(backend: str, asked: Mapping[str, Any], workers: list[Worker]) -> l
 
 
 def _probed(backend: str, asked: Mapping[str, Any], workers: list[Worker]) -> list[Target]:
-    worker = Worker()
-    workers.append(worker)
     try:
-        answer = worker.ask("targets", backend=backend, **asked)
+        with _worker(workers) as worker:
+            answer = worker.ask("targets", backend=backend, **asked)
     except WorkerFailed as failed:
         return [_missing(backend, failed)]
-    finally:
-        worker.close()
     targets = [Target(**fields | {"on_threads": dict(fields["on_threads"])}) for fields in answer["targets"]]
     return [_started(backend, target, workers) if target.environment else target for target in targets]
 
@@ -121,15 +119,23 @@ def _started(backend: str, target: Target, workers: list[Worker]) -> Target:
 
     Its variables must be set before anything is imported, so it needs a worker of its own.
     """
-    worker = Worker(environment=target.environment)
-    workers.append(worker)
     try:
-        worker.ask("open", backend=backend, target=target.name, threads=1)
+        with _worker(workers, target.environment) as worker:
+            worker.ask("open", backend=backend, target=target.name, threads=1)
     except WorkerFailed as failed:
         return Target.missing(target.name, failed.reason, failed.fix, target.dtypes)
+    return target
+
+
+@contextmanager
+def _worker(workers: list[Worker], environment: Mapping[str, str] | None = None) -> Iterator[Worker]:
+    """A worker of its own. It is among the `workers` before it is asked, so that others can end it."""
+    worker = Worker(environment)
+    workers.append(worker)
+    try:
+        yield worker
     finally:
         worker.close()
-    return target
 
 
 def _missing(backend: str, failed: WorkerFailed) -> Target:

@@ -64,6 +64,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def check_writable(path: Path) -> None:
     """Check, before anything runs, that this file can be written at the end. Raises WrongRequest if not."""
     shown = printable(path)
+    if str(path) == "-":
+        raise WrongRequest("- is standard output elsewhere, and here the tables go there: name a file")
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):  # a new file; its folder is checked below

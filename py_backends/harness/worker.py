@@ -1,19 +1,12 @@
 """A worker: a process for one backend on one target, which receives requests over a channel.
 
-`py_backends.harness.workers` starts it as `python -m py_backends.harness.worker DESCRIPTOR`. Each request is
-`{"do": method, ...arguments}`. Each answer is the method's result, or `{"failed": kind, "reason": ...}`.
+`py_backends.harness.workers` starts it as `python -m py_backends.harness.worker DESCRIPTOR`.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
-import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from statistics import median
 from string import ascii_lowercase
 from time import perf_counter
@@ -24,22 +17,19 @@ import numpy as np
 
 import py_backends
 from py_backends import calls, plugins, registry
-from py_backends.channel import Channel
 from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
-from py_backends.errors import BackendUnavailable, KernelFault, in_one_line, listed
+from py_backends.errors import BackendUnavailable, listed
 from py_backends.harness.arena import Span
 from py_backends.harness.flush import flush
 from py_backends.harness.memory import page_aligned_copy, same_bits
+from py_backends.harness.serve import serve
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import number_format
 from py_backends.shared_memory import SharedMemory
 
-_LONGEST_REASON, _MOST_LINES = 1000, 4
 _SHORTEST = 1e-9
 """Seconds that replace a time of 0 or less: speed-ups and rates divide by it. A device's events may give 0 for a short
 kernel."""
-
-
 _MOST_KEPT = 2**24
 """Bytes of the arrays of a statement. Larger arrays are copied again for each sample."""
 
@@ -358,59 +348,6 @@ def _communicated(launches: Sequence[Communication]) -> dict[str, Any]:
         ],
         "kernel_by_rank": [median(rank) for rank in zip(*(each.kernel_by_rank for each in launches), strict=False)],
     }
-
-
-def _answer(session: object, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-    method = getattr(session, request.pop("do"))
-    try:
-        answer: dict[str, Any] = method(descriptors, **request)
-    except BackendUnavailable as unavailable:
-        return {"failed": "unavailable", "reason": unavailable.reason, "fix": unavailable.fix}
-    except MemoryError as error:
-        return {"failed": "memory", "reason": str(error) or "out of memory"}
-    except KernelFault as fault:
-        return {"failed": "fault", "reason": _shortened(str(fault))}
-    except Exception as error:  # noqa: BLE001  # any error of a kernel or driver belongs in its row
-        traceback.print_exc()
-        return {"failed": "error", "reason": _shortened(f"{type(error).__name__}: {error}") + _place(error)}
-    return answer
-
-
-def _place(error: Exception) -> str:
-    """The file and line of a plug-in that raised an error, for its author; empty if it was raised elsewhere."""
-    folders = registry.plugin_folders()
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if folder := next(filter(path.is_relative_to, folders), None):
-            return f" ({path.relative_to(folder.parent)}, line {frame.lineno})"
-    return ""
-
-
-def _shortened(text: str) -> str:
-    """A message as the reason of a row."""
-    return in_one_line(text, _MOST_LINES)[:_LONGEST_REASON]
-
-
-def _die_with_parent() -> None:
-    """Ask Linux to end this process when its parent ends, even by SIGKILL."""
-    set_parent_death_signal = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
-    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
-
-
-def serve(session: object) -> None:
-    """Answer requests by the session's methods, until the harness closes its end of the channel.
-
-    A method takes the descriptors of the request, and its arguments by name. It returns a JSON object.
-    """
-    _die_with_parent()
-    os.register_at_fork(after_in_child=_die_with_parent)  # forks of a kernel or driver must not outlive us
-    channel, served_by = Channel.from_descriptor(int(sys.argv[1])), os.getpid()
-    while (received := channel.receive()) is not None:
-        request, descriptors = received
-        answer = _answer(session, request, descriptors)
-        if os.getpid() != served_by:  # a kernel forked, and this is the child, which returned too
-            os._exit(0)
-        channel.send(answer)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Worker:
         patience: float | None = None,
         stopped_between: bool = True,
     ) -> None:
-        """Start a worker.
+        """Start a worker. Raises WorkerFailed if the system lets none start.
 
         environment: additional environment variables.
         module: the module to run. It serves requests by `worker.serve`.
@@ -61,15 +61,14 @@ class Worker:
             it is not stopped, the threads of its pool sleep as soon as they have no work.
         """
         self._patience, self._stopped_between = patience, stopped_between
-        self._channel, theirs = Channel.pair()
-        self._log = _Log()
-        self._process = _starter.submit(
-            _start,
-            module,
-            theirs.fileno(),
-            self._log.theirs.fileno(),
-            {**({} if stopped_between else _unless_set(_SLEEPING_POOL)), **(environment or {})},
-        ).result()
+        variables = {**({} if stopped_between else _unless_set(_SLEEPING_POOL)), **(environment or {})}
+        try:
+            self._channel, theirs = Channel.pair()
+            self._log = _Log()
+            starting = _starter.submit(_start, module, theirs.fileno(), self._log.theirs.fileno(), variables)
+            self._process = starting.result()
+        except OSError as error:  # too many open files or processes, or too little memory
+            raise WorkerFailed("error", f"no worker could be started: {error.strerror or error}") from error
         theirs.close()
         self._log.theirs.close()
         self._others: list[int] = []

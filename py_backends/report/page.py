@@ -147,10 +147,10 @@ def _pictures(key: str, report: Report) -> Iterator[Picture]:
         module = importlib.import_module(f"py_backends.report.pictures.{name}")
         try:
             figure = module.draw(shown)
-        except style.NothingToDraw as nothing:
-            yield Picture(title, None, str(nothing))
-        else:
             svg = Markup(style.svg(figure, f"{key}-{name}"))  # noqa: S704  # matplotlib escapes the words in it
+        except ValueError as error:  # nothing to draw, or a number that no axis can have
+            yield Picture(title, None, str(error))
+        else:
             width = round(figure.get_figwidth() * _READABLE_PIXELS_PER_INCH)
             yield Picture(title, svg, module.describe(known(report)), width)
 

@@ -1,0 +1,73 @@
+"""How a worker answers the requests of the harness.
+
+A request is `{"do": method, ...arguments}`. Its answer is the method's result, or `{"failed": kind, "reason": ...}`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from py_backends import registry
+from py_backends.channel import Channel
+from py_backends.errors import BackendUnavailable, KernelFault, in_one_line
+
+_LONGEST_REASON, _MOST_LINES = 1000, 4
+
+
+def serve(session: object) -> None:
+    """Answer requests by the session's methods, until the harness closes its end of the channel.
+
+    A method takes the descriptors of the request, and its arguments by name. It returns a JSON object.
+    """
+    _die_with_parent()
+    os.register_at_fork(after_in_child=_die_with_parent)  # forks of a kernel or driver must not outlive us
+    channel, served_by = Channel.from_descriptor(int(sys.argv[1])), os.getpid()
+    while (received := channel.receive()) is not None:
+        request, descriptors = received
+        answer = _answer(session, request, descriptors)
+        if os.getpid() != served_by:  # a kernel forked, and this is the child, which returned too
+            os._exit(0)
+        channel.send(answer)
+
+
+def _answer(session: object, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+    method = getattr(session, request.pop("do"))
+    try:
+        answer: dict[str, Any] = method(descriptors, **request)
+    except BackendUnavailable as unavailable:
+        return {"failed": "unavailable", "reason": unavailable.reason, "fix": unavailable.fix}
+    except MemoryError as error:
+        return {"failed": "memory", "reason": str(error) or "out of memory"}
+    except KernelFault as fault:
+        return {"failed": "fault", "reason": _shortened(str(fault))}
+    except Exception as error:  # noqa: BLE001  # any error of a kernel or driver belongs in its row
+        traceback.print_exc()
+        return {"failed": "error", "reason": _shortened(f"{type(error).__name__}: {error}") + _place(error)}
+    return answer
+
+
+def _place(error: Exception) -> str:
+    """The file and line of a plug-in that raised an error, for its author; empty if it was raised elsewhere."""
+    folders = registry.plugin_folders()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if folder := next(filter(path.is_relative_to, folders), None):
+            return f" ({path.relative_to(folder.parent)}, line {frame.lineno})"
+    return ""
+
+
+def _shortened(text: str) -> str:
+    """A message as the reason of a row."""
+    return in_one_line(text, _MOST_LINES)[:_LONGEST_REASON]
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end this process when its parent ends, even by SIGKILL."""
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
