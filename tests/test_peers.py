@@ -18,6 +18,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from commands import run_python
 
 import py_backends as pb
 from py_backends import registry
@@ -145,6 +146,32 @@ class TestOfMkl:
         library = SimpleNamespace(cblas_gemm_s8u8s32_64=gemm, MKL_Set_Num_Threads_Local=lambda _: 0)
         monkeypatch.setattr(_mkl, "library", lambda: library)
         assert _mkl.integers_are_exact.__wrapped__() is (limit is None)
+
+
+    def test_an_interruption_within_an_argument_is_one(self) -> None:
+        """ctypes raised its own ArgumentError in its place."""
+        script = """
+import numpy as np
+import py_backends as pb
+from py_backends.backend import _mkl
+convert, interrupting = _mkl._Elements.from_param, False
+def converted(array):
+    if interrupting:
+        raise KeyboardInterrupt
+    return convert(array)
+_mkl._Elements.from_param = converted
+a = np.ones((3, 3), np.float32)
+for call, array in ((pb.matmul, a), (pb.vecadd, a[0])):
+    interrupting = False
+    call(array, array, backend="mkl")
+    interrupting = True
+    try:
+        call(array, array, backend="mkl")
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+        run = run_python("-c", script)
+        assert (run.stdout.split(), run.stderr) == (["interrupted"] * 2, "")
 
 
 class TestOfOneDnn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,6 +56,11 @@ class Device(contract.HostDevice):
             before = limit(threads)  # 0 where the calling thread had no limit
             try:
                 kernel(*buffers, *sizes)
+            except ctypes.ArgumentError as error:
+                # ctypes replaces whatever is raised while it converts an argument, and keeps only its words.
+                if KeyboardInterrupt.__name__ in str(error):
+                    raise KeyboardInterrupt from None
+                raise
             finally:
                 limit(before)
 
