@@ -87,8 +87,11 @@ def _device(asked: Asked, dtype: str) -> Device:
     """The place where a dtype is computed."""
     device = lookup(_places, (asked, dtype))
     if device is None:
-        target, _ = chosen(asked, choices_by_dtype(asked), dtype)
-        device = _places[asked, dtype] = _opened(asked, target)
+        choices = choices_by_dtype(asked)
+        target, _ = chosen(asked, choices, dtype)
+        device = _opened(asked, target)
+        if dtype in choices:
+            _places[asked, dtype] = device
     return device
 
 
@@ -108,14 +111,11 @@ def _placed(device: Device, asked: Asked, name: str, array: Any) -> Placed:
     try:
         found = device.adopt(array)
         placed = foreign_arrays.on_host(array) if found is None else found
-    except (BackendUnavailable, MemoryError):
-        raise
-    except Exception as error:  # anything may come from a library that only half speaks DLPack
-        _check_dtype(name, foreign_arrays.dtype_name(array), asked, array)
-        how = "; bfloat16 is taken in arrays of NumPy, of the dtype ml_dtypes.bfloat16"
-        raise TypeError(
-            f"{name}: {foreign_arrays.words(error)}{how if foreign_arrays.dtype_name(array) == 'bfloat16' else ''}"
-        ) from error
+    except foreign_arrays.REFUSALS as error:
+        dtype = foreign_arrays.dtype_name(array)
+        _check_dtype(name, dtype, asked, array)
+        how = "; bfloat16 is taken in arrays of NumPy, of the dtype ml_dtypes.bfloat16" if dtype == "bfloat16" else ""
+        raise TypeError(f"{name}: {error}{how}") from error
     if placed is None:
         _refuse(name, array, asked)
     if isinstance(placed, Adopted) and placed.buffer is None:
@@ -206,10 +206,11 @@ def _refuse(name: str, array: Any, asked: Asked) -> NoReturn:
     kind = type(array)
     if not hasattr(array, "dtype") or isinstance(array, foreign_arrays.NO_ARRAYS):
         dtypes = [each.name for each in dtypes_taken(asked)]
-        how = "" if name == "out" else foreign_arrays.how_to_convert(name, array, dtypes[0])
+        fits = isinstance(array, foreign_arrays.CONVERTIBLE) and name != "out"
+        how = f"; convert it first, for instance with {foreign_arrays.how_to_convert(name, array, dtypes[0])}"
         raise TypeError(
             f"{name} must be a NumPy array of {listed(dtypes, 'or')}, or another array that hands its memory out, not "
-            f"{kind.__name__}{how and f'; convert it first, for instance with {how}'}"
+            f"{kind.__name__}{how if fits else ''}"
         )
     # A copy of an output is another array than the one that is to be written.
     fix = "pass an array on the host as out" if name == "out" else foreign_arrays.how_to_copy(name, array)

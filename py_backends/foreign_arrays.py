@@ -6,8 +6,9 @@ device takes beside them is said by its `adopt`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
-from numbers import Number
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,10 @@ from py_backends.errors import in_one_line
 
 NO_ARRAYS = (type, ModuleType, np.ma.MaskedArray)
 """Classes, modules and arrays with a mask are none, whatever attributes they have."""
+CONVERTIBLE = (list, tuple, np.ma.MaskedArray)
+"""What is no array, and has the numbers of one."""
+REFUSALS = (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
+"""What devices raise for arrays that they cannot adopt, and `on_host` for those that it cannot read."""
 
 
 class Memory(IntEnum):
@@ -34,33 +39,50 @@ _HOST = (Memory.CPU, Memory.CUDA_PINNED, Memory.ROCM_PINNED)
 
 
 def dlpack_memory(array: Any) -> int | None:
-    """The kind of memory that an array lies in, by DLPack's number; None where it does not speak DLPack."""
+    """The kind of memory that an array lies in, by DLPack's number; None where it does not speak DLPack.
+
+    Raises TypeError with its library's words where it only half speaks DLPack.
+    """
     if not hasattr(array, "__dlpack__"):
         return None
-    kind, _ = array.__dlpack_device__()
-    return int(kind)
+    with _in_its_words():
+        kind, _ = array.__dlpack_device__()
+        return int(kind)
 
 
 def on_host(array: Any) -> Array | None:
     """The array as a NumPy array on the same memory; None where it has none that the host can address.
 
-    It is read-only where its library says so. Raises whatever its library or NumPy raises where it lies on the host
-    and cannot be read there.
+    It is read-only where its library says so. Raises TypeError with its library's words where it lies on the host and
+    cannot be read there.
     """
     kind = dlpack_memory(array)
     if kind in _HOST:
-        return np.from_dlpack(array)
+        with _in_its_words():
+            return np.from_dlpack(array)
     if kind is not None:
         try:  # memory of a device that the host may address too: its library knows, and waits for what it computes
-            return np.from_dlpack(array, device="cpu", copy=False)
-        except MemoryError:
-            raise
-        except Exception:  # noqa: BLE001  # whatever a library raises that does not hand it out as it is asked to
+            with _in_its_words():
+                return np.from_dlpack(array, device="cpu", copy=False)
+        except TypeError:
             return None
     try:
         return np.asarray(memoryview(array))
     except (BufferError, TypeError, ValueError):
         return None
+
+
+@contextmanager
+def _in_its_words() -> Iterator[None]:
+    """Turn whatever a library raises into a TypeError that says the same in one line."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        said = in_one_line(str(error))
+        kind = type(error).__name__ if isinstance(error, LookupError) or not said else ""
+        raise TypeError(f"{kind} {said}".strip()) from error
 
 
 def writable(array: Any) -> bool:
@@ -82,24 +104,14 @@ def dtype_name(array: Any) -> str:
     return "" if isinstance(array, type) else str(getattr(array, "dtype", "")).rpartition(".")[2]
 
 
-def words(error: Exception) -> str:
-    """What a library says of an array that it does not hand out, in one line."""
-    said = in_one_line(str(error))
-    return f"{type(error).__name__} {said}".strip() if isinstance(error, LookupError) or not said else said
-
-
 def how_to_convert(name: str, given: Any, dtype: str) -> str:
-    """The words that make an array of a dtype of what has numbers; empty for what has none."""
+    """The words that make an array of a dtype of something with numbers."""
     if isinstance(given, np.ma.MaskedArray):
         return f"{name}.filled(0)"
-    if isinstance(given, NO_ARRAYS):
-        return ""
     if hasattr(given, "astype"):
         return f"{name}.astype({dtype!r})"
-    if isinstance(given, bytes | bytearray):
-        return f"np.frombuffer({name}, {dtype!r})"
-    has_numbers = isinstance(given, Number | list | tuple) or on_host(given) is not None
-    return f"np.asarray({name}, {dtype!r})" if has_numbers else ""
+    function = "frombuffer" if isinstance(given, bytes | bytearray) else "asarray"
+    return f"np.{function}({name}, {dtype!r})"
 
 
 def how_to_copy(name: str, array: Any) -> str:

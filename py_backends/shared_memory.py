@@ -27,7 +27,10 @@ class SharedMemory:
     @classmethod
     def create(cls, count: int) -> SharedMemory:
         """New memory, whose pages take none until they are touched; MemoryError where there is too little."""
-        descriptor = os.memfd_create("py-backends")
+        try:
+            descriptor = os.memfd_create("py-backends")
+        except OSError as error:
+            raise MemoryError(f"the system gives no memory to share: {error.strerror}") from error
         try:
             os.ftruncate(descriptor, count)
             return cls(descriptor, _map(descriptor, count, writable=True))

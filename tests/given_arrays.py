@@ -79,8 +79,8 @@ class HalfTensor:
 class OddTensor(HalfTensor):
     """It raises what it likes."""
 
-    def __init__(self, error: Exception) -> None:
-        self._error = error
+    def __init__(self, error: Exception, dtype: Any = np.float32) -> None:
+        self._error, self.dtype = error, np.dtype(dtype)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         raise self._error

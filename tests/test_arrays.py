@@ -136,7 +136,9 @@ def test_arrays_on_a_device_out_of_reach_are_not_copied(backend: str) -> None:
         (np.ndarray, r"another array that hands its memory out, not type$"),
         (np, "another array that hands its memory out, not module$"),
         ([1.0] * 4, r"not list; convert it first, for instance with np\.asarray\(a, 'float32'\)$"),
-        (1.0, r"not float; convert it first, for instance with np\.asarray\(a, 'float32'\)$"),
+        (1.0, r"not float$"),
+        (OddTensor(KeyError("device"), np.int16), r"not int16: .* for instance with np\.asarray\(a, 'float32'\)$"),
+        (Tensor(np.ones(4, ">f4")), "a must be float32, .* in native byte order, not "),
         (np.ma.array(drawn(4)), r"not MaskedArray; convert it first, for instance with a\.filled\(0\)$"),
         (
             "abcd",

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,8 @@ QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
         ({"shapes": [(3,)]}, r"shapes takes a dict such as {'vecadd': \[\(1000,\)\]}, not \[\(3,\)\]"),
         ({"budget": "1"}, "budget must be a number of seconds above 0, not '1'"),
         ({"budget": None}, "budget must be a number of seconds above 0, not None"),
+        ({"budget": 10**400}, "budget must be a number of seconds above 0, not 1000"),
+        ({"budget": Fraction(1, 10**400)}, r"budget must be a number of seconds above 0, not Fraction\(1, 1000"),
         ({"threads": 10**5000}, "threads must be from 1 to 4096, not a value of the type int"),
         ({"threads": "x" * 10**5}, r"threads must be a whole number, not 'x{50,120}\.\.\.$"),
         ({"backends": ["x" * 10**5]}, r"unknown backend 'x{50,120}\.\.\.: there are "),
@@ -134,6 +138,18 @@ def test_a_worker_that_cannot_be_started_is_a_reason(monkeypatch: pytest.MonkeyP
     assert [(row.status, row.reason) for row in report.rows] == [
         ("error", "no worker could be started: Too many open files")
     ]
+
+
+def test_a_worker_that_does_not_start_leaves_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(*_: Any) -> Any:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(workers, "_start", none_left)
+    before = len([*Path("/proc/self/fd").iterdir()])
+    with pytest.raises(workers.WorkerFailed, match="t start new thread") as failed:
+        workers.Worker()
+    assert failed.value.status == "error"
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
 def test_scipy_is_imported_where_no_signal_interrupts_it() -> None:

@@ -140,7 +140,7 @@ def test_results_without_an_end_are_one_line(command: list[str]) -> None:
 def test_no_file_has_the_name_of_standard_output(option: str, tmp_path: Path) -> None:
     """It wrote a file named -."""
     run = run_command("compare", option, "-", cwd=tmp_path)
-    assert_refused(run, "- is standard output elsewhere, and here the tables go there: name a file")
+    assert_refused(run, "- stands for standard output elsewhere, and is no file here: name another")
     assert not [*tmp_path.iterdir()]
 
 

@@ -147,7 +147,6 @@ class TestOfMkl:
         monkeypatch.setattr(_mkl, "library", lambda: library)
         assert _mkl.integers_are_exact.__wrapped__() is (limit is None)
 
-
     def test_an_interruption_within_an_argument_is_one(self) -> None:
         """ctypes raised its own ArgumentError in its place."""
         script = """

@@ -10,6 +10,7 @@ import os
 import pickle
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,9 +24,10 @@ import pytest
 import py_backends as pb
 from py_backends import interpreter, registry, shared_memory
 from py_backends.contract import Communication, Device, Launch, Problem, Reference
+from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
-from py_backends.ranks import SERVED, local
+from py_backends.ranks import SERVED, endings, local
 from py_backends.ranks.engine import engine
 from py_backends.ranks.world import RanksEnded, World
 from py_backends.shared_memory import SharedMemory, behind
@@ -349,7 +351,21 @@ class TestOneCommand:
         wait_until(lambda: not addresses() - others)
         assert not [*tmp_path.glob("py-backends-*")]
         for path in left_by_mpi() - of_mpi:
-            path.unlink()
+            path.unlink(missing_ok=True)
+
+
+def test_another_user_who_listens_in_their_place_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"py-backends-of-a-test-{os.getpid()}"
+    monkeypatch.setenv(SERVED, f"2x1:{name}")
+    monkeypatch.setattr(endings, "other_end", lambda _: (1, os.geteuid() + 1))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(f"\0{name}")
+        listener.listen()
+        with pytest.raises(BackendUnavailable, match="another user listens where the ranks of this command should"):
+            World(2, 1)
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.recv(1) == b""
 
 
 def left_by_mpi() -> set[Path]:

@@ -1,6 +1,6 @@
 """Finds out whether a driver of OpenCL can launch kernels, in a process of its own, since PoCL may abort over that.
 
-`python -m py_backends.backend._opencl_launch PLATFORM` exits with 0 if a kernel ran.
+`python -m py_backends.backend._opencl_launch PLATFORM` launches one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 
 from py_backends import interpreter
 from py_backends.backend import _opencl_drivers
@@ -29,14 +31,17 @@ def lacks_linker(platform: str) -> bool:
     return platform == _POCL and shutil.which("ld") is None and not _can_launch(platform)
 
 
+@cache
 def _can_launch(platform: str) -> bool:
-    uncached = interpreter.environment({"POCL_KERNEL_CACHE": "0"})  # PoCL would launch what it has linked before
+    """Whether a process survives it. Other failures have words of their own, and show later."""
     command = interpreter.command(__name__, platform)
-    try:
-        run = subprocess.run(command, env=uncached, capture_output=True, timeout=_WITHIN, check=False)
-    except subprocess.TimeoutExpired:
-        return False
-    return run.returncode == 0
+    with tempfile.TemporaryDirectory() as empty:  # from its own cache PoCL would launch what it has linked before
+        environment = interpreter.environment({"POCL_CACHE_DIR": empty})
+        try:
+            run = subprocess.run(command, env=environment, capture_output=True, timeout=_WITHIN, check=False)
+        except subprocess.TimeoutExpired:
+            return False
+    return run.returncode >= 0
 
 
 def main() -> None:

@@ -109,14 +109,18 @@ def checked_settings(
 
     The parameters are those of `compare`.
     """
-    if not (isinstance(budget, Real) and 0 < budget < math.inf):
+    try:
+        seconds = float(budget) if isinstance(budget, Real) else math.nan
+    except OverflowError:
+        seconds = math.inf
+    if not 0 < seconds < math.inf:
         raise WrongRequest(f"budget must be a number of seconds above 0, not {shown(budget)}")
     if cache not in CACHES:
         raise WrongRequest(f"cache must be {' or '.join(CACHES)}, not {shown(cache)}")
     return {
         "seed": whole_number("seed", seed, 0, LARGEST_SEED),
         "threads": machine.cpus() if threads is None else whole_number("threads", threads, 1, MOST_THREADS),
-        "budget_seconds": float(budget),
+        "budget_seconds": seconds,
         "cache": cache,
         "command": command,
     }

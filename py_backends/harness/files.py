@@ -65,7 +65,7 @@ def check_writable(path: Path) -> None:
     """Check, before anything runs, that this file can be written at the end. Raises WrongRequest if not."""
     shown = printable(path)
     if str(path) == "-":
-        raise WrongRequest("- is standard output elsewhere, and here the tables go there: name a file")
+        raise WrongRequest("- stands for standard output elsewhere, and is no file here: name another")
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):  # a new file; its folder is checked below

@@ -55,20 +55,27 @@ class Worker:
         """Start a worker. Raises WorkerFailed if the system lets none start.
 
         environment: additional environment variables.
-        module: the module to run. It serves requests by `worker.serve`.
+        module: the module to run. It serves requests by `serve.serve`.
         patience: seconds without an answer after which it counts as hung. None: `ANSWER_WITHIN`.
         stopped_between: whether it is stopped between requests. Stopping takes longer than a small request itself. If
             it is not stopped, the threads of its pool sleep as soon as they have no work.
         """
         self._patience, self._stopped_between = patience, stopped_between
         variables = {**({} if stopped_between else _unless_set(_SLEEPING_POOL)), **(environment or {})}
-        try:
-            self._channel, theirs = Channel.pair()
-            self._log = _Log()
-            starting = _starter.submit(_start, module, theirs.fileno(), self._log.theirs.fileno(), variables)
-            self._process = starting.result()
-        except OSError as error:  # too many open files or processes, or too little memory
-            raise WorkerFailed("error", f"no worker could be started: {error.strerror or error}") from error
+        with contextlib.ExitStack() as on_failure:
+            try:
+                self._channel, theirs = Channel.pair()
+                on_failure.callback(self._channel.close)
+                on_failure.callback(theirs.close)
+                self._log = _Log()
+                on_failure.callback(self._log.close)
+                on_failure.callback(self._log.theirs.close)
+                starting = _starter.submit(_start, module, theirs.fileno(), self._log.theirs.fileno(), variables)
+                self._process = starting.result()
+            except (OSError, RuntimeError) as error:  # too many open files, processes or threads, or too little memory
+                reason = getattr(error, "strerror", None) or error
+                raise WorkerFailed("error", f"no worker could be started: {reason}") from error
+            on_failure.pop_all()
         theirs.close()
         self._log.theirs.close()
         self._others: list[int] = []

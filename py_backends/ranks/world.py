@@ -24,7 +24,7 @@ from py_backends import interpreter
 from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.ranks import SOCKET, launcher, new_folder, served
+from py_backends.ranks import SOCKET, endings, launcher, new_folder, served
 from py_backends.ranks.engine import engine
 from py_backends.ranks.log import Log
 from py_backends.ranks.progress import who_computes
@@ -181,6 +181,10 @@ class World:
             except (FileNotFoundError, ConnectionRefusedError):
                 end.close()
             else:
+                _, user = endings.other_end(end)
+                if user != os.geteuid():  # somebody who took the abstract name of ranks that have ended
+                    end.close()
+                    raise BackendUnavailable("another user listens where the ranks of this command should")
                 return Channel(end)
             if self._keeper and self._keeper.poll() is not None:
                 raise BackendUnavailable(f"the ranks did not start{self._log.told()}")
