@@ -451,11 +451,13 @@ def summed(finished: Finished, ranks: int, library: str) -> bool:
 
 
 REFUSES = """
-import subprocess
+import subprocess, sys
+from py_backends.__main__ import main
+from py_backends.errors import BackendUnavailable
 def refuse(*_, **__):
-    from py_backends.errors import BackendUnavailable
     raise BackendUnavailable("there are too many processes")
 subprocess.Popen = refuse
+sys.exit(main(["show", "vecadd"]))
 """
 
 
@@ -480,12 +482,9 @@ class TestRealRanks:
         assert finished.returncode == 0, finished.stdout + finished.stderr
         assert finished.stdout.count("vecadd: c[i] = a[i] +") == 1, finished.stdout
 
-    def test_a_command_that_cannot_be_served_ends_all_of_them(self, tmp_path: Path) -> None:
+    def test_a_command_that_cannot_be_served_ends_all_of_them(self) -> None:
         """All but the first waited for ever for what it would pass on."""
-        (tmp_path / "sitecustomize.py").write_text(REFUSES)
-        paths = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
-        command = ["-m", "py_backends", "show", "vecadd"]
-        finished = run(engine.engine().words[0], "-n", "2", sys.executable, *command, PYTHONPATH=paths)
+        finished = run(engine.engine().words[0], "-n", "2", sys.executable, "-c", REFUSES)
         assert finished.returncode == 1
         assert finished.stderr.count("error: there are too many processes") == 1, finished
 

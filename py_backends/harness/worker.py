@@ -23,6 +23,7 @@ from py_backends.harness.arena import Span
 from py_backends.harness.flush import flush
 from py_backends.harness.memory import page_aligned_copy, same_bits
 from py_backends.harness.serve import serve
+from py_backends.harness.threads_apart import move_apart
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import number_format
 from py_backends.shared_memory import SharedMemory
@@ -178,6 +179,7 @@ class Session:
         """
         case = self._placed(**placed)
         self._launches_on(case, warm_up)
+        move_apart()
         calls_before = [self._whole_call(case, 0, poisoned=poisoned, cold=cold)[0] for _ in range(calls - 1)]
         last, launches = self._whole_call(case, repetitions, poisoned=poisoned, cold=cold)
         by_time = sorted([*calls_before, last], key=lambda phases: phases["end_to_end"])
@@ -247,6 +249,7 @@ class Session:
         names = dict(zip(ascii_lowercase, arrays, strict=False))
         timer = Timer(statement, globals={"np": np, "pb": py_backends} | names)
         timer.timeit(warm_up)
+        move_apart()
         seconds = timer.timeit(repetitions) / repetitions
         if poisoned:
             case.arrays()[-1][...] = arrays[-1].reshape(-1)
