@@ -79,7 +79,7 @@ def _in_its_words() -> Iterator[None]:
         yield
     except MemoryError:
         raise
-    except Exception as error:
+    except Exception as error:  # it may be anything, of a library that only half speaks DLPack
         said = in_one_line(str(error))
         kind = type(error).__name__ if isinstance(error, LookupError) or not said else ""
         raise TypeError(f"{kind} {said}".strip()) from error

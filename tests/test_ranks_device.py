@@ -27,7 +27,7 @@ from py_backends.contract import Communication, Device, Launch, Problem, Referen
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
-from py_backends.ranks import SERVED, endings, local
+from py_backends.ranks import SERVED, endings, keeper, local
 from py_backends.ranks.engine import engine
 from py_backends.ranks.world import RanksEnded, World
 from py_backends.shared_memory import SharedMemory, behind
@@ -370,7 +370,7 @@ def test_another_user_who_listens_in_their_place_gets_nothing(monkeypatch: pytes
 
 def left_by_mpi() -> set[Path]:
     """What MPICH leaves of any program that is killed."""
-    return {*Path("/dev/shm").glob("mpich_shm_*"), *Path("/tmp").glob("hydra_hwloc_xmlfile_*")}  # noqa: S108
+    return {*map(Path, keeper._descriptions()), *keeper._SHARED.glob("mpich_shm_*")}
 
 
 def addresses() -> set[str]:
