@@ -115,6 +115,13 @@ def test_names_may_come_from_anything_and_more_than_once() -> None:
     assert request.settings()["kernels"] == ["vecadd"]
 
 
+@pytest.mark.parametrize("what", ["kernels", "backends", "targets", "variants", "dtypes"])
+def test_an_empty_list_of_names_is_refused(what: str) -> None:
+    """It stood for all of them, so that a selection that came out empty measured everything."""
+    with pytest.raises(ValueError, match=f"^{what} is an empty list: name some, or leave it out for all$"):
+        pb.compare(**{**QUICK, what: iter(())})
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     report = pb.compare(
         **QUICK, shapes={"vecadd": [(np.int64(33),)]}, threads=np.int64(1), seed=np.int64(5), dtypes=["float64"]

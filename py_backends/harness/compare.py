@@ -93,7 +93,8 @@ def compare(
     """
     if progress is not None and not callable(getattr(progress, "update", None)):
         raise WrongRequest(f"progress must have a method update(done, total, text); {shown(progress)} has none")
-    request = Request(kernels, backends, targets, variants, dtypes or ("float32",), shapes or {})
+    in_formats = ("float32",) if dtypes is None else dtypes
+    request = Request(kernels, backends, targets, variants, in_formats, shapes or {})
     settings = checked_settings(threads, seed, budget, cache, command) | {"request": request.settings()}
     return run(request.plan(request.specs), settings, progress)
 

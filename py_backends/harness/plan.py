@@ -228,12 +228,17 @@ class PlannedRow:
 
 def _names(what: str, given: Iterable[str] | None) -> tuple[str, ...] | None:
     """The names that a user gives, each once; None stands for all. WrongRequest for what is no list of names."""
+    if given is None:
+        return None
     if isinstance(given, str):
         raise WrongRequest(f"{what} takes a list of names, not the string {shown(given)}")
     try:
-        return None if given is None else tuple(dict.fromkeys(given))
+        names = tuple(dict.fromkeys(given))
     except TypeError:
         raise WrongRequest(f"{what} takes a list of names, not {shown(given)}") from None
+    if not names:  # a list that came out empty is hardly meant to stand for all
+        raise WrongRequest(f"{what} is an empty list: name some, or leave it out for all")
+    return names
 
 
 def plan(
