@@ -222,4 +222,5 @@ def _kernels() -> dict[tuple[str, str, str], Any]:
 
 
 def _kernel(name: str, dtype: np.dtype[Any], instruction_set: str | None) -> Any:
-    return _kernels()[name, dtype.name, instruction_set or instruction_sets(dtype.name)[0]]
+    there = instruction_sets(dtype.name)  # asks the system for AMX, without which the first tile would end this process
+    return _kernels()[name, dtype.name, instruction_set or there[0]]

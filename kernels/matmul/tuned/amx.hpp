@@ -5,8 +5,9 @@
 //   tile of a is 64 bytes of a row of a. A row of a tile of b has 16 columns and several rows of b. Elements that fill
 //   32 bits together stand beside each other. Both are packed so.
 // Memory: a panel is 32 rows of a, or 32 columns of b, over the depth of a pass. A panel of a stays in the first-level
-//   cache while the panels of b pass by. Those stay in the second-level cache while the panels of a do. Tiles of c are
-//   stored to a buffer. Vector instructions add that to c while the next tiles are multiplied.
+//   cache while the panels of b pass by. Those stay in the second-level cache while the panels of a do. All panels of a
+//   are kept for the next columns of b. Tiles of c are stored to a buffer. Vector instructions add that to c while the
+//   next tiles are multiplied.
 // Edges: panels are filled up with zeros on both sides, since zero times infinity would be no zero.
 // Numbers: products of bfloat16 are exact, and subnormal numbers count as zeros. A float16 is exactly the sum of two
 //   bfloat16, so four products make one of float16. Tiles know no infinity that is such a sum, nor its product with a
@@ -31,6 +32,8 @@ namespace {
 
 /// What a panel of a fills at most of the first-level cache, which has 48 KiB where there are tiles.
 constexpr Size most_bytes_of_panel = Size(32) << 10;
+/// What panels of a fill at most. The more rows they have, the less often b is packed.
+constexpr Size most_bytes_of_a = Size(4) << 20;
 /// Up to so many multiplications in all, threads cost more than they save.
 constexpr double few_to_share = 256.0 * 256 * 256;
 
@@ -46,33 +49,41 @@ struct Product {
   Size m, n, k;
 };
 
-/// Multiplies tiles 4 and 5 by 6 and 7, into 0 to 3. Tiles are named by digits: intrinsics paste them into their
-/// instructions.
-template <typename T>
-void multiply_tiles() {
-  if constexpr (sizeof(T) == 1) {
-    _tile_dpbssd(0, 4, 6);
-    _tile_dpbssd(1, 4, 7);
-    _tile_dpbssd(2, 5, 6);
-    _tile_dpbssd(3, 5, 7);
-  } else {
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
+// A function cannot have tiles as parameters: intrinsics paste their numbers into instructions.
+#define ADD_PRODUCT(c, a, b)      \
+  if constexpr (sizeof(T) == 1) { \
+    _tile_dpbssd(c, a, b);        \
+  } else {                        \
+    _tile_dpbf16ps(c, a, b);      \
   }
-}
 
-inline void load_a(const Word* tiles) {
-  _tile_loadd(4, tiles, bytes_of_row);
-  _tile_loadd(5, tiles + words_of_tile, bytes_of_row);
+/// Adds the product of two tiles of a and two of b to tiles 0 to 3. Each tile is loaded just before the first product
+/// that needs it, so that products wait for one load and not for four. b is loaded past the first-level cache, where a
+/// panel of a is to stay.
+template <typename T>
+void multiply_tiles(const Word* a, const Word* b) {
+  _tile_stream_loadd(6, b, bytes_of_row);
+  _tile_loadd(4, a, bytes_of_row);
+  ADD_PRODUCT(0, 4, 6);
+  _tile_loadd(5, a + words_of_tile, bytes_of_row);
+  ADD_PRODUCT(2, 5, 6);
+  _tile_stream_loadd(7, b + words_of_tile, bytes_of_row);
+  ADD_PRODUCT(1, 4, 7);
+  ADD_PRODUCT(3, 5, 7);
 }
+#undef ADD_PRODUCT
 
-/// Prefetches past the first-level cache, where a panel of a is to stay.
-inline void load_b(const Word* tiles) {
-  _tile_stream_loadd(6, tiles, bytes_of_row);
-  _tile_stream_loadd(7, tiles + words_of_tile, bytes_of_row);
-}
+/// For each column of a block: the largest magnitude that has gone to c, as the bits of a float. One number for all
+/// would have to be found in a vector after each row.
+struct alignas(bytes_of_row) Largest {
+  Word of[side] = {};
+
+  Word of_all() const {
+    Word most = 0;
+    for (const Word each : of) most = each > most ? each : most;
+    return most;
+  }
+};
 
 /// A computed block of c that waits in a buffer. Its rows go to c one after the other.
 template <typename S>
@@ -82,30 +93,28 @@ struct Waiting {
   Size stride, rows, columns;
   bool add;
 
-  /// Adds the next `count` rows to c. `largest` becomes the largest magnitude that has gone to c, as the bits of a
-  /// float.
-  void go(Size count, Word& largest) {
+  /// Adds the next `count` rows to c.
+  void go(Size count, Largest& largest) {
     for (Size last = least(count, rows); last > 0; --last, --rows, from += side, to += stride) {
       if (columns == side) {
-        go_row(side, largest);
+        add ? go_row<true>(side, largest) : go_row<false>(side, largest);
       } else {
-        go_row(columns, largest);
+        add ? go_row<true>(columns, largest) : go_row<false>(columns, largest);
       }
     }
   }
 
-  void go_row(Size count, Word& largest) const {
-    Word most = largest;
-#pragma omp simd reduction(max : most)
+  template <bool adding>
+  void go_row(Size count, Largest& largest) const {
+#pragma omp simd
     for (Size j = 0; j < count; ++j) {
-      const S sum = add ? to[j] + from[j] : from[j];
+      const S sum = adding ? to[j] + from[j] : from[j];
       Word bits;
       __builtin_memcpy(&bits, &sum, sizeof bits);
       bits &= 0x7fffffffu;
-      most = bits > most ? bits : most;
+      largest.of[j] = bits > largest.of[j] ? bits : largest.of[j];
       to[j] = sum;
     }
-    largest = most;
   }
 };
 
@@ -113,7 +122,7 @@ struct Waiting {
 /// c.
 template <typename T>
 void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, Waiting<Sum<T>>& waiting,
-                     Word& largest) {
+                     Largest& largest) {
   constexpr Size low = 2 * words_of_tile;  // where the tiles of the second parts begin
   const Size rows_a_step = parts(side, steps);
   __asm__ volatile("" : : : "memory");  // writes the panels: the intrinsics do not say that they read them
@@ -122,16 +131,11 @@ void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, W
   _tile_zero(2);
   _tile_zero(3);
   for (Size step = 0; step < steps; ++step, a += words_of_step<T>, b += words_of_step<T>) {
-    load_a(a);
-    load_b(b);
-    multiply_tiles<T>();
+    multiply_tiles<T>(a, b);
     if constexpr (Tiles<T>::parts == 2) {
-      load_b(b + low);
-      multiply_tiles<T>();
-      load_a(a + low);
-      multiply_tiles<T>();
-      load_b(b);
-      multiply_tiles<T>();
+      multiply_tiles<T>(a, b + low);
+      multiply_tiles<T>(a + low, b + low);
+      multiply_tiles<T>(a + low, b);
     }
     waiting.go(rows_a_step, largest);
   }
@@ -142,36 +146,47 @@ void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, W
   _tile_stored(3, buffer + rows_of_tile * side + rows_of_tile, bytes);
 }
 
-/// How deep a pass is, and how many columns of b it packs. All passes but the last have the same depth.
-template <typename T>
-struct Pass {
-  Size steps, columns;
+/// Even parts of a whole, as few as there can be if none may be larger than `most`.
+inline Size even_part(Size whole, Size most) { return parts(whole, parts(whole, most > 0 ? most : 1)); }
 
-  Pass(Size k, Size n) {
-    constexpr Size bytes_of_step = words_of_step<T> * Size(sizeof(Word)), most = most_bytes_of_panel / bytes_of_step;
-    const Size all = parts(k, depth_of_step<T>);
-    steps = parts(all, parts(all, most));
-    const Size panels = second_level_cache() / 2 / (steps * bytes_of_step);
-    columns = least(parts(n, side), panels > 0 ? panels : 1) * side;
+/// How much is packed at a time: rows of a, columns of b, and steps of both, which are a pass. The last may have less.
+template <typename T>
+struct Block {
+  Size steps, columns, rows;
+
+  Block(Size m, Size n, Size k) {
+    constexpr Size bytes_of_step = words_of_step<T> * Size(sizeof(Word));
+    steps = even_part(parts(k, depth_of_step<T>), most_bytes_of_panel / bytes_of_step);
+    const Size bytes_of_panel = steps * bytes_of_step;
+    columns = even_part(parts(n, side), second_level_cache() * 3 / 8 / bytes_of_panel) * side;
+    rows = even_part(parts(m, side), most_bytes_of_a / bytes_of_panel) * side;
   }
   Size depth() const { return steps * depth_of_step<T>; }
   Size words_of_panel() const { return steps * words_of_step<T>; }
 };
 
-/// Multiplies the rows of a by a block of columns of b, over the depth of a pass.
+/// Multiplies a block of rows of a by one of columns of b, over the depth of a pass. The first columns pack a, for all.
 template <typename T>
-void multiply_pass(const Product<T>& x, Range rows, Range columns, Range depth, Word* panel_of_a, Word* panels_of_b,
-                   Word& largest) {
+void multiply_block(const Product<T>& x, Range rows, Range columns, Range depth, Word* panels_of_a, Word* panels_of_b,
+                    Size first_column, Largest& largest) {
   alignas(bytes_of_row) Sum<T> buffer[side * side];
   Waiting<Sum<T>> waiting = {};
   const Size steps = parts(depth.size(), depth_of_step<T>), words_of_panel = steps * words_of_step<T>;
   const auto panel_of_b = [=](Size j) { return panels_of_b + (j - columns.begin) / side * words_of_panel; };
-  for (Size j = columns.begin; j < columns.end; j += side) {
-    pack_b(x.b + depth.begin * x.n + j, x.n, least(side, columns.end - j), depth.size(), panel_of_b(j));
+  // Along the rows of b: prefetchers follow them, and few pages are open at a time.
+  for (Size step = 0; step < steps; ++step) {
+    const Size p = depth.begin + step * depth_of_step<T>;
+    for (Size j = columns.begin; j < columns.end; j += side) {
+      pack_b(x.b + p * x.n + j, x.n, least(side, columns.end - j), least(depth_of_step<T>, depth.end - p),
+             panel_of_b(j) + step * words_of_step<T>);
+    }
   }
+  const bool packs_a = columns.begin == first_column;
   for (Size i = rows.begin; i < rows.end; i += side) {
     const Size height = least(side, rows.end - i);
-    pack_a(x.a + i * x.k + depth.begin, x.k, height, depth.size(), panel_of_a);
+    Word* const panel_of_a = panels_of_a + (i - rows.begin) / side * words_of_panel;
+    const T* const rows_of_a = x.a + i * x.k + depth.begin;
+    if (packs_a) pack_a(rows_of_a, x.k, height, depth.size(), panel_of_a);
     for (Size j = columns.begin; j < columns.end; j += side) {
       multiply_panels<T>(panel_of_a, panel_of_b(j), steps, buffer, waiting, largest);
       waiting = {buffer, x.c + i * x.n + j, x.n, height, least(side, columns.end - j), depth.begin > 0};
@@ -182,21 +197,28 @@ void multiply_pass(const Product<T>& x, Range rows, Range columns, Range depth, 
 
 thread_local Workspace workspace_of_panels;
 
-/// Computes one thread's part of c; false where there is no memory for panels. `largest` is that of `Waiting`.
+/// Computes one thread's part of c; false where there is no memory for panels. `largest` is the largest magnitude of
+/// it, as the bits of a float.
 template <typename T>
 bool multiply(const Product<T>& x, Range rows, Range columns, Word& largest) {
-  const Pass<T> pass(x.k, columns.size());
-  const Size panels = 1 + pass.columns / side;
-  Word* const panel_of_a = workspace_of_panels.hold<Word>(panels * pass.words_of_panel());
-  if (panel_of_a == nullptr) return false;
+  const Block<T> block(rows.size(), columns.size(), x.k);
+  const Size words_of_a = block.rows / side * block.words_of_panel();
+  const Size words_of_b = block.columns / side * block.words_of_panel();
+  Word* const panels_of_a = workspace_of_panels.hold<Word>(words_of_a + words_of_b);
+  if (panels_of_a == nullptr) return false;
+  Largest of_columns;
   configure_tiles();
-  for (Size j = columns.begin; j < columns.end; j += pass.columns) {
-    for (Size p = 0; p < x.k; p += pass.depth()) {
-      multiply_pass(x, rows, {j, least(j + pass.columns, columns.end)}, {p, least(p + pass.depth(), x.k)}, panel_of_a,
-                    panel_of_a + pass.words_of_panel(), largest);
+  for (Size i = rows.begin; i < rows.end; i += block.rows) {
+    for (Size p = 0; p < x.k; p += block.depth()) {
+      for (Size j = columns.begin; j < columns.end; j += block.columns) {
+        multiply_block(x, {i, least(i + block.rows, rows.end)}, {j, least(j + block.columns, columns.end)},
+                       {p, least(p + block.depth(), x.k)}, panels_of_a, panels_of_a + words_of_a, columns.begin,
+                       of_columns);
+      }
     }
   }
   _tile_release();
+  largest = of_columns.of_all();
   return true;
 }
 

@@ -79,20 +79,18 @@ void pack_a(const T* a, Size stride, Size rows, Size depth, Word* to) {
 template <typename T>
 void pack_step_of_b(const T* b, Size stride, Word* to) {
   constexpr Size bits = 8 * sizeof(typename Tiles<T>::Element), in_word = 32 / bits;
-  for (int part = 0; part < Tiles<T>::parts; ++part) {
-    for (Size row = 0; row < rows_of_tile; ++row) {
-      const T* const from = b + row * in_word * stride;
-      for (Size tile = 0; tile < 2; ++tile) {
-        Word* const words = to + ((part * 2 + tile) * rows_of_tile + row) * words_of_row;
+  for (int part = 0; part < Tiles<T>::parts; ++part, to += words_of_tile) {
+    const T* from = b;
+    for (Size row = 0; row < rows_of_tile; ++row, from += in_word * stride, to += words_of_row) {
+      Word words[side];
 #pragma omp simd
-        for (Size j = 0; j < words_of_row; ++j) {
-          Word word = 0;
-          for (Size p = 0; p < in_word; ++p) {
-            word |= Word(Tiles<T>::part(from[p * stride + tile * words_of_row + j], part)) << (p * bits);
-          }
-          words[j] = word;
-        }
+      for (Size j = 0; j < side; ++j) {
+        Word word = 0;
+        for (Size p = 0; p < in_word; ++p) word |= Word(Tiles<T>::part(from[p * stride + j], part)) << (p * bits);
+        words[j] = word;
       }
+      __builtin_memcpy(to, words, bytes_of_row);
+      __builtin_memcpy(to + words_of_tile, words + words_of_row, bytes_of_row);
     }
   }
 }
