@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -79,6 +82,18 @@ def test_every_instruction_set_has_a_peak(dtype: np.dtype) -> None:
         multiply_adds = ceilings.MultiplyAdds(dtype, 1, instruction_set)
         assert multiply_adds.flops_per_second(seconds=0.001) > 0
         assert multiply_adds.sample() > 0
+
+
+def test_an_instruction_set_that_is_named_is_measured_in_a_new_process() -> None:
+    """It has to ask the system for AMX, as another process has done that found it there."""
+    best = ceilings.instruction_sets("bfloat16")[0]
+    program = f"""
+import numpy, ml_dtypes
+from py_backends.harness.ceilings import MultiplyAdds
+print(MultiplyAdds(numpy.dtype("bfloat16"), 2, {best!r}).sample() > 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 @pytest.mark.parametrize("kind", [ceilings.STREAMED, ceilings.STORED, ceilings.READS])

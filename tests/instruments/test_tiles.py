@@ -86,14 +86,14 @@ class TestProducts(OfProducts):
 FAULTS = {
     "tiles that nobody configures": ("  configure_tiles();\n", ""),
     "a tile's rows that are read as columns": ("part * side + r)", "part * side + (r ^ 1))"),
-    "columns of b in the other tile": ("+ tile * words_of_row + j", "+ (1 - tile) * words_of_row + j"),
+    "columns of b in the other tile": ("words + words_of_row, bytes", "words, bytes"),
     "rows of b the other way round": ("<< (p * bits)", "<< ((in_word - 1 - p) * bits)"),
     "an end of b that is not filled up": ("T filled[deep * side] = {};", "T filled[deep * side];"),
     "a pass that forgets those before": ("depth.begin > 0}", "false}"),
     "a block that goes too slowly": ("parts(side, steps)", "side / steps"),
     "a last block that waits for ever": ("  }\n  waiting.go(side, largest);\n}", "  }\n}"),
     "infinity that stays with the tiles": ("largest >= infinity", "largest > ~0u - 1"),
-    "parts that are multiplied thrice": ("      load_b(b);\n      multiply_tiles<T>();\n", ""),
+    "parts that are multiplied thrice": ("      multiply_tiles<T>(a + low, b);\n", ""),
 }
 
 

@@ -151,10 +151,10 @@ inline Size even_part(Size whole, Size most) { return parts(whole, parts(whole, 
 
 /// How much is packed at a time: rows of a, columns of b, and steps of both, which are a pass. The last may have less.
 template <typename T>
-struct Block {
+struct Packed {
   Size steps, columns, rows;
 
-  Block(Size m, Size n, Size k) {
+  Packed(Size m, Size n, Size k) {
     constexpr Size bytes_of_step = words_of_step<T> * Size(sizeof(Word));
     steps = even_part(parts(k, depth_of_step<T>), most_bytes_of_panel / bytes_of_step);
     const Size bytes_of_panel = steps * bytes_of_step;
@@ -201,18 +201,18 @@ thread_local Workspace workspace_of_panels;
 /// it, as the bits of a float.
 template <typename T>
 bool multiply(const Product<T>& x, Range rows, Range columns, Word& largest) {
-  const Block<T> block(rows.size(), columns.size(), x.k);
-  const Size words_of_a = block.rows / side * block.words_of_panel();
-  const Size words_of_b = block.columns / side * block.words_of_panel();
+  const Packed<T> packed(rows.size(), columns.size(), x.k);
+  const Size words_of_a = packed.rows / side * packed.words_of_panel();
+  const Size words_of_b = packed.columns / side * packed.words_of_panel();
   Word* const panels_of_a = workspace_of_panels.hold<Word>(words_of_a + words_of_b);
   if (panels_of_a == nullptr) return false;
   Largest of_columns;
   configure_tiles();
-  for (Size i = rows.begin; i < rows.end; i += block.rows) {
-    for (Size p = 0; p < x.k; p += block.depth()) {
-      for (Size j = columns.begin; j < columns.end; j += block.columns) {
-        multiply_block(x, {i, least(i + block.rows, rows.end)}, {j, least(j + block.columns, columns.end)},
-                       {p, least(p + block.depth(), x.k)}, panels_of_a, panels_of_a + words_of_a, columns.begin,
+  for (Size i = rows.begin; i < rows.end; i += packed.rows) {
+    for (Size p = 0; p < x.k; p += packed.depth()) {
+      for (Size j = columns.begin; j < columns.end; j += packed.columns) {
+        multiply_block(x, {i, least(i + packed.rows, rows.end)}, {j, least(j + packed.columns, columns.end)},
+                       {p, least(p + packed.depth(), x.k)}, panels_of_a, panels_of_a + words_of_a, columns.begin,
                        of_columns);
       }
     }
