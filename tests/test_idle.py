@@ -40,9 +40,12 @@ FLOAT32 = np.dtype(np.float32)
 @contextmanager
 def matmul_of(backend: str, target: Target, threads: int) -> Iterator[tuple[Runner, KernelText, Case]]:
     """A worker with a matrix product to run, which has run once; skips what does not compute on the CPU."""
-    text = next(iter(registry.kernel_texts("matmul", backend).values()))
+    sources = registry.kernel_texts("matmul", backend).values()
+    text = next(text for text in sources if registry.dtypes(text, target))
+    dtypes = registry.dtypes(text, target)
+    dtype = FLOAT32 if FLOAT32.name in dtypes else np.dtype(dtypes[0])  # a matrix unit has no float32
     size = 33 if backend == "python" else 384
-    case = Case(text.problem, (size, size, size), FLOAT32, seed=1)
+    case = Case(text.problem, (size, size, size), dtype, seed=1)
     runner = Runner(backend, target, threads)
     try:
         prepared = runner.prepare(text, case)
