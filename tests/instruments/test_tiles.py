@@ -54,8 +54,8 @@ class Program:
         done = subprocess.run([compiler, *always, *flags, *source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-4000:]
 
-    def run(self, *cases: Case) -> Ended:
-        environment = {"PATH": os.environ["PATH"], **ADDRESS.environment()}
+    def run(self, *cases: Case, **variables: str) -> Ended:
+        environment = {"PATH": os.environ["PATH"], **ADDRESS.environment(), **variables}
         asked = b"".join(case.request for case in cases)
         ran = subprocess.run([self._path], input=asked, capture_output=True, env=environment, timeout=300, check=False)
         if ran.returncode:
@@ -81,6 +81,15 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 class TestProducts(OfProducts):
     """What it computes."""
+
+
+def test_infinity_is_found_by_a_thread_that_computes_several_parts(program: Program) -> None:
+    """Where the system gives fewer threads than were asked for. Infinity is in the first part alone."""
+    case = product(512, 260, 132, "float16", threads=2)
+    case.a[3, 5] = np.inf
+    ended = program.run(case, OMP_THREAD_LIMIT="1")
+    assert ended.failure is None, ended.failure
+    assert wrong([case], ended.results) == {}
 
 
 FAULTS = {

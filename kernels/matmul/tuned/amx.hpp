@@ -197,8 +197,8 @@ void multiply_block(const Product<T>& x, Range rows, Range columns, Range depth,
 
 thread_local Workspace workspace_of_panels;
 
-/// Computes one thread's part of c; false where there is no memory for panels. `largest` is the largest magnitude of
-/// it, as the bits of a float.
+/// Computes a part of c; false where there is no memory for panels. `largest` is the largest magnitude of all parts that
+/// this thread has computed, as the bits of a float.
 template <typename T>
 bool multiply(const Product<T>& x, Range rows, Range columns, Word& largest) {
   const Packed<T> packed(rows.size(), columns.size(), x.k);
@@ -218,7 +218,8 @@ bool multiply(const Product<T>& x, Range rows, Range columns, Word& largest) {
     }
   }
   _tile_release();
-  largest = of_columns.of_all();
+  const Word most = of_columns.of_all();
+  if (most > largest) largest = most;
   return true;
 }
 
