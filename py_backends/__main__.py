@@ -42,7 +42,7 @@ def _serve(arguments: list[str]) -> int:
     from py_backends.install import pip_install
 
     try:
-        from py_backends.ranks.served import serve_command
+        from py_backends.ranks.served_command import serve_command
     except (ImportError, RuntimeError) as error:  # there is no mpi4py, or no library that it can load
         return _cannot_serve(f"MPI cannot be loaded: {' '.join(str(error).split())}; {pip_install('mpi')}")
     try:

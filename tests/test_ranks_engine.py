@@ -391,7 +391,7 @@ class TestSeveralAtOnce:
 
     def test_serve_one_command(self, monkeypatch: pytest.MonkeyPatch) -> None:
         served: list[list[str]] = []
-        rank = ModuleType("py_backends.ranks.served")
+        rank = ModuleType("py_backends.ranks.served_command")
         rank.__dict__["serve_command"] = lambda arguments: served.append(arguments) or 7
         monkeypatch.setitem(sys.modules, rank.__name__, rank)
         monkeypatch.setattr(launcher, "use_its_library", lambda: served.append(["its library, before MPI is imported"]))

@@ -51,7 +51,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def run(rows: list[Row], deadline: float, **how: int) -> int:
-    return run_rounds(rows, deadline, random.Random(1), lambda *_: None, **{"most": 500, **how})
+    return run_rounds(lambda: rows, deadline, random.Random(1), lambda *_: None, **{"most": 500, **how})
 
 
 def test_each_row_is_sampled_once_a_round_in_a_random_order(clock: list[float]) -> None:
@@ -86,7 +86,7 @@ def test_a_row_may_take_again_as_long_as_it_ever_did(clock: list[float]) -> None
     def begin(number: int, row: Row) -> None:
         row.seconds = 1.0 if number else 5.0
 
-    assert run_rounds([row], 11.0, random.Random(1), begin, most=30) == 3, "a fourth one might end at 12"
+    assert run_rounds(lambda: [row], 11.0, random.Random(1), begin, most=30) == 3, "a fourth one might end at 12"
 
 
 @pytest.mark.parametrize(("least", "most", "count"), [(1, 30, 1), (6, 30, 6), (6, 4, 4)])
@@ -113,7 +113,7 @@ def test_without_a_row_there_is_no_round(clock: list[float]) -> None:
 def test_a_round_has_only_those_who_were_chosen_for_it(clock: list[float]) -> None:
     rows = [Row(name, [], clock) for name in "abc"]
     turns = iter([rows, rows[1:], rows[:1], []])
-    count = run_rounds(rows, NEVER, random.Random(1), lambda *_: None, most=9, choose=lambda: next(turns))
+    count = run_rounds(lambda: next(turns), NEVER, random.Random(1), lambda *_: None, most=9)
     assert count == 3, "that none was chosen is the end"
     assert [list(row.samples) for row in rows] == [[0, 2], [0, 1], [0, 1]]
 
@@ -122,9 +122,7 @@ def test_the_time_of_a_round_is_that_of_its_rows(clock: list[float]) -> None:
     """A slow row that is not in the next round must not end the rounds of the others."""
     slow, quick = Row("slow", [], clock, 50.0), Row("quick", [], clock, 1.0)
     turns = iter([[slow, quick], *[[quick]] * 9, [slow]])
-    assert (
-        run_rounds([slow, quick], 100.0, random.Random(1), lambda *_: None, most=30, choose=lambda: next(turns)) == 10
-    )
+    assert run_rounds(lambda: next(turns), 100.0, random.Random(1), lambda *_: None, most=30) == 10
     assert (len(slow.samples), len(quick.samples)) == (1, 10)
 
 

@@ -382,9 +382,7 @@ class Comparison:
         watch = Watch(self._groups, ceilings)
         try:
             least, most = asked.least_rounds, asked.rounds
-            run_rounds(
-                choose(), self._deadline, self._order, progress, most=most, least=least, watcher=watch, choose=choose
-            )
+            run_rounds(choose, self._deadline, self._order, progress, most=most, least=least, watcher=watch)
         finally:
             self._rounds = watch.finish()
 

@@ -8,7 +8,7 @@ bytes. Caches may hold them, and a row that is timed hot finds them there.
 Rounds sample the ceilings beside the rows, so a machine that slows down slows both:
 
     with roofline.ceilings(timed, threads, seconds) as ceilings:
-        run_rounds([*timed, *ceilings], ...)
+        run_rounds(lambda: [*timed, *ceilings], ...)
         report.ceilings = roofline.judge(timed, ceilings)
 """
 

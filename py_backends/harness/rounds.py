@@ -179,7 +179,7 @@ class Sampled(Protocol[S]):
 
 
 def run_rounds(
-    rows: Sequence[R],
+    choose: Callable[[], Sequence[R]],
     deadline: float,
     order: Random,
     progress: Callable[[int, R], None],
@@ -187,20 +187,19 @@ def run_rounds(
     most: int,
     least: int = 1,
     watcher: Watch | None = None,
-    choose: Callable[[], Sequence[R]] | None = None,
 ) -> int:
-    """Sample all rows round by round, until one of these: `deadline`, `most` rounds, or enough for `watcher`.
+    """Sample rows round by round, until one of these: `deadline`, `most` rounds, or enough for `watcher`.
 
     Rows of one workload are sampled right after one another. Workloads, and the rows of each, are in random order. A
     round that would end after the deadline is not begun, but there are always `least` rounds. A row that fails is left
     out of later rounds. Returns the number of rounds.
 
+    choose: returns the rows of the next round; no rows end the rounds.
     deadline: by the monotonic clock.
-    choose: returns the rows of the next round; no rows end the rounds. None: every round has all rows.
     """
     longest: dict[int, float] = {}  # seconds, by `id` of the row, since rounds may have different rows
     for number in range(most):
-        active = [row for row in (choose() if choose else rows) if row.failed is None]
+        active = [row for row in choose() if row.failed is None]
         needed = sum(longest.get(id(row), 0.0) for row in active)
         if not active or (number >= least and monotonic() + needed > deadline):
             return number

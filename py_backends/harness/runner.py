@@ -169,7 +169,9 @@ class Runner:
         """End the worker."""
         if self._worker:
             self._worker.close()
-        self._forget()
+        self._worker = None
+        self._loaded.clear()
+        self._prepared.clear()
 
     def _open(self) -> Worker:
         if self._cannot_open:
@@ -202,11 +204,6 @@ class Runner:
             if failed.status not in ("unavailable", "skipped"):
                 self.close()  # a fault of this row must not affect another one
             raise
-
-    def _forget(self) -> None:
-        self._worker = None
-        self._loaded.clear()
-        self._prepared.clear()
 
 
 def _key(text: KernelText, dtype: np.dtype[Any]) -> tuple[str, str, str]:

@@ -1,6 +1,6 @@
 """How a worker answers the requests of the harness.
 
-A request is `{"do": method, ...arguments}`. Its answer is the method's result, or `{"failed": kind, "reason": ...}`.
+A request is `{"do": method, ...arguments}`. Its answer is the method's result, or `{"failed": status of the row, "reason": ...}`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
     except BackendUnavailable as unavailable:
         return {"failed": "unavailable", "reason": unavailable.reason, "fix": unavailable.fix}
     except MemoryError as error:
-        return {"failed": "memory", "reason": str(error) or "out of memory"}
+        return {"failed": "skipped", "reason": str(error) or "out of memory"}
     except KernelFault as fault:
-        return {"failed": "fault", "reason": _shortened(str(fault))}
+        return {"failed": "crashed", "reason": _shortened(str(fault))}
     except Exception as error:  # noqa: BLE001  # any error of a kernel or driver belongs in its row
         traceback.print_exc()
         return {"failed": "error", "reason": _shortened(f"{type(error).__name__}: {error}") + _place(error)}

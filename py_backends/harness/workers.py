@@ -43,8 +43,6 @@ class Worker:
     nothing is timed, `stopped_between` can switch this off.
     """
 
-    _STATUS_OF_FAILURE = {"unavailable": "unavailable", "memory": "skipped", "error": "error", "fault": "crashed"}
-
     def __init__(
         self,
         environment: Mapping[str, str] | None = None,
@@ -108,8 +106,7 @@ class Worker:
         if self._stopped_between:
             self._stop()
         if "failed" in received:
-            status = self._STATUS_OF_FAILURE[received["failed"]]
-            raise WorkerFailed(status, received["reason"], received.get("fix"))
+            raise WorkerFailed(received["failed"], received["reason"], received.get("fix"))
         return received
 
     def kill(self) -> None:

@@ -30,8 +30,9 @@
 
 namespace {
 
-/// What a panel of a fills at most of the first-level cache, which has 48 KiB where there are tiles.
-constexpr Size most_bytes_of_panel = Size(32) << 10;
+/// What a panel of a fills at most of the first-level cache, which has 48 KiB where there are tiles. It is a little more
+/// than a power of two, so that k = 513 needs no more passes than k = 512.
+constexpr Size most_bytes_of_panel = Size(36) << 10;
 /// What panels of a fill at most. The more rows they have, the less often b is packed.
 constexpr Size most_bytes_of_a = Size(4) << 20;
 /// Up to so many multiplications in all, threads cost more than they save.
@@ -50,26 +51,34 @@ struct Product {
 };
 
 // A function cannot have tiles as parameters: intrinsics paste their numbers into instructions.
-#define ADD_PRODUCT(c, a, b)      \
-  if constexpr (sizeof(T) == 1) { \
-    _tile_dpbssd(c, a, b);        \
-  } else {                        \
-    _tile_dpbf16ps(c, a, b);      \
-  }
+#define ADD_PRODUCT(c, a, b)        \
+  do {                              \
+    if constexpr (sizeof(T) == 1) { \
+      _tile_dpbssd(c, a, b);        \
+    } else {                        \
+      _tile_dpbf16ps(c, a, b);      \
+    }                               \
+  } while (false)
 
-/// Adds the product of two tiles of a and two of b to tiles 0 to 3. Each tile is loaded just before the first product
+enum class Load { a, b, both };
+
+/// Adds the product of one or two tiles of a and of b to tiles 0 to 3. Each tile is loaded just before the first product
 /// that needs it, so that products wait for one load and not for four. b is loaded past the first-level cache, where a
-/// panel of a is to stay.
-template <typename T>
+/// panel of a is to stay. Tiles that are not loaded are those of the call before.
+template <typename T, int tiles_of_a, int tiles_of_b, Load load = Load::both>
 void multiply_tiles(const Word* a, const Word* b) {
-  _tile_stream_loadd(6, b, bytes_of_row);
-  _tile_loadd(4, a, bytes_of_row);
+  if constexpr (load != Load::a) _tile_stream_loadd(6, b, bytes_of_row);
+  if constexpr (load != Load::b) _tile_loadd(4, a, bytes_of_row);
   ADD_PRODUCT(0, 4, 6);
-  _tile_loadd(5, a + words_of_tile, bytes_of_row);
-  ADD_PRODUCT(2, 5, 6);
-  _tile_stream_loadd(7, b + words_of_tile, bytes_of_row);
-  ADD_PRODUCT(1, 4, 7);
-  ADD_PRODUCT(3, 5, 7);
+  if constexpr (tiles_of_a == 2) {
+    if constexpr (load != Load::b) _tile_loadd(5, a + words_of_tile, bytes_of_row);
+    ADD_PRODUCT(2, 5, 6);
+  }
+  if constexpr (tiles_of_b == 2) {
+    if constexpr (load != Load::a) _tile_stream_loadd(7, b + words_of_tile, bytes_of_row);
+    ADD_PRODUCT(1, 4, 7);
+    if constexpr (tiles_of_a == 2) ADD_PRODUCT(3, 5, 7);
+  }
 }
 #undef ADD_PRODUCT
 
@@ -92,35 +101,38 @@ struct Waiting {
   S* to;
   Size stride, rows, columns;
   bool add;
+  Size gone = 0;
 
   /// Adds the next `count` rows to c.
   void go(Size count, Largest& largest) {
-    for (Size last = least(count, rows); last > 0; --last, --rows, from += side, to += stride) {
+    for (const Size end = least(gone + count, rows); gone < end; ++gone) {
+      const S* const sums = from + gone * side;
+      S* const row = to + gone * stride;
       if (columns == side) {
-        add ? go_row<true>(side, largest) : go_row<false>(side, largest);
+        add ? go_row<true>(sums, row, side, largest) : go_row<false>(sums, row, side, largest);
       } else {
-        add ? go_row<true>(columns, largest) : go_row<false>(columns, largest);
+        add ? go_row<true>(sums, row, columns, largest) : go_row<false>(sums, row, columns, largest);
       }
     }
   }
 
   template <bool adding>
-  void go_row(Size count, Largest& largest) const {
+  static void go_row(const S* sums, S* row, Size count, Largest& largest) {
 #pragma omp simd
     for (Size j = 0; j < count; ++j) {
-      const S sum = adding ? to[j] + from[j] : from[j];
+      const S sum = adding ? row[j] + sums[j] : sums[j];
       Word bits;
       __builtin_memcpy(&bits, &sum, sizeof bits);
       bits &= 0x7fffffffu;
       largest.of[j] = bits > largest.of[j] ? bits : largest.of[j];
-      to[j] = sum;
+      row[j] = sum;
     }
   }
 };
 
 /// Multiplies a panel of a by one of b, into the buffer. By then all rows of the block that waited there have gone to
 /// c.
-template <typename T>
+template <typename T, int tiles_of_a, int tiles_of_b>
 void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, Waiting<Sum<T>>& waiting,
                      Largest& largest) {
   constexpr Size low = 2 * words_of_tile;  // where the tiles of the second parts begin
@@ -131,11 +143,11 @@ void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, W
   _tile_zero(2);
   _tile_zero(3);
   for (Size step = 0; step < steps; ++step, a += words_of_step<T>, b += words_of_step<T>) {
-    multiply_tiles<T>(a, b);
+    multiply_tiles<T, tiles_of_a, tiles_of_b>(a, b);
     if constexpr (Tiles<T>::parts == 2) {
-      multiply_tiles<T>(a, b + low);
-      multiply_tiles<T>(a + low, b + low);
-      multiply_tiles<T>(a + low, b);
+      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::a>(a + low, b);
+      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::b>(a + low, b + low);
+      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::a>(a, b + low);
     }
     waiting.go(rows_a_step, largest);
   }
@@ -144,6 +156,16 @@ void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, W
   _tile_stored(1, buffer + rows_of_tile, bytes);
   _tile_stored(2, buffer + rows_of_tile * side, bytes);
   _tile_stored(3, buffer + rows_of_tile * side + rows_of_tile, bytes);
+}
+
+/// The same at the edges of c, where one tile of a or of b has all rows or columns that are left.
+template <typename T>
+void multiply_edges(const Word* a, const Word* b, Size steps, Sum<T>* buffer, Waiting<Sum<T>>& waiting,
+                    Largest& largest, bool two_of_a, bool two_of_b) {
+  const auto multiply = two_of_a   ? multiply_panels<T, 2, 1>
+                        : two_of_b ? multiply_panels<T, 1, 2>
+                                   : multiply_panels<T, 1, 1>;
+  multiply(a, b, steps, buffer, waiting, largest);
 }
 
 /// Even parts of a whole, as few as there can be if none may be larger than `most`.
@@ -188,8 +210,14 @@ void multiply_block(const Product<T>& x, Range rows, Range columns, Range depth,
     const T* const rows_of_a = x.a + i * x.k + depth.begin;
     if (packs_a) pack_a(rows_of_a, x.k, height, depth.size(), panel_of_a);
     for (Size j = columns.begin; j < columns.end; j += side) {
-      multiply_panels<T>(panel_of_a, panel_of_b(j), steps, buffer, waiting, largest);
-      waiting = {buffer, x.c + i * x.n + j, x.n, height, least(side, columns.end - j), depth.begin > 0};
+      const Size width = least(side, columns.end - j);
+      const bool two_of_a = height > rows_of_tile, two_of_b = width > rows_of_tile;
+      if (two_of_a && two_of_b) {
+        multiply_panels<T, 2, 2>(panel_of_a, panel_of_b(j), steps, buffer, waiting, largest);
+      } else {
+        multiply_edges<T>(panel_of_a, panel_of_b(j), steps, buffer, waiting, largest, two_of_a, two_of_b);
+      }
+      waiting = {buffer, x.c + i * x.n + j, x.n, height, width, depth.begin > 0};
     }
   }
   waiting.go(side, largest);

@@ -63,7 +63,7 @@ void pack_a(const T* a, Size stride, Size rows, Size depth, Word* to) {
       if (there == deep) {
         __builtin_memcpy(row, a + r * stride + first, sizeof row);
       } else {
-        for (Size p = 0; p < there; ++p) row[p] = a[r * stride + first + p];
+        __builtin_memcpy(row, a + r * stride + first, there * sizeof(T));
       }
       for (int part = 0; part < Tiles<T>::parts; ++part) {
         Element packed[deep];
@@ -107,7 +107,11 @@ void pack_b(const T* b, Size stride, Size columns, Size depth, Word* to) {
     }
     T filled[deep * side] = {};
     for (Size p = 0; p < there; ++p) {
-      for (Size j = 0; j < columns; ++j) filled[p * side + j] = b[p * stride + j];
+      if (columns == side) {
+        __builtin_memcpy(filled + p * side, b + p * stride, side * sizeof(T));
+      } else {
+        __builtin_memcpy(filled + p * side, b + p * stride, columns * sizeof(T));
+      }
     }
     pack_step_of_b(filled, side, to);
   }
