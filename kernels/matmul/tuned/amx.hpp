@@ -145,9 +145,9 @@ void multiply_panels(const Word* a, const Word* b, Size steps, Sum<T>* buffer, W
   for (Size step = 0; step < steps; ++step, a += words_of_step<T>, b += words_of_step<T>) {
     multiply_tiles<T, tiles_of_a, tiles_of_b>(a, b);
     if constexpr (Tiles<T>::parts == 2) {
-      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::a>(a + low, b);
-      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::b>(a + low, b + low);
-      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::a>(a, b + low);
+      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::b>(a, b + low);
+      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::a>(a + low, b + low);
+      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::b>(a + low, b);
     }
     waiting.go(rows_a_step, largest);
   }

@@ -41,8 +41,8 @@ from .numba_cpu_tiles import (
     zero_tiles,
 )
 
-PANEL = 2**15
-"""Most bytes of a panel. The first-level cache has 48 KiB where there are tiles."""
+PANEL = 36 * 2**10
+"""Most bytes of a panel. The first-level cache has 48 KiB where there are tiles. k = 513 needs one pass, like k = 512."""
 BLOCK = second_level_cache() // 2
 """Bytes of the panels of b in a pass, about."""
 FEW = 256.0**3
