@@ -104,6 +104,8 @@ FAULTS = {
     "infinity that stays with the tiles": ("largest >= infinity", "largest > ~0u - 1"),
     "parts that are multiplied thrice": ("      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::b>(a + low, b);\n", ""),
     "parts of b that stay where those of a should": ("Load::a>(a + low, b + low)", "Load::b>(a + low, b + low)"),
+    "columns before the first": ("j == first ? columns.begin : j", "j"),
+    "a first panel as wide as others": ("least(side - (j - origin) % side, end - j)", "least(side, end - j)"),
     "an edge that counts as one tile": ("two_of_b = width > rows_of_tile", "two_of_b = width == side"),
 }
 
@@ -118,7 +120,7 @@ def test_a_planted_fault_is_noticed(tmp_path: Path, name: str) -> None:
     for header, content in contents.items():
         header.write_text(content.replace(right, planted), encoding="utf-8")
     program = Program(tmp_path, tmp_path / TEXT.relative_to(ROOT), ["-w", "-ftrivial-auto-var-init=pattern"])
-    cases = [product(70, 90, 1100, dtype) for dtype in FORMATS]
+    cases = [product(70, n, 1100, dtype, offset=1) for n in (90, 96) for dtype in FORMATS]
     infinite = product(3, 4, 5, "float16")
     infinite.a[1, 2], infinite.b[2, 1] = math.inf, 1.0
     ended = program.run(*cases, infinite)
