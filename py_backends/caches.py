@@ -25,6 +25,11 @@ def last_level_cache() -> int:
     return sizes[max(sizes)] if max(sizes, default=0) > 2 else min(4 * second_level_cache(), 2**25)
 
 
+def effective_cache() -> int:
+    """The bytes beyond which results go past the caches; `workspace.hpp` says why a large last level is not taken."""
+    return min(last_level_cache(), 96 * 2**20)
+
+
 def by_level() -> dict[int, int]:
     """The bytes of every level that the system reports. Usually several cores share the last one."""
     return dict(sorted(_sizes().items()))

@@ -14,7 +14,10 @@ from py_backends import caches
 PROGRAM = """
 #include <stdio.h>
 #include "workspace.hpp"
-int main() { printf("%lld %lld", (long long)second_level_cache(), (long long)last_level_cache()); }
+int main() {
+  const Size found[] = {second_level_cache(), last_level_cache(), effective_cache()};
+  for (const Size bytes : found) printf("%lld ", (long long)bytes);
+}
 """
 
 
@@ -25,7 +28,8 @@ def test_sources_in_cpp_and_in_python_know_the_same_caches(tmp_path: Path) -> No
     source.write_text(PROGRAM)
     subprocess.run([compiler, "-std=c++17", "-I", CLONE / "kernels", source, "-o", program], check=True)
     told = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    assert tuple(map(int, told.split())) == (caches.second_level_cache(), caches.last_level_cache())
+    expected = caches.second_level_cache(), caches.last_level_cache(), caches.effective_cache()
+    assert tuple(map(int, told.split())) == expected
 
 
 def test_a_cache_whose_size_nobody_tells_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

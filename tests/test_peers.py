@@ -22,7 +22,7 @@ from commands import run_python
 
 import py_backends as pb
 from py_backends import registry
-from py_backends.backend import _mkl, _onednn, _tbb, _wheels, mkl, onednn
+from py_backends.backend import _mkl, _onednn, _openmp, _tbb, _wheels, mkl, onednn
 from py_backends.harness.case import Case
 from py_backends.install import pip_install
 
@@ -216,6 +216,39 @@ class TestOfOneDnn:
         monkeypatch.setattr(_onednn, "_loaded", broken)
         (target,) = onednn.Backend().targets()
         assert target.reason == "oneDNN cannot be loaded: libdnnl.so.3: invalid ELF header"
+
+    @pytest.mark.onednn
+    def test_a_variable_names_another_copy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = str(_wheels.library("onednn", "oneDNN", "libdnnl.so"))
+        monkeypatch.setattr(_wheels, "library", None)
+        monkeypatch.setattr(_onednn, "library", _onednn.library.__wrapped__)
+        monkeypatch.setenv("PY_BACKENDS_ONEDNN", path)
+        (target,) = onednn.Backend().targets()
+        assert target.available
+        assert target.version is not None
+        assert target.version.endswith(f", {path}")
+        monkeypatch.setenv("PY_BACKENDS_ONEDNN", "/nowhere/libdnnl.so")
+        (target,) = onednn.Backend().targets()
+        assert target.reason is not None
+        assert target.reason.startswith("oneDNN cannot be loaded: /nowhere/libdnnl.so: ")
+        assert target.fix == "set PY_BACKENDS_ONEDNN to a libdnnl.so, or unset it"
+
+    @pytest.mark.onednn
+    @pytest.mark.openmp
+    def test_a_copy_that_runs_by_openmp_is_limited_by_openmp(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its threads are not those of TBB. A limit is one of the call, also where that fails."""
+        assert _onednn.pool() is _tbb
+        monkeypatch.setattr(_onednn, "_version", lambda: _onednn._Version(runtime=2))
+        assert _onednn.pool() is _openmp
+        before, seen = _openmp.most_threads(), []
+
+        def fail() -> None:
+            seen.append(_openmp.most_threads())
+            raise ValueError
+
+        with pytest.raises(ValueError, match="^$"):
+            _openmp.limited_to(before + 1, fail)
+        assert (seen, _openmp.most_threads()) == ([before + 1], before)
 
     @pytest.mark.parametrize("wrong", [_onednn.Failed("oneDNN: unimplemented"), "saturated"])
     def test_formats_that_it_has_not_are_left_out(self, monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:

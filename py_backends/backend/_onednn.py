@@ -1,4 +1,6 @@
-"""Intel's oneDNN, which the backend onednn and its kernel share: found in its wheel, and called by its C interface.
+"""Intel's oneDNN, which the backend onednn and its kernel share: called by its C interface.
+
+It is that of its wheel, or the copy that the variable `PY_BACKENDS_ONEDNN` names.
 
 A *primitive* is the code of one operation for one shape and its number formats. The library generates it on request.
 """
@@ -7,17 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import importlib.metadata
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_int8, c_int64, c_size_t, c_void_p
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends.backend import _opencl_drivers, _wheels
+from py_backends.backend import _opencl_drivers, _openmp, _tbb, _wheels
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
@@ -28,6 +32,10 @@ _SOURCE, _WEIGHTS, _DESTINATION = 1, 33, 17
 """DNNL_ARG_SRC, DNNL_ARG_WEIGHTS and DNNL_ARG_DST: the arrays of a primitive."""
 _FORMATS = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5, "float64": 7}
 """dnnl_data_type_t."""
+_LIBRARY = "PY_BACKENDS_ONEDNN"
+"""The variable that names another copy, by the path of libdnnl.so."""
+_OPENMP = 2
+"""DNNL_RUNTIME_OMP: what a copy runs its threads by. The wheel's runs them by SYCL, which has them from TBB."""
 _PRIMITIVES = 64
 """How many primitives a thread keeps."""
 
@@ -53,18 +61,20 @@ class _Argument(ctypes.Structure):
 class _Version(ctypes.Structure):
     """The beginning of dnnl_version_t."""
 
-    _fields_ = [("major", c_int), ("minor", c_int), ("patch", c_int)]
+    _fields_ = [("major", c_int), ("minor", c_int), ("patch", c_int), ("hash", c_char_p), ("runtime", c_int)]
 
 
 @cache
 def library() -> ctypes.CDLL:
     """The library, called without the interpreter lock. BackendUnavailable if it is missing, or finds no CPU."""
-    path = _wheels.library("onednn", "oneDNN", "libdnnl.so")
+    named = os.environ.get(_LIBRARY)
+    path = Path(named) if named else _wheels.library("onednn", "oneDNN", "libdnnl.so")
     _opencl_drivers.find()  # it finds the CPU by SYCL, and SYCL by OpenCL
     try:
         dnnl = _loaded(path)
     except OSError as error:
-        raise BackendUnavailable(f"oneDNN cannot be loaded: {error}", pip_install("peers")) from None
+        fix = f"set {_LIBRARY} to a libdnnl.so, or unset it" if named else pip_install("peers")
+        raise BackendUnavailable(f"oneDNN cannot be loaded: {error}", fix) from None
     _declare(dnnl)
     if not dnnl.dnnl_engine_get_count(_CPU):
         raise BackendUnavailable("oneDNN finds no CPU among the devices of SYCL", "unset ONEAPI_DEVICE_SELECTOR")
@@ -72,9 +82,20 @@ def library() -> ctypes.CDLL:
 
 
 def version() -> str:
-    """The versions of the library and of the wheel."""
-    number = library().dnnl_version().contents
-    return f"{number.major}.{number.minor}.{number.patch}, wheel {importlib.metadata.version('onednn')}"
+    """The versions of the library and of the wheel, or of another copy its path."""
+    number, named = _version(), os.environ.get(_LIBRARY)
+    of = named or f"wheel {importlib.metadata.version('onednn')}"
+    return f"{number.major}.{number.minor}.{number.patch}, {of}"
+
+
+def pool() -> ModuleType:
+    """The module that tells and limits the threads of what is called here: `most_threads` and `limited_to`."""
+    return _openmp if _version().runtime == _OPENMP else _tbb
+
+
+def _version() -> _Version:
+    found: _Version = library().dnnl_version().contents
+    return found
 
 
 def takes(dtype: str) -> bool:

@@ -129,4 +129,4 @@ class Device(contract.Device):
         """What sources may know about the device: elements of one of its vectors, and bytes of its last-level cache."""
         lanes = getattr(self._device, f"native_vector_width_{number_format(sums).c}")
         # Drivers of CPUs give the size of the second level.
-        return max(1, lanes), caches.last_level_cache() if self.on_cpu else self._device.global_mem_cache_size
+        return max(1, lanes), caches.effective_cache() if self.on_cpu else self._device.global_mem_cache_size

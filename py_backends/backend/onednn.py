@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from py_backends import contract
-from py_backends.backend import _onednn, _tbb
+from py_backends.backend import _onednn
 from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
@@ -34,8 +34,8 @@ class Device(contract.HostDevice):
     survives_fork = False
 
     def __init__(self, threads: int) -> None:
-        _onednn.library()
-        most = _tbb.most_threads()
+        self._pool = _onednn.pool()
+        most = self._pool.most_threads()
         self._threads = threads if threads < most else None
         if most == 0:
             self.note, self.obeys_threads = "its number of threads cannot be set: TBB is another one here", False
@@ -49,6 +49,6 @@ class Device(contract.HostDevice):
             if self._threads is None:
                 kernel(*buffers, *sizes)
             else:
-                _tbb.limited_to(self._threads, lambda: kernel(*buffers, *sizes))
+                self._pool.limited_to(self._threads, lambda: kernel(*buffers, *sizes))
 
         return launch

@@ -105,7 +105,6 @@ FAULTS = {
     "parts that are multiplied thrice": ("      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::b>(a + low, b);\n", ""),
     "parts of b that stay where those of a should": ("Load::a>(a + low, b + low)", "Load::b>(a + low, b + low)"),
     "columns before the first": ("j == first ? columns.begin : j", "j"),
-    "a first panel as wide as others": ("least(side - (j - origin) % side, end - j)", "least(side, end - j)"),
     "an edge that counts as one tile": ("two_of_b = width > rows_of_tile", "two_of_b = width == side"),
 }
 

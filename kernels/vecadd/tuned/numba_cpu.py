@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from py_backends.backend._numba_formats import emit_narrowed, emit_widened, narrow, widen
-from py_backends.caches import last_level_cache
+from py_backends.caches import effective_cache
 
 LINE = 64
 """Bytes of a cache line."""
@@ -28,7 +28,7 @@ SHORTEST, LONGEST = 1 << 14, 1 << 18
 stores are waited for; chunks are so long that this hardly counts."""
 FEW_TO_SHARE = 1 << 16
 """Elements below which a second thread costs more than it saves."""
-CACHE = last_level_cache()
+CACHE = effective_cache()
 X86 = "sse" in binding.get_host_cpu_features()
 
 

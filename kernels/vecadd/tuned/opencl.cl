@@ -10,7 +10,7 @@
 #if CPU
 
 /// Elements of one work item: some pages, so that neighbours rarely share one.
-enum { chunk = 65536, lanes = sizeof(V) / sizeof(T) };
+enum { chunk = 65536, lanes = sizeof(V) / sizeof(T), ahead = 4096 / sizeof(T) };
 
 /// A vector that begins at any element. (vload and vstore would do, but are calls in PoCL.)
 typedef struct __attribute__((packed)) {
@@ -36,6 +36,10 @@ long add_streamed(global const T* a, global const T* b, global T* c, long begin,
   long i = begin;
 #pragma unroll 4
   for (; i + lanes <= end; i += lanes) {
+    if (sizeof(T) == 2) {
+      prefetch(a + i + ahead, lanes);
+      prefetch(b + i + ahead, lanes);
+    }
     const Sums sum = widen(((global const Loose*)(a + i))->v) + widen(((global const Loose*)(b + i))->v);
     __builtin_nontemporal_store(narrow(sum), (global V*)(c + i));
   }
