@@ -420,6 +420,12 @@ class TestWhatIsNotThere:
         assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout
         assert words in run.stdout
 
+    def test_a_target_that_takes_nothing_fails_only_where_it_was_chosen(self, partial: Path) -> None:
+        """As `amx` of avx, which has no vecadd: the backend was named, and its other targets take it."""
+        run = run_suite(partial, "--backend", "partial", "--kind", "shapes", "-k", "test_it_is_there", "--quick")
+        assert run.returncode == 0, run.stdout
+        assert "4 passed" in run.stdout
+
     def test_a_target_is_chosen_by_its_name_alone(self, partial: Path) -> None:
         run = run_suite(partial, "--target", "lost", "--kernel", V)
         assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout

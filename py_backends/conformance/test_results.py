@@ -34,11 +34,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_it_is_there(backend: str, target: Target, selection: Selection) -> None:
-    """A backend that is missing gives its reason here. One that was named, and has sources, takes some dtype."""
+    """A backend that is missing gives its reason here. A target that was named, and has sources, takes some dtype.
+
+    So does some target of a backend that was named.
+    """
     assert target.available, backend
-    subjects = [Subject(text, target) for text in selection.texts(backend)]
-    named = backend in selection.backends or target.name in selection.targets
-    if named and subjects and not any(each.dtypes for each in subjects):
+    texts, targets = selection.texts(backend), [target]
+    if target.name not in selection.targets and backend in selection.backends:
+        targets = [each for name, each in selection.at_hand() if name == backend and each.available]
+    named = target.name in selection.targets or backend in selection.backends
+    if named and texts and not any(Subject(text, each).dtypes for text in texts for each in targets):
         pytest.fail(f"{backend} {target.name} takes no dtype of what was chosen", pytrace=False)
 
 
