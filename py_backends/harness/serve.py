@@ -1,6 +1,7 @@
 """How a worker answers the requests of the harness.
 
-A request is `{"do": method, ...arguments}`. Its answer is the method's result, or `{"failed": status of the row, "reason": ...}`.
+A request is `{"do": method, ...arguments}`. Its answer is the method's result, or `{"failed": status, "reason": ...}`,
+with the status of the row.
 """
 
 from __future__ import annotations
