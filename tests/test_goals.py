@@ -25,6 +25,9 @@ ASKED: tuple[tuple[str, tuple[str, ...], str, dict[str, float | None]], ...] = (
     ("matmul", ("bfloat16",), "of the best library", {"avx amx": 1.10}),
     ("matmul", ("float16",), "of the best library", {"avx amx": 1.50}),
     ("matmul", ("int8",), "of the best library", {"avx amx": 1.00}),
+    ("matmul", ("bfloat16",), "of oneDNN 3.2", {"avx amx": 1.10}),
+    ("matmul", ("float16",), "of oneDNN 3.2", {"avx amx": 1.50}),
+    ("matmul", ("int8",), "of oneDNN 3.2", {"avx amx": 1.00}),
     ("matmul", ("bfloat16",), "of the peak of the format", {"avx amx": 0.45}),
     ("matmul", ("bfloat16",), "of the rate at n, at n ± 1", {"avx amx": 0.85}),
     ("matmul", ("bfloat16",), "of avx amx", {"sycl amx": 0.50, "numba_cpu amx": 0.60}),
@@ -75,6 +78,10 @@ def test_conditions_are_shared_by_both_sides_of_a_ratio() -> None:
     assert [each.backend for each in one_thread[:4]] == ["avx", "avx", "avx", "cpp"]
     held = [each for each in goals.goals() if each.what == "of NumPy held to AVX2"]
     assert {each.conditions.environment for each in held} == {(("OPENBLAS_CORETYPE", "Haswell"),)}
+    older = [each for each in goals.goals() if each.what == "of oneDNN 3.2"]
+    assert {dict(each.conditions.environment)["PY_BACKENDS_ONEDNN"] for each in older} == {
+        "build/onednn-3.2/lib/libdnnl.so.3"
+    }
 
 
 def test_neighbours_are_one_off_round_sizes() -> None:
