@@ -383,6 +383,7 @@ class TestCommand:
             (report().to_json().replace('"isa"', '"cache_bytes": {"L3": {}}, "isa"'), "holds no results"),
             (report().to_json().replace('"lecture"', "7"), "holds no results"),
             (report().to_json().replace('"median": 0.0016,', '"median": "0.0016",'), "holds no results"),
+            (report().to_json().replace("2000019", "1" + "0" * 400), "holds no results of a comparison"),
             (report().to_json().replace('"ok"', "\udcff"), "holds no results of a comparison"),
         ],
         ids=[
@@ -397,6 +398,7 @@ class TestCommand:
                 "object for a size",
                 "number for a name",
                 "text for a time",
+                "huge size",
             ),
             "no UTF-8",
         ],

@@ -38,9 +38,14 @@ def _converter() -> Converter:
 
 
 def _of_type(value: Any, kind: type) -> Any:
-    """Return the value if it has that JSON type, else raise TypeError. Any number is a float."""
+    """Return the value if it has that JSON type, else raise TypeError. Any number is a float.
+
+    Whole numbers have 64 bits: no view could divide larger ones.
+    """
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
         raise TypeError(f"{value!r} is no {kind.__name__}")
+    if kind is int and not -(2**63) <= value < 2**63:
+        raise TypeError("a whole number has more than 64 bits")
     return value
