@@ -22,7 +22,7 @@ from commands import run_python
 
 import py_backends as pb
 from py_backends import registry
-from py_backends.backend import _mkl, _onednn, _openmp, _tbb, _wheels, mkl, onednn
+from py_backends.backend import _mkl, _onednn, _tbb, _wheels, mkl, onednn
 from py_backends.harness.case import Case
 from py_backends.install import pip_install
 
@@ -234,21 +234,32 @@ class TestOfOneDnn:
         assert target.fix == "set PY_BACKENDS_ONEDNN to a libdnnl.so, or unset it"
 
     @pytest.mark.onednn
-    @pytest.mark.openmp
-    def test_a_copy_that_runs_by_openmp_is_limited_by_openmp(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_copy_is_named_relative_to_the_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is loaded by its whole path: the loader looks for a bare name elsewhere, and so did we, without an end."""
+        path = _wheels.library("onednn", "oneDNN", "libdnnl.so")
+        monkeypatch.chdir(path.parent)
+        monkeypatch.setattr(_onednn, "library", _onednn.library.__wrapped__)
+        monkeypatch.setenv("PY_BACKENDS_ONEDNN", f"./{path.name}")
+        (target,) = onednn.Backend().targets()
+        assert target.available, target.reason
+
+    def test_a_copy_that_runs_by_openmp_is_limited_by_that(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its threads are not those of TBB. A limit is one of the call, also where that fails."""
-        assert _onednn.pool() is _tbb
+        threads = [4]
+        copy = SimpleNamespace(omp_get_max_threads=lambda: threads[-1], omp_set_num_threads=threads.append)
+        monkeypatch.setattr(_onednn, "library", lambda: copy)
         monkeypatch.setattr(_onednn, "_version", lambda: _onednn._Version(runtime=2))
-        assert _onednn.pool() is _openmp
-        before, seen = _openmp.most_threads(), []
 
         def fail() -> None:
-            seen.append(_openmp.most_threads())
-            raise ValueError("here")
+            raise ValueError(f"{_onednn.most_threads()} threads")
 
-        with pytest.raises(ValueError, match=r"^here$"):
-            _openmp.limited_to(before + 1, fail)
-        assert (seen, _openmp.most_threads()) == ([before + 1], before)
+        with pytest.raises(ValueError, match=r"^3 threads$"):
+            _onednn.limited_to(3, fail)
+        assert threads == [4, 3, 4]
+        monkeypatch.setattr(_onednn, "library", SimpleNamespace)
+        assert _onednn.most_threads() == 0
+        monkeypatch.setattr(_onednn, "_version", lambda: _onednn._Version(runtime=1))
+        assert _onednn.most_threads() == 1
 
     @pytest.mark.parametrize("wrong", [_onednn.Failed("oneDNN: unimplemented"), "saturated"])
     def test_formats_that_it_has_not_are_left_out(self, monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:

@@ -12,16 +12,15 @@ import importlib.metadata
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_int8, c_int64, c_size_t, c_void_p
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends.backend import _opencl_drivers, _openmp, _tbb, _wheels
+from py_backends.backend import _opencl_drivers, _tbb, _wheels
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
@@ -34,8 +33,9 @@ _FORMATS = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5, "f
 """dnnl_data_type_t."""
 _LIBRARY = "PY_BACKENDS_ONEDNN"
 """The variable that names another copy, by the path of libdnnl.so."""
-_OPENMP = 2
-"""DNNL_RUNTIME_OMP: what a copy runs its threads by. The wheel's runs them by SYCL, which has them from TBB."""
+_SEQUENTIAL, _OPENMP = 1, 2
+"""DNNL_RUNTIME_SEQ and DNNL_RUNTIME_OMP: what a copy has its threads from. The wheel's has them from SYCL, and that has
+them from TBB."""
 _PRIMITIVES = 64
 """How many primitives a thread keeps."""
 
@@ -68,7 +68,7 @@ class _Version(ctypes.Structure):
 def library() -> ctypes.CDLL:
     """The library, called without the interpreter lock. BackendUnavailable if it is missing, or finds no CPU."""
     named = os.environ.get(_LIBRARY)
-    path = Path(named) if named else _wheels.library("onednn", "oneDNN", "libdnnl.so")
+    path = Path(named).absolute() if named else _wheels.library("onednn", "oneDNN", "libdnnl.so")
     _opencl_drivers.find()  # it finds the CPU by SYCL, and SYCL by OpenCL
     try:
         dnnl = _loaded(path)
@@ -88,11 +88,32 @@ def version() -> str:
     return f"{number.major}.{number.minor}.{number.patch}, {of}"
 
 
-def pool() -> ModuleType:
-    """The module that tells and limits the threads of what is called here: `most_threads` and `limited_to`."""
-    return _openmp if _version().runtime == _OPENMP else _tbb
+def most_threads() -> int:
+    """As many as are taken by what is called in this thread; 0 where nothing tells."""
+    if _version().runtime == _SEQUENTIAL:
+        return 1
+    if _version().runtime != _OPENMP:
+        return _tbb.most_threads()
+    try:
+        return int(library().omp_get_max_threads())  # of the OpenMP that it was linked with, whoever made that
+    except AttributeError:
+        return 0
 
 
+def limited_to(threads: int, call: Callable[[], None]) -> None:
+    """Have what is called take no more than these threads. Raises what it raises."""
+    if _version().runtime != _OPENMP:
+        _tbb.limited_to(threads, call)
+        return
+    before, set_threads = most_threads(), library().omp_set_num_threads
+    set_threads(threads)
+    try:
+        call()
+    finally:
+        set_threads(before)
+
+
+@cache
 def _version() -> _Version:
     found: _Version = library().dnnl_version().contents
     return found
@@ -123,8 +144,10 @@ def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) ->
     mine = _of_thread
     if not hasattr(mine, "primitives"):
         mine.primitives, mine.stream = OrderedDict(), _made("stream", _engine(), _IN_ORDER)
-    primitive = mine.primitives.pop(of, None) or _Primitive(_engine(), *of)
-    mine.primitives[of] = primitive  # the last to be dropped
+    # With OpenMP a primitive keeps the number of threads with which it was made.
+    key = of, most_threads() if _version().runtime == _OPENMP else None
+    primitive = mine.primitives.pop(key, None) or _Primitive(_engine(), *of)
+    mine.primitives[key] = primitive  # the last to be dropped
     if len(mine.primitives) > _PRIMITIVES:
         mine.primitives.popitem(last=False)
     primitive.run((a, b, c), mine.stream)

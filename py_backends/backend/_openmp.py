@@ -1,10 +1,9 @@
-"""GNU's OpenMP: MKL, Numba, the extensions and copies of oneDNN share its threads in one process."""
+"""GNU's OpenMP: MKL, Numba and the extensions share its threads in one process."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
 from functools import cache
 
 _PAUSE_SOFT = 1
@@ -23,18 +22,3 @@ def end_threads_before_forks() -> bool:
         return False
     os.register_at_fork(before=lambda: pause(_PAUSE_SOFT))
     return True
-
-
-def most_threads() -> int:
-    """As many as a parallel region takes in this thread."""
-    return int(ctypes.CDLL("libgomp.so.1").omp_get_max_threads())
-
-
-def limited_to(threads: int, call: Callable[[], None]) -> None:
-    """Have what is called take no more than these threads. Raises what it raises."""
-    openmp, before = ctypes.CDLL("libgomp.so.1"), most_threads()
-    openmp.omp_set_num_threads(threads)
-    try:
-        call()
-    finally:
-        openmp.omp_set_num_threads(before)

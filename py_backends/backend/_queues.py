@@ -126,7 +126,7 @@ class Device(contract.Device):
             raise MemoryError(f"{name} holds at most {most / 2**30:.1f} GiB in one array, not {size / 2**30:.1f}")
 
     def _lanes_and_cache(self, sums: np.dtype[Any]) -> tuple[int, int]:
-        """What sources may know about the device: elements of one of its vectors, and bytes of its last-level cache."""
+        """What sources may know about the device: elements of one of its vectors, and bytes of its cache."""
         lanes = getattr(self._device, f"native_vector_width_{number_format(sums).c}")
         # Drivers of CPUs give the size of the second level.
         return max(1, lanes), caches.effective_cache() if self.on_cpu else self._device.global_mem_cache_size

@@ -34,11 +34,10 @@ class Device(contract.HostDevice):
     survives_fork = False
 
     def __init__(self, threads: int) -> None:
-        self._pool = _onednn.pool()
-        most = self._pool.most_threads()
+        most = _onednn.most_threads()
         self._threads = threads if threads < most else None
         if most == 0:
-            self.note, self.obeys_threads = "its number of threads cannot be set: TBB is another one here", False
+            self.note, self.obeys_threads = "its number of threads cannot be set here", False
         elif threads > most:
             self.note = f"oneDNN uses {most} threads where {threads} are asked for"
 
@@ -49,6 +48,6 @@ class Device(contract.HostDevice):
             if self._threads is None:
                 kernel(*buffers, *sizes)
             else:
-                self._pool.limited_to(self._threads, lambda: kernel(*buffers, *sizes))
+                _onednn.limited_to(self._threads, lambda: kernel(*buffers, *sizes))
 
         return launch

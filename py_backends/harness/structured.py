@@ -46,6 +46,6 @@ def _of_type(value: Any, kind: type) -> Any:
         return float(value)
     if type(value) is not kind:
         raise TypeError(f"{value!r} is no {kind.__name__}")
-    if kind is int and not -(2**63) <= value < 2**63:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise TypeError("a whole number has more than 64 bits")
     return value

@@ -2,8 +2,8 @@
 // Model: full registers. They hold the 16-bit formats as floats: loads widen them, and stores narrow them. Stores go
 //   past the cache. An ordinary store first reads the line that it overwrites, a quarter of all traffic here. Threads
 //   take chunks, since one core alone cannot fill the memory's bandwidth.
-// Memory: where the vectors exceed the last-level cache, c is streamed to memory. Else it stays in the cache, where its
-//   reader wants it.
+// Memory: where the vectors exceed the last-level cache, or 96 MiB, c is streamed to memory. Else it stays in the cache,
+//   where its reader wants it.
 // Edges: each thread adds one element at a time until its part of c is aligned, and after its last full iteration.
 #include <cstdint>
 
@@ -30,9 +30,12 @@ constexpr Size unrolled = 4;
 /// so many instructions stand between loads that too few of them are under way.
 constexpr Size line = 64, ahead = 4096;
 
-/// Prefetches so many bytes.
-inline void prefetch(const void* from, Size bytes) {
-  for (Size at = 0; at < bytes; at += line) __builtin_prefetch(static_cast<const char*>(from) + ahead + at, 0, 2);
+/// Prefetches what will be added after these bytes of two vectors.
+inline void prefetch(const void* a, const void* b, Size bytes) {
+  for (Size at = ahead; at < ahead + bytes; at += line) {
+    __builtin_prefetch(static_cast<const char*>(a) + at, 0, 2);
+    __builtin_prefetch(static_cast<const char*>(b) + at, 0, 2);
+  }
 }
 
 template <typename T>
@@ -50,10 +53,7 @@ void add(const T* a, const T* b, T* c, Size begin, Size end) {
     for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % register_bytes != 0; ++i) c[i] = sum(a[i], b[i]);
   }
   for (; i + unrolled * V::lanes <= end; i += unrolled * V::lanes) {
-    if (streamed && sizeof(T) == 2) {
-      prefetch(a + i, unrolled * register_bytes);
-      prefetch(b + i, unrolled * register_bytes);
-    }
+    if (streamed && sizeof(T) == 2) prefetch(a + i, b + i, unrolled * register_bytes);
 #pragma GCC unroll 4
     for (Size at = i; at < i + unrolled * V::lanes; at += V::lanes) {
       const auto sums = V::add(V::load(a + at), V::load(b + at));

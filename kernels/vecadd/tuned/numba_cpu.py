@@ -5,8 +5,8 @@
 # Model: a decorator compiles the Python loops, and prange spreads chunks over threads. An intrinsic emits the
 #   instructions for a step of four lines. The calling thread adds short vectors by itself, since waking others takes
 #   longer.
-# Memory: where the vectors exceed the last-level cache, c is streamed to memory. Else it stays in the cache, where its
-#   reader wants it.
+# Memory: where the vectors exceed the last-level cache, or 96 MiB, c is streamed to memory. Else it stays in the cache,
+#   where its reader wants it.
 # Edges: one element at a time until a chunk of c begins a line, and after its last full step.
 
 from typing import Any

@@ -10,12 +10,20 @@
 #if CPU
 
 /// Elements of one work item: some pages, so that neighbours rarely share one.
-enum { chunk = 65536, lanes = sizeof(V) / sizeof(T), ahead = 4096 / sizeof(T) };
+enum { chunk = 65536, lanes = sizeof(V) / sizeof(T) };
 
 /// A vector that begins at any element. (vload and vstore would do, but are calls in PoCL.)
 typedef struct __attribute__((packed)) {
   V v;
 } Loose;
+
+/// Elements between what is added and what is prefetched: a page, with which the CPU's own prefetching ends. In the 16-bit
+/// formats so many instructions stand between loads that too few of them are under way.
+enum { ahead = 4096 / sizeof(T) };
+__attribute__((always_inline)) void fetch(global const T* a, global const T* b) {
+  __builtin_prefetch((const void*)(ulong)a);
+  __builtin_prefetch((const void*)(ulong)b);
+}
 
 /// How many elements from c on come before the first that is aligned as a vector.
 long before_aligned(global T* c) { return (sizeof(V) - (ulong)c % sizeof(V)) % sizeof(V) / sizeof(T); }
@@ -36,10 +44,7 @@ long add_streamed(global const T* a, global const T* b, global T* c, long begin,
   long i = begin;
 #pragma unroll 4
   for (; i + lanes <= end; i += lanes) {
-    if (sizeof(T) == 2) {
-      prefetch(a + i + ahead, lanes);
-      prefetch(b + i + ahead, lanes);
-    }
+    if (sizeof(T) == 2) fetch(a + i + ahead, b + i + ahead);
     const Sums sum = widen(((global const Loose*)(a + i))->v) + widen(((global const Loose*)(b + i))->v);
     __builtin_nontemporal_store(narrow(sum), (global V*)(c + i));
   }
