@@ -154,8 +154,8 @@ STREAMED = Contender("NT ceiling", STREAMED_ADDITIONS, "avx")
 DEVICE_COPY = Contender("device copy", COPIES, "cuda")
 _HELD_TO_AVX2 = (("OPENBLAS_CORETYPE", "Haswell"),)
 _ONEDNN_3_2 = (("PY_BACKENDS_ONEDNN", "build/onednn-3.2/lib/libdnnl.so.3"),)
-"""An older oneDNN, which multiplies small matrices faster. `make benchmarks` installs it outside the environment: both
-wheels have files of the same names."""
+"""An older oneDNN, which multiplied bfloat16 faster at n = 512. `make benchmarks` installs it outside the environment:
+both wheels have files of the same names."""
 
 
 def end_to_end(contender: Contender) -> Contender:

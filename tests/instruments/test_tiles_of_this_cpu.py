@@ -48,7 +48,7 @@ def _placed(array: Array, offset: int) -> Array:
 def amx_or_skip(backend: str) -> Target:
     target = next((each for each in targets_of(backend) if each.name == "amx"), None)
     if target is None or not target.available:
-        pytest.skip(f"{backend} amx: {why_missing(backend, target)}")
+        pytest.skip(f"{backend} amx: {why_missing(backend, target) or 'it has no such target here'}")
     return target
 
 
@@ -63,7 +63,8 @@ def amx_or_skip(backend: str) -> Target:
 def program(request: pytest.FixtureRequest) -> Tiles:
     target = amx_or_skip(request.param)
     if not target.environment.items() <= os.environ.items():
-        pytest.skip("test_sycl_with_its_variables runs these in a process of their own")
+        needed = ", ".join(target.environment)
+        pytest.skip(f"this process was started without {needed}: test_sycl_with_its_variables starts one that has them")
     return Tiles(request.param)
 
 
@@ -84,7 +85,7 @@ def test_sycl_with_its_variables() -> None:
     """Its target needs variables with which a process has to start."""
     variables = amx_or_skip(SYCL).environment
     if variables.items() <= os.environ.items():
-        pytest.skip("this process has them")
+        pytest.skip("this process was started with its variables, so it runs the tests itself")
     tests = [sys.executable, "-m", "pytest", "-q", "-m", SYCL, __file__]
     run = subprocess.run(tests, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-4000:]

@@ -107,7 +107,7 @@ void pack_b(const T* b, Size stride, Size columns, Size depth, Word* to) {
     }
     T filled[deep * side] = {};
     for (Size p = 0; p < there; ++p) {
-      if (columns == side) {
+      if (columns == side) {  // a size that the compiler knows is copied without a call
         __builtin_memcpy(filled + p * side, b + p * stride, side * sizeof(T));
       } else {
         __builtin_memcpy(filled + p * side, b + p * stride, columns * sizeof(T));

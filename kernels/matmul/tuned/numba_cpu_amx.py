@@ -42,7 +42,10 @@ from .numba_cpu_tiles import (
 )
 
 PANEL = 36 * 2**10
-"""Most bytes of a panel. The first-level cache has 48 KiB where there are tiles. k = 513 needs no more than 512."""
+"""Most bytes of a panel. The first-level cache has 48 KiB where there are tiles.
+
+A little more than a power of two: k = 513 then needs no more passes than k = 512.
+"""
 BLOCK = second_level_cache() // 2
 """Bytes of the panels of b in a pass, about."""
 FEW = 256.0**3

@@ -17,8 +17,8 @@ typedef struct __attribute__((packed)) {
   V v;
 } Loose;
 
-/// Elements between what is added and what is prefetched: a page, with which the CPU's own prefetching ends. In the 16-bit
-/// formats so many instructions stand between loads that too few of them are under way.
+/// Elements between what is added and what is prefetched: a page, with which the CPU's own prefetching ends. In the
+/// 16-bit formats so many instructions stand between loads that too few of them are under way.
 enum { ahead = 4096 / sizeof(T) };
 __attribute__((always_inline)) void fetch(global const T* a, global const T* b) {
   __builtin_prefetch((const void*)(ulong)a);
