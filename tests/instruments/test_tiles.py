@@ -95,6 +95,8 @@ def test_infinity_is_found_by_a_thread_that_computes_several_parts(program: Prog
 FAULTS = {
     "tiles that nobody configures": ("  configure_tiles();\n", ""),
     "a tile's rows that are read as columns": ("part * side + r)", "part * side + (r ^ 1))"),
+    "copies of the first step alone": ("a + r * stride + first, bytes_of_row", "a + r * stride, bytes_of_row"),
+    "panels of a that are not kept for further columns": ("kept = columns < n ? rows : side", "kept = side"),
     "columns of b in the other tile": ("words + words_of_row, bytes", "words, bytes"),
     "rows of b the other way round": ("<< (p * bits)", "<< ((in_word - 1 - p) * bits)"),
     "an end of b that is not filled up": ("T filled[deep * side] = {};", "T filled[deep * side];"),

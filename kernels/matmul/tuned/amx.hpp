@@ -5,8 +5,8 @@
 //   tile of a is 64 bytes of a row of a. A row of a tile of b has 16 columns and several rows of b. Elements that fill
 //   32 bits together stand beside each other. Both are packed so.
 // Memory: a panel is 32 rows of a, or 32 columns of b, over the depth of a pass. A panel of a stays in the first-level
-//   cache while the panels of b pass by. Those stay in the second-level cache while the panels of a do. All panels of a
-//   are kept for the next columns of b. Tiles of c are stored to a buffer. Vector instructions add that to c while the
+//   cache while the panels of b pass by. Those stay in the second-level cache while the panels of a do. Panels of a are
+//   kept for the next columns of b, if there are any. Tiles of c are stored to a buffer. Vector instructions add that to c while the
 //   next tiles are multiplied.
 // Edges: panels are filled up with zeros on both sides, since zero times infinity would be no zero.
 // Numbers: products of bfloat16 are exact, and subnormal numbers count as zeros. A float16 is exactly the sum of two
@@ -33,7 +33,7 @@ namespace {
 /// What a panel of a fills at most of the first-level cache, which has 48 KiB where there are tiles. It is a little more
 /// than a power of two, so that k = 513 needs no more passes than k = 512.
 constexpr Size most_bytes_of_panel = Size(36) << 10;
-/// What panels of a fill at most. The more rows they have, the less often b is packed.
+/// What panels of a that are kept fill at most. The more rows they have, the less often b is packed.
 constexpr Size most_bytes_of_a = Size(4) << 20;
 /// Up to so many multiplications in all, threads cost more than they save.
 constexpr double few_to_share = 256.0 * 256 * 256;
@@ -181,16 +181,19 @@ void multiply_edges(const Word* a, const Word* b, Size steps, Sum<T>* buffer, Wa
 inline Size even_part(Size whole, Size most) { return parts(whole, parts(whole, most > 0 ? most : 1)); }
 
 /// How much is packed at a time: rows of a, columns of b, and steps of both, which are a pass. The last may have less.
+/// So many rows stay packed for further columns. Where there are none, each panel takes the place of the one before,
+/// which is still in the first-level cache.
 template <typename T>
 struct Packed {
-  Size steps, columns, rows;
+  Size steps, columns, rows, kept;
 
   Packed(Size m, Size n, Size k) {
     constexpr Size bytes_of_step = words_of_step<T> * Size(sizeof(Word));
     steps = even_part(parts(k, depth_of_step<T>), most_bytes_of_panel / bytes_of_step);
     const Size bytes_of_panel = steps * bytes_of_step;
-    columns = even_part(parts(n, side), second_level_cache() * 3 / 8 / bytes_of_panel) * side;
-    rows = even_part(parts(m, side), most_bytes_of_a / bytes_of_panel) * side;
+    columns = even_part(parts(n, side), second_level_cache() / 2 / bytes_of_panel) * side;
+    rows = columns < n ? even_part(parts(m, side), most_bytes_of_a / bytes_of_panel) * side : parts(m, side) * side;
+    kept = columns < n ? rows : side;
   }
   Size depth() const { return steps * depth_of_step<T>; }
   Size words_of_panel() const { return steps * words_of_step<T>; }
@@ -198,7 +201,7 @@ struct Packed {
 
 /// Multiplies a block of rows of a by one of columns of b, over the depth of a pass. The first columns pack a, for all.
 template <typename T>
-void multiply_block(const Product<T>& x, Range rows, const Columns& columns, Range depth, bool packs_a,
+void multiply_block(const Product<T>& x, Range rows, const Columns& columns, Range depth, bool packs_a, Size kept,
                     Word* panels_of_a, Word* panels_of_b, Largest& largest) {
   alignas(bytes_of_row) Sum<T> buffer[side * side];
   Waiting<Sum<T>> waiting = {};
@@ -213,7 +216,7 @@ void multiply_block(const Product<T>& x, Range rows, const Columns& columns, Ran
   }
   for (Size i = rows.begin; i < rows.end; i += side) {
     const Size height = least(side, rows.end - i);
-    Word* const panel_of_a = panels_of_a + (i - rows.begin) / side * words_of_panel;
+    Word* const panel_of_a = panels_of_a + (i - rows.begin) % kept / side * words_of_panel;
     if (packs_a) pack_a(x.a + i * x.k + depth.begin, x.k, height, depth.size(), panel_of_a);
     for (Size j = columns.begin, width; j < columns.end; j += width) {
       width = columns.width(j);
@@ -246,7 +249,7 @@ template <typename T>
 bool multiply(const Product<T>& x, Range rows, Range columns, Word& largest) {
   const Size first = columns.begin - columns_before(x, columns.begin);
   const Packed<T> packed(rows.size(), columns.end - first, x.k);
-  const Size words_of_a = packed.rows / side * packed.words_of_panel();
+  const Size words_of_a = packed.kept / side * packed.words_of_panel();
   const Size words_of_b = packed.columns / side * packed.words_of_panel();
   Word* const panels_of_a = workspace_of_panels.hold<Word>(words_of_a + words_of_b);
   if (panels_of_a == nullptr) return false;
@@ -257,7 +260,7 @@ bool multiply(const Product<T>& x, Range rows, Range columns, Word& largest) {
       for (Size j = first; j < columns.end; j += packed.columns) {
         const Columns block = {j == first ? columns.begin : j, least(j + packed.columns, columns.end), j};
         multiply_block(x, {i, least(i + packed.rows, rows.end)}, block, {p, least(p + packed.depth(), x.k)}, j == first,
-                       panels_of_a, panels_of_a + words_of_a, of_columns);
+                       packed.kept, panels_of_a, panels_of_a + words_of_a, of_columns);
       }
     }
   }

@@ -57,6 +57,12 @@ void pack_a(const T* a, Size stride, Size rows, Size depth, Word* to) {
   using Element = typename Tiles<T>::Element;
   constexpr Size deep = depth_of_step<T>;
   for (Size first = 0; first < depth; first += deep, to += words_of_step<T>) {
+    if constexpr (Tiles<T>::parts == 1) {
+      if (rows == side && depth - first >= deep) {  // just a copy, which needs neither zeros nor a row in between
+        for (Size r = 0; r < side; ++r) __builtin_memcpy(to + r * words_of_row, a + r * stride + first, bytes_of_row);
+        continue;
+      }
+    }
     for (Size r = 0; r < side; ++r) {
       T row[deep] = {};
       const Size there = r < rows ? least(deep, depth - first) : 0;
