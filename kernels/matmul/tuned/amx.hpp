@@ -191,7 +191,7 @@ struct Packed {
     constexpr Size bytes_of_step = words_of_step<T> * Size(sizeof(Word));
     steps = even_part(parts(k, depth_of_step<T>), most_bytes_of_panel / bytes_of_step);
     const Size bytes_of_panel = steps * bytes_of_step;
-    columns = even_part(parts(n, side), second_level_cache() / 2 / bytes_of_panel) * side;
+    columns = even_part(parts(n, side), second_level_cache() * 3 / 8 / bytes_of_panel) * side;
     rows = columns < n ? even_part(parts(m, side), most_bytes_of_a / bytes_of_panel) * side : parts(m, side) * side;
     kept = columns < n ? rows : side;
   }
