@@ -6,8 +6,8 @@
 //   32 bits together stand beside each other. Both are packed so.
 // Memory: a panel is 32 rows of a, or 32 columns of b, over the depth of a pass. A panel of a stays in the first-level
 //   cache while the panels of b pass by. Those stay in the second-level cache while the panels of a do. Panels of a are
-//   kept for the next columns of b, if there are any. Tiles of c are stored to a buffer. Vector instructions add that to c while the
-//   next tiles are multiplied.
+//   kept for the next columns of b, if there are any. Tiles of c are stored to a buffer. Vector instructions add that
+//   to c while the next tiles are multiplied.
 // Edges: panels are filled up with zeros on both sides, since zero times infinity would be no zero.
 // Numbers: products of bfloat16 are exact, and subnormal numbers count as zeros. A float16 is exactly the sum of two
 //   bfloat16, so four products make one of float16. Tiles know no infinity that is such a sum, nor its product with a
