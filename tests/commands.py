@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+import venv
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def run_python(
     return subprocess.run(
         command, cwd=cwd, env=environment(**found_in), capture_output=True, text=True, timeout=longest, check=False
     )
+
+
+def new_environment(folder: Path, *packages: str) -> Path:
+    """Make an environment of Python with these packages in a folder; the path of its Python."""
+    venv.create(folder, with_pip=False)
+    python = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    subprocess.run([*pip, *packages], check=True)
+    return python
 
 
 def run_in_terminal(*arguments: str, columns: int) -> tuple[int, str]:

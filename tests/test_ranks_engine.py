@@ -8,13 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from commands import CLONE, Finished, environment, run_command, run_python
+from commands import CLONE, Finished, environment, new_environment, run_command, run_python
 from conftest import NIGHTLY
 
 from py_backends import __main__ as command_line
@@ -534,12 +533,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
     """Makes environments with these packages; the path of their Python."""
 
     def install(*packages: str) -> Path:
-        folder = tmp_path_factory.mktemp("environment")
-        venv.create(folder, with_pip=False)
-        python = folder / "bin" / "python"
-        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "numpy", "ml-dtypes"]
-        subprocess.run([*pip, "packaging", "psutil", "mpi4py>=4.1", *packages], check=True)
-        return python
+        ours = "numpy", "ml-dtypes", "packaging", "psutil", "mpi4py>=4.1"
+        return new_environment(tmp_path_factory.mktemp("environment"), *ours, *packages)
 
     yield install
     engine._said_by.cache_clear()
