@@ -3,8 +3,8 @@
 #   is overwritten at once. So the sums of some lines are written in LLVM's own language. There a vector may be as long
 #   as these lines, and a store can go past the cache. Numba's language has neither.
 # Model: a decorator compiles the Python loops, and prange spreads chunks over threads. An intrinsic emits the
-#   instructions for a step of four lines. The calling thread adds short vectors by itself, since waking others takes
-#   longer.
+#   instructions for a step of one line or four. The calling thread adds short vectors by itself, since waking others
+#   takes longer.
 # Memory: where the vectors exceed the last-level cache, or 96 MiB, c is streamed to memory. Else it stays in the cache,
 #   where its reader wants it.
 # Edges: one element at a time until a chunk of c begins a line, and after its last full step.
@@ -16,13 +16,16 @@ from numba import get_num_threads, njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from py_backends.backend._numba_formats import emit_narrowed, emit_widened, narrow, widen
+from py_backends.backend._numba_formats import narrow, widen
 from py_backends.caches import effective_cache
+
+from .numba_cpu_pairs import emit_sums_of_pairs
 
 LINE = 64
 """Bytes of a cache line."""
-STEP = 4 * LINE
-"""Bytes that an iteration of the loop adds. LLVM makes as many stores of them as it takes registers."""
+AHEAD = 4096
+"""Bytes between what is added and what is prefetched. The CPU's own prefetching ends with a page. In the 16-bit formats
+so many instructions stand between loads that too few of them are under way."""
 SHORTEST, LONGEST = 1 << 14, 1 << 18
 """Elements of a chunk: some pages, so that neighbouring threads rarely share one. At the end of a chunk, its streamed
 stores are waited for; chunks are so long that this hardly counts."""
@@ -32,21 +35,44 @@ CACHE = effective_cache()
 X86 = "sse" in binding.get_host_cpu_features()
 
 
+@njit
+def step_of(itemsize):
+    """Bytes that an iteration of the loop adds.
+
+    LLVM makes as many stores of them as it takes registers. The sums of 16 bits need the other registers themselves.
+    """
+    return LINE if itemsize == 2 else 4 * LINE
+
+
+def emit_prefetch(builder: ir.IRBuilder, line: ir.Value) -> None:
+    """Prefetch what lies AHEAD bytes after a line."""
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+    to_read, to_second_level, data = (number(each) for each in (0, 2, 1))
+    later = builder.gep(builder.bitcast(line, byte), [number(AHEAD)])
+    builder.call(prefetch, [later, to_read, to_second_level, data])
+
+
 def adder(nontemporal: bool) -> Any:
     """A function that adds one step, and stores past the cache if `nontemporal`."""
 
     @intrinsic
     def add_step(typing: Any, a: Any, b: Any, c: Any, i: Any) -> Any:
-        """Write the sums of STEP bytes from element i on, where c[i] begins a line."""
+        """Write the sums of a step from element i on, where c[i] begins a line."""
 
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             element = context.get_value_type(signature.args[2].dtype)
             size = context.get_abi_sizeof(element)
-            vector = ir.PointerType(ir.VectorType(element, STEP // size))
+            vector = ir.PointerType(ir.VectorType(element, step_of.py_func(size) // size))
             arrays = (context.make_array(signature.args[x])(context, builder, arguments[x]).data for x in range(3))
             to_a, to_b, to_c = (builder.bitcast(builder.gep(array, [arguments[3]]), vector) for array in arrays)
-            x, y = (emit_widened(builder, builder.load(each, align=size), c.dtype) for each in (to_a, to_b))
-            store = builder.store(emit_narrowed(builder, builder.fadd(x, y), c.dtype), to_c, align=LINE)
+            x, y = (builder.load(each, align=size) for each in (to_a, to_b))
+            sums = emit_sums_of_pairs(builder, x, y, c.dtype) if size == 2 else builder.fadd(x, y)
+            store = builder.store(sums, builder.bitcast(to_c, ir.PointerType(sums.type)), align=LINE)
+            if nontemporal and size == 2:
+                emit_prefetch(builder, to_a)
+                emit_prefetch(builder, to_b)
             if nontemporal:
                 store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
             return context.get_dummy_value()
@@ -84,7 +110,7 @@ def add(a, b, c, begin, end):
 @njit(nogil=True)
 def whole_steps(c, begin, end):
     """Where the first whole step from `begin` to `end` begins, and the last one ends. Steps begin with a line."""
-    step = STEP // c.itemsize
+    step = step_of(c.itemsize) // c.itemsize
     first = min(end, begin + -(c.ctypes.data + begin * c.itemsize) % LINE // c.itemsize)
     return first, first + (end - first) // step * step
 
@@ -94,7 +120,7 @@ def add_stored(a, b, c, begin, end):
     """Add the elements from `begin` to before `end`, c by whole lines: those need not be read first."""
     first, last = whole_steps(c, begin, end)
     add(a, b, c, begin, first)
-    for i in range(first, last, STEP // c.itemsize):
+    for i in range(first, last, step_of(c.itemsize) // c.itemsize):
         store_step(a, b, c, i)
     add(a, b, c, last, end)
 
@@ -104,7 +130,7 @@ def add_streamed(a, b, c, begin, end):
     """Do the same, past the cache."""
     first, last = whole_steps(c, begin, end)
     add(a, b, c, begin, first)
-    for i in range(first, last, STEP // c.itemsize):
+    for i in range(first, last, step_of(c.itemsize) // c.itemsize):
         stream_step(a, b, c, i)
     add(a, b, c, last, end)
     finish_streaming()

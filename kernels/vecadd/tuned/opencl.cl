@@ -9,12 +9,72 @@
 
 #if CPU
 
+#if FORMAT_bfloat16 || FORMAT_float16
+
+// Two elements of 16 bits are added where they lie, in a lane of 32 bits. Widened one by one they would move to other
+// lanes, and back, which costs more than adding them.
+#define JOINED_AS_THEY_ARE(x, y) x##y
+#define JOINED(x, y) JOINED_AS_THEY_ARE(x, y)
+#define AS_SUMS JOINED(as_, Sums)
+#define AS_WORDS JOINED(as_uint, WIDTH)
+#define AS_INTEGERS JOINED(as_int, WIDTH)
+typedef JOINED(uint, WIDTH) Words;
+typedef JOINED(int, WIDTH) Integers;
+typedef Words Vector;
+
+#if FORMAT_bfloat16
+
+/// The sum, with what rounds its upper half. CPUs make NaN of a NaN that they add, or one of their own. The lower half
+/// of both is zero, so nothing is carried that would change NaN.
+__attribute__((always_inline)) Words rounded(Sums sum) {
+  const Words bits = AS_WORDS(sum);
+  return bits + 0x7fffu + (bits >> 16 & 1u);
+}
+
+__attribute__((always_inline)) Vector added(Vector x, Vector y) {
+  const Words low = rounded(AS_SUMS(x << 16) + AS_SUMS(y << 16));
+  const Words high = rounded(AS_SUMS(x & 0xffff0000u) + AS_SUMS(y & 0xffff0000u));
+  return low >> 16 | (high & 0xffff0000u);
+}
+
+#else
+
+// A float of 2^-112 times the value has the same bits, 13 places further down: its exponent counts from -127, and not
+// from -15. So numbers are added without multiplying them first. Subnormal ones are subnormal floats, whose sums are
+// exact.
+
+/// The element in the upper half. Infinity and NaN have the largest exponent in both formats.
+__attribute__((always_inline)) Sums widened(Words x) {
+  const Integers bits = AS_INTEGERS(x) >> 3 & (int)0x8fffe000;
+  return AS_SUMS(bits | ((bits & 0x0f800000) == 0x0f800000 ? (Integers)0x7f800000 : (Integers)0));
+}
+
+__attribute__((always_inline)) Words narrowed(Sums sum) {
+  const Integers bits = AS_INTEGERS(sum), magnitude = bits & 0x7fffffff;
+  const Integers nearest = min((magnitude + 0xfff + (bits >> 13 & 1)) >> 13, 0x7c00);
+  const Integers nan = magnitude > 0x7f800000 ? (Integers)0x200 : (Integers)0;
+  return AS_WORDS(nearest | nan | (bits >> 16 & 0x8000));
+}
+
+__attribute__((always_inline)) Vector added(Vector x, Vector y) {
+  return narrowed(widened(x << 16) + widened(y << 16)) | narrowed(widened(x) + widened(y)) << 16;
+}
+
+#endif
+
+#else
+
+typedef V Vector;
+__attribute__((always_inline)) Vector added(Vector x, Vector y) { return x + y; }
+
+#endif
+
 /// Elements of one work item: some pages, so that neighbours rarely share one.
-enum { chunk = 65536, lanes = sizeof(V) / sizeof(T) };
+enum { chunk = 65536, lanes = sizeof(Vector) / sizeof(T) };
 
 /// A vector that begins at any element. (vload and vstore would do, but are calls in PoCL.)
 typedef struct __attribute__((packed)) {
-  V v;
+  Vector v;
 } Loose;
 
 /// Elements between what is added and what is prefetched: a page, with which the CPU's own prefetching ends. In the
@@ -26,15 +86,14 @@ __attribute__((always_inline)) void fetch(global const T* a, global const T* b) 
 }
 
 /// How many elements from c on come before the first that is aligned as a vector.
-long before_aligned(global T* c) { return (sizeof(V) - (ulong)c % sizeof(V)) % sizeof(V) / sizeof(T); }
+long before_aligned(global T* c) { return (sizeof(Vector) - (ulong)c % sizeof(Vector)) % sizeof(Vector) / sizeof(T); }
 
 /// Adds the full vectors between `begin` and `end`, and returns where they end. Each kind of store has a loop of its
 /// own: compilers turn both kinds in one loop into ordinary stores.
 long add(global const T* a, global const T* b, global T* c, long begin, long end) {
   long i = begin;
   for (; i + lanes <= end; i += lanes) {
-    const Sums sum = widen(((global const Loose*)(a + i))->v) + widen(((global const Loose*)(b + i))->v);
-    ((global Loose*)(c + i))->v = narrow(sum);
+    ((global Loose*)(c + i))->v = added(((global const Loose*)(a + i))->v, ((global const Loose*)(b + i))->v);
   }
   return i;
 }
@@ -45,8 +104,8 @@ long add_streamed(global const T* a, global const T* b, global T* c, long begin,
 #pragma unroll 4
   for (; i + lanes <= end; i += lanes) {
     if (sizeof(T) == 2) fetch(a + i + ahead, b + i + ahead);
-    const Sums sum = widen(((global const Loose*)(a + i))->v) + widen(((global const Loose*)(b + i))->v);
-    __builtin_nontemporal_store(narrow(sum), (global V*)(c + i));
+    const Vector sum = added(((global const Loose*)(a + i))->v, ((global const Loose*)(b + i))->v);
+    __builtin_nontemporal_store(sum, (global Vector*)(c + i));
   }
   mem_fence(CLK_GLOBAL_MEM_FENCE);  // other threads see streamed stores only after this
   return i;

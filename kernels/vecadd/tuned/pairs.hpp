@@ -1,0 +1,85 @@
+// Sums in the 16-bit formats, two elements at a time: those that share 32 bits. They are added where they lie. Elements
+// that are widened one by one move to other lanes of a register, and back, which costs more than adding them.
+#pragma once
+
+#include "../../formats.hpp"
+
+namespace {
+
+template <typename To, typename From>
+To reinterpreted(From from) {
+  static_assert(sizeof(To) == sizeof(From), "not the same bits");
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+// Functions for the reason that formats.hpp gives, and for vectors too.
+template <typename Value>
+Value lesser(Value x, Value y) {
+  return x < y ? x : y;
+}
+/// The value if the condition holds, else zero.
+template <typename Condition, typename Value>
+Value zero_unless(Condition condition, Value x) {
+  return condition ? x : Value{};
+}
+
+/// The types of a pair: of one, or in vectors of several.
+struct OnePair {
+  using Floats = float;
+  using Words = std::uint32_t;
+  using Integers = std::int32_t;
+};
+
+/// The sums of pairs of T.
+template <typename T, typename Types = OnePair>
+struct Pairs;
+
+template <typename Types>
+struct Pairs<BFloat16, Types> {
+  using Floats = typename Types::Floats;
+  using Words = typename Types::Words;
+
+  static Words add(Words x, Words y) {
+    const Words low = rounded(reinterpreted<Floats>(x << 16) + reinterpreted<Floats>(y << 16));
+    const Words high = rounded(reinterpreted<Floats>(x & 0xffff0000u) + reinterpreted<Floats>(y & 0xffff0000u));
+    return low >> 16 | (high & 0xffff0000u);
+  }
+
+  /// The sum, with what rounds its upper half. CPUs make NaN of a NaN that they add, or one of their own. The lower
+  /// half of both is zero, so nothing is carried that would change NaN.
+  static Words rounded(Floats sum) {
+    const Words bits = reinterpreted<Words>(sum);
+    return bits + 0x7fffu + (bits >> 16 & 1u);
+  }
+};
+
+/// A float of 2^-112 times the value has the same bits, 13 places further down: its exponent counts from -127, and not
+/// from -15. So numbers are added without multiplying them first. Subnormal ones are subnormal floats, whose sums are
+/// exact.
+template <typename Types>
+struct Pairs<Float16, Types> {
+  using Floats = typename Types::Floats;
+  using Words = typename Types::Words;
+  using Integers = typename Types::Integers;  // many CPUs compare only numbers with a sign
+
+  static Words add(Words x, Words y) {
+    const Integers low = narrowed(widened(x << 16) + widened(y << 16)), high = narrowed(widened(x) + widened(y));
+    return reinterpreted<Words>(low) | reinterpreted<Words>(high) << 16;
+  }
+
+  /// The element in the upper half. Infinity and NaN have the largest exponent in both formats.
+  static Floats widened(Words x) {
+    const Integers bits = reinterpreted<Integers>(x) >> 3 & static_cast<std::int32_t>(0x8fffe000u);
+    return reinterpreted<Floats>(bits | zero_unless((bits & 0x0f800000) == 0x0f800000, Integers{} + 0x7f800000));
+  }
+
+  static Integers narrowed(Floats sum) {
+    const Integers bits = reinterpreted<Integers>(sum), magnitude = bits & 0x7fffffff, infinity = Integers{} + 0x7c00;
+    const Integers rounded = lesser((magnitude + 0xfff + (bits >> 13 & 1)) >> 13, infinity);
+    return rounded | zero_unless(magnitude > 0x7f800000, Integers{} + 0x200) | (bits >> 16 & 0x8000);
+  }
+};
+
+}  // namespace
