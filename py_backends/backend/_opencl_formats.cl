@@ -51,8 +51,16 @@ WIDEN_AND_NARROW()
 #ifdef WIDEN_AND_NARROW
 WIDEN_AND_NARROW(2)
 WIDEN_AND_NARROW(4)
+#if FORMAT_float16 && defined(__F16C__)
+/// PoCL converts one element after the other, unless it is told by which instruction.
+FUNCTION float8 widen(ushort8 x) { return __builtin_ia32_vcvtph2ps256(as_short8(x)); }
+FUNCTION ushort8 narrow(float8 x) { return as_ushort8(__builtin_ia32_vcvtps2ph256(x, 0)); }
+FUNCTION float16 widen(ushort16 x) { return (float16)(widen(x.lo), widen(x.hi)); }
+FUNCTION ushort16 narrow(float16 x) { return (ushort16)(narrow(x.lo), narrow(x.hi)); }
+#else
 WIDEN_AND_NARROW(8)
 WIDEN_AND_NARROW(16)
+#endif
 #undef WIDEN_AND_NARROW
 #endif
 #undef FUNCTION

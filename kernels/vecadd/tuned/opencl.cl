@@ -9,63 +9,30 @@
 
 #if CPU
 
-#if FORMAT_bfloat16 || FORMAT_float16
+#if FORMAT_bfloat16
 
-// Two elements of 16 bits are added where they lie, in a lane of 32 bits. Widened one by one they would move to other
-// lanes, and back, which costs more than adding them.
+// Two elements are added where they lie, in a lane of 32 bits. Widened one by one they would move to other lanes, and
+// back, which costs more than adding them.
 #define JOINED_AS_THEY_ARE(x, y) x##y
 #define JOINED(x, y) JOINED_AS_THEY_ARE(x, y)
 #define AS_SUMS JOINED(as_, Sums)
-#define AS_WORDS JOINED(as_uint, WIDTH)
-#define AS_INTEGERS JOINED(as_int, WIDTH)
-typedef JOINED(uint, WIDTH) Words;
-typedef JOINED(int, WIDTH) Integers;
-typedef Words Vector;
+typedef JOINED(uint, WIDTH) Vector;
 
-#if FORMAT_bfloat16
-
-/// The sum, with what rounds its upper half. CPUs make NaN of a NaN that they add, or one of their own. The lower half
-/// of both is zero, so nothing is carried that would change NaN.
-__attribute__((always_inline)) Words rounded(Sums sum) {
-  const Words bits = AS_WORDS(sum);
+/// The sums of floats, with what rounds their upper half. CPUs make NaN of a NaN that they add, or one of their own. The
+/// lower half of both is zero, so nothing is carried that would change NaN.
+__attribute__((always_inline)) Vector rounded(Vector x, Vector y) {
+  const Vector bits = JOINED(as_uint, WIDTH)(AS_SUMS(x) + AS_SUMS(y));
   return bits + 0x7fffu + (bits >> 16 & 1u);
 }
 
 __attribute__((always_inline)) Vector added(Vector x, Vector y) {
-  const Words low = rounded(AS_SUMS(x << 16) + AS_SUMS(y << 16));
-  const Words high = rounded(AS_SUMS(x & 0xffff0000u) + AS_SUMS(y & 0xffff0000u));
-  return low >> 16 | (high & 0xffff0000u);
+  return rounded(x << 16, y << 16) >> 16 | (rounded(x & 0xffff0000u, y & 0xffff0000u) & 0xffff0000u);
 }
-
-#else
-
-// A float of 2^-112 times the value has the same bits, 13 places further down: its exponent counts from -127, and not
-// from -15. So numbers are added without multiplying them first. Subnormal ones are subnormal floats, whose sums are
-// exact.
-
-/// The element in the upper half. Infinity and NaN have the largest exponent in both formats.
-__attribute__((always_inline)) Sums widened(Words x) {
-  const Integers bits = AS_INTEGERS(x) >> 3 & (int)0x8fffe000;
-  return AS_SUMS(bits | ((bits & 0x0f800000) == 0x0f800000 ? (Integers)0x7f800000 : (Integers)0));
-}
-
-__attribute__((always_inline)) Words narrowed(Sums sum) {
-  const Integers bits = AS_INTEGERS(sum), magnitude = bits & 0x7fffffff;
-  const Integers nearest = min((magnitude + 0xfff + (bits >> 13 & 1)) >> 13, 0x7c00);
-  const Integers nan = magnitude > 0x7f800000 ? (Integers)0x200 : (Integers)0;
-  return AS_WORDS(nearest | nan | (bits >> 16 & 0x8000));
-}
-
-__attribute__((always_inline)) Vector added(Vector x, Vector y) {
-  return narrowed(widened(x << 16) + widened(y << 16)) | narrowed(widened(x) + widened(y)) << 16;
-}
-
-#endif
 
 #else
 
 typedef V Vector;
-__attribute__((always_inline)) Vector added(Vector x, Vector y) { return x + y; }
+__attribute__((always_inline)) Vector added(Vector x, Vector y) { return narrow(widen(x) + widen(y)); }
 
 #endif
 
