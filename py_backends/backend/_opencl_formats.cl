@@ -5,7 +5,7 @@
 
 #if FORMAT_float16
 
-/// Without an extension, a half exists only in memory. Compilers make one instruction of these, without a copy.
+/// Without an extension, a half exists only in memory. Intel's compiler makes one instruction of these, without a copy.
 #define WIDEN_AND_NARROW(lanes)                                                                          \
   FUNCTION float##lanes widen(ushort##lanes x) { return vload_half##lanes(0, (const private half*)&x); } \
   FUNCTION ushort##lanes narrow(float##lanes x) {                                                        \
@@ -51,8 +51,13 @@ WIDEN_AND_NARROW()
 #ifdef WIDEN_AND_NARROW
 WIDEN_AND_NARROW(2)
 WIDEN_AND_NARROW(4)
-#if FORMAT_float16 && defined(__F16C__)
-/// PoCL converts one element after the other, unless it is told by which instruction.
+#ifdef __has_builtin
+#if FORMAT_float16 && defined(__F16C__) && __has_builtin(__builtin_ia32_vcvtph2ps256)
+#define CONVERTS_EIGHT
+#endif
+#endif
+#ifdef CONVERTS_EIGHT
+/// PoCL converts one element after the other, unless it is told by which instruction. clang 22 no longer has its name.
 FUNCTION float8 widen(ushort8 x) { return __builtin_ia32_vcvtph2ps256(as_short8(x)); }
 FUNCTION ushort8 narrow(float8 x) { return as_ushort8(__builtin_ia32_vcvtps2ph256(x, 0)); }
 FUNCTION float16 widen(ushort16 x) { return (float16)(widen(x.lo), widen(x.hi)); }

@@ -1,16 +1,16 @@
 // vecadd: c[i] = a[i] + b[i] for vectors of n elements.
-// Model: full registers. bfloat16 is added in pairs that fill them. float16 becomes floats: loads widen it, and stores
-//   narrow it. Stores go past the cache. An ordinary store first reads the line that it overwrites, a quarter of all
-//   traffic here. Threads take chunks, since one core alone cannot fill the memory's bandwidth.
+// Model: full registers. The 16-bit formats are added in pairs that fill them. Where instructions convert float16, its
+//   loads widen and its stores narrow it. Stores go past the cache. An ordinary store first reads the line that it
+//   overwrites, a quarter of all traffic here. Threads take chunks, since one core alone cannot fill the memory's
+//   bandwidth.
 // Memory: where the vectors exceed the last-level cache, or 96 MiB, c is streamed to memory. Else it stays in the cache,
 //   where its reader wants it.
 // Edges: each thread adds one element at a time until its part of c is aligned, and after its last full iteration.
 #include <cstdint>
-#include <type_traits>
 
 #include "../../simd.hpp"
 #include "../../workspace.hpp"
-#include "pairs.hpp"
+#include "avx_adder.hpp"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -45,48 +45,10 @@ T sum(T x, T y) {
   return narrow<T>(widen(x) + widen(y));
 }
 
-/// A register of elements, and how two of them are added.
-template <typename T, bool in_pairs>
-struct Adder : Simd<T> {
-  using V = Simd<T>;
-  static auto add(const T* a, const T* b) { return V::add(V::load(a), V::load(b)); }
-};
-
-/// The types of the pairs in a register.
-struct RegisterOfPairs {
-  using Floats = Simd<float>::Register;
-  using Words = Simd<BFloat16>::Words;
-  using Integers = Simd<Float16>::Integers;
-};
-
-template <typename T>
-struct Adder<T, true> {
-  using V = Simd<float>;
-  using Register = V::Register;
-  using Words = RegisterOfPairs::Words;
-  static constexpr Size lanes = 2 * V::lanes;
-  static Words load(const T* from) { return reinterpreted<Words>(V::load(reinterpret_cast<const float*>(from))); }
-  static Register add(const T* a, const T* b) {
-    const Words sums = Pairs<T, RegisterOfPairs>::add(load(a), load(b));
-    return reinterpret_cast<Register>(sums);
-  }
-  static void store(T* to, Register sums) { V::store(reinterpret_cast<float*>(to), sums); }
-  static void stream(T* to, Register sums) { V::stream(reinterpret_cast<float*>(to), sums); }
-};
-
-/// Where instructions convert float16, widening costs less than what stands in for it.
-#if defined(__F16C__)
-template <typename T>
-constexpr bool in_pairs = std::is_same<T, BFloat16>::value;
-#else
-template <typename T>
-constexpr bool in_pairs = sizeof(T) == 2;
-#endif
-
 /// Adds the elements from `begin` to before `end`.
 template <typename T, bool streamed>
 void add(const T* a, const T* b, T* c, Size begin, Size end) {
-  using V = Adder<T, in_pairs<T>>;
+  using V = Adder<T>;
   constexpr Size register_bytes = V::lanes * sizeof(T);
   Size i = begin;
   if (streamed) {

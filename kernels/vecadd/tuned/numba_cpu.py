@@ -39,7 +39,7 @@ X86 = "sse" in binding.get_host_cpu_features()
 def step_of(itemsize):
     """Bytes that an iteration of the loop adds.
 
-    LLVM makes as many stores of them as it takes registers. The sums of 16 bits need the other registers themselves.
+    LLVM makes as many stores of them as it takes registers. In 16 bits it is one line, since sums need most registers.
     """
     return LINE if itemsize == 2 else 4 * LINE
 

@@ -38,7 +38,7 @@ def _sums_of_bfloat16(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Val
 def _sums_of_float16(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
     """The sums of pairs of float16.
 
-    A float of 2^-112 times the value has the same bits, 13 places further down: its exponent counts from -127, and not
+    A float of 2^-112 times the value has the same bits, 13 places further up: its exponent counts from -127, and not
     from -15. So numbers are added without multiplying them first. Subnormal ones are subnormal floats, whose sums are
     exact.
     """

@@ -16,7 +16,7 @@
 #define JOINED_AS_THEY_ARE(x, y) x##y
 #define JOINED(x, y) JOINED_AS_THEY_ARE(x, y)
 #define AS_SUMS JOINED(as_, Sums)
-typedef JOINED(uint, WIDTH) Vector;
+#define Vector JOINED(uint, WIDTH)
 
 /// The sums of floats, with what rounds their upper half. CPUs make NaN of a NaN that they add, or one of their own. The
 /// lower half of both is zero, so nothing is carried that would change NaN.
@@ -31,7 +31,7 @@ __attribute__((always_inline)) Vector added(Vector x, Vector y) {
 
 #else
 
-typedef V Vector;
+#define Vector V
 __attribute__((always_inline)) Vector added(Vector x, Vector y) { return narrow(widen(x) + widen(y)); }
 
 #endif

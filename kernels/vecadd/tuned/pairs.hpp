@@ -1,6 +1,6 @@
 // Sums in the 16-bit formats, two elements at a time: those that share 32 bits. They are added where they lie. Elements
-// that are widened one by one move to other lanes of a register, and back, which costs more than adding them.
-#pragma once
+// that are widened one by one move to other lanes of a register, and back, which costs more than adding them. Each
+// source includes this once: under instruments, several namespaces of one program hold that source.
 
 #include "../../formats.hpp"
 
@@ -55,7 +55,7 @@ struct Pairs<BFloat16, Types> {
   }
 };
 
-/// A float of 2^-112 times the value has the same bits, 13 places further down: its exponent counts from -127, and not
+/// A float of 2^-112 times the value has the same bits, 13 places further up: its exponent counts from -127, and not
 /// from -15. So numbers are added without multiplying them first. Subnormal ones are subnormal floats, whose sums are
 /// exact.
 template <typename Types>

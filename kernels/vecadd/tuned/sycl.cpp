@@ -62,18 +62,20 @@ T add(T x, T y) {
 /// are under way. So what comes a page later is prefetched, where the CPU's own prefetching ends.
 template <typename T>
 void fetch(const T* from) {
-  using sycl::access::address_space, sycl::access::decorated;
-  sycl::address_space_cast<address_space::global_space, decorated::yes>(from).prefetch(1);
+  constexpr auto where = sycl::access::address_space::global_space;
+  sycl::address_space_cast<where, sycl::access::decorated::yes>(from).prefetch(1);
 }
 
 /// Adds the elements from `begin` to before `end`.
 template <typename T, bool streamed>
 void add(const T* a, const T* b, T* c, Size begin, Size end) {
   constexpr Size lanes = sizeof(Vector<T>) / sizeof(T), ahead = 4096 / sizeof(T);
+  constexpr Size at_once = sizeof(T) > 2 ? 4 : 1;  // more 16-bit vectors take long to compile
   Size i = begin;
   if (streamed) {
     for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % sizeof(Vector<T>) != 0; ++i) c[i] = add(a[i], b[i]);
   }
+#pragma unroll at_once
   for (; i + lanes <= end; i += lanes) {
     if (streamed && sizeof(T) == 2) {
       fetch(a + i + ahead);

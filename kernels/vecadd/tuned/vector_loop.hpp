@@ -28,8 +28,8 @@ void add_at_once(const T* a, const T* b, T* c) {
 /// Adds n elements. `simd` tells the compiler that vectors may be the same, but never shifted. So it checks nothing,
 /// and is as quick where c is a or b.
 ///
-/// The sums of 16 bits take so many instructions that too few loads are under way. So the lines of a page later are
-/// prefetched, where the CPU's own prefetching ends.
+/// The sums of 16 bits take so many instructions that too few loads are under way. So before each block of a few lines,
+/// those of a page later are prefetched, where the CPU's own prefetching ends.
 template <typename T>
 void add(const T* a, const T* b, T* c, Size n) {
   const Size block = sizeof(T) == 2 ? 256 : n;

@@ -63,6 +63,21 @@ template <typename T>
 T min(T x, T y) {
   return y < x ? y : x;
 }
+
+namespace access {
+enum class address_space { global_space };
+enum class decorated { yes };
+}  // namespace access
+
+/// A pointer of which lines can be prefetched, which does nothing here.
+struct prefetching {
+  void prefetch(std::size_t) const {}
+};
+template <access::address_space, access::decorated, typename T>
+prefetching address_space_cast(T*) {
+  return {};
+}
+
 inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 
