@@ -61,8 +61,14 @@ inline std::uint32_t bits_of_float(float x) {
 }
 
 // These are functions, since compilers would make branches of the same code written in place, and no vectors.
-inline std::int32_t lesser(std::int32_t x, std::int32_t y) { return x < y ? x : y; }
-inline std::int32_t greater(std::int32_t x, std::int32_t y) { return x > y ? x : y; }
+template <typename Integer>
+Integer lesser(Integer x, Integer y) {
+  return x < y ? x : y;
+}
+template <typename Integer>
+Integer greater(Integer x, Integer y) {
+  return x > y ? x : y;
+}
 
 inline float widen(float x) { return x; }
 inline double widen(double x) { return x; }

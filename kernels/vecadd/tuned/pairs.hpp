@@ -14,12 +14,7 @@ To reinterpreted(From from) {
   return to;
 }
 
-// Functions for the reason that formats.hpp gives, and for vectors too.
-template <typename Value>
-Value lesser(Value x, Value y) {
-  return x < y ? x : y;
-}
-/// The value if the condition holds, else zero.
+/// The value if the condition holds, else zero. It is a function for the reason that formats.hpp gives.
 template <typename Condition, typename Value>
 Value zero_unless(Condition condition, Value x) {
   return condition ? x : Value{};
