@@ -150,7 +150,6 @@ struct Simd<BFloat16> : Simd<float> {
 
   static Register load(const BFloat16* from) { return widened(Halves::load(from)); }
   static void store(BFloat16* to, Register x) { Halves::store(to, narrowed(x)); }
-  static void stream(BFloat16* to, Register x) { Halves::stream(to, narrowed(x)); }
   static Register load_part(const BFloat16* from, std::int64_t count) {
     BFloat16 lane[lanes] = {};
     for (std::int64_t i = 0; i < count; ++i) lane[i] = from[i];
