@@ -12,8 +12,9 @@ import pytest
 from py_backends.contract import Target
 from py_backends.harness import results, rounds
 from py_backends.harness.case import Case
+from py_backends.harness.check import Verdict
 from py_backends.harness.plan import PlannedRow
-from py_backends.harness.rounds import TimedRow, calls_of_a_sample, run_rounds, warm_up
+from py_backends.harness.rounds import SAMPLES_TO_CONDEMN, TimedRow, calls_of_a_sample, run_rounds, warm_up
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
@@ -127,22 +128,34 @@ def test_the_time_of_a_round_is_that_of_its_rows(clock: list[float]) -> None:
 
 
 class MadeUpRunner:
-    """Launches take these seconds, the last ones for ever.
+    """Launches take these seconds, and the last downloads these seconds more than the first.
+
+    The last ones of both are for ever.
 
     asked: the warm-up and repetitions of each sample.
     calls: the whole calls of each sample.
     """
 
-    def __init__(self, seconds: Sequence[float], drain: float = 0.0, *, cold: bool = False) -> None:
-        self._seconds, self._drain, self.cold = list(seconds), drain, cold
+    def __init__(self, seconds: Sequence[float], drain: Sequence[float] = (0.0,), *, cold: bool = False) -> None:
+        self._seconds, self._drain, self.cold = list(seconds), list(drain), cold
         self.asked: list[tuple[int, int]] = []
         self.calls: list[int] = []
 
     def sample(self, _text: KernelText, _case: Case, warm_up: int, repetitions: int, calls: int, **_: Any) -> Sample:
         self.asked.append((warm_up, repetitions))
         self.calls.append(calls)
-        seconds = self._seconds.pop(0) if len(self._seconds) > 1 else self._seconds[0]
-        return Sample(upload=0.0, kernel=seconds, download=0.0, end_to_end=seconds, drain=self._drain)
+        seconds, drain = (each.pop(0) if len(each) > 1 else each[0] for each in (self._seconds, self._drain))
+        return Sample(upload=0.0, kernel=seconds, download=0.0, end_to_end=seconds, drain=drain)
+
+
+class RightCase:
+    """Its output is right, whatever a kernel writes."""
+
+    def poison(self) -> None:
+        pass
+
+    def judge(self) -> Verdict:
+        return Verdict(results.Check(True, "bitwise", 0.0), None)
 
 
 def timed(runner: MadeUpRunner) -> TimedRow:
@@ -195,9 +208,28 @@ class TestSettling:
     @pytest.mark.parametrize(("drain", "right"), [(0.0, True), (1.0, False)])
     def test_few_repetitions_come_before_many(self, drain: float, right: bool) -> None:
         """Many launches whose wait does not wait would queue hours of work."""
-        runner = MadeUpRunner([1e-6], drain)
+        runner = MadeUpRunner([1e-6], [drain])
         row = timed(runner)
         assert row.settle() is right
-        assert runner.asked == [(1, 0)] * 3 + [(3, 20)] * 3
+        few = 3 if right else 3 + SAMPLES_TO_CONDEMN
+        assert runner.asked == [(1, 0)] * 3 + [(3, 20)] * few
         assert row.repetitions == (10_000 if right else 20)
         assert row.planned.row.status == ("ok" if right else "impossible")
+
+
+class TestOneRound:
+    """A short budget leaves one round, whose only sample another process may have disturbed."""
+
+    @pytest.mark.parametrize(
+        ("further", "status"),
+        [([0.0], "ok"), ([1.0, 0.0, 1.0, 0.0], "ok"), ([1.0], "impossible"), ([1.0, 0.0, 1.0], "impossible")],
+    )
+    def test_a_row_is_condemned_by_further_samples(self, further: list[float], status: str) -> None:
+        """Work that is left over shows in nearly all of them. One disturbed download may hide it."""
+        in_its_round, in_the_check = 1.0, 0.0
+        row = timed(MadeUpRunner([0.004], [in_its_round, in_the_check, *further]))
+        row.case = cast(Case, RightCase())
+        row.repetitions = 3
+        row.samples[0] = row.sample()
+        row.check_timed()
+        assert row.planned.row.status == status

@@ -33,6 +33,9 @@ _MOST_CALLS = 9
 meet that in up to a third of the rounds."""
 _SHORTEST_DRAIN = 0.005
 """Seconds by which two equal downloads may differ on a busy machine."""
+SAMPLES_TO_CONDEMN = 7
+"""Further samples of a row that seems to launch work without waiting for it. A short budget leaves one round, and there
+a single disturbed download would condemn a row."""
 _BRIEF, LONG = 0.005, 0.050
 """Seconds of a kernel. Below the first, three uncounted launches begin a sample; from the second on, none; else one.
 
@@ -149,19 +152,30 @@ class TimedRow:
     def _judge_times(self, samples: list[Sample]) -> bool:
         """Whether the work of a sample ended within its launches. If not, the row becomes `impossible`.
 
+        If it seems not to have, further samples decide.
+        """
+        if self._left_over(samples) is None:
+            return True
+        left_over = self._left_over([self.sample() for _ in range(SAMPLES_TO_CONDEMN)])
+        if left_over is None:
+            return True
+        self.planned.row.status = "impossible"
+        self.planned.row.reason = f"its wait does not wait: {left_over}"
+        return False
+
+    def _left_over(self, samples: Sequence[Sample]) -> str | None:
+        """How much of the work ended in the download, if more than launches or a busy machine explain; else None.
+
         Work that is left over shows in every sample, and what else the machine does only in some.
         """
         drained = sorted(sample.drain for sample in samples)[len(samples) // 4] if samples else 0.0
         launched = self.repetitions * median(sample.on_the_host for sample in samples) if samples else 0.0
         if drained <= max(launched, _SHORTEST_DRAIN):
-            return True
-        row = self.planned.row
-        row.status = "impossible"
-        row.reason = (
-            f"its wait does not wait: {self.repetitions} launches seemed to take {launched:.3g} s, "
+            return None
+        return (
+            f"{self.repetitions} launches seemed to take {launched:.3g} s, "
             f"and the download after them {drained:.3g} s longer than after one"
         )
-        return False
 
 
 class Sampled(Protocol[S]):
