@@ -21,7 +21,7 @@ from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget, timed_targets
 from py_backends.harness.grouping import grouped
-from py_backends.harness.pairing import Group
+from py_backends.harness.pairing import Group, ratios
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.rounds import TimedRow
@@ -268,17 +268,11 @@ def _undecided(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
     few = [row for row in rows if len(row.samples) < (_LOOKS if len(rows) > 1 else LEAST_ROUNDS)]
     if few:
         return few if best in few else [best, *few]
-    found = [(row, each) for row in rows if row is not best and not _is_far(each := _ratio(best, row))]
+    over = ((row, ratio(ratios(best, row) or [1.0], RESAMPLES_TO_STOP)) for row in rows if row is not best)
+    found = [(row, each) for row, each in over if not _is_far(each)]
     said = verdicts([each for _, each in found], [NARROWEST_BAND] * len(found))
     still = [row for (row, _), verdict in zip(found, said, strict=True) if verdict == UNCLEAR]
     return [best, *still] if still else []
-
-
-def _ratio(best: TimedRow, row: TimedRow) -> Ratio:
-    """The speed-up of the best row over another, from the rounds that both have."""
-    both = sorted(best.samples.keys() & row.samples.keys())
-    ratios = [row.samples[number].kernel / best.samples[number].kernel for number in both]
-    return ratio(ratios or [1.0], RESAMPLES_TO_STOP)
 
 
 def _is_far(found: Ratio) -> bool:

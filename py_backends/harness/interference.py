@@ -51,18 +51,13 @@ class Reading:
 
 
 class Interference:
-    """Watches one round after the other. A reading takes a few milliseconds.
-
-    signals: those that this system can show.
-    """
+    """Watches one round after the other. A reading takes a few milliseconds."""
 
     def __init__(self, read: Callable[[], Reading] | None = None, cpus: int | None = None) -> None:
         """Tests may replace the system's own readings (`read`) and its number of CPUs (`cpus`)."""
         self._read = read or read_system
         self._cpus = cpus or len(os.sched_getaffinity(0))
-        first = self._read()
-        self.signals: tuple[str, ...] = ("steal", "others") if first.idle is not None else ()
-        self._begin = first
+        self._begin = self._read()
 
     def begin(self) -> None:
         """A round begins."""

@@ -48,18 +48,8 @@ class Group:
         return ratio(ratios, resamples) if ratios else None
 
     def ratios(self, row: TimedRow, *, whole_calls: bool = False) -> list[float]:
-        """The ratio of kernel times in each round, or of rates if the two rows ran at different shapes.
-
-        whole_calls: times from upload to release in place of the kernel's.
-        """
-        baseline = self.baseline
-        if baseline is None:
-            return []
-        problem = row.planned.problem
-        work = problem.work(row.case.sizes) / problem.work(baseline.case.sizes)
-        rounds = sorted(row.samples.keys() & baseline.samples.keys())
-        seconds = attrgetter("end_to_end" if whole_calls else "kernel")
-        return [seconds(baseline.samples[n]) / seconds(row.samples[n]) * work for n in rounds]
+        """The speed-ups of a row over the baseline in each round: see `ratios`. Empty without a baseline."""
+        return ratios(row, self.baseline, whole_calls=whole_calls) if self.baseline else []
 
     def keep_right(self) -> None:
         """Remove the rows that are no longer `ok`. Without the baseline, nothing is compared."""
@@ -71,6 +61,18 @@ class Group:
         """The rows to judge: all but the baseline, and the second control if the first was ever sampled."""
         judged = [row for row in self.rows if row is not self.baseline]
         return [*judged, *self.controls[1:]] if self.controls and self.controls[0].samples else judged
+
+
+def ratios(row: TimedRow, other: TimedRow, *, whole_calls: bool = False) -> list[float]:
+    """The speed-up of a row over another in each round that both have: of rates, if they ran at different shapes.
+
+    whole_calls: times from upload to release in place of the kernel's.
+    """
+    work = row.planned.problem.work
+    more = work(row.case.sizes) / work(other.case.sizes)
+    rounds = sorted(row.samples.keys() & other.samples.keys())
+    seconds = attrgetter("end_to_end" if whole_calls else "kernel")
+    return [seconds(other.samples[n]) / seconds(row.samples[n]) * more for n in rounds]
 
 
 def groups(timed: Sequence[TimedRow]) -> list[Group]:

@@ -180,8 +180,26 @@ def by_round(samples: Mapping[int, float]) -> list[float | None]:
     return [samples.get(number) for number in range(max(samples, default=-1) + 1)]
 
 
+class ShownInNotebooks:
+    """How notebooks and IPython show a row and a report."""
+
+    def _repr_html_(self) -> str:
+        return str(_notebook().as_html(self))
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(_notebook().as_text(self))
+
+
+def _notebook() -> Any:
+    """The module that shows results in notebooks and IPython.
+
+    It is imported by its name and only when needed: the report imports the harness, not the other way round.
+    """
+    return import_module("py_backends.report.notebook")
+
+
 @dataclass
-class Row:
+class Row(ShownInNotebooks):
     """One (kernel, backend, target, variant, dtype, shape) of a comparison.
 
     percent_of_ceiling: its rate in per cent of what the roofline allows at its arithmetic intensity. None if it only
@@ -225,12 +243,6 @@ class Row:
     stands_for: list[str] = field(default_factory=list)
     estimated_seconds: float | None = None
 
-    def _repr_html_(self) -> str:
-        return str(_notebook().as_html(self))
-
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        printer.text(_notebook().as_text(self))
-
     @property
     def timed(self) -> Duration | None:
         """The time of its kernel or statement; None if the row is not `ok`, or has no time."""
@@ -258,7 +270,7 @@ class Row:
 
 
 @dataclass
-class Report:
+class Report(ShownInNotebooks):
     """A whole comparison."""
 
     created: str
@@ -273,12 +285,6 @@ class Report:
     rounds: Rounds | None = None
     seconds_taken: float | None = None
     interrupted: bool = False
-
-    def _repr_html_(self) -> str:
-        return str(_notebook().as_html(self))
-
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        printer.text(_notebook().as_text(self))
 
     def exit_code(self) -> int:
         """0 if every row that ran agrees, 1 if one failed or none ran, 130 after an interruption."""
@@ -322,14 +328,6 @@ class Report:
         """Each kernel with its rows, in the order in which the kernels first appear."""
         for kernel in dict.fromkeys(row.kernel for row in self.rows):
             yield kernel, [row for row in self.rows if row.kernel == kernel]
-
-
-def _notebook() -> Any:
-    """The module that shows results in notebooks and IPython.
-
-    It is imported by its name and only when needed: the report imports the harness, not the other way round.
-    """
-    return import_module("py_backends.report.notebook")
 
 
 class _Machine(TypedDict, total=False):

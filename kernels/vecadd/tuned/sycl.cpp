@@ -70,12 +70,12 @@ void fetch(const T* from) {
 template <typename T, bool streamed>
 void add(const T* a, const T* b, T* c, Size begin, Size end) {
   constexpr Size lanes = sizeof(Vector<T>) / sizeof(T), ahead = 4096 / sizeof(T);
-  constexpr Size at_once = sizeof(T) > 2 ? 4 : 1;  // more 16-bit vectors take long to compile
+  constexpr Size unrolled = sizeof(T) > 2 ? 4 : 1;  // more 16-bit vectors take long to compile
   Size i = begin;
   if (streamed) {
     for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % sizeof(Vector<T>) != 0; ++i) c[i] = add(a[i], b[i]);
   }
-#pragma unroll at_once
+#pragma unroll unrolled
   for (; i + lanes <= end; i += lanes) {
     if (streamed && sizeof(T) == 2) {
       fetch(a + i + ahead);
