@@ -74,3 +74,11 @@ def test_an_option_is_no_folder(option: str, code: int) -> None:
     assert run.returncode == code
     assert run.stdout.startswith("usage: python -m tests.net") == (code == 0)
     assert not Path(option).exists()
+
+
+@pytest.mark.parametrize("fault", planted.faults(), ids=lambda fault: fault.name)
+def test_what_a_fault_changes_is_there(fault: Planted) -> None:
+    """Planting takes minutes and is not done for every change. A change that moves the code moves its fault."""
+    module = planted.CLONE / "py_backends" / f"{fault.module}.py"
+    assert module.read_text(encoding="utf-8").count(fault.old) == 1, "see planted.toml"
+    assert (planted.CLONE / "tests" / f"test_{fault.test}.py").is_file()
