@@ -75,7 +75,7 @@ class Communicator:
         own = MPI.IN_PLACE if block is None else [_as_bytes(block), MPI.BYTE]
         everything = _as_bytes(whole)
         with self._counted(sent):
-            if len(set(counts)) == 1:  # MPICH 5.0 takes half the time where it knows that they are equal
+            if len(set(counts)) == 1:  # a site's MPICH sends unequal ones in small pieces: see `engine`
                 self.mpi.Allgather(own, [everything, bytes_of[0], MPI.BYTE])
             else:
                 self.mpi.Allgatherv(own, [everything, bytes_of, MPI.BYTE])
