@@ -83,4 +83,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS)
+    asked = Parser(description="Draws every picture of README and docs anew, and measures nothing.")
+    asked.add_argument("folder", nargs="?", type=Path, default=DOCS, metavar="FOLDER", help="in place of docs")
+    main(asked.parse_args().folder)

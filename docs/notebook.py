@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,8 @@ import nbformat
 from markdown_it import MarkdownIt
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from py_backends.commands._arguments import Parser
 
 DOCS = Path(__file__).parent
 COMMAND = "py-backends "
@@ -110,5 +111,8 @@ def main(page: Path, to: Path) -> None:
 
 
 if __name__ == "__main__":
-    asked_page, asked_notebook = sys.argv[1:3] or (DOCS / "walk.md", DOCS / "walk.ipynb")
-    main(Path(asked_page), Path(asked_notebook))
+    parser = Parser(description="Makes the notebook of a page.")
+    parser.add_argument("page", nargs="?", type=Path, default=DOCS / "walk.md", metavar="PAGE")
+    parser.add_argument("to", nargs="?", type=Path, metavar="NOTEBOOK", help="in place of PAGE's name with .ipynb")
+    asked = parser.parse_args()
+    main(asked.page, asked.to or asked.page.with_suffix(".ipynb"))

@@ -44,6 +44,12 @@ class TestReading:
         with pytest.raises(WrongRequest, match=f"{device} cannot be read: it is a device"):
             Report.read(Path(device))
 
+    def test_passes_over_a_byte_order_mark(self, tmp_path: Path) -> None:
+        """With it, whole results were called none."""
+        path = tmp_path / "file"
+        path.write_bytes(b"\xef\xbb\xbf{}")
+        assert read_text(path) == "{}"
+
     def test_does_not_wait_for_somebody_to_write(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         assert read_text(tmp_path / "pipe") == ""

@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import shlex
+import subprocess
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +103,26 @@ def test_what_cannot_be_written_is_refused_at_once(
 ) -> None:
     arguments = [str(results) if word == results.name else word for word in command]
     assert_refused(run_command(*arguments, bad(results.parent, ending)), words)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["compare", "--json", "new.json"],
+        ["timeline", "--svg", "new.svg"],
+        ["report", "{folder}/given.json", "-o", "new.html"],
+        ["report", "given.json", "-o", "{folder}/new.html"],
+    ],
+    ids=" ".join,
+)
+def test_a_name_in_a_removed_folder_is_refused_at_once(command: list[str], results: Path) -> None:
+    """The current folder of a terminal may be removed from another one."""
+    arguments = [word.format(folder=results.parent) for word in command]
+    begin = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m py_backends"
+    finished = subprocess.run(
+        ["sh", "-c", f'{begin} "$@"', "sh", *arguments], cwd=results.parent, capture_output=True, text=True, check=False
+    )
+    assert_refused(finished, "is a name in the current folder, which was removed: change to another")
 
 
 @pytest.mark.parametrize("command", [["compare", "--json"], ["doctor", "--json"], ["report", "given.json", "-o"]])

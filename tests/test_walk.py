@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from commands import CLONE
+from commands import CLONE, run_python
 from rich.console import Console
 
 from py_backends import __main__ as command_line
@@ -219,6 +219,12 @@ class TestShown:
         beside = page.partition(f"]({self.PICTURE})\n\n")[2]
         assert beside.startswith(f"`{drawing['SHOWN']}` prints this")
         assert without_blanks(drawing["SHOWN"]) in lines_in(CLONE / "docs" / self.PICTURE)
+
+    def test_asking_for_help_draws_nothing(self, tmp_path: Path) -> None:
+        """It drew into a folder named `--help`."""
+        asked = run_python(CLONE / "docs" / "draw.py", "--help", cwd=tmp_path)
+        assert (asked.returncode, asked.stderr, list(tmp_path.iterdir())) == (0, "", [])
+        assert "FOLDER" in asked.stdout
 
     def test_the_picture_is_what_the_command_prints_today(self, drawn: Path) -> None:
         assert lines_in(CLONE / "docs" / self.PICTURE) == lines_in(drawn / self.PICTURE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from py_backends.commands._arguments import PICTURES, RESULT_FILES
 from py_backends.errors import WrongRequest
 from py_backends.harness import streams
-from py_backends.harness.files import check_writable, printable, write_whole, written
+from py_backends.harness.files import check_writable, printable, real_path, write_whole, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +28,7 @@ def check(options: argparse.Namespace) -> None:
         if kind in PICTURES:
             _check_picture(kind, path)
         check_writable(path)
-    if len(set(map(os.path.realpath, paths.values()))) < len(paths):
+    if len(set(map(real_path, paths.values()))) < len(paths):
         *others, last = (f"--{kind}" for kind in paths)
         raise WrongRequest(f"{', '.join(others)} and {last} name the same file: name one for each")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from py_backends.commands import _arguments
 from py_backends.commands._arguments import own
 from py_backends.errors import WrongRequest
 from py_backends.harness import streams
-from py_backends.harness.files import check_writable, printable, write_whole, written
+from py_backends.harness.files import check_writable, printable, real_path, write_whole, written
 
 if TYPE_CHECKING:
     from py_backends.harness.results import Report
@@ -44,7 +43,7 @@ def report(options: argparse.Namespace) -> int:
     """Write the page."""
     if options.output != _STANDARD_OUTPUT:
         check_writable(options.output)
-        if os.path.realpath(options.output) in map(os.path.realpath, options.results):
+        if real_path(options.output) in map(real_path, options.results):
             raise WrongRequest(f"the page would replace the results in {options.output}: name another file")
     from py_backends.install import pip_install
 

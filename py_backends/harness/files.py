@@ -33,7 +33,7 @@ def read_text(path: Path) -> str:
         content = file.read(LARGEST_READ + 1)
     if len(content) > LARGEST_READ:
         raise OSError(errno.EFBIG, f"it is larger than {LARGEST_READ / 1e6:g} MB")
-    return content.decode("utf-8")
+    return content.decode("utf-8-sig")  # some editors and shells begin a file with a byte order mark
 
 
 def _without_waiting(path: str, flags: int) -> int:
@@ -78,7 +78,17 @@ def check_writable(path: Path) -> None:
         return
     if not stat.S_ISREG(mode):
         raise WrongRequest(f"{shown} is a pipe or a device: name a file")
-    _check_folder(Path(os.path.realpath(path)))  # the target of a link is written
+    _check_folder(real_path(path))  # the target of a link is written
+
+
+def real_path(path: Path) -> Path:
+    """Where a path leads, through all links. Raises WrongRequest if the current folder, where it begins, is gone."""
+    try:
+        return Path(os.path.realpath(path))
+    except FileNotFoundError as error:
+        raise WrongRequest(
+            f"{printable(path)} is a name in the current folder, which was removed: change to another"
+        ) from error
 
 
 def _check_folder(path: Path) -> None:
