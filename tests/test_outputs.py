@@ -120,7 +120,11 @@ def test_a_name_in_a_removed_folder_is_refused_at_once(command: list[str], resul
     arguments = [word.format(folder=results.parent) for word in command]
     begin = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m py_backends"
     finished = subprocess.run(
-        ["sh", "-c", f'{begin} "$@"', "sh", *arguments], cwd=results.parent, capture_output=True, text=True, check=False
+        ["/bin/sh", "-c", f'{begin} "$@"', "sh", *arguments],
+        cwd=results.parent,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert_refused(finished, "is a name in the current folder, which was removed: change to another")
 
