@@ -36,7 +36,7 @@ class SharedMemory:
             return cls(descriptor, _map(descriptor, count, writable=True))
         except OSError as error:  # the address space may have a limit, which free memory does not show
             os.close(descriptor)
-            raise MemoryError(f"the system gives no {count / 1e9:.1f} GB to share: {error.strerror}") from error
+            raise MemoryError(f"the system gives no {count:,} bytes to share: {error.strerror}") from error
 
     @classmethod
     def attach(cls, descriptor: int, count: int, *, writable: bool) -> SharedMemory:
