@@ -307,6 +307,13 @@ class TestExitCode:
         assert report_of(*statuses, interrupted=True).exit_code() == 130
 
 
+def test_by_kernel_each_row_comes_with_its_kernel() -> None:
+    rows = [Row(kernel, "numpy", "cpu", "lecture", "float32", {"n": n}, "ok") for n in (1, 2) for kernel in "ba"]
+    report = report_of()
+    report.rows = rows
+    assert list(report.by_kernel()) == [("b", [rows[0], rows[2]]), ("a", [rows[1], rows[3]])]
+
+
 class TestJsonOfObjects:
     def test_what_is_not_there_is_null(self) -> None:
         (row,) = json.loads(report_of("skipped").to_json())["rows"]

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypedDict
 
 from py_backends.errors import WrongRequest
 from py_backends.harness.files import printable, read_text
+from py_backends.harness.grouping import grouped
 from py_backends.harness.spec import Spec
 from py_backends.harness.structured import structured
 
@@ -326,8 +327,7 @@ class Report(ShownInNotebooks):
 
     def by_kernel(self) -> Iterator[tuple[str, list[Row]]]:
         """Each kernel with its rows, in the order in which the kernels first appear."""
-        for kernel in dict.fromkeys(row.kernel for row in self.rows):
-            yield kernel, [row for row in self.rows if row.kernel == kernel]
+        yield from grouped((row.kernel, row) for row in self.rows).items()
 
 
 class _Machine(TypedDict, total=False):
