@@ -24,7 +24,7 @@ import numpy as np
 from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.ranks import SOCKET, endings, launcher
+from py_backends.ranks import SOCKET, endings, launcher, messages
 from py_backends.ranks.communicator import Communicator, Tally
 from py_backends.ranks.interface import MPI
 from py_backends.ranks.log import say
@@ -249,6 +249,7 @@ def main() -> None:
     folder, cpus = Path(sys.argv[1]), json.loads(sys.argv[2])
     world = MPI.COMM_WORLD
     launcher.check_world(world.size)
+    messages.check(world)
     faulthandler.enable()
     ranks = Ranks(world, folder)
     try:

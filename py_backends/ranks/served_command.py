@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Sequence
 
 from py_backends import interpreter
-from py_backends.ranks import SERVED, launcher
+from py_backends.ranks import SERVED, launcher, messages
 from py_backends.ranks.interface import MPI
 from py_backends.ranks.rank import Clients, Ranks
 from py_backends.ranks.session import FIRST
@@ -22,6 +22,7 @@ def serve_command(arguments: Sequence[str]) -> int:
     """Run a command on the first rank, and serve it with all ranks. Returns its exit code on every rank."""
     world = MPI.COMM_WORLD
     launcher.check_world(world.size)
+    messages.check(world)
     ranks = Ranks(world)
     cpus, threads = _cpus_and_threads(world)
     if world.rank != FIRST:
