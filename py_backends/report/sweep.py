@@ -16,7 +16,7 @@ from py_backends.harness.sweep import Crossover, Line, Point, Sweep, sweeps
 from py_backends.report import below, table, units
 from py_backends.report.layout import Remark, Section
 
-RATE = "rate"
+RATE, TIME = "rate", "time"
 WORDS = {KERNEL: "kernel alone", WHOLE: "whole calls, upload and download counted"}
 _NAMES = ("backend", "target", "variant")
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
