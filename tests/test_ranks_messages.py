@@ -45,7 +45,7 @@ print((pb.vecadd(a, b, backend="mpi", target="2x1") == a + b).all())
 def where_refused(error: int, *command: str) -> Finished:
     """Run a command where process_vm_readv(2) fails with an error."""
     if PROCESS_VM_READV is None:
-        pytest.skip(f"the number of process_vm_readv is not known for {os.uname().machine}")
+        pytest.skip(f"PROCESS_VM_READV lacks the number of this system call on {os.uname().machine}")
     return run_python("-c", REFUSING, str(PROCESS_VM_READV), str(error), *command)
 
 
@@ -59,7 +59,7 @@ def test_large_messages_arrive_where_the_system_may_not_copy_them(error: int) ->
 def test_ranks_whose_messages_do_not_arrive_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever sets the variable that was not needed here decides; and other libraries have other variables."""
     if YAMA.exists() and YAMA.read_text().strip() != "0":
-        pytest.skip(f"MPICH lets the system copy nothing here: {YAMA} is not 0")
+        pytest.skip(f"MPICH avoids these copies here (to change that: echo 0 | sudo tee {YAMA})")
     monkeypatch.setenv(messages.BY_THE_SYSTEM, "1")
     finished = where_refused(errno.EPERM, sys.executable, "-c", SUM)
     assert finished.returncode == 1
@@ -70,5 +70,5 @@ def test_ranks_whose_messages_do_not_arrive_do_not_start(monkeypatch: pytest.Mon
 def test_only_a_refusal_makes_messages_take_the_longer_way() -> None:
     script = "from py_backends.ranks import messages; print(messages._copies())"
     if run_python("-c", script).stdout != "True\n":
-        pytest.skip("this system refuses process_vm_readv itself")
+        pytest.skip("this system refuses process_vm_readv itself: run this outside of its sandbox")
     assert where_refused(errno.EPERM, sys.executable, "-c", script).stdout == "False\n"

@@ -3,7 +3,7 @@
 from py_backends.ranks import launcher, messages
 
 launcher.use_its_library()
-messages.copy_by_the_system_where_allowed()
+messages.avoid_refused_copies()
 
 from mpi4py import MPI  # noqa: E402  # it loads the library that was chosen
 

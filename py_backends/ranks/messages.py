@@ -25,7 +25,7 @@ class _Part(ctypes.Structure):
     _fields_ = (("begin", ctypes.c_void_p), ("bytes", ctypes.c_size_t))
 
 
-def copy_by_the_system_where_allowed() -> None:
+def avoid_refused_copies() -> None:
     """Tell MPICH not to have messages copied by the system if that is refused here. Call it before MPI is loaded.
 
     MPICH 5.0 asks only Yama, a part of Linux that may be missing. Some sandboxes and emulators refuse it themselves.
