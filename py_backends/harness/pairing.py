@@ -48,7 +48,7 @@ class Group:
         return ratio(ratios, resamples) if ratios else None
 
     def ratios(self, row: TimedRow, *, whole_calls: bool = False) -> list[float]:
-        """The speed-ups of a row over the baseline in each round, as the function `ratios` has them. Empty without one."""
+        """What the function `ratios` says of a row over the baseline; empty without one."""
         return ratios(row, self.baseline, whole_calls=whole_calls) if self.baseline else []
 
     def keep_right(self) -> None:
