@@ -3,10 +3,11 @@
 //   de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008.)
 // Model: intrinsics name the registers and what is prefetched. Each thread computes a part of c by itself.
 // Memory: a and b are packed into panels that the tile reads in order. Blocks of a stay in the second-level cache,
-//   those of b in the last. The first tile to need a panel of b reads b in place and packs it on the way, which hides
-//   the cost behind its arithmetic. Small and thin matrices are read where they are. The narrower formats are always
-//   packed, which widens 16 bits to floats and int8 to pairs of 16 bits. Dot products take them as they are. AVX-512
-//   VNNI multiplies four int8, AVX-512 BF16 two bfloat16, of which subnormal ones count as zeros.
+//   those of b in the last. Tiles pack b on the way, which hides the cost behind their arithmetic. With one block of a
+//   the first tile to need a panel of b reads it in place and packs it. With several, the tiles of the first block pack
+//   the next panel, a row at a time between their steps. Small and thin matrices are read where they are. The narrower
+//   formats are always packed, which widens 16 bits to floats and int8 to pairs of 16 bits. Dot products take them as
+//   they are. AVX-512 VNNI multiplies four int8, AVX-512 BF16 two bfloat16, of which subnormal ones count as zeros.
 // Edges: rows and registers are divided evenly among tiles, so that none is much smaller than another. Only the last
 //   register of a row of c may be ragged. It is loaded and stored in part.
 // Formats on amx: float16, bfloat16, int8
@@ -72,24 +73,41 @@ struct Panels {
   Size begin(Size panel) const { return registers.begin(panel) * Simd<P>::lanes; }
   Size width(Size panel) const { return registers.of(panel) * Simd<P>::lanes; }
   Size columns_of(Size panel) const { return least(width(panel), columns.size() - begin(panel)); }
+  bool is_ragged(Size panel) const { return columns_of(panel) < width(panel); }
 };
 
-/// Packs the last panel of b if it has to be filled up to whole registers. Tiles pack the other panels or read them in
-/// place.
+/// Who packs a panel of b: nobody any more, the first tile that needs it, or the tiles of the panel before it.
+enum class Packs { nobody, first_tile, panel_before };
+
+/// Packs the last panel of b if it has to be filled up to whole registers, and the first if none before could pack it.
+/// Tiles pack the other panels or read them in place.
 template <typename T, bool packed>
-void pack_ragged_panel(const Product<T>& x, Range columns, Range depth, T* panels_of_b) {
+void pack_panels_before_tiles(const Product<T>& x, Range columns, Range depth, bool first_too, T* panels_of_b) {
   const Panels<T> panels(columns);
   const Size last = panels.count() - 1;
-  if (panels.columns_of(last) == panels.width(last)) return;
-  const T* const b = x.b + depth.begin * x.n + columns.begin + panels.begin(last);
-  T* const to = panels_of_b + (packed ? panels.begin(last) * depth.size() : 0);
-  pack_b(b, x.n, depth.size(), panels.columns_of(last), to);
+  for (Size panel = 0; panel <= last; panel += last > 0 ? last : 1) {
+    if (!panels.is_ragged(panel) && !(panel == 0 && first_too)) continue;
+    const T* const b = x.b + depth.begin * x.n + columns.begin + panels.begin(panel);
+    T* const to = panels_of_b + (packed ? panels.begin(panel) * depth.size() : 0);
+    pack_b(b, x.n, depth.size(), panels.columns_of(panel), to);
+  }
 }
 
-/// Multiplies some rows of a, packed in `a`, by the panels of b. The `first` rows pack b.
+/// A tile's share of the rows of the next panel of b, which begins at `to` once it is packed. None of a ragged panel.
+template <typename T>
+RowsToPack<T> share_of_rows(const Product<T>& x, const Panels<T>& panels, Size next, Range depth, Size tile, Size tiles,
+                            T* to) {
+  if (next == panels.count() || panels.is_ragged(next)) return {};
+  const Size most = parts(depth.size(), tiles), begin = least(tile * most, depth.size());
+  const Size count = least(most, depth.size() - begin), width = panels.width(next);
+  const T* const from = x.b + (depth.begin + begin) * x.n + panels.columns.begin + panels.begin(next);
+  return {from, x.n, to + begin * width, width, count, depth.size() / most};
+}
+
+/// Multiplies some rows of a, packed in `a`, by the panels of b.
 template <typename T, typename P, bool packed>
 void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth, const P* a, P* panels_of_b,
-                     bool first) {
+                     Packs packs) {
   constexpr Tile kind = packed ? Tile::packed : Tile::in_place;
   const Split tiles(rows.size(), rows_of_tile<P>);
   const Panels<P> panels(columns);
@@ -99,16 +117,17 @@ void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth
     const Size j = columns.begin + panels.begin(panel), ragged = panels.columns_of(panel) - width + Simd<P>::lanes;
     const T* const b = x.b + depth.begin * x.n + j;
     P* const panel_of_b = panels_of_b + (packed ? panels.begin(panel) * height : 0);
-    Operands<P> in = {a, x.k, 1, panel_of_b, width, a, 0, panel_of_b};
+    P* const next_panel = panel_of_b + width * height;
+    Operands<P> in = {a, x.k, 1, panel_of_b, width, a, 0, panel_of_b, {}};
     bool in_place = false;
     if constexpr (as_packed<T, P>) {
-      in_place = ragged == Simd<P>::lanes && (!packed || first);
+      in_place = !panels.is_ragged(panel) && (!packed || packs == Packs::first_tile);
       if (in_place) in.b = b, in.b_row = x.n;
-    } else if (first) {
+    } else if (packs != Packs::nobody) {
       pack_b(b, x.n, depth.size(), panels.columns_of(panel), panel_of_b);
     }
     // While b is packed, `next` is the memory of the next panel. Prefetching it serves writing it as well.
-    if (packed) in.next = panel_of_b + width * height, in.next_step = parts(width, tiles.count);
+    if (packed) in.next = next_panel, in.next_step = parts(width, tiles.count);
     const auto higher = tile_of<P, kind>(least(tiles.size + 1, rows_of_tile<P>), registers);
     const auto lower = tile_of<P, kind>(tiles.size, registers);
     for (Size tile = 0; tile < tiles.count; ++tile) {
@@ -118,6 +137,10 @@ void multiply_panels(const Product<T>& x, Range rows, Range columns, Range depth
       if constexpr (as_packed<T, P> && packed) {
         if (in_place && tile == 0) multiply_tile = tile_of<P, Tile::packing_b>(tiles.of(0), registers);
         if (tile == 1) in.b = panel_of_b, in.b_row = width;
+        if (packs == Packs::panel_before) {
+          in.rows_to_pack = share_of_rows<T>(x, panels, panel + 1, depth, tile, tiles.count, next_panel);
+          if (in.rows_to_pack.count > 0) multiply_tile = tile_of<P, Tile::packing_next>(tiles.of(tile), registers);
+        }
       }
       multiply_tile(steps, in, c, x.n, ragged, depth.begin > 0);
       in.next += steps * in.next_step;
@@ -149,6 +172,7 @@ bool multiply(const Product<T>& x, Range rows, Range columns, Size threads) {
   const Size depth_of_pass = parts(steps, passes.count), bytes_of_pass = depth_of_pass * Size(sizeof(P));
   // A quarter of a cache, since c and the other operand also pass through it.
   const Split blocks(rows.size(), second_level_cache() / 4 / bytes_of_pass + 1);
+  const Packs in_first_block = as_packed<T, P> && packed && blocks.count > 1 ? Packs::panel_before : Packs::first_tile;
   const Size room = least(last_level_cache() / 4 / threads, most_bytes_of_b) / bytes_of_pass;
   const Size columns_of_pass = least(columns.size(), (room < 1024 ? 1024 : room) / lanes * lanes);
   const Size width = packed ? parts(columns_of_pass, lanes) : registers_of_tile;
@@ -161,12 +185,14 @@ bool multiply(const Product<T>& x, Range rows, Range columns, Size threads) {
     for (Size pass = 0; pass < passes.count; ++pass) {
       const Size begin = passes.begin(pass) * products<P>;
       const Range depth = {begin, least(begin + passes.of(pass) * products<P>, x.k)};
-      if constexpr (as_packed<T, P>) pack_ragged_panel<T, packed>(x, columns_now, depth, panels_of_b);
+      if constexpr (as_packed<T, P>)
+        pack_panels_before_tiles<T, packed>(x, columns_now, depth, in_first_block == Packs::panel_before, panels_of_b);
       for (Size block = 0; block < blocks.count; ++block) {
         const Size first = rows.begin + blocks.begin(block);
         const Range rows_now = {first, first + blocks.of(block)};
         const P* const a = pack_rows<T, P, packed>(x, rows_now, depth, panels_of_a);
-        multiply_panels<T, P, packed>(x, rows_now, columns_now, depth, a, panels_of_b, block == 0);
+        multiply_panels<T, P, packed>(x, rows_now, columns_now, depth, a, panels_of_b,
+                                      block == 0 ? in_first_block : Packs::nobody);
       }
     }
   }

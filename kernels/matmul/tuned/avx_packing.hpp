@@ -63,7 +63,6 @@ void pack_a(const T* a, Size stride, Size rows, Size depth, P* to) {
 template <typename T>
 void pack_b(const T* b, Size stride, Size depth, Size columns, Sum<T>* to) {
   using V = Simd<T>;
-  constexpr Size rows_ahead = 8;  // more would not fit in a set of the cache if rows are a power of two apart
   const Size whole = columns / V::lanes * V::lanes;
   for (Size p = 0; p < depth; ++p, b += stride) {
     for (Size j = 0; j < whole; j += V::lanes, to += V::lanes) {

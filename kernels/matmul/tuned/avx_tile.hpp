@@ -44,8 +44,18 @@ constexpr Size line = 64 / sizeof(P);  // of a cache
 /// How many multiply-adds before its use a line is prefetched from the second-level cache into the first.
 constexpr int ahead = 240;
 
-/// Where a tile reads a and b: both in place, or both in panels, or b in place while packing its panel.
-enum class Tile { in_place, packed, packing_b };
+/// Where a tile reads a and b: both in place, or both in panels. A tile that packs b reads it in place and fills its
+/// panel. One that packs the next panel of b reads both in panels.
+enum class Tile { in_place, packed, packing_b, packing_next };
+
+/// Rows of the next panel of b that a tile packs: the first before its first step, each other so many steps later.
+template <typename P>
+struct RowsToPack {
+  const P* from;
+  Size stride;
+  P* to;
+  Size width, count, steps;
+};
 
 /// What a tile reads. Row r of a begins at a + r * a_row, and its elements are a_column apart.
 template <typename P>
@@ -57,12 +67,31 @@ struct Operands {
   const P* next;  ///< what a later tile will read, to be prefetched into the second-level cache
   Size next_step;
   P* panel_of_b;  ///< what a tile that packs b writes
+  RowsToPack<P> rows_to_pack;
 };
 
 /// Always inline: to g++, a function that only prefetches has no effect, so it leaves out calls of it.
 template <typename T, decltype(_MM_HINT_T0) where = _MM_HINT_T0>
 [[gnu::always_inline]] inline void prefetch(const T* address) {
   _mm_prefetch(reinterpret_cast<const char*>(address), where);
+}
+
+/// How many rows of b are prefetched while they are packed. More would not fit in a set of the cache if rows are a power
+/// of two apart.
+constexpr Size rows_ahead = 8;
+
+/// Packs a row of b. The row may begin within a line of the cache, so it is prefetched up to its last element.
+template <typename P>
+[[gnu::always_inline]] inline void pack_row(RowsToPack<P>& rows) {
+  const P* const later = rows.from + rows_ahead * rows.stride;
+  for (Size j = 0; j < rows.width; j += Simd<P>::lanes) {
+    prefetch(later + j);
+    Simd<P>::store(rows.to + j, Simd<P>::load(rows.from + j));
+  }
+  prefetch(later + rows.width - 1);
+  rows.from += rows.stride;
+  rows.to += rows.width;
+  --rows.count;
 }
 
 /// c = a b, or c += a b where `add`, for a tile whose last register has `ragged` columns.
@@ -73,6 +102,7 @@ template <typename P, Tile kind, int rows, int registers>
   using C = Simd<Sum<P>>;
   constexpr Size steps_ahead = ahead / (rows * registers);
   constexpr bool packed = kind != Tile::in_place, packs_b = kind == Tile::packing_b;
+  constexpr bool packs_next = kind == Tile::packing_next;
   if (packed) in.a_row = 1, in.a_column = rows;  // constants, for the compiler
   typename C::Register sum[rows][registers];
 #pragma GCC unroll 16
@@ -87,7 +117,14 @@ template <typename P, Tile kind, int rows, int registers>
     }
   }
   if (has_offsets<P>) in.b += in.b_row;
+  Size steps_to_row = 1;
   for (Size p = 0; p < depth; ++p) {
+    if constexpr (packs_next) {
+      if (--steps_to_row == 0) {
+        pack_row(in.rows_to_pack);
+        steps_to_row = in.rows_to_pack.count > 0 ? in.rows_to_pack.steps : depth;
+      }
+    }
     typename V::Register row[registers];
     if (packed) prefetch(in.a + steps_ahead * rows);
     prefetch<P, _MM_HINT_T1>(in.next);
