@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
@@ -14,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from py_backends import registry
-from py_backends.harness.compare import Comparison, Progress
+from py_backends.harness.estimates import Estimates
 from py_backends.harness.runner import Runner
 from py_backends.harness.sizing import affordable, cheapest, estimate, fair_cap, growing, in_words, least
 from py_backends.harness.spec import Spec
@@ -244,8 +243,8 @@ class TestEstimate:
                 return next(delays) if sizes[0] == 64 else 1e-9 * MATMUL.work(sizes)
 
         runner = cast(Runner, Delayed())
-        comparison = Comparison(bench, 2, 60.0, random.Random(1), cast(Progress, None))
-        first, second = (comparison._seconds(planned, runner, 1.0) for _ in range(2))
+        estimates = Estimates(bench, 60.0, lambda *_: None)
+        first, second = (estimates._seconds(planned, runner, 1.0) for _ in range(2))
         assert next(delays, None) is None, "they were met"
         assert first == second
 

@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import importlib
 import math
 import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
 from numbers import Real
-from operator import attrgetter
 from time import monotonic
 from typing import Any, Protocol
 
 import py_backends
-from py_backends import registry
 from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest, shown, whole_number
-from py_backends.harness import doctor, interruption, machine, roofline, sizing
-from py_backends.harness.bench import Bench, check_memory
+from py_backends.harness import doctor, interruption, machine, roofline
+from py_backends.harness.bench import Bench
 from py_backends.harness.case import Case
+from py_backends.harness.estimates import Estimates, shorten, skip
 from py_backends.harness.failures import fail, failures_of
-from py_backends.harness.pairing import COPIES, Group, add_controls, groups
-from py_backends.harness.plan import Plan, PlannedRow, Request, baselines, named, plan
-from py_backends.harness.results import Report, Rounds, Seconds
+from py_backends.harness.pairing import Group, add_controls, groups
+from py_backends.harness.plan import Plan, PlannedRow, Request, plan
+from py_backends.harness.results import Report, Rounds
 from py_backends.harness.roofline import Ceilings
-from py_backends.harness.rounds import SHORTEST_SAMPLE, TimedRow, run_rounds
-from py_backends.harness.runner import Prepared, Runner
+from py_backends.harness.rounds import TimedRow, run_rounds
 from py_backends.harness.spec import Sizes
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.watch import Watch
-from py_backends.harness.workers import WorkerFailed
 
 DEFAULT_BUDGET = 45.0
 CACHES = HOT, COLD = "hot", "cold"
-_RUNS_IF_CHECKED = 2
-"""A row that is checked and never timed must have time for this many runs."""
-_SHORTEST_SAMPLING = 0.02
-"""Seconds of a round that a row takes at least, however short its kernel: a sample and its warm-up."""
-_LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
-"""A run for an estimate may take this part of a row's even share of the budget, and always the seconds of the floor.
-With less, the delays of a busy machine at a small shape would be extrapolated to a large one."""
 _LEAST_FOR_ROWS, _LEAST_FOR_ROUNDS = 0.5, 0.4
 """The least part of the budget for checking and timing, and for the rounds alone. It is kept even if the steps before
 took too long."""
@@ -164,7 +152,6 @@ class Comparison:
         self._groups: list[Group] = []
         self._ceilings: Ceilings | None = None
         self._rounds: Rounds | None = None
-        self._known: dict[tuple[str, str, str, Runner], dict[Sizes, float]] = {}
         self._interrupted = False
 
     def run(self, asked: Plan) -> None:
@@ -173,8 +160,7 @@ class Comparison:
         self._found = doctor.probe(asked.backends, asked.targets, asked.threads)
         how = {"timed_only": asked.timed_only, "controls": asked.controls}
         self._rows = plan(asked.specs(self._found), self._found, self._threads, **how)
-        estimates = self._estimate([row for row in self._rows if row.text is not None])
-        self._check_and_settle((self._shorten if asked.shorten else self._skip)(estimates, asked.runs))
+        self._check_and_settle(self._affordable(asked))
         self._add_controls()
         self._progress.update(0, 1, "measuring the machine's ceilings")
         with roofline.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
@@ -230,117 +216,15 @@ class Comparison:
             interrupted=self._interrupted,
         )
 
-    def _estimate(self, rows: Sequence[PlannedRow]) -> list[tuple[PlannedRow, float]]:
-        """Prepare all rows, several backends at once. Then estimate the seconds of one run, row by row.
-
-        No estimate runs beside a compiler: threads that wait for each other may take a hundred times as long then.
-        """
-        estimates: list[tuple[PlannedRow, float]] = []
-        limit = min(_LONGEST_ESTIMATE * self._budget / max(1, len(rows)), sizing.longest_run())
-        self._prepare_all(rows)
-        for planned in rows:
-            self._progress.update(len(estimates), len(rows), f"estimating {planned.title}")
-            with failures_of(planned):
-                planned.row.estimated_seconds = self._estimate_row(planned, max(_FLOOR_OF_ESTIMATES, limit))
-                estimates.append((planned, planned.row.estimated_seconds))
-        return estimates
-
-    def _prepare_all(self, rows: Sequence[PlannedRow]) -> None:
-        def of_one_worker(group: list[PlannedRow]) -> None:
-            for planned in group:
-                self._progress.update(0, 1, f"preparing {planned.title}")
-                with contextlib.suppress(Exception):  # its estimate fails with the same error
-                    self._prepare(planned)
-
-        worker = attrgetter("worker")
-        by_worker = [list(group) for _, group in groupby(sorted(rows, key=worker), key=worker)]
-        # What has most to compile comes first: the longest compilation decides when all is ready.
-        by_worker.sort(key=lambda group: sum(planned.to_compile for planned in group), reverse=True)
-        with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
-            try:
-                list(pool.map(of_one_worker, by_worker))
-            except KeyboardInterrupt:
-                self._interrupted = True
-                self._bench.kill()  # so that nothing waits for requests that were begun
-                raise
-
-    def _prepare(self, planned: PlannedRow, copy: int = 0) -> tuple[Runner, Prepared]:
-        text, dtype = planned.text, planned.dtype
-        assert text is not None  # only rows with a source are prepared
-        check_memory(planned.problem, planned.spec.sizes, dtype)
-        runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads, copy)
-        smallest = next(sizing.growing(planned.problem, planned.spec.sizes))
-        return runner, runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
-
-    def _estimate_row(self, planned: PlannedRow, limit: float) -> float:
-        runner, prepared = self._prepare(planned)
-        if planned.spec.threads and not (prepared.on_cpu and prepared.obeys_threads):
-            reason = (
-                "it does not run on the CPU, so it has no number of threads" if not prepared.on_cpu else prepared.note
-            )
-            raise WorkerFailed("skipped", reason or "it ignores the number of threads")
-        planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
-        if prepared.note:
-            add_note(planned.row, prepared.note)
-
-        # Controls take every step that the baseline takes. In matmul, copies without these runs were one or two per
-        # cent faster than the baseline in run after run.
-        for copy in range(1, 1 + _copies(planned)):
-            self._seconds(planned, self._prepare(planned, copy)[0], limit)
-        return self._seconds(planned, runner, limit)
-
-    def _seconds(self, planned: PlannedRow, runner: Runner, limit: float) -> float:
-        """The estimated seconds of one run, from smaller runs of about `limit` seconds each at most."""
-        text, dtype = planned.text, planned.dtype
-        assert text is not None  # only rows with a source are estimated
-        known = self._known.setdefault((planned.spec.kernel, planned.spec.variant, dtype.name, runner), {})
-        earlier = dict(known)  # of other rows; a copy, since this estimate may run a shape twice
-
-        def seconds_at(sizes: Sizes) -> float:
-            if sizes not in earlier:
-                case = self._bench.case(planned.problem, sizes, dtype, checked=False)
-                known[sizes] = min(known.get(sizes, math.inf), sizing.least(lambda: runner.whole_call(text, case)))
-            return known[sizes]
-
-        return sizing.estimate(planned.problem, planned.spec.sizes, seconds_at, limit)
-
-    def _shorten(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
-        """Give a smaller shape to rows that would take more than their share, and skip those that take too long anyway.
-
-        Returns the rows to run. A shortened or skipped row says so.
-        """
-        runs = [_runs(planned, if_timed) for planned, _ in estimates]
-        costs = [count * max(seconds, _SHORTEST_SAMPLING) for count, (_, seconds) in zip(runs, estimates, strict=True)]
+    def _affordable(self, asked: Plan) -> list[PlannedRow]:
+        """The rows with a source for which there is time, some of them at a smaller shape."""
+        estimates = Estimates(self._bench, self._budget, self._progress.update)
+        estimated = estimates.of([row for row in self._rows if row.text is not None])
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
-        cap, longest = sizing.fair_cap(costs, self._deadline - monotonic()), sizing.longest_run()
-        affordable_rows = []
-        for count, (planned, seconds) in zip(runs, estimates, strict=True):
-            wanted = "x".join(map(str, planned.spec.sizes))
-            sizes = sizing.affordable(planned.problem, planned.spec.sizes, seconds, min(cap / count, longest))
-            if sizes is None:
-                planned.row.reason = f"even a small part of {wanted} takes too long for the budget"
-                planned.row.fix = sizing.LONGER_BUDGET
-                continue
-            affordable_rows.append(planned)
-            if sizes != planned.spec.sizes:
-                planned.row.requested, planned.row.shape = planned.row.shape, named(planned.problem, sizes)
-                add_note(planned.row, f"shortened from {wanted}, where one run would take {sizing.in_words(seconds)}")
-        return affordable_rows
-
-    def _skip(self, estimates: Sequence[tuple[PlannedRow, float]], if_timed: int) -> list[PlannedRow]:
-        """Skip the slowest rows until the others fit the budget at their own shapes, and return the others.
-
-        A baseline is skipped with the last row that is compared with it.
-        """
-        # A sample repeats a short kernel, so it has a least length.
-        costs = [_runs(planned, if_timed) * max(sizing.possible(each), SHORTEST_SAMPLE) for planned, each in estimates]
-        self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
-        kept = sizing.cheapest(costs, baselines([planned for planned, _ in estimates]), self._deadline - monotonic())
-        for at, (planned, seconds) in enumerate(estimates):
-            if at not in kept:
-                wanted = "x".join(map(str, planned.spec.sizes))
-                planned.row.reason, planned.row.fix = sizing.too_long(wanted, seconds, self._budget)
-        return [estimates[at][0] for at in kept]
+        left = self._deadline - monotonic()
+        if asked.shorten:
+            return shorten(estimated, asked.runs, left)
+        return skip(estimated, asked.runs, left, self._budget)
 
     def _check_and_settle(self, rows: Sequence[PlannedRow]) -> None:
         """Check each row at its shape. Prepare those that are right and not emulated for timing."""
@@ -395,16 +279,3 @@ class Comparison:
                     raise timed.failed
                 if timed.samples:
                     timed.check_timed()
-
-
-def _runs(planned: PlannedRow, if_timed: int) -> int:
-    """The number of runs for which a row must have time. A baseline's number includes its controls."""
-    if planned.target.emulated:
-        return _RUNS_IF_CHECKED
-    return if_timed * (1 + _copies(planned))
-
-
-def _copies(planned: PlannedRow) -> int:
-    """The number of controls of a row, if it is timed."""
-    copied = planned.controls and registry.is_baseline(planned.row.backend) and not planned.target.emulated
-    return COPIES if copied else 0
