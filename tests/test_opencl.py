@@ -142,6 +142,34 @@ def test_every_number_of_16_bits_is_widened_and_narrowed(device: OpenClDevice, v
         assert judge(c, tuned("vecadd").problem.reference([a, b]), "bitwise").reason is None
 
 
+@on_every_cpu
+def test_vectors_are_no_longer_than_the_compiler_uses(device: OpenClDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PoCL's wheel says 64 bytes on a Zen 4, compiles for Zen 3, and aborts where a function takes such a vector."""
+    from py_backends.backend import opencl
+
+    monkeypatch.setattr(opencl, "_WHAT_COMPILER_USES", f"kernel void {opencl._AVX_ALONE}(void) {{}}")
+    narrow = opencl.OpenClDevice(device._device, 2)
+    for name in DTYPES:
+        sums = tuned("matmul").problem.sum_dtype(np.dtype(name))
+        lanes, _ = narrow._lanes_and_cache(sums)
+        assert lanes * sums.itemsize <= 32
+    for text in (tuned("vecadd"), tuned("matmul")):
+        for name in registry.dtypes(text):
+            assert wrong(narrow, text, SHAPES[text.kernel], name) == {}
+
+
+@pytest.mark.parametrize("device", [each for each in devices() if each.id == "pocl"], indirect=True)
+def test_sources_compile_without_a_warning(device: OpenClDevice) -> None:
+    """PoCL loses the kernels of a program with warnings where several processes build it at the same time."""
+    import pyopencl as cl
+
+    for text in (tuned("vecadd"), tuned("matmul")):
+        for dtype in registry.dtypes(text):
+            program = device._program(text, np.dtype(dtype))
+            log = program.get_build_info(device._device, cl.program_build_info.LOG)
+            assert "warning" not in log
+
+
 @pytest.mark.parametrize("change", CHANGED)
 def test_one_changed_operator_is_seen(change: str, tmp_path: Path) -> None:
     from py_backends.backend import opencl

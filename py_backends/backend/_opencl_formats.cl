@@ -60,10 +60,19 @@ WIDEN_AND_NARROW(4)
 /// PoCL converts one element after the other, unless it is told by which instruction. clang 22 no longer has its name.
 FUNCTION float8 widen(ushort8 x) { return __builtin_ia32_vcvtph2ps256(as_short8(x)); }
 FUNCTION ushort8 narrow(float8 x) { return as_ushort8(__builtin_ia32_vcvtps2ph256(x, 0)); }
-FUNCTION float16 widen(ushort16 x) { return (float16)(widen(x.lo), widen(x.hi)); }
-FUNCTION ushort16 narrow(float16 x) { return (ushort16)(narrow(x.lo), narrow(x.hi)); }
 #else
 WIDEN_AND_NARROW(8)
+#endif
+#if defined(CONVERTS_EIGHT) || (defined(__AVX__) && !defined(__AVX512F__))
+/// Without AVX-512, PoCL hands a vector of 64 bytes to its library in another way than one that was compiled with it
+/// expects.
+#if FORMAT_int8
+FUNCTION int16 widen(char16 x) { return (int16)(widen(x.lo), widen(x.hi)); }
+#else
+FUNCTION float16 widen(ushort16 x) { return (float16)(widen(x.lo), widen(x.hi)); }
+FUNCTION ushort16 narrow(float16 x) { return (ushort16)(narrow(x.lo), narrow(x.hi)); }
+#endif
+#else
 WIDEN_AND_NARROW(16)
 #endif
 #undef WIDEN_AND_NARROW

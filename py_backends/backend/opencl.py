@@ -5,6 +5,7 @@ Without a driver on the system it runs on Intel's CPU runtime and on PoCL, which
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import time
@@ -38,6 +39,14 @@ _CACHE_LINE = 128
 """Alignment in bytes of the longest vector, and of a cache line."""
 _TYPES = {"float16": "ushort", "bfloat16": "ushort", "int8": "char"}
 """OpenCL C's name of a number format's element, if it differs from that in C++."""
+_AVX, _AVX_ALONE = 32, "avx_alone"
+"""Bytes of a vector of AVX, and the name of a kernel that exists where a compiler uses no longer ones."""
+_WHAT_COMPILER_USES = f"""
+kernel void nothing(void) {{}}
+#if defined(__AVX__) && !defined(__AVX512F__)
+kernel void {_AVX_ALONE}(void) {{}}
+#endif
+"""
 FORMATS = Path(__file__).parent / "_opencl_formats.cl"
 """How sources widen and narrow elements."""
 
@@ -86,6 +95,21 @@ class OpenClDevice(_queues.Device):
             refusal=cl.Error,
         )
         self._context = cl.Context([self._device])
+
+    def _lanes_and_cache(self, sums: np.dtype[Any]) -> tuple[int, int]:
+        """No longer vectors than the compiler uses.
+
+        PoCL's wheel compiles for Zen 3 on a Zen 4, and yet says 64 bytes. It ends the process where a source hands such
+        a vector to a function of its library, which was compiled for AVX-512.
+        """
+        lanes, cache = super()._lanes_and_cache(sums)
+        if lanes * sums.itemsize > _AVX and self._compiles_for_avx_alone:
+            lanes = _AVX // sums.itemsize
+        return lanes, cache
+
+    @functools.cached_property
+    def _compiles_for_avx_alone(self) -> bool:
+        return _AVX_ALONE in _built(self._context, _WHAT_COMPILER_USES).kernel_names
 
     def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
         if dtype == np.float64 and not self._device.double_fp_config:
