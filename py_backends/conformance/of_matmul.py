@@ -15,10 +15,13 @@ from py_backends.conformance.formats import FLOATS, limits, of_sums
 from py_backends.conformance.of_narrow_matmul import KINDS as NARROW_KINDS
 from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, named, of_sizes, seeded
 from py_backends.contract import Problem
+from py_backends.harness import machine
 
 _SIZES = ((7, 19, 13), (33, 9, 67), (18, 66, 35))
 _MORE_SIZES = ((1, 23, 4), (16, 16, 16), (64, 64, 64), (65, 130, 33), (13, 1, 70), (50, 3, 41), (100, 120, 130))
 """Kernels that pack, and share work among threads, do so at the last of these."""
+_MOST_THREADS = 16
+"""For more, a product with several blocks of a for each thread would take seconds where the device is emulated."""
 
 
 def _at_sizes(draws: dict[str, Draw], problem: Problem, *, exact: bool = False) -> Iterator[Trial]:
@@ -204,18 +207,22 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
 
     A few columns have one element more than a quarter of the second-level cache holds. A single column, and each of a
     pair, has that by itself. Many columns are one more than fill half of that cache as panels, two registers wide.
+    Each thread's rows of a, about a thousand numbers deep, fill three quarters of that cache in float32. A kernel that
+    leaves three quarters to what else passes through it has several blocks of a.
     """
     of_four, of_one = (caches.second_level_cache() // (16 * columns) + 1 for columns in (4, 1))
     deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, of_four), (2, 1, of_one), (2, 2, of_one))
     half, depth = caches.second_level_cache() // 2, 130
     widths = {half // ((depth + 1) * wide) * (wide // size) + 1 for wide in (32, 64, 128) for size in (4, 8)}
     ragged = tuple((30, columns, depth) for columns in sorted(widths))
+    rows = 3 * caches.second_level_cache() // (4 * 4 * 1024) * min(machine.cpus(), _MOST_THREADS) + 1
+    high = ((rows, 100, 1021), (rows, 70, 2100))
     blocks = ((90, 70, 1700), (20, 4200, 40), (100, 129, 110), (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
     quick = (*deep, *ragged, *blocks)
     more = ((3, 4, 33_000), (17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
     yield from of_sizes((*quick, *more), thorough=more)
     # with so many products, one may be missing within the bound
-    yield from of_sizes(deep, {"{}, whole numbers": _small_integers}, exact=True)
+    yield from of_sizes((*deep, *high), {"{}, whole numbers": _small_integers}, exact=True)
 
 
 def _of_themes(
