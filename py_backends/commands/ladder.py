@@ -24,7 +24,7 @@ COMMAND = _arguments.Command(
             own(
                 "--steps",
                 action="store_true",
-                help="from lecture to tuned instead, one idea a step, of every kernel that has them",
+                help="climb the steps from lecture to tuned instead, one idea each, of every kernel that has steps",
             ),
         ],
         *("shape", "threads", "seed", "budget", *_arguments.VIEW_FILES),

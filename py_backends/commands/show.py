@@ -24,11 +24,11 @@ COMMAND = _arguments.Command(
         own("kernel", metavar="KERNEL", help="matmul, for instance"),
         *("backend", "variant"),
         [
-            own("--diff", action="store_true", help="two sources of one variant as a unified difference"),
+            own("--diff", action="store_true", help="show the unified difference of two sources"),
             own(
                 "--steps",
                 action="store_true",
-                help="from lecture to tuned, each step as a difference from the one before",
+                help="show the steps from lecture to tuned, each as a difference from the one before",
             ),
         ],
     ),
