@@ -79,18 +79,19 @@ struct Panels {
 /// Who packs a panel of b: nobody any more, the first tile that needs it, or the tiles of the panel before it.
 enum class Packs { nobody, first_tile, panel_before };
 
-/// Packs the last panel of b if it has to be filled up to whole registers, and the first if none before could pack it.
-/// Tiles pack the other panels or read them in place.
+/// Packs the first panel of b if no tile of a panel before it can, and the last one if it has to be filled up to whole
+/// registers. Tiles pack the other panels or read them in place.
 template <typename T, bool packed>
-void pack_panels_before_tiles(const Product<T>& x, Range columns, Range depth, bool first_too, T* panels_of_b) {
+void pack_panels_before_tiles(const Product<T>& x, Range columns, Range depth, Packs packs, T* panels_of_b) {
   const Panels<T> panels(columns);
   const Size last = panels.count() - 1;
-  for (Size panel = 0; panel <= last; panel += last > 0 ? last : 1) {
-    if (!panels.is_ragged(panel) && !(panel == 0 && first_too)) continue;
+  const auto pack = [&](Size panel) {
     const T* const b = x.b + depth.begin * x.n + columns.begin + panels.begin(panel);
-    T* const to = panels_of_b + (packed ? panels.begin(panel) * depth.size() : 0);
-    pack_b(b, x.n, depth.size(), panels.columns_of(panel), to);
-  }
+    pack_b(b, x.n, depth.size(), panels.columns_of(panel),
+           panels_of_b + (packed ? panels.begin(panel) * depth.size() : 0));
+  };
+  if (packs == Packs::panel_before && !panels.is_ragged(0)) pack(0);
+  if (panels.is_ragged(last)) pack(last);
 }
 
 /// A tile's share of the rows of the next panel of b, which begins at `to` once it is packed. None of a ragged panel.
@@ -186,7 +187,7 @@ bool multiply(const Product<T>& x, Range rows, Range columns, Size threads) {
       const Size begin = passes.begin(pass) * products<P>;
       const Range depth = {begin, least(begin + passes.of(pass) * products<P>, x.k)};
       if constexpr (as_packed<T, P>)
-        pack_panels_before_tiles<T, packed>(x, columns_now, depth, in_first_block == Packs::panel_before, panels_of_b);
+        pack_panels_before_tiles<T, packed>(x, columns_now, depth, in_first_block, panels_of_b);
       for (Size block = 0; block < blocks.count; ++block) {
         const Size first = rows.begin + blocks.begin(block);
         const Range rows_now = {first, first + blocks.of(block)};
