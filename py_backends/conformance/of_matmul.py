@@ -208,15 +208,17 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
     A few columns have one element more than a quarter of the second-level cache holds. A single column, and each of a
     pair, has that by itself. Many columns are one more than fill half of that cache as panels, two registers wide.
     Each thread's rows of a, about a thousand numbers deep, fill three quarters of that cache in float32. A kernel that
-    leaves three quarters to what else passes through it has several blocks of a.
+    leaves three quarters to what else passes through it has several blocks of a. In the last product threads share out
+    the columns.
     """
     of_four, of_one = (caches.second_level_cache() // (16 * columns) + 1 for columns in (4, 1))
     deep = ((100, 100, 2100), (11, 37, 2300), (3, 4, of_four), (2, 1, of_one), (2, 2, of_one))
     half, depth = caches.second_level_cache() // 2, 130
     widths = {half // ((depth + 1) * wide) * (wide // size) + 1 for wide in (32, 64, 128) for size in (4, 8)}
     ragged = tuple((30, columns, depth) for columns in sorted(widths))
-    rows = 3 * caches.second_level_cache() // (4 * 4 * 1024) * min(machine.cpus(), _MOST_THREADS) + 1
-    high = ((rows, 100, 1021), (rows, 70, 2100))
+    of_thread = 3 * caches.second_level_cache() // (4 * 4 * 1024)
+    of_all = of_thread * min(machine.cpus(), _MOST_THREADS) + 1
+    high = ((of_all, 100, 1021), (of_all, 110, 2100), (of_thread, of_thread + 100, 1021))
     blocks = ((90, 70, 1700), (20, 4200, 40), (100, 129, 110), (257, 260, 33), (2200, 140, 9), (40, 4099, 70))
     quick = (*deep, *ragged, *blocks)
     more = ((3, 4, 33_000), (17, 4200, 2050), (4300, 70, 10), (200, 300, 1300))
