@@ -20,7 +20,7 @@ from py_backends.commands._arguments import Command, Parser, add_options
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.harness import streams
 from py_backends.harness.files import printable
-from py_backends.harness.interruption import interruptible
+from py_backends.harness.interruption import SIGNALS, interruptible
 from py_backends.ranks import launcher
 
 
@@ -46,7 +46,7 @@ def _serve(arguments: list[str]) -> int:
     except (ImportError, RuntimeError) as error:  # there is no mpi4py, or no library that it can load
         return _cannot_serve(f"MPI cannot be loaded: {' '.join(str(error).split())}; {pip_install('mpi')}")
     try:
-        return serve_command(arguments)
+        return serve_command(arguments, SIGNALS)
     except BackendUnavailable as error:
         return _cannot_serve(str(error))
 

@@ -14,12 +14,14 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import started
 
 import py_backends as pb
 from py_backends import interpreter, registry, shared_memory
@@ -336,19 +338,24 @@ class TestOneCommand:
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
     def test_a_launcher_that_is_ended_leaves_nothing_of_ours(self, number: signal.Signals, tmp_path: Path) -> None:
-        """The first rank left a folder with its socket, if it was killed before it had removed that."""
-        found, others, of_mpi = engine(), addresses(), left_by_mpi()
-        command = ["compare", "--backend", "numpy,mpi", "--kernel", "vecadd", "--budget", "60"]
+        """The first rank left a folder with its socket, if it was killed before it had removed that.
+
+        SIGTERM, as a scheduler sends it at a job's end, costs no result: it ended the ranks, and the command with them.
+        """
+        found, others, of_mpi, path = engine(), addresses(), left_by_mpi(), tmp_path / "r.json"
+        command = ["compare", "--backend", "numpy,mpi", "--kernel", "vecadd", "--budget", "60", "--json", str(path)]
+        mark = uuid.uuid4().hex
         process = subprocess.Popen(
             [*found.command(2), *interpreter.command("py_backends", *command)],
-            env=interpreter.environment({**found.environment, "TMPDIR": str(tmp_path)}),
+            env=interpreter.environment({**found.environment, "TMPDIR": str(tmp_path), started._MARK: mark}),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait_until(lambda: bool(addresses() - others))
+        wait_until(lambda: any("py_backends.harness.worker" in each.cmdline() for each in started._of_run(mark)))
         process.send_signal(number)
-        process.wait(60)
+        code = process.wait(60)
         wait_until(lambda: not addresses() - others)
+        assert (code, path.exists()) == ((130, True) if number == signal.SIGTERM else (-signal.SIGKILL, False))
         assert not [*tmp_path.glob("py-backends-*")]
         for path in left_by_mpi() - of_mpi:
             path.unlink(missing_ok=True)

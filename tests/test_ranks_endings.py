@@ -477,6 +477,18 @@ def test_an_interrupted_call_leaves_no_answer_to_the_next(notebook: Notebook) ->
     notebook.assert_nothing_is_left()
 
 
+def test_an_interruption_while_ranks_start_leaves_nothing(notebook: Notebook) -> None:
+    """They share memory from then on, when their keeper had looked for the last time."""
+    notebook.begin(CALL)
+    notebook.wait_until(lambda: bool(notebook.ranks()))
+    notebook.process.send_signal(signal.SIGINT)
+    while notebook.ranks():
+        notebook.look()
+    assert notebook.answer().startswith("KeyboardInterrupt")
+    assert notebook.end() == ""
+    notebook.assert_nothing_is_left()
+
+
 @pytest.mark.parametrize("notebook", ["clone"], indirect=True)
 @pytest.mark.parametrize("_time", [1, nightly(2), nightly(3)])
 @pytest.mark.parametrize("busy", [False, True])

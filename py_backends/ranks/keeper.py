@@ -109,7 +109,7 @@ class Keeper:
         pause, known = _LOOKS_EVERY, 0
         while not (ended := self._ended(poll, pause)):
             if self._rank_of:
-                self._left_behind |= _shared_files(_started())
+                self._note_files_of(_started())
             pause = min(2 * pause, _LOOKS_AT_LEAST_EVERY) if len(self._rank_of) == known else _LOOKS_EVERY
             known = len(self._rank_of)
         first, *_ = ended
@@ -129,11 +129,16 @@ class Keeper:
             happened = [descriptor for descriptor, _ in poll.poll(0)]
         return happened
 
-    def _accept(self, poll: select.epoll) -> None:
-        """Accept a rank, and watch for its end."""
+    def _note_files_of(self, processes: Iterable[psutil.Process]) -> None:
+        """Note what these processes of ours share, and before the first rank is there, what the launcher describes."""
+        self._left_behind |= _shared_files(processes)
         if not self._rank_of:
             # Some may belong to other ranks that are just starting. These have read it, or find out by themselves.
             self._left_behind |= _descriptions()
+
+    def _accept(self, poll: select.epoll) -> None:
+        """Accept a rank, and watch for its end."""
+        self._note_files_of(())
         connection, process, rank = endings.accept(self._listener)
         self._connections.append(connection)
         descriptors = [connection.fileno()]
@@ -156,13 +161,15 @@ class Keeper:
     def end(self) -> None:
         """End the remaining ranks, and remove what they had."""
         left = _started()
-        self._left_behind |= _shared_files(left)
+        self._note_files_of(left)
         _send(left, signal.SIGCONT)
         until = monotonic() + _MOMENT
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._launcher.wait(_MOMENT)
         psutil.wait_procs(left, max(0.0, until - monotonic()) if self._launcher.poll() is None else 0.1)
         while left := _started():
+            _send(left, signal.SIGSTOP)
+            self._note_files_of(left)  # again: ranks that were just starting share more by now
             _send(left, signal.SIGKILL)
             psutil.wait_procs(left, 0.1)
         for path in self._left_behind - self._of_others:

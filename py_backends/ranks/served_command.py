@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 from collections.abc import Sequence
 
@@ -18,26 +19,34 @@ from py_backends.ranks.rank import Clients, Ranks
 from py_backends.ranks.session import FIRST
 
 
-def serve_command(arguments: Sequence[str]) -> int:
-    """Run a command on the first rank, and serve it with all ranks. Returns its exit code on every rank."""
+def serve_command(arguments: Sequence[str], interrupting: Sequence[signal.Signals]) -> int:
+    """Run a command on the first rank, and serve it with all ranks. Returns its exit code on every rank.
+
+    interrupting: the signals upon which a command writes what is finished, and ends. Launchers and schedulers send them
+        to ranks. So the first one passes them on, and the others wait for its end.
+    """
     world = MPI.COMM_WORLD
     launcher.check_world(world.size)
     messages.check(world)
     ranks = Ranks(world)
     cpus, threads = _cpus_and_threads(world)
     if world.rank != FIRST:
+        for number in interrupting:
+            signal.signal(number, signal.SIG_IGN)
         ranks.follow()
         return int(world.bcast(None, FIRST))
     code = 1
     try:
-        code = _run(arguments, ranks, cpus, f"{world.size}x{threads}")
+        code = _run(arguments, interrupting, ranks, cpus, f"{world.size}x{threads}")
     finally:  # the others wait for it, also where it has failed
         ranks.pass_on({"do": "end"})
         world.bcast(code, FIRST)
     return code
 
 
-def _run(arguments: Sequence[str], ranks: Ranks, cpus: set[int], shape: str) -> int:
+def _run(
+    arguments: Sequence[str], interrupting: Sequence[signal.Signals], ranks: Ranks, cpus: set[int], shape: str
+) -> int:
     """Run the command as a child of the first rank. Returns its exit code."""
     name = f"py-backends-{secrets.token_hex(6)}"
     clients = Clients(ranks, f"\0{name}")
@@ -45,9 +54,12 @@ def _run(arguments: Sequence[str], ranks: Ranks, cpus: set[int], shape: str) -> 
         interpreter.command("py_backends", *arguments),
         env=launcher.without_launcher(interpreter.environment({SERVED: f"{shape}:{name}"})),
     )
+    for number in interrupting:
+        signal.signal(number, lambda number, _: child.send_signal(number))
     os.sched_setaffinity(child.pid, cpus)  # otherwise it has only the core of this rank
     clients.serve(until=os.pidfd_open(child.pid))
-    return child.wait()
+    code = child.wait()
+    return code if code >= 0 else 128 - code  # ended by a signal, as a shell tells it
 
 
 def _cpus_and_threads(world: MPI.Intracomm) -> tuple[set[int], int]:
