@@ -6,7 +6,6 @@ A command imports what it needs when it runs, so that help and usage errors are 
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import shlex
 import sys
@@ -17,7 +16,7 @@ from pkgutil import iter_modules
 from py_backends import __version__, commands
 from py_backends.commands import _outputs
 from py_backends.commands._arguments import Command, Parser, add_options
-from py_backends.errors import BackendUnavailable, WrongRequest
+from py_backends.errors import BackendUnavailable, WrongRequest, hint
 from py_backends.harness import streams
 from py_backends.harness.files import printable
 from py_backends.harness.interruption import SIGNALS, interruptible
@@ -115,8 +114,7 @@ def _check_command(parser: Parser, commands: dict[str, Parser], arguments: Seque
         parser.error(f"name a command: {', '.join(commands)}")
     name = arguments[0]
     if name not in commands and not name.startswith("-"):
-        near = difflib.get_close_matches(name, commands, n=1, cutoff=0.4)
-        parser.error(f"unknown command {name!r}: " + (f"did you mean {near[0]!r}?" if near else ", ".join(commands)))
+        parser.error(f"unknown command {name!r}: {hint(name, list(commands))}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -36,6 +37,14 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     """Names as a sentence has them: "a", "a and b", "a, b and c"."""
     *others, last = names
     return f"{', '.join(others)} {word} {last}" if others else last
+
+
+def hint(name: str, names: Sequence[str]) -> str:
+    """What to take in place of an unknown name: the nearest one, whatever its case, or else all of them."""
+    by_lower = {each.lower(): each for each in names}
+    if near := difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5):
+        return f"did you mean {by_lower[near[0]]!r}?"
+    return f"there is only {names[0]!r}" if len(names) == 1 else f"there are {', '.join(names)}"
 
 
 def in_one_line(text: str, most: int | None = None) -> str:

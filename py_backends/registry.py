@@ -6,7 +6,6 @@ only if a request names something that is not the project's own, or asks for eve
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from py_backends import plugins
 from py_backends.contract import Backend, Problem, Target
-from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest, shown
+from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest, hint, shown
 from py_backends.kernel_text import KernelText
 from py_backends.plugins import Plugin
 
@@ -245,12 +244,10 @@ def known(name: str, names: Iterable[str], what: str) -> str:
 
 
 def _unknown(name: str, names: list[str], what: str) -> WrongRequest:
-    others = f"there is only {names[0]!r}" if len(names) == 1 else f"there are {', '.join(names)}"
     if not isinstance(name, str):
+        others = hint("", names)
         return WrongRequest(f"unknown {what}: it must be a name, not {type(name).__name__}; {others}")
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else others
-    return WrongRequest(f"unknown {what} {shown(name)}: {hint}")
+    return WrongRequest(f"unknown {what} {shown(name)}: {hint(name, names)}")
 
 
 def known_backend(name: str) -> str:

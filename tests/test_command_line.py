@@ -40,6 +40,8 @@ class TestWrongUsage:
             ("--kernel vecadd,,matmul", "separated by single commas"),
             ("--kernel zzzzzz", "unknown kernel 'zzzzzz': there are matmul, vecadd"),
             ("--backend nunpy", "unknown backend 'nunpy': did you mean 'numpy'?"),
+            ("--backend MPI", "unknown backend 'MPI': did you mean 'mpi'?"),
+            ("--backend nosuch", "unknown backend 'nosuch': there are avx, "),
             ("--backend _sycl", "unknown backend '_sycl': did you mean 'sycl'?"),
             ("--backend numpy --target cpuu", "unknown target 'cpuu': did you mean 'cpu'?"),
             ("--variant lectur", "unknown variant 'lectur': did you mean 'lecture'?"),

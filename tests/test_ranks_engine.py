@@ -351,6 +351,17 @@ class TestEngine:
         assert found.command(1)[0] == str(mpiexec)
         assert "MPI4PY_LIBMPI" not in found.environment, "ranks have what the user has set"
 
+    def test_cannot_load_a_library_that_is_not_there(self, monkeypatch: pytest.MonkeyPatch, wheels: Path) -> None:
+        """`doctor` called it available, and each call failed without naming the variable. An empty one is no choice."""
+        self.install(wheels, "mpich", "5.0.2", "libmpi.so.12", "MPICH")
+        monkeypatch.setenv("MPI4PY_LIBMPI", "/nowhere/libmpi.so")
+        with pytest.raises(BackendUnavailable) as raised:
+            engine.engine()
+        assert raised.value.reason == "MPI4PY_LIBMPI is /nowhere/libmpi.so, which is no file that can be read"
+        assert raised.value.fix == "unset MPI4PY_LIBMPI, or set it to a library of MPI"
+        monkeypatch.setenv("MPI4PY_LIBMPI", "")
+        assert engine.engine().environment["MPI4PY_LIBMPI"].endswith("libmpi.so.12")
+
     def test_that_the_user_names(self, monkeypatch: pytest.MonkeyPatch, wheels: Path) -> None:
         self.install(wheels, "mpich", "5.0.2", "libmpi.so.12", "MPICH")
         monkeypatch.setenv(launcher.TEMPLATE, "/bin/echo -n {ranks} 'of {ranks}'")
@@ -395,7 +406,7 @@ class TestSeveralAtOnce:
     def test_serve_one_command(self, monkeypatch: pytest.MonkeyPatch) -> None:
         served: list[list[str]] = []
         rank = ModuleType("py_backends.ranks.served_command")
-        rank.__dict__["serve_command"] = lambda arguments: served.append(arguments) or 7
+        rank.__dict__["serve_command"] = lambda arguments, _: served.append(arguments) or 7
         monkeypatch.setitem(sys.modules, rank.__name__, rank)
         monkeypatch.setattr(launcher, "use_its_library", lambda: served.append(["its library, before MPI is imported"]))
         monkeypatch.setenv("PMI_SIZE", "2")
@@ -524,7 +535,8 @@ class TestRealRanks:
 
     def test_the_exit_code_is_told_of_a_launcher_that_ends_without_a_word(self) -> None:
         finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: "false {ranks}"})
-        assert "BackendUnavailable: the ranks did not start: the launcher exited with code 1\n" in finished.stderr
+        said = "BackendUnavailable: the ranks did not start: the launcher exited with code 1; try the launcher by itself"
+        assert said in finished.stderr
 
 
 def of_the_system() -> str:

@@ -115,7 +115,7 @@ class _Installed:
 
     def engine(self) -> Engine:
         environment = dict(self.environment)
-        if self.library and launcher.LIBRARY not in os.environ:
+        if self.library and not os.environ.get(launcher.LIBRARY):
             environment[launcher.LIBRARY] = str(self.library)
         words = str(self.mpiexec), *self.family.options, "-n", launcher.RANKS
         return Engine(f"{self.family.name} {self.version}", environment, words)
@@ -125,6 +125,12 @@ def engine() -> Engine:
     """What starts ranks here. BackendUnavailable, with one clear line, where nothing does."""
     if importlib.util.find_spec("mpi4py") is None:
         raise BackendUnavailable("mpi4py is not installed", pip_install("mpi"))
+    chosen = os.environ.get(launcher.LIBRARY, "")
+    if "/" in chosen and not launcher.is_file(Path(chosen)):  # without a slash, the system's loader looks for it
+        raise BackendUnavailable(
+            f"{launcher.LIBRARY} is {chosen}, which is no file that can be read",
+            f"unset {launcher.LIBRARY}, or set it to a library of MPI",
+        )
     if template := os.environ.get(launcher.TEMPLATE):
         return _named(template)
     refusal = None

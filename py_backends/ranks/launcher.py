@@ -89,7 +89,7 @@ def use_its_library() -> None:
     """
     # Its warning has three lines, and `check_world` has one.
     warnings.filterwarnings("ignore", message="suspicious MPI execution environment", category=RuntimeWarning)
-    if not {LIBRARY, "MPI4PY_MPIABI"} & os.environ.keys() and (found := _its_library()):
+    if not any(map(os.environ.get, (LIBRARY, "MPI4PY_MPIABI"))) and (found := _its_library()):
         os.environ[LIBRARY] = found
 
 

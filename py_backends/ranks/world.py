@@ -187,9 +187,10 @@ class World:
                     raise BackendUnavailable("another user listens where the ranks of this command should")
                 return Channel(end)
             if self._keeper and self._keeper.poll() is not None:
-                raise BackendUnavailable(f"the ranks did not start{self._log.told()}")
+                raise BackendUnavailable(f"the ranks did not start{self._log.told()}", _try_the_launcher())
             sleep(_LOOKS_EVERY)
-        raise BackendUnavailable(f"no rank answered on this machine within {_STARTS_WITHIN:g} s{self._log.told()}")
+        reason = f"no rank answered on this machine within {_STARTS_WITHIN:g} s{self._log.told()}"
+        raise BackendUnavailable(reason, _try_the_launcher())
 
     def _exchange(self, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
         """Send a request, and wait for its answer. An interruption leaves no answer for the next request."""
@@ -318,6 +319,12 @@ def _close_all() -> None:
 
 
 os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _try_the_launcher() -> str | None:
+    """The fix where a launcher that the user names has started no rank."""
+    template = os.environ.get(launcher.TEMPLATE)
+    return template and f"try the launcher by itself, for instance: {template.replace(launcher.RANKS, '2')} hostname"
 
 
 def _shares(ranks: int, threads: int) -> list[list[int]]:

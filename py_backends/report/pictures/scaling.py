@@ -81,7 +81,9 @@ def _chosen(report: Report) -> list[tuple[list[Curve], list[Curve]]]:
     for group in groups(curves(report)):
         pairs.setdefault(group[0].row.spec.workload, {})[group[0].kind] = group
     if not pairs:
-        raise style.NothingToDraw("no row was timed on one thread and on more: run py-backends scaling")
+        raise style.NothingToDraw(
+            "no row was timed on one thread and on more: run py-backends scaling with a longer --budget"
+        )
     if len(pairs) > _MOST:
         pairs = dict(list({(key.kernel, key.dtype): (key, pair) for key, pair in pairs.items()}.values())[:_MOST])
     return [(pair.get(STRONG, []), pair.get(WEAK, [])) for pair in pairs.values()]

@@ -72,7 +72,9 @@ def describe(report: Report) -> str:
 def _chosen(report: Report) -> list[Sweep]:
     found = sweeps(report)
     if not found:
-        raise style.NothingToDraw("no row was timed at three sizes or more: run py-backends sweep")
+        raise style.NothingToDraw(
+            "no row was timed at three sizes or more: run py-backends sweep with a longer --budget"
+        )
     return found[:_MOST]
 
 
