@@ -20,7 +20,7 @@ from rich.console import Console
 from py_backends import registry
 from py_backends.commands import _common
 from py_backends.contract import Target
-from py_backends.harness import compare, ladder
+from py_backends.harness import compare, estimates, ladder
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.ladder import Climb, climbs, ladders
 from py_backends.harness.plan import Plan
@@ -340,9 +340,9 @@ class TestPlan:
         cpp, numpy = (
             SimpleNamespace(row=row_of(name, "lecture", 1.0), target=target, controls=True) for name in ("cpp", "numpy")
         )
-        assert (compare._runs(cpp, runs), compare._runs(numpy, runs)) == (runs, 3 * runs)  # type: ignore[arg-type]
+        assert (estimates._runs(cpp, runs), estimates._runs(numpy, runs)) == (runs, 3 * runs)  # type: ignore[arg-type]
         numpy.controls = False
-        assert compare._runs(numpy, runs) == runs, "a row like any other"  # type: ignore[arg-type]
+        assert estimates._runs(numpy, runs) == runs, "a row like any other"  # type: ignore[arg-type]
 
     def test_cannot_be_resumed_since_a_request_would_ask_for_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(compare, "run", lambda _plan, settings, _progress: replace(report_of(), settings=settings))
