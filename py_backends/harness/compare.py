@@ -31,7 +31,7 @@ from py_backends.harness.watch import Watch
 
 DEFAULT_BUDGET = 45.0
 CACHES = HOT, COLD = "hot", "cold"
-_LEAST_FOR_ROWS, _LEAST_FOR_ROUNDS = 0.5, 0.4
+_LEAST_FOR_ROWS, _LEAST_FOR_ROUNDS = 0.5, 0.45
 """The least part of the budget for checking and timing, and for the rounds alone. It is kept even if the steps before
 took too long."""
 _FOR_THE_RECORD = 0.1
