@@ -355,7 +355,9 @@ class TestOneCommand:
         process.send_signal(number)
         code = process.wait(60)
         wait_until(lambda: not addresses() - others)
-        assert (code, path.exists()) == ((130, True) if number == signal.SIGTERM else (-signal.SIGKILL, False))
+        assert code != 0  # 130 is the command's. MPICH's launcher passes it on, and that of Open MPI ends with 1.
+        assert path.exists() == (number == signal.SIGTERM)
+        assert not path.exists() or json.loads(path.read_text(encoding="utf-8"))["interrupted"]
         assert not [*tmp_path.glob("py-backends-*")]
         for path in left_by_mpi() - of_mpi:
             path.unlink(missing_ok=True)
