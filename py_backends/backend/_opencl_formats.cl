@@ -64,8 +64,7 @@ FUNCTION ushort8 narrow(float8 x) { return as_ushort8(__builtin_ia32_vcvtps2ph25
 WIDEN_AND_NARROW(8)
 #endif
 #if defined(CONVERTS_EIGHT) || (defined(__AVX__) && !defined(__AVX512F__))
-/// Without AVX-512, PoCL hands a vector of 64 bytes to its library in another way than one that was compiled with it
-/// expects.
+/// Code without AVX-512 hands vectors of 64 bytes over in another way than PoCL's library, compiled with it, expects.
 #if FORMAT_int8
 FUNCTION int16 widen(char16 x) { return (int16)(widen(x.lo), widen(x.hi)); }
 #else
