@@ -337,12 +337,13 @@ class TestPlan:
         runs, usual = plan.runs, Plan([], lambda _: []).runs
         assert runs < usual
         target = SimpleNamespace(emulated=False)
-        cpp, numpy = (
+        rows: list[Any] = [
             SimpleNamespace(row=row_of(name, "lecture", 1.0), target=target, controls=True) for name in ("cpp", "numpy")
-        )
-        assert (estimates._runs(cpp, runs), estimates._runs(numpy, runs)) == (runs, 3 * runs)  # type: ignore[arg-type]
+        ]
+        cpp, numpy = rows
+        assert (estimates._runs(cpp, runs), estimates._runs(numpy, runs)) == (runs, 3 * runs)
         numpy.controls = False
-        assert estimates._runs(numpy, runs) == runs, "a row like any other"  # type: ignore[arg-type]
+        assert estimates._runs(numpy, runs) == runs, "a row like any other"
 
     def test_cannot_be_resumed_since_a_request_would_ask_for_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(compare, "run", lambda _plan, settings, _progress: replace(report_of(), settings=settings))

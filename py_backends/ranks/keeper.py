@@ -138,7 +138,7 @@ class Keeper:
 
     def _accept(self, poll: select.epoll) -> None:
         """Accept a rank, and watch for its end."""
-        self._note_files_of(())
+        self._note_files_of(())  # what the launcher describes
         connection, process, rank = endings.accept(self._listener)
         self._connections.append(connection)
         descriptors = [connection.fileno()]
