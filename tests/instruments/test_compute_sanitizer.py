@@ -26,7 +26,7 @@ pytestmark = [
 
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (1, 255, 257, 2053, 100_003)],
-    "matmul": [(1, 1, 1), (5, 3, 0), (33, 17, 9), (131, 132, 17), (300, 300, 40)],
+    "matmul": [(1, 1, 1), (5, 3, 0), (5, 0, 3), (0, 5, 3), (33, 17, 9), (131, 132, 17), (300, 300, 40)],
 }
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
 TOOL_OF = {planted.WRITE: "memcheck", planted.READ: "memcheck", planted.RACE: "racecheck", planted.BARRIER: "synccheck"}
@@ -42,7 +42,7 @@ FAULTS = [
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
 def test_nothing_is_reported(tmp_path: Path, text: KernelText, tool: str) -> None:
     shapes = SHAPES.get(text.kernel, [text.problem.default_sizes])
-    cases = [(sizes, dtype) for sizes in shapes for dtype in ("float32", "float64")]
+    cases = [(sizes, dtype) for sizes in shapes for dtype in text.dtypes if dtype != "bfloat16"]  # as float16
     ran = in_process.run(text, cases, tmp_path, before=[str(_TOOL), "--tool", tool, "--error-exitcode", "9"])
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert json.loads(next(line for line in ran.stdout.splitlines() if line.startswith("["))) == []
@@ -52,6 +52,18 @@ def test_nothing_is_reported(tmp_path: Path, text: KernelText, tool: str) -> Non
 def test_what_is_planted_is_reported(tmp_path: Path, fault: Fault) -> None:
     sizes = {"vecadd": (521,), "matmul": (67, 131, 25)}[fault.kernel]
     before = [str(_TOOL), "--tool", TOOL_OF[fault.kind], "--error-exitcode", "9"]
-    ran = in_process.run(fault.planted(tmp_path), [(sizes, "float32")], tmp_path, before=before)
+    text = fault.planted(_with_headers(fault, tmp_path))
+    ran = in_process.run(text, [(sizes, "float32")], tmp_path, before=before)
     assert "ERROR SUMMARY: 0 errors" not in ran.stdout
     assert ran.returncode == 9, ran.stdout + ran.stderr
+
+
+def _with_headers(fault: Fault, folder: Path) -> Path:
+    """A folder for the source, beside the headers that it includes."""
+    original = registry.kernel_texts(fault.kernel, fault.backend)[fault.variant].path.parent
+    kernels = original.parents[1]
+    own = folder / original.relative_to(kernels)
+    own.mkdir(parents=True)
+    for header in (*kernels.glob("*.hpp"), *original.glob("*.hpp")):
+        shutil.copy(header, folder / header.relative_to(kernels))
+    return own

@@ -27,13 +27,13 @@ THOROUGH = os.environ.get("PY_BACKENDS_INSTRUMENTS") == "thorough"
 """Whether to try all shapes, as every night, and not only what every change goes through."""
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(1,), (257,), (2053,)],
-    "matmul": [(5, 3, 0), (33, 17, 9), (67, 131, 25)],
+    "matmul": [(5, 3, 0), (5, 0, 3), (33, 17, 9), (67, 131, 25)],
 }
 """Around groups and tiles; the last make more than one group of every text but those for CPUs."""
 MORE_SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (0, 3, 15, 16, 255, 256, 70_001)],
     "matmul": [
-        *((0, 5, 3), (5, 0, 3), (1, 1, 1), (7, 1, 3), (1, 65, 4), (65, 1, 4), (3, 4, 5), (16, 16, 16), (17, 15, 8)),
+        *((0, 5, 3), (1, 1, 1), (7, 1, 3), (1, 65, 4), (65, 1, 4), (3, 4, 5), (16, 16, 16), (17, 15, 8)),
         *((131, 132, 17), (90, 20, 770)),
     ],
 }

@@ -158,6 +158,7 @@ __global__ void __launch_bounds__(threads) matmul(const T* a, const T* b, T* c, 
   __shared__ Slice<T> shared[slices];
   const int thread = 32 * threadIdx.y + threadIdx.x, vector = Vector<T>::size;
   const Size j = (long long)blockIdx.x * columns;
+  if (j >= n) return;  // without columns there still is a block, and b has no last column
   for (Size i = (long long)blockIdx.y * rows; i < m; i += (long long)gridDim.y * rows) {
     const Place<T> place(thread);
     T sum[down][across] = {};
