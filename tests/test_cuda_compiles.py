@@ -313,6 +313,10 @@ def test_what_measures_the_peak_compiles(type_name: str, architecture: str) -> N
     assert compiled(source, architecture, name).code.startswith(b"\x7fELF")
 
 
+def test_what_pauses_a_gpu_compiles() -> None:
+    assert b".text.pause" in compiled(_cupy.PAUSE.read_text(encoding="utf-8"), "sm_90", "pause").code
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_what_measures_the_peak_computes(dtype: str) -> None:
     """Every chain tends to 2, so that the sum of the 8 says that all of them were gone through."""

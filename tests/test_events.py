@@ -175,12 +175,17 @@ def test_a_device_may_tell_nothing_of_each_rank() -> None:
 
 @dataclass
 class FakeCuda:
-    """What CuPy and numba.cuda do, as far as events go: every call, and a clock that ticks with each."""
+    """What CuPy and numba.cuda do, as far as events go: every call, and a clock that ticks with each.
 
+    late: whether the GPU comes to each event at once, before the host has queued what follows.
+    """
+
+    late: bool = False
     calls: list[str] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
 
     def event(self) -> Any:
-        event = SimpleNamespace(at=0.0)
+        event = SimpleNamespace(at=0.0, done=self.late, query=lambda: self.late)
 
         def record(*_: object) -> None:
             self.calls.append("record")
@@ -192,6 +197,10 @@ class FakeCuda:
 
     def launch(self, buffers: Any, sizes: Any) -> None:
         self.calls.append("launch")
+
+    def pause(self, microseconds: float) -> None:
+        self.calls.append("pause")
+        self.pauses.append(microseconds)
 
 
 class Anything:
@@ -212,7 +221,7 @@ def fake_gpu(kind: str, cuda: FakeCuda, *, profiled: bool) -> tuple[Any, Any]:
     else:
         gpu = object.__new__(numba_cuda.Gpu)
         gpu._cuda, gpu._context, gpu._stream = SimpleNamespace(event=cuda.event), Anything(), object()
-    gpu._of_thread, gpu.profiled = threading.local(), profiled
+    gpu._of_thread, gpu.profiled, gpu._pause = threading.local(), profiled, cuda.pause
     return gpu, gpu.recorded(cuda.launch)
 
 
@@ -223,9 +232,23 @@ class TestOfGpus:
     def test_events_stand_around_the_launch(self, kind: str) -> None:
         cuda = FakeCuda()
         gpu, launch = fake_gpu(kind, cuda, profiled=True)
+        cuda.calls.clear()
         launch([], [])
-        assert cuda.calls == ["record", "launch", "record"]
+        assert cuda.calls == ["pause", "record", "launch", "record"]
         assert gpu.event_seconds() == 0.002, "milliseconds, of which two ticks passed"
+
+    def test_the_gpu_pauses_until_the_host_has_queued_a_launch(self, kind: str) -> None:
+        """Or else events count what the host does between them: 55 microseconds of 62 for a small product."""
+        cuda = FakeCuda(late=True)
+        _, launch = fake_gpu(kind, cuda, profiled=True)
+        del cuda.pauses[:]
+        for _ in range(9):
+            launch([], [])
+        assert cuda.pauses == [10, 20, 40, 80, 160, 320, 500, 500, 500]
+        cuda.late = False
+        for _ in range(200):
+            launch([], [])
+        assert cuda.pauses[-1] < 10, "a pause that is long enough becomes shorter"
 
     def test_a_launch_that_nobody_times_is_left_as_it_is(self, kind: str) -> None:
         cuda = FakeCuda()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import contract, foreign_arrays
-from py_backends.backend import _nvidia_driver, _wheels
-from py_backends.contract import Adopted, Array, Buffer, Launch, Target
+from py_backends import foreign_arrays
+from py_backends.backend import _cuda_events, _nvidia_driver, _wheels
+from py_backends.contract import Adopted, Array, Buffer, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.install import pip_install
 from py_backends.number_formats import number_format
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import cupy
 
 
-MULTIPLY_ADD = Path(__file__).with_name("_cuda_multiply_add.cu")
+MULTIPLY_ADD, PAUSE = (Path(__file__).with_name(f"_cuda_{name}.cu") for name in ("multiply_add", "pause"))
+_CYCLES_OF_A_MICROSECOND = 1500
+"""Roughly, of any GPU."""
 _CHAINS = 8
 _STEPS = 2**14
 _THREADS, _BLOCKS_OF_A_MULTIPROCESSOR = 256, 8
@@ -65,17 +67,16 @@ class Memory:
     array: cupy.ndarray | None
 
 
-class Gpu(contract.Device):
+class Gpu(_cuda_events.Device):
     """One NVIDIA GPU. Buffers are `Memory`. Kernels run on the calling thread's current stream of CuPy."""
-
-    on_cpu = False
 
     def __init__(self, number: int) -> None:
         import cupy
 
+        super().__init__()
         self._cupy = cupy
         self._gpu = cupy.cuda.Device(number)
-        self._of_thread = threading.local()
+        self._pausing: Any = None
         self._multiply_adds: dict[str, Any] = {}
 
     def compiled(self, code: str, name: str) -> Any:
@@ -109,26 +110,28 @@ class Gpu(contract.Device):
             return f"sm_{capability}a" if capability == 90 else f"sm_{capability}"
         return f"compute_{max((each for each in known if each < capability), default=capability)}"
 
-    def recorded(self, launch: Launch) -> Launch:
-        """The launch, between two events if its time will be asked for."""
-        if not self.profiled:
-            return launch
+    @property
+    def _current(self) -> AbstractContextManager[Any]:
+        gpu: AbstractContextManager[Any] = self._gpu
+        return gpu
 
-        def between_events(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            with self._gpu:
-                begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
-                begin.record()
-                launch(buffers, sizes)
-                end.record()
-            self._of_thread.events = begin, end
+    def _record(self) -> Any:
+        event = self._cupy.cuda.Event()
+        event.record()
+        return event
 
-        return between_events
+    def _noted(self, event: Any) -> bool:
+        noted: bool = event.done
+        return noted
 
-    def event_seconds(self) -> float | None:
-        if not self.profiled:
-            return None
-        milliseconds: float = self._cupy.cuda.get_elapsed_time(*self._of_thread.events)
-        return milliseconds / 1000
+    def _milliseconds(self, begin: Any, end: Any) -> float:
+        milliseconds: float = self._cupy.cuda.get_elapsed_time(begin, end)
+        return milliseconds
+
+    def _pause(self, microseconds: float) -> None:
+        if self._pausing is None:
+            self._pausing = self.compiled(PAUSE.read_text(encoding="utf-8"), "pause")
+        self._pausing((1,), (1,), (np.int64(microseconds * _CYCLES_OF_A_MICROSECOND),))
 
     @property
     def cache_bytes(self) -> int:  # type: ignore[override]  # which a GPU is asked for

@@ -12,14 +12,15 @@ import importlib.util
 import threading
 import warnings
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from contextlib import AbstractContextManager
+from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from py_backends import contract, foreign_arrays
-from py_backends.backend import _numba, _nvidia_driver
+from py_backends.backend import _cuda_events, _numba, _nvidia_driver
 from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.install import pip_install
@@ -57,18 +58,16 @@ class Backend(contract.Backend):
         return Gpu(_nvidia_driver.driver().targets.index(target))
 
 
-class Gpu(contract.Device):
+class Gpu(_cuda_events.Device):
     """One GPU. Each thread of the caller has a stream of its own, CUDA's per-thread default stream."""
 
-    on_cpu = False
-
     def __init__(self, ordinal: int) -> None:
+        super().__init__()
         self._cuda = cuda = _cuda()
         self._ordinal = ordinal
         self._context = cuda.gpus[ordinal]
         with self._context:
             self._stream = cuda.per_thread_default_stream()
-        self._of_thread = threading.local()
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel, work_items = getattr(text.load(), text.kernel), text.work_items
@@ -77,9 +76,7 @@ class Gpu(contract.Device):
 
         @lru_cache
         def configured(grid: tuple[int, ...]) -> Any:
-            with _QUIET_LOCK, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Numba warns of small grids
-                return kernel[grid, work_items.group, self._stream]
+            return _configured(kernel, grid, work_items.group, self._stream)
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             groups = work_items.groups(text.named_sizes(sizes))
@@ -88,28 +85,38 @@ class Gpu(contract.Device):
 
         return self.recorded(launch)
 
-    def recorded(self, launch: Launch) -> Launch:
-        """The launch, between two events if its time will be asked for."""
-        if not self.profiled:
-            return launch
+    @property
+    def _current(self) -> AbstractContextManager[Any]:
+        context: AbstractContextManager[Any] = self._context
+        return context
 
-        def between_events(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            with self._context:
-                begin, end = self._cuda.event(), self._cuda.event()
-                begin.record(self._stream)
-                launch(buffers, sizes)
-                end.record(self._stream)
-            self._of_thread.events = begin, end
+    def _record(self) -> Any:
+        event = self._cuda.event()
+        event.record(self._stream)
+        return event
 
-        return between_events
+    def _noted(self, event: Any) -> bool:
+        noted: bool = event.query()
+        return noted
 
-    def event_seconds(self) -> float | None:
-        if not self.profiled:
-            return None
-        begin, end = self._of_thread.events
+    def _milliseconds(self, begin: Any, end: Any) -> float:
         with self._context:
             milliseconds: float = begin.elapsed_time(end)
-        return milliseconds / 1000
+        return milliseconds
+
+    def _pause(self, microseconds: float) -> None:
+        self._pausing(np.int64(microseconds))
+
+    @cached_property
+    def _pausing(self) -> Any:
+        """The compiled kernel."""
+        cuda = self._cuda
+
+        def pause(times: int) -> None:
+            for _ in range(times):
+                cuda.nanosleep(1000)
+
+        return _configured(self._cuda.jit("void(int64)")(pause), (1,), 1, self._stream)
 
     def upload(self, array: Array) -> Buffer:
         with self._context:
@@ -258,6 +265,13 @@ def _run_nothing(where: str, fix: str) -> None:
     except Exception as error:  # any error of the driver, the compiler or their libraries is the reason
         reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
         raise BackendUnavailable(f"Numba runs no kernel {where}: {reason.rstrip('.:')}", fix) from error
+
+
+def _configured(kernel: Any, grid: Sequence[int], group: Sequence[int] | int, stream: Any) -> Any:
+    """A kernel with its grid. Numba warns of small ones."""
+    with _QUIET_LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kernel[grid, group, stream]
 
 
 def _empty() -> None:
