@@ -38,6 +38,7 @@ inline Index index(const Range& range) {
   CUDA_ON_SYCL_WARP
 #define __device__
 #define __host__
+#define __constant__ const
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
@@ -228,49 +229,71 @@ class LateProducts {
   template <typename Register, int count>
   static void hold(Register (&)[count]) {}
   void begin() {}
-  template <typename S>
-  void start(S (&sum)[32], const unsigned (&a)[4], const void* b, unsigned chunk) {
-    products_[count_++] = {sum, a, static_cast<const char*>(b), chunk};
+  void start(float (&sum)[64], const void* a, unsigned chunk, const void* b) {
+    products_[count_++] = {sum, a, b, chunk};
+  }
+  void start(std::int32_t (&sum)[32], const unsigned (&a)[4], const void* b, unsigned chunk) {
+    products_[count_++] = {sum, a, b, chunk};
   }
   void wait() {
 #pragma unroll 1
-    for (unsigned each = 0; each < count_; ++each) compute(products_[each]);
+    for (unsigned each = 0; each < count_; ++each) {
+      if constexpr (sizeof(T) == 1)
+        compute_from_registers(products_[each]);
+      else
+        compute(products_[each]);
+    }
     count_ = 0;
   }
 
  private:
   struct Product {
     void* sum;
-    const unsigned* a;
-    const char* b;
+    const void *a, *b;
     unsigned chunk;
   };
 
-  /// The word of a row of b that begins at a byte. Its place from the beginning of b on permutes its chunk of 16 bytes.
-  static unsigned word(const char* b, unsigned row, unsigned byte) {
-    const unsigned place = row / 8 * 512 + row % 8 * 64 + byte;
-    return *reinterpret_cast<const unsigned*>(b + (place ^ (place >> 7 & 3) << 4));
+  /// What lies at a byte of lines of 128 bytes. Its place in them permutes its chunk of 16 bytes.
+  template <typename Element>
+  static Element at(const void* lines, unsigned byte) {
+    return *reinterpret_cast<const Element*>(static_cast<const char*>(lines) + (byte ^ (byte >> 7 & 7) << 4));
   }
 
   static void compute(const Product& product) {
     using namespace cuda_on_sycl;
-    using S = decltype(widened(T{}) * widened(T{}));
-    S* const sum = static_cast<S*>(product.sum);
+    float* const sum = static_cast<float*>(product.sum);
+    const unsigned g = lane() / 4, t = lane() % 4, warp = threadIdx.y % 4;
+#pragma unroll 1
+    for (unsigned p = 0; p < 16; ++p) {
+#pragma unroll 1
+      for (unsigned e = 0; e < 64; ++e) {
+        const unsigned row = 16 * warp + e % 4 / 2 * 8 + g, column = e / 4 * 8 + 2 * t + e % 2;
+        const T x = at<T>(product.a, 128 * row + 16 * product.chunk + 2 * p);
+        const T y = at<T>(product.b, column / 64 * 64 * 128 + 128 * p + column % 64 * 2);
+        sum[e] += widened(x) * widened(y);
+      }
+    }
+  }
+
+  static void compute_from_registers(const Product& product) {
+    using namespace cuda_on_sycl;
+    std::int32_t* const sum = static_cast<std::int32_t*>(product.sum);
+    const unsigned* const a = static_cast<const unsigned*>(product.a);
     const unsigned g = lane() / 4, t = lane() % 4;
 #pragma unroll 1
     for (unsigned q = 0; q < 8; ++q) {
-      const unsigned half = q / 4, upper = of_lane(product.a[2 * half], 4 * g + q % 4),
-                     lower = of_lane(product.a[2 * half + 1], 4 * g + q % 4);
+      const unsigned half = q / 4, upper = of_lane(a[2 * half], 4 * g + q % 4),
+                     lower = of_lane(a[2 * half + 1], 4 * g + q % 4);
 #pragma unroll 1
       for (unsigned pair = 0; pair < 16; ++pair) {
         const unsigned e = pair / 2 * 4 + pair % 2, row = pair / 2 * 8 + 2 * t + pair % 2;
-        const unsigned column = word(product.b, row, 16 * product.chunk + 4 * q);
+        const unsigned column = at<unsigned>(product.b, 128 * row + 16 * product.chunk + 4 * q);
         sum[e] = plus_products<T>(sum[e], upper, column);
         sum[e + 2] = plus_products<T>(sum[e + 2], lower, column);
       }
     }
   }
 
-  Product products_[8];
+  Product products_[16];
   unsigned count_ = 0;
 };

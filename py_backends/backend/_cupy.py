@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 
 MULTIPLY_ADD, PAUSE = (Path(__file__).with_name(f"_cuda_{name}.cu") for name in ("multiply_add", "pause"))
+_SHARED_BYTES, _SHARED = "shared_bytes", re.compile(r"^\w+")
+_MOST_SHARED_BYTES = 8
+"""A kernel's attribute in cuda.h: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 _CYCLES_OF_A_MICROSECOND = 1500
 """Roughly, of any GPU."""
 _CHAINS = 8
@@ -60,6 +64,17 @@ def ordinal(target: str) -> int:
     return driver.targets.index(target)
 
 
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled kernel, and the bytes of shared memory that its blocks are given."""
+
+    function: Any
+    shared_bytes: int
+
+    def __call__(self, grid: Sequence[int], group: Sequence[int], arguments: Sequence[Any]) -> None:
+        self.function(grid, group, arguments, self.shared_bytes)
+
+
 @dataclass
 class Memory:
     """Memory of a GPU; None once it has been released."""
@@ -79,18 +94,23 @@ class Gpu(_cuda_events.Device):
         self._pausing: Any = None
         self._multiply_adds: dict[str, Any] = {}
 
-    def compiled(self, code: str, name: str) -> Any:
+    def compiled(self, code: str, name: str) -> Kernel:
         """A kernel in CUDA C++, an instance of a template. RuntimeError with the compiler's log if it does not compile.
+
+        The source may have a constant `shared_bytes` for the same types: the shared memory that a block is given at its
+        launch, beyond what kernels may declare.
 
         Not by CuPy's RawModule: it always treats subnormal float32 as zero (-ftz=true), and knows no sm_90a.
         """
         nvrtc, architecture = self._cupy.cuda.nvrtc, self._architecture()
+        wanted = [name, *([_SHARED.sub(f"&{_SHARED_BYTES}", name)] if _SHARED_BYTES in code else [])]
         program = nvrtc.createProgram(code, "kernel.cu", (), ())
         try:
-            nvrtc.addNameExpression(program, name)
+            for each in wanted:
+                nvrtc.addNameExpression(program, each)
             nvrtc.compileProgram(program, ("-std=c++17", "-default-device", f"-arch={architecture}"))
             binary = nvrtc.getCUBIN(program) if architecture.startswith("sm") else nvrtc.getPTX(program)
-            mangled = nvrtc.getLoweredName(program, name)
+            mangled = [nvrtc.getLoweredName(program, each) for each in wanted]
         except nvrtc.NVRTCError as error:
             raise RuntimeError(nvrtc.getProgramLog(program) or str(error)) from error
         finally:
@@ -98,7 +118,19 @@ class Gpu(_cuda_events.Device):
         with self._gpu:
             module = self._cupy.cuda.Module()
             module.load(binary)
-            return module.get_function(mangled)
+            function = module.get_function(mangled[0])
+            return Kernel(function, self._given(function, module, *mangled[1:]))
+
+    def _given(self, function: Any, module: Any, constant: str = "") -> int:
+        """The bytes of shared memory that a kernel's blocks are given, as its source says. Allows it so many."""
+        if not constant:
+            return 0
+        cuda, count = self._cupy.cuda, np.zeros(1, np.int32)
+        address, kind = module.get_global_var(constant), cuda.runtime.memcpyDeviceToHost
+        cuda.runtime.memcpy(count.ctypes.data, address, count.nbytes, kind)
+        if count[0]:
+            cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED_BYTES, int(count[0]))
+        return int(count[0])
 
     def _architecture(self) -> str:
         """What to compile for: this GPU, or the nearest one that the compiler knows, for the driver to finish.

@@ -206,13 +206,23 @@ __device__ __forceinline__ void multiply(Worker worker, Sum<T>* shared, const T*
 
 }  // namespace
 
+/// Bytes of shared memory that a block has to be given at its launch. A source declares at most 48 KiB.
+template <typename T>
+__constant__ int shared_bytes =
+    tensor_cores::warpgroups && tensor_cores::serve<T> ? sizeof(Vector<T>) * tensor_cores::chunks_of_block<T> : 0;
+
 template <typename T>
 __global__ void __launch_bounds__(threads, 2)
     matmul(const T* a, const T* b, Sum<T>* c, long long m, long long n, long long k) {
   const int thread = threads_of_warp * threadIdx.y + threadIdx.x;
   const Worker worker = {thread, (long long)blockIdx.y * gridDim.x + blockIdx.x, (long long)gridDim.x * gridDim.y};
   if constexpr (tensor_cores::serve<T>) {
-    alignas(512) __shared__ Vector<T> memory[slices * tensor_cores::LargeTile<T>::slice];
+#if defined(__CUDA_ARCH__) && defined(WARPGROUPS)
+    extern __shared__ uint4 given[];
+    const auto memory = reinterpret_cast<Vector<T>*>(given);
+#else
+    alignas(1024) __shared__ Vector<T> memory[tensor_cores::chunks_of_block<T>];
+#endif
     tensor_cores::matmul(worker, memory, a, b, c, m, n, k);
   } else {
     using S = Sum<T>;

@@ -3,10 +3,10 @@
 //
 // Idea: one instruction of a warp multiplies a matrix of 16 x 16 elements by one of 16 x 8 (int8: 16 x 32 by 32 x 8). A
 //   warp has a quarter of its block's tile of c as fragments in registers. (CUTLASS, Efficient GEMM in CUDA.)
-//   On Hopper, one instruction of a warpgroup multiplies 64 x 16 elements by 16 x 64 (int8: 64 x 32 by 32 x 64).
+//   On Hopper, one instruction of a warpgroup multiplies 64 x 16 elements by 16 x 128 (int8: 64 x 32 by 32 x 64).
 // Memory: elements are copied to shared memory unchanged. A chunk of 16 bytes is what one instruction copies, and what
-//   holds a row of a small matrix. Chunks are permuted within 128 bytes. So the 8 rows of such a matrix lie in
-//   different banks, and so do 8 neighbours of a row.
+//   holds a row of a small matrix. Chunks are permuted within lines of at most 128 bytes. So the 8 rows of such a matrix
+//   lie in different banks, and so do 8 neighbours of a row. Hopper's slices take twice as much shared memory.
 //   For int8: the hardware transposes only elements of 16 bits, here pairs of columns of b. Their bytes are sorted in
 //   registers, into even columns and odd ones.
 // Edges: zeros stand for what is beyond the ends of a and b. Beyond the depth they do on both sides, since zero times
@@ -23,6 +23,12 @@ constexpr bool serve = false;
 #else
 template <typename T>
 constexpr bool serve = sizeof(T) < 4;
+#endif
+
+#if defined(WARPGROUPS)
+constexpr bool warpgroups = true;
+#else
+constexpr bool warpgroups = false;
 #endif
 
 // On a GPU, loops are unrolled and functions inlined: sums and fragments lie in registers, which have no addresses. In
@@ -45,38 +51,44 @@ constexpr int unrolled(int passes) {
 template <typename T>
 using Chunk = Vector<T>;
 
-/// A slice of a or b in shared memory, in rows of so many chunks.
+/// A slice of a or b in shared memory, in rows of so many chunks. What is longer than a line is cut into columns of lines,
+/// one after the other.
 template <typename Element, int rows_, int chunks_, bool transposed>
 struct Part {
   using T = Element;
   static constexpr int rows = rows_, chunks = chunks_, size = rows * chunks;
+  static constexpr int of_line = chunks < 8 ? chunks : 8;  // 128 bytes are all banks
 
   /// Where a chunk lies. The 8 rows that one matrix is loaded from are permuted differently, modulo 8.
   static __device__ __forceinline__ int place(int row, int chunk) {
-    constexpr int of_line = chunks < 8 ? chunks : 8;  // a line is 128 bytes: all banks
     const int turn = transposed && sizeof(T) == 1 ? row / 4 * 2 + row % 2 : row;
-    return row * chunks + (chunk ^ (turn / (8 / of_line) & (of_line - 1)));
+    const int line = chunk / of_line * rows + row;
+    return line * of_line + (chunk % of_line ^ (turn / (8 / of_line) & (of_line - 1)));
   }
 };
 
-/// The part of c that a block computes at once.
-template <typename Element, int rows_, int columns_>
+/// The part of c that a block computes at once, from so many slices in shared memory.
+template <typename Element, int rows_, int columns_, int slices_>
 struct Tile {
   using T = Element;
-  static constexpr int rows = rows_, columns = columns_;
+  static constexpr int rows = rows_, columns = columns_, slices = slices_;
   /// How many instructions lie between two barriers, and how many elements deep these are.
-  static constexpr int steps = 2, depth_of_step = 32 / sizeof(T), depth = steps * depth_of_step;
+  static constexpr int steps = warpgroups ? 4 : 2, depth_of_step = 32 / sizeof(T), depth = steps * depth_of_step;
   using PartOfA = Part<T, rows, depth / Chunk<T>::size, false>;
   using PartOfB = Part<T, depth, columns / Chunk<T>::size, true>;
-  static constexpr int slice = PartOfA::size + PartOfB::size;
+  static constexpr int slice = PartOfA::size + PartOfB::size, size = slices * slice;
 };
 
 /// Half of a thread's registers hold sums, as without tensor cores.
 template <typename T>
-using LargeTile = Tile<T, 128, 128>;
+using LargeTile = Tile<T, 128, 128, 3>;
 /// For matrices with too few large tiles to keep every multiprocessor busy.
 template <typename T>
-using SmallTile = Tile<T, 64, 64>;
+using SmallTile = Tile<T, 64, warpgroups ? 128 : 64, warpgroups ? 4 : 3>;
+
+/// Chunks of shared memory that a block needs: as much as leaves room for a second block on the multiprocessor.
+template <typename T>
+constexpr int chunks_of_block = LargeTile<T>::size > SmallTile<T>::size ? LargeTile<T>::size : SmallTile<T>::size;
 
 /// A thread's part of copying slices of a matrix, one after the other.
 ///
@@ -238,25 +250,83 @@ struct WarpShare {
 };
 
 #if defined(WARPGROUPS)
-/// A thread's share of a tile that a warpgroup computes, which is the block: `down` x `across` times 64 x 64.
+/// Keeps sums on their side of products: see LateProducts.
+template <typename Products, typename S, int pieces, int count>
+__device__ __forceinline__ void hold_all(const Products& products, S (&sums)[pieces][count]) {
+#pragma unroll unrolled(pieces)
+  for (int each = 0; each < pieces; ++each) products.hold(sums[each]);
+}
+
+/// A thread's share of a tile that a warpgroup computes, which is the block: `down` times 64 rows.
 ///
-/// Its sums are those of c transposed, b^T a^T. The instruction wants the depth to run along the rows of what stays in
-/// shared memory. Those of a do, and lie there as it wants them. The columns of b go through registers.
+/// The instruction takes slices of a and b from shared memory as they lie there: of elements of 16 bits, the depth may
+/// run along the rows or down the columns.
 template <typename Tile>
 struct WarpgroupShare {
   using T = typename Tile::T;
   using S = Sum<T>;
-  static constexpr int down = Tile::rows / 64, across = Tile::columns / 64;
-  static_assert(Tile::PartOfA::chunks == 4 && Tile::slice % 32 == 0, "rows of 64 bytes, 8 of them at multiples of 512");
+  static constexpr int down = Tile::rows / 64;
+  static_assert(Tile::columns == 128 && Tile::PartOfA::chunks == 8, "what one instruction takes");
 
-  /// Of 64 columns of c the warp has 16, and each thread two of these, for 8 times 2 rows: for int8 neighbours, or else
-  /// 8 apart.
+  /// Of 64 rows of c the warp has 16, and each thread two of these, 8 apart, with 2 neighbours of each 8 columns.
+  using Sums = S[down][64];
+
+  int row, lane;  // where the warp's part of 64 rows begins, and which thread of the warp this is
+  LateProducts<T> products;
+
+  __device__ __forceinline__ explicit WarpgroupShare(int thread)
+      : row(thread / threads_of_warp * 16), lane(thread % threads_of_warp) {}
+
+  /// Adds the product of a slice of a and a slice of b.
+  __device__ __forceinline__ void add_product(Sums& sum, const Chunk<T>* slice) {
+    const Chunk<T>* const b = slice + Tile::PartOfA::size;
+    hold_all(products, sum);
+    products.begin();
+#pragma unroll unrolled(Tile::steps)
+    for (int step = 0; step < Tile::steps; ++step) {
+#pragma unroll unrolled(down)
+      for (int r = 0; r < down; ++r) {
+        products.start(sum[r], slice + 64 * r * Tile::PartOfA::chunks, 2 * step, b + step * Tile::depth_of_step * 8);
+      }
+    }
+    products.wait();
+    hold_all(products, sum);
+  }
+
+  /// Writes the sums to the tile of c that begins at row i and column j.
+  template <bool whole>
+  __device__ __forceinline__ void write(const Sums& sum, S* c, Size i, Size j, Size m, Size n) const {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll unrolled(2 * down)
+    for (int r = 0; r < 2 * down; ++r) {
+      const Size row_of_c = i + r / 2 * 64 + row + r % 2 * 8 + g;
+      if (row_of_c >= m) continue;
+#pragma unroll unrolled(16)
+      for (int s = 0; s < 16; ++s) {
+        const int e = 4 * s + r % 2 * 2;
+        write_neighbours<whole>(Neighbours<S, 2>{sum[r / 2][e], sum[r / 2][e + 1]}, c, row_of_c, j + 8 * s + 2 * t, n);
+      }
+    }
+  }
+};
+
+/// The same for int8: `down` x `across` times 64 x 64.
+///
+/// Its sums are those of c transposed, b^T a^T. The instruction wants the depth to run along the rows of what stays in
+/// shared memory. Those of a do, and lie there as it wants them. The columns of b go through registers.
+template <typename Tile>
+struct WarpgroupShareOfBytes {
+  using T = typename Tile::T;
+  using S = Sum<T>;
+  static constexpr int down = Tile::rows / 64, across = Tile::columns / 64;
+
+  /// Of 64 columns of c the warp has 16, and each thread two neighbours of these, for 8 times 2 rows.
   using Sums = S[down][across][32];
 
   int column, lane;  // where the warp's part of 64 columns begins, and which thread of the warp this is
   LateProducts<T> products;
 
-  __device__ __forceinline__ explicit WarpgroupShare(int thread)
+  __device__ __forceinline__ explicit WarpgroupShareOfBytes(int thread)
       : column(thread / threads_of_warp * 16), lane(thread % threads_of_warp) {}
 
   /// Adds the product of a slice of a and a slice of b.
@@ -274,7 +344,8 @@ struct WarpgroupShare {
         products.hold(b[step][s]);
       }
     }
-    hold_all(sum);
+#pragma unroll unrolled(down)
+    for (int r = 0; r < down; ++r) hold_all(products, sum[r]);
     products.begin();
 #pragma unroll unrolled(Tile::steps)
     for (int step = 0; step < Tile::steps; ++step) {
@@ -287,16 +358,8 @@ struct WarpgroupShare {
       }
     }
     products.wait();
-    hold_all(sum);
-  }
-
-  /// Keeps sums on their side of products: see LateProducts.
-  __device__ __forceinline__ void hold_all(Sums& sum) const {
 #pragma unroll unrolled(down)
-    for (int r = 0; r < down; ++r) {
-#pragma unroll unrolled(across)
-      for (int s = 0; s < across; ++s) products.hold(sum[r][s]);
-    }
+    for (int r = 0; r < down; ++r) hold_all(products, sum[r]);
   }
 
   /// Writes the sums to the tile of c that begins at row i and column j.
@@ -310,21 +373,23 @@ struct WarpgroupShare {
 #pragma unroll unrolled(across)
       for (int s = 0; s < across; ++s) {
         const int e = r % 16 / 2 * 4 + r % 2;
-        const S first = sum[r / 16][s][e], second = sum[r / 16][s][e + 2];
-        const Size from = j + 64 * s + column;
-        if constexpr (sizeof(T) == 2) {
-          write_neighbours<whole>(Neighbours<S, 1>{first}, c, row_of_c, from + g, n);
-          write_neighbours<whole>(Neighbours<S, 1>{second}, c, row_of_c, from + 8 + g, n);
-        } else {
-          write_neighbours<whole>(Neighbours<S, 2>{first, second}, c, row_of_c, from + 2 * g, n);
-        }
+        const Neighbours<S, 2> sums = {sum[r / 16][s][e], sum[r / 16][s][e + 2]};
+        write_neighbours<whole>(sums, c, row_of_c, j + 64 * s + column + 2 * g, n);
       }
     }
   }
 };
 
 template <typename Tile>
-using Share = WarpgroupShare<Tile>;
+struct ShareOf {
+  using Type = WarpgroupShare<Tile>;
+};
+template <int rows, int columns, int slices>
+struct ShareOf<Tile<std::int8_t, rows, columns, slices>> {
+  using Type = WarpgroupShareOfBytes<Tile<std::int8_t, rows, columns, slices>>;
+};
+template <typename Tile>
+using Share = typename ShareOf<Tile>::Type;
 #else
 template <typename Tile>
 using Share = WarpShare<Tile>;
@@ -343,6 +408,7 @@ __device__ __forceinline__ void multiply_tile(int thread, Chunk<T>* shared, cons
     copier_of_b.start(slice + Tile::PartOfA::size, Tile::depth, 0);
     end_group_of_copies();
   };
+  constexpr int slices = Tile::slices;
   for (int s = 0; s < slices - 1; ++s) start(shared + s * Tile::slice);
   int arrived = 0, free = slices - 1;
   for (Size p = 0; p < k; p += Tile::depth) {
@@ -371,7 +437,7 @@ __device__ __forceinline__ void multiply(Worker worker, Chunk<T>* shared, const 
   }
 }
 
-/// Computes all of c. Shared memory has room for `slices` slices of a large tile.
+/// Computes all of c. Shared memory has room for `chunks_of_block` chunks.
 template <typename T>
 __device__ __forceinline__ void matmul(Worker worker, Chunk<T>* shared, const T* a, const T* b, Sum<T>* c, Size m,
                                        Size n, Size k) {

@@ -20,42 +20,53 @@ __device__ __forceinline__ void show_copies_to_tensor_cores() {
 
 #if defined(__CUDA_ARCH__) && defined(WARPGROUPS)
 
-/// Where an instruction finds rows of 64 bytes in shared memory: 8 of them take 512 bytes, and chunks of 16 bytes are
-/// permuted within 64 bytes (CUTLASS: Swizzle<2, 4, 3>). Addresses say how. So rows begin at a multiple of 512 bytes.
-/// The instruction takes two chunks of each, from `chunk` on.
-__device__ __forceinline__ unsigned long long described(const void* rows, unsigned chunk) {
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(rows));
-  constexpr unsigned long long not_used = 1, chunks_of_8_rows = 512 / 16, permuted_in_64_bytes = 2;
-  return address / 16 + chunk | not_used << 16 | chunks_of_8_rows << 32 | permuted_in_64_bytes << 62;
+/// Where an instruction finds a matrix in shared memory, in lines of 128 bytes: 8 of them take 1024 bytes, and their
+/// chunks of 16 bytes are permuted (CUTLASS: Swizzle<3, 4, 3>). Addresses say how. So lines begin at a multiple of 1024
+/// bytes.
+///
+/// to_next: bytes from lines to those that hold the same 16 rows' next columns. Not used where the depth runs along
+/// lines.
+__device__ __forceinline__ unsigned long long described(const void* lines, unsigned to_next = 16) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(lines));
+  constexpr unsigned long long to_next_8_lines = 1024 / 16, permuted_in_128_bytes = 1;
+  return address / 16 | (unsigned long long)(to_next / 16) << 16 | to_next_8_lines << 32 | permuted_in_128_bytes << 62;
 }
 
 // clang-format off
 #define FOUR(constraint, i) constraint(sum[i]), constraint(sum[i + 1]), constraint(sum[i + 2]), constraint(sum[i + 3])
-#define START(instruction, constraint, scales)                                                                     \
-  asm volatile("wgmma.mma_async.sync.aligned." instruction                                                         \
-               " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, " \
-               "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, 1" scales ";"   \
-               : FOUR(constraint, 0), FOUR(constraint, 4), FOUR(constraint, 8), FOUR(constraint, 12),              \
-                 FOUR(constraint, 16), FOUR(constraint, 20), FOUR(constraint, 24), FOUR(constraint, 28)            \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+#define SIXTEEN(constraint, i) FOUR(constraint, i), FOUR(constraint, i + 4), FOUR(constraint, i + 8), \
+                               FOUR(constraint, i + 12)
+#define REGISTERS_OF_32                                                                                        \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
+  "%23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define REGISTERS_OF_64                                                                                         \
+  REGISTERS_OF_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
+  "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define START(instruction)                                                                                         \
+  asm volatile("wgmma.mma_async.sync.aligned." instruction " {" REGISTERS_OF_64 "}, %64, %65, 1, 1, 1, 0, 1;"     \
+               : SIXTEEN("+f", 0), SIXTEEN("+f", 16), SIXTEEN("+f", 32), SIXTEEN("+f", 48) : "l"(a), "l"(b))
 // clang-format on
 
-__device__ __forceinline__ void start_product(Float16, float (&sum)[32], const unsigned (&a)[4], unsigned long long b) {
-  START("m64n64k16.f32.f16.f16", "+f", ", 1, 1, 0");
+__device__ __forceinline__ void start_product(Float16, float (&sum)[64], unsigned long long a, unsigned long long b) {
+  START("m64n128k16.f32.f16.f16");
 }
 
-__device__ __forceinline__ void start_product(BFloat16, float (&sum)[32], const unsigned (&a)[4],
-                                              unsigned long long b) {
-  START("m64n64k16.f32.bf16.bf16", "+f", ", 1, 1, 0");
+__device__ __forceinline__ void start_product(BFloat16, float (&sum)[64], unsigned long long a, unsigned long long b) {
+  START("m64n128k16.f32.bf16.bf16");
 }
 
 /// Without .satfinite: sums wrap around.
 __device__ __forceinline__ void start_product(std::int8_t, std::int32_t (&sum)[32], const unsigned (&a)[4],
                                               unsigned long long b) {
-  START("m64n64k32.s32.s8.s8", "+r", "");
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {" REGISTERS_OF_32 "}, {%32, %33, %34, %35}, %36, 1;"
+               : SIXTEEN("+r", 0), SIXTEEN("+r", 16)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
 #undef START
+#undef REGISTERS_OF_64
+#undef REGISTERS_OF_32
+#undef SIXTEEN
 #undef FOUR
 
 __device__ __forceinline__ void hold_register(float& x) { asm volatile("" : "+f"(x)::"memory"); }
@@ -76,12 +87,19 @@ struct LateProducts {
   /// Before products, after their operands were written to registers.
   __device__ __forceinline__ void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-  /// Starts to add to the sums the product of 64 rows of a and 64 columns of b, both 32 bytes deep.
+  /// Starts to add to the sums the product of 64 rows of a and 128 columns of b, both 32 bytes deep, of 16 bits.
   ///
-  /// A thread's sums and its part of a are in the order of cuda_warp_matrices.hpp: warp w has rows 16 w to 16 w + 15, and
-  /// sums of 8 times 8 columns, 4 of each. The columns of b are rows in shared memory, from chunk `chunk` on.
-  __device__ __forceinline__ void start(Sum<T> (&sum)[32], const unsigned (&a)[4], const void* b, unsigned chunk) {
-    start_product(T{}, sum, a, described(b, chunk));
+  /// A thread's sums are in the order of cuda_warp_matrices.hpp: warp w has rows 16 w to 16 w + 15, and sums of 16 times
+  /// 8 columns, 4 of each. Lines of shared memory hold rows of a, of which chunks `chunk` and `chunk + 1` are taken,
+  /// and 64 columns of 16 rows of b. The other columns are in the lines of the next part, 64 lines on.
+  __device__ __forceinline__ void start(float (&sum)[64], const void* a, unsigned chunk, const void* b) {
+    start_product(T{}, sum, described(a) + chunk, described(b, 64 * 128));
+  }
+
+  /// The same for int8, with 64 columns of b: rows in shared memory. A thread's part of a is in registers.
+  __device__ __forceinline__ void start(std::int32_t (&sum)[32], const unsigned (&a)[4], const void* b,
+                                        unsigned chunk) {
+    start_product(T{}, sum, a, described(b) + chunk);
   }
 
   /// Until this returns, nothing may touch sums, a or b.
