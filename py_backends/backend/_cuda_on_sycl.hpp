@@ -38,7 +38,7 @@ inline Index index(const Range& range) {
   CUDA_ON_SYCL_WARP
 #define __device__
 #define __host__
-#define __constant__ const
+#define __constant__ inline
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
@@ -221,6 +221,20 @@ inline void multiply_add(T, S (&sum)[4], const unsigned (&a)[4], const unsigned 
   }
 }
 
+inline void multiply_add(double, double (&sum)[4], const double (&a)[4], const double (&b)[2]) {
+  using namespace cuda_on_sycl;
+  const unsigned g = lane() / 4, t = lane() % 4;
+#pragma unroll 1
+  for (unsigned q = 0; q < 8; ++q) {
+#pragma unroll 1
+    for (unsigned e = 0; e < 2; ++e) {
+      const double column = of_lane(b[q / 4], 4 * (2 * t + e) + q % 4);
+      sum[e] += of_lane(a[q / 4 * 2], 4 * g + q % 4) * column;
+      sum[2 + e] += of_lane(a[q / 4 * 2 + 1], 4 * g + q % 4) * column;
+    }
+  }
+}
+
 /// The products that a warpgroup has under way (wgmma), as late as CUDA allows: they are computed when they are waited
 /// for, with the operands that are there by then. cuda_warpgroup_matrices.hpp says what they are.
 template <typename T>
@@ -229,6 +243,7 @@ class LateProducts {
   template <typename Register, int count>
   static void hold(Register (&)[count]) {}
   void begin() {}
+  void commit() {}
   void start(float (&sum)[64], const void* a, unsigned chunk, const void* b) {
     products_[count_++] = {sum, a, b, chunk};
   }

@@ -206,23 +206,19 @@ __device__ __forceinline__ void multiply(Worker worker, Sum<T>* shared, const T*
 
 }  // namespace
 
-/// Bytes of shared memory that a block has to be given at its launch. A source declares at most 48 KiB.
+/// Bytes of shared memory that a block is given at its launch, since a source may declare no more than 48 KiB.
 template <typename T>
-__constant__ int shared_bytes =
-    tensor_cores::warpgroups && tensor_cores::serve<T> ? sizeof(Vector<T>) * tensor_cores::chunks_of_block<T> : 0;
+__constant__ constexpr int shared_bytes = tensor_cores::given_bytes<T>;
 
 template <typename T>
 __global__ void __launch_bounds__(threads, 2)
     matmul(const T* a, const T* b, Sum<T>* c, long long m, long long n, long long k) {
   const int thread = threads_of_warp * threadIdx.y + threadIdx.x;
   const Worker worker = {thread, (long long)blockIdx.y * gridDim.x + blockIdx.x, (long long)gridDim.x * gridDim.y};
-  if constexpr (tensor_cores::serve<T>) {
-#if defined(__CUDA_ARCH__) && defined(WARPGROUPS)
-    extern __shared__ uint4 given[];
-    const auto memory = reinterpret_cast<Vector<T>*>(given);
-#else
+  if constexpr (shared_bytes<T> > 0) {
+    tensor_cores::matmul(worker, static_cast<Vector<T>*>(given_memory()), a, b, c, m, n, k);
+  } else if constexpr (tensor_cores::serve<T>) {
     alignas(1024) __shared__ Vector<T> memory[tensor_cores::chunks_of_block<T>];
-#endif
     tensor_cores::matmul(worker, memory, a, b, c, m, n, k);
   } else {
     using S = Sum<T>;

@@ -41,6 +41,16 @@ __device__ __forceinline__ Size multiprocessors() {
 #endif
 }
 
+/// The shared memory that a block was given at its launch. An emulation gives none.
+__device__ __forceinline__ void* given_memory() {
+#if defined(__CUDA_ARCH__)
+  extern __shared__ __align__(1024) uint4 given[];
+  return given;
+#else
+  return nullptr;
+#endif
+}
+
 /// Which thread of its block this is, counted along the warps, and which of all blocks.
 struct Worker {
   int thread;

@@ -16,19 +16,26 @@
 namespace {
 namespace tensor_cores {
 
-/// Whether there are tensor cores for elements of T. The emulation has them, unless it is told to do without.
+/// Whether there are tensor cores for elements of T: for narrow ones, and on the GPUs of data centres for float64 at twice
+/// the rate of other units. The emulation has them, unless it is told to do without.
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(WITHOUT_TENSOR_CORES)
 template <typename T>
 constexpr bool serve = false;
-#else
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
 template <typename T>
 constexpr bool serve = sizeof(T) < 4;
+#else
+template <typename T>
+constexpr bool serve = sizeof(T) != 4;
 #endif
 
+/// Whether warpgroups multiply elements of T.
 #if defined(WARPGROUPS)
-constexpr bool warpgroups = true;
+template <typename T>
+constexpr bool by_warpgroups = sizeof(T) < 4;
 #else
-constexpr bool warpgroups = false;
+template <typename T>
+constexpr bool by_warpgroups = false;
 #endif
 
 // On a GPU, loops are unrolled and functions inlined: sums and fragments lie in registers, which have no addresses. In
@@ -59,11 +66,14 @@ struct Part {
   static constexpr int rows = rows_, chunks = chunks_, size = rows * chunks;
   static constexpr int of_line = chunks < 8 ? chunks : 8;  // 128 bytes are all banks
 
-  /// Where a chunk lies. The 8 rows that one matrix is loaded from are permuted differently, modulo 8.
+  /// Where a chunk lies. The 8 rows that one matrix is loaded from are permuted differently, modulo 8. In float64, warps
+  /// read 4 neighbours of each row at once, so that pairs of chunks are permuted.
   static __device__ __forceinline__ int place(int row, int chunk) {
+    constexpr int together = sizeof(T) == 8 ? 2 : 1;
     const int turn = transposed && sizeof(T) == 1 ? row / 4 * 2 + row % 2 : row;
     const int line = chunk / of_line * rows + row;
-    return line * of_line + (chunk % of_line ^ (turn / (8 / of_line) & (of_line - 1)));
+    const int permuted = (turn / (8 / of_line) & (of_line / together - 1)) * together;
+    return line * of_line + (chunk % of_line ^ permuted);
   }
 };
 
@@ -72,8 +82,9 @@ template <typename Element, int rows_, int columns_, int slices_>
 struct Tile {
   using T = Element;
   static constexpr int rows = rows_, columns = columns_, slices = slices_;
-  /// How many instructions lie between two barriers, and how many elements deep these are.
-  static constexpr int steps = warpgroups ? 4 : 2, depth_of_step = 32 / sizeof(T), depth = steps * depth_of_step;
+  /// How deep the product of one instruction is, and how many of them lie between two barriers.
+  static constexpr int depth_of_step = sizeof(T) == 8 ? 8 : 32 / sizeof(T), steps = by_warpgroups<T> ? 4 : 2;
+  static constexpr int depth = steps * depth_of_step;
   using PartOfA = Part<T, rows, depth / Chunk<T>::size, false>;
   using PartOfB = Part<T, depth, columns / Chunk<T>::size, true>;
   static constexpr int slice = PartOfA::size + PartOfB::size, size = slices * slice;
@@ -81,14 +92,24 @@ struct Tile {
 
 /// Half of a thread's registers hold sums, as without tensor cores.
 template <typename T>
-using LargeTile = Tile<T, 128, 128, 3>;
+using LargeTile = Tile<T, 128, sizeof(T) == 8 ? 64 : 128, 3>;
 /// For matrices with too few large tiles to keep every multiprocessor busy.
 template <typename T>
-using SmallTile = Tile<T, 64, warpgroups ? 128 : 64, warpgroups ? 4 : 3>;
+using SmallTile = Tile<T, 64, by_warpgroups<T> ? 128 : 64, by_warpgroups<T> ? 4 : 3>;
 
-/// Chunks of shared memory that a block needs: as much as leaves room for a second block on the multiprocessor.
+/// Chunks of shared memory that a block needs. They leave room for a second block on the multiprocessor.
 template <typename T>
 constexpr int chunks_of_block = LargeTile<T>::size > SmallTile<T>::size ? LargeTile<T>::size : SmallTile<T>::size;
+
+/// What of these is given to a block at its launch, in bytes. An emulation may declare as much as it wants.
+#if defined(__CUDA_ARCH__)
+template <typename T>
+constexpr int given_bytes =
+    serve<T> && sizeof(Chunk<T>) * chunks_of_block<T> > 48 * 1024 ? sizeof(Chunk<T>) * chunks_of_block<T> : 0;
+#else
+template <typename T>
+constexpr int given_bytes = 0;
+#endif
 
 /// A thread's part of copying slices of a matrix, one after the other.
 ///
@@ -96,6 +117,7 @@ constexpr int chunks_of_block = LargeTile<T>::size > SmallTile<T>::size ? LargeT
 template <typename Part, bool whole>
 struct Copier {
   using T = typename Part::T;
+  static constexpr int least_piece = sizeof(T) < 4 ? 4 : sizeof(T);
   static constexpr int rows_at_once = threads / Part::chunks, copies = Part::rows / rows_at_once;
   static_assert(copies * rows_at_once == Part::rows, "");
 
@@ -110,7 +132,7 @@ struct Copier {
     i += row, j += chunk * Chunk<T>::size;
     from = matrix + i * width + j;
     rows_left = height - i, columns_left = width - j;
-    piece = rows_aligned(matrix, width, 16) ? 16 : rows_aligned(matrix, width, 4) ? 4 : sizeof(T);
+    piece = rows_aligned(matrix, width, 16) ? 16 : rows_aligned(matrix, width, least_piece) ? least_piece : sizeof(T);
   }
 
   static __device__ __forceinline__ bool rows_aligned(const T* matrix, Size width, int bytes) {
@@ -119,20 +141,33 @@ struct Copier {
 
   /// Starts to copy a slice, and moves on by so many rows and columns.
   __device__ __forceinline__ void start(Chunk<T>* slice, Size down, Size across) {
+    if (whole && columns_left > 0 && rows_left > (copies - 1) * rows_at_once)
+      copy_all(slice, [](Chunk<T>* to, const T* begin, int) {
+        start_copy(to, reinterpret_cast<const Chunk<T>*>(begin), true);
+      });
+    else
+      copy_all(slice, [this](Chunk<T>* to, const T* begin, int below) {
+        copy(to, begin, below < rows_left ? columns_left : 0);
+      });
+    from += down * stride + across;
+    rows_left -= down, columns_left -= across;
+  }
+
+  /// Calls `copy` for each chunk of a slice: where to, from where, and how far below the first one.
+  template <typename Copy>
+  __device__ __forceinline__ void copy_all(Chunk<T>* slice, const Copy& copy) const {
 #pragma unroll unrolled(copies)
     for (int s = 0; s < copies; ++s) {
       const int below = s * rows_at_once;
-      copy(slice + Part::place(row + below, chunk), from + below * stride, below < rows_left ? columns_left : 0);
+      copy(slice + Part::place(row + below, chunk), from + below * stride, below);
     }
-    from += down * stride + across;
-    rows_left -= down, columns_left -= across;
   }
 
   /// Starts to copy a chunk, of which the first `there` elements are in the matrix, if any.
   __device__ INLINED_ON_GPU void copy(Chunk<T>* to, const T* begin, Size there) const {
     if (whole || piece == 16) return start_copy(to, reinterpret_cast<const Chunk<T>*>(begin), there > 0);
-    if (piece == 4) {
-      using Piece = Neighbours<T, 4 / sizeof(T)>;
+    if (piece == least_piece) {
+      using Piece = Neighbours<T, least_piece / sizeof(T)>;
 #pragma unroll unrolled(Chunk<T>::size / Piece::size)
       for (int e = 0; e < Chunk<T>::size; e += Piece::size) {
         start_copy(reinterpret_cast<Piece*>(to->element + e), reinterpret_cast<const Piece*>(begin + e), e < there);
@@ -148,24 +183,65 @@ struct Copier {
   }
 };
 
-/// The fragments of 16 columns of b, from `column` on, for the two instructions of a step.
+/// What fragments of elements of T consist of.
+template <typename T>
+struct RegisterOf {
+  using Type = unsigned;
+};
+template <>
+struct RegisterOf<double> {
+  using Type = double;
+};
+template <typename T>
+using Register = typename RegisterOf<T>::Type;
+
+/// An element of a slice of float64. Larger pieces would have to be moved to where their instruction wants them.
+template <typename Part>
+__device__ __forceinline__ double element(const Chunk<double>* slice, int row, int column) {
+  return slice[Part::place(row, column / 2)].element[column % 2];
+}
+
+/// The fragment of 16 rows of a, from `row` on.
 template <typename Tile, typename T>
-__device__ __forceinline__ void load_b(unsigned (&to)[2][2], const Chunk<T>* b, int step, int column, int lane) {
+__device__ __forceinline__ void load_a(Register<T> (&to)[4], const Chunk<T>* a, int step, int row, int lane) {
+  using Part = typename Tile::PartOfA;
+  if constexpr (sizeof(T) == 8) {
+#pragma unroll unrolled(4)
+    for (int e = 0; e < 4; ++e) {
+      to[e] = element<Part>(a, row + e % 2 * 8 + lane / 4, step * Tile::depth_of_step + e / 2 * 4 + lane % 4);
+    }
+  } else {
+    load_matrices(to, a + Part::place(row + lane % 16, 2 * step + lane / 16));
+  }
+}
+
+/// The fragments of 16 columns of b, from `column` on, for the two instructions of a step: of 8 columns each, or for
+/// int8 of those that are even, and odd.
+template <typename Tile, typename T>
+__device__ __forceinline__ void load_b(Register<T> (&to)[2][2], const Chunk<T>* b, int step, int column, int lane) {
   using Part = typename Tile::PartOfB;
   const int chunk = column / Chunk<T>::size;
-  unsigned matrix[4];
-  if constexpr (sizeof(T) == 2) {
-    load_transposed_matrices(matrix, b + Part::place(step * Tile::depth_of_step + lane % 16, chunk + lane / 16));
-    to[0][0] = matrix[0], to[0][1] = matrix[1];
-    to[1][0] = matrix[2], to[1][1] = matrix[3];
+  if constexpr (sizeof(T) == 8) {
+#pragma unroll unrolled(4)
+    for (int e = 0; e < 4; ++e) {
+      to[e / 2][e % 2] =
+          element<Part>(b, step * Tile::depth_of_step + e % 2 * 4 + lane % 4, column + e / 2 * 8 + lane / 4);
+    }
   } else {
-    // Thread 4 g + t needs rows 4 t to 4 t + 3 of each half: the first two come from one matrix, the others from the
-    // next. Of each row it receives columns 2 g and 2 g + 1.
-    const int half = lane / 16, others = lane / 8 % 2, r = lane % 8;
-    const int row = step * Tile::depth_of_step + 16 * half + r / 2 * 4 + others * 2 + r % 2;
-    load_transposed_matrices(matrix, b + Part::place(row, chunk));
-    to[0][0] = __byte_perm(matrix[0], matrix[1], 0x6420), to[0][1] = __byte_perm(matrix[2], matrix[3], 0x6420);
-    to[1][0] = __byte_perm(matrix[0], matrix[1], 0x7531), to[1][1] = __byte_perm(matrix[2], matrix[3], 0x7531);
+    unsigned matrix[4];
+    if constexpr (sizeof(T) == 2) {
+      load_transposed_matrices(matrix, b + Part::place(step * Tile::depth_of_step + lane % 16, chunk + lane / 16));
+      to[0][0] = matrix[0], to[0][1] = matrix[1];
+      to[1][0] = matrix[2], to[1][1] = matrix[3];
+    } else {
+      // Thread 4 g + t needs rows 4 t to 4 t + 3 of each half: the first two come from one matrix, the others from the
+      // next. Of each row it receives columns 2 g and 2 g + 1.
+      const int half = lane / 16, others = lane / 8 % 2, r = lane % 8;
+      const int row = step * Tile::depth_of_step + 16 * half + r / 2 * 4 + others * 2 + r % 2;
+      load_transposed_matrices(matrix, b + Part::place(row, chunk));
+      to[0][0] = __byte_perm(matrix[0], matrix[1], 0x6420), to[0][1] = __byte_perm(matrix[2], matrix[3], 0x6420);
+      to[1][0] = __byte_perm(matrix[0], matrix[1], 0x7531), to[1][1] = __byte_perm(matrix[2], matrix[3], 0x7531);
+    }
   }
 }
 
@@ -191,7 +267,7 @@ struct WarpShare {
   using S = Sum<T>;
   static constexpr int down = Tile::rows / 32, across = Tile::columns / 32;
 
-  /// Of each fragment the sums of the first instruction, and of the second. For int8, the first has the even columns.
+  /// Of each fragment the sums of the first instruction, and of the second.
   using Sums = S[down][across][2][4];
 
   int row, column, lane;  // where the warp's part begins, and which thread of the warp this is
@@ -201,20 +277,19 @@ struct WarpShare {
         column(thread / threads_of_warp % 2 * (Tile::columns / 2)),
         lane(thread % threads_of_warp) {}
 
-  /// Adds the product of a slice of a and a slice of b.
-  __device__ __forceinline__ void add_product(Sums& sum, const Chunk<T>* slice) const {
-    using Part = typename Tile::PartOfA;
+  /// Adds the product of a slice of a and a slice of b, after `meanwhile`.
+  template <typename Work>
+  __device__ __forceinline__ void add_product(Sums& sum, const Chunk<T>* slice, const Work& meanwhile) const {
+    meanwhile();
 #pragma unroll unrolled(Tile::steps)
     for (int step = 0; step < Tile::steps; ++step) {
-      unsigned a[down][4];
+      Register<T> a[down][4];
 #pragma unroll unrolled(down)
-      for (int r = 0; r < down; ++r) {
-        load_matrices(a[r], slice + Part::place(row + 16 * r + lane % 16, 2 * step + lane / 16));
-      }
+      for (int r = 0; r < down; ++r) load_a<Tile>(a[r], slice, step, row + 16 * r, lane);
 #pragma unroll unrolled(across)
       for (int s = 0; s < across; ++s) {
-        unsigned b[2][2];
-        load_b<Tile>(b, slice + Part::size, step, column + 16 * s, lane);
+        Register<T> b[2][2];
+        load_b<Tile>(b, slice + Tile::PartOfA::size, step, column + 16 * s, lane);
 #pragma unroll unrolled(down)
         for (int r = 0; r < down; ++r) {
           multiply_add(T{}, sum[r][s][0], a[r], b[0]);
@@ -237,12 +312,12 @@ struct WarpShare {
         const S(&first)[4] = sum[r / 2][s][0], (&second)[4] = sum[r / 2][s][1];
         const int e = r % 2 * 2;
         const Size from = j + column + 16 * s;
-        if constexpr (sizeof(T) == 2) {
-          write_neighbours<whole>(Neighbours<S, 2>{first[e], first[e + 1]}, c, row_of_c, from + 2 * t, n);
-          write_neighbours<whole>(Neighbours<S, 2>{second[e], second[e + 1]}, c, row_of_c, from + 8 + 2 * t, n);
-        } else {
+        if constexpr (sizeof(T) == 1) {
           write_neighbours<whole>(Neighbours<S, 4>{first[e], second[e], first[e + 1], second[e + 1]}, c, row_of_c,
                                   from + 4 * t, n);
+        } else {
+          write_neighbours<whole>(Neighbours<S, 2>{first[e], first[e + 1]}, c, row_of_c, from + 2 * t, n);
+          write_neighbours<whole>(Neighbours<S, 2>{second[e], second[e + 1]}, c, row_of_c, from + 8 + 2 * t, n);
         }
       }
     }
@@ -277,8 +352,9 @@ struct WarpgroupShare {
   __device__ __forceinline__ explicit WarpgroupShare(int thread)
       : row(thread / threads_of_warp * 16), lane(thread % threads_of_warp) {}
 
-  /// Adds the product of a slice of a and a slice of b.
-  __device__ __forceinline__ void add_product(Sums& sum, const Chunk<T>* slice) {
+  /// Adds the product of a slice of a and a slice of b, and does `meanwhile`.
+  template <typename Work>
+  __device__ __forceinline__ void add_product(Sums& sum, const Chunk<T>* slice, const Work& meanwhile) {
     const Chunk<T>* const b = slice + Tile::PartOfA::size;
     hold_all(products, sum);
     products.begin();
@@ -289,6 +365,8 @@ struct WarpgroupShare {
         products.start(sum[r], slice + 64 * r * Tile::PartOfA::chunks, 2 * step, b + step * Tile::depth_of_step * 8);
       }
     }
+    products.commit();
+    meanwhile();
     products.wait();
     hold_all(products, sum);
   }
@@ -329,8 +407,9 @@ struct WarpgroupShareOfBytes {
   __device__ __forceinline__ explicit WarpgroupShareOfBytes(int thread)
       : column(thread / threads_of_warp * 16), lane(thread % threads_of_warp) {}
 
-  /// Adds the product of a slice of a and a slice of b.
-  __device__ __forceinline__ void add_product(Sums& sum, const Chunk<T>* slice) {
+  /// Adds the product of a slice of a and a slice of b, and does `meanwhile`.
+  template <typename Work>
+  __device__ __forceinline__ void add_product(Sums& sum, const Chunk<T>* slice, const Work& meanwhile) {
     using Part = typename Tile::PartOfA;
     unsigned b[Tile::steps][across][4];
 #pragma unroll unrolled(Tile::steps)
@@ -357,6 +436,8 @@ struct WarpgroupShareOfBytes {
         }
       }
     }
+    products.commit();
+    meanwhile();
     products.wait();
 #pragma unroll unrolled(down)
     for (int r = 0; r < down; ++r) hold_all(products, sum[r]);
@@ -380,20 +461,29 @@ struct WarpgroupShareOfBytes {
   }
 };
 
-template <typename Tile>
+#endif
+
+/// Who computes a tile.
+template <typename Tile, typename T>
 struct ShareOf {
+  using Type = WarpShare<Tile>;
+};
+#if defined(WARPGROUPS)
+template <typename Tile>
+struct ShareOf<Tile, Float16> {
   using Type = WarpgroupShare<Tile>;
 };
-template <int rows, int columns, int slices>
-struct ShareOf<Tile<std::int8_t, rows, columns, slices>> {
-  using Type = WarpgroupShareOfBytes<Tile<std::int8_t, rows, columns, slices>>;
+template <typename Tile>
+struct ShareOf<Tile, BFloat16> {
+  using Type = WarpgroupShare<Tile>;
 };
 template <typename Tile>
-using Share = typename ShareOf<Tile>::Type;
-#else
-template <typename Tile>
-using Share = WarpShare<Tile>;
+struct ShareOf<Tile, std::int8_t> {
+  using Type = WarpgroupShareOfBytes<Tile>;
+};
 #endif
+template <typename Tile>
+using Share = typename ShareOf<Tile, typename Tile::T>::Type;
 
 /// Computes the tile of c that begins at row i and column j.
 template <typename Tile, bool whole, typename T>
@@ -415,8 +505,7 @@ __device__ __forceinline__ void multiply_tile(int thread, Chunk<T>* shared, cons
     wait_for_copies<slices - 2>();
     show_copies_to_tensor_cores();
     __syncthreads();  // all have copied the slice that arrived, and none still reads the one before
-    start(shared + free * Tile::slice);
-    share.add_product(sum, shared + arrived * Tile::slice);
+    share.add_product(sum, shared + arrived * Tile::slice, [&] { start(shared + free * Tile::slice); });
     free = arrived;
     arrived = arrived + 1 < slices ? arrived + 1 : 0;
   }

@@ -102,11 +102,11 @@ struct LateProducts {
     start_product(T{}, sum, a, described(b) + chunk);
   }
 
+  /// After products: no more of them until they have been waited for.
+  __device__ __forceinline__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
   /// Until this returns, nothing may touch sums, a or b.
-  __device__ __forceinline__ void wait() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  }
+  __device__ __forceinline__ void wait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
 };
 
 #endif
