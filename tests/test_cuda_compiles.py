@@ -5,6 +5,7 @@ The emulation shows that they are right; this, that what it reads is CUDA C++.
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import io
 import re
@@ -13,6 +14,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,7 +45,11 @@ MOST_IN_MEMORY = 128
 """Bytes of a thread that may lie in memory in place of registers: a quarter of its sums."""
 OF_TENSOR_CORES = {"float16": "HMMA.16816.F32", "bfloat16": "HMMA.16816.F32.BF16", "int8": "IMMA.16832.S8.S8"}
 """What multiplies matrices of each format: the last one wraps around, and would be called .SAT if it did not."""
-OF_WARPGROUPS = {"float16": "HGMMA.64x64x16.F32", "bfloat16": "HGMMA.64x64x16.F32.BF16", "int8": "IGMMA.64x64x32.S8.S8"}
+OF_WARPGROUPS = {
+    "float16": "HGMMA.64x128x16.F32",
+    "bfloat16": "HGMMA.64x128x16.F32.BF16",
+    "int8": "IGMMA.64x64x32.S8.S8",
+}
 """The same, of Hopper's warpgroups."""
 
 
@@ -120,10 +126,10 @@ def test_products_to_and_fro_share_more_operands(dtype: str) -> None:
     assert marked[0] < marked[1]
 
 
-@pytest.mark.parametrize("dtype", [nightly("float32"), nightly("float64")])
-def test_the_last_step_adds_nothing_in_wide_formats(dtype: str) -> None:
+@pytest.mark.parametrize(("dtype", "architecture"), [nightly("float32", "sm_100"), nightly("float64", "sm_100")])
+def test_the_last_step_adds_nothing_without_tensor_cores(dtype: str, architecture: str) -> None:
     before = registry.kernel_texts("matmul", "cuda")["tiles_in_bands"]
-    assert instructions(before, dtype, "sm_100") == instructions(MATMUL, dtype, "sm_100")
+    assert instructions(before, dtype, architecture) == instructions(MATMUL, dtype, architecture)
 
 
 def instructions(text: KernelText, dtype: str, architecture: str) -> Counter[str]:
@@ -179,32 +185,48 @@ def test_narrow_formats_are_multiplied_by_tensor_cores(dtype: str, architecture:
 
 @pytest.mark.parametrize("dtype", OF_WARPGROUPS)
 def test_warpgroups_multiply_narrow_formats_on_hopper(dtype: str) -> None:
-    """Of b a warp loads fragments, and a stays in shared memory. No product waits for the one before."""
+    """a and b stay in shared memory. Only of int8's b a warp loads fragments. No product waits for the one before."""
     found = instructions(MATMUL, dtype, "sm_90a")
     assert {name for name in found if "MMA" in name} == {OF_WARPGROUPS[dtype]}
-    assert {name for name in found if name.startswith("LDSM")} == {"LDSM.16.MT88.4"}
+    assert {name for name in found if name.startswith("LDSM")} == ({"LDSM.16.MT88.4"} if dtype == "int8" else set())
     assert not [name for name in found if name.startswith(("LDL", "STL", "FFMA", "FMUL"))]
     assert "serialized" not in compiled_text(MATMUL, "sm_90a")[1]
 
 
-def test_slices_lie_where_a_warpgroup_finds_them_permuted() -> None:
+@pytest.mark.parametrize(("dtype", "architecture"), [("bfloat16", "90a"), ("bfloat16", "90"), ("float64", "90")])
+def test_slices_lie_where_a_warpgroup_finds_them_permuted(dtype: str, architecture: str) -> None:
     """The emulation permutes chunks by their place in a slice, and Hopper by their addresses."""
-    assert ".shared .align 512 .b8" in assembly(cuda.with_includes(MATMUL), "matmul<BFloat16>")
+    assert ".shared .align 1024 .b8" in assembly(
+        cuda.with_includes(MATMUL), f"matmul<{FORMATS[dtype].c}>", architecture
+    )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_wide_formats_are_not(dtype: str) -> None:
-    """They would be rounded to TF32, or summed in another order."""
-    found = instructions(MATMUL, dtype, "sm_100")
-    assert found["FFMA" if dtype == "float32" else "DFMA"] >= 64
+@pytest.mark.parametrize("architecture", ["sm_100", *(nightly(f"sm_{each}") for each in (75, 80, 90, 120))])
+def test_float32_is_not(architecture: str) -> None:
+    """It would be rounded to TF32."""
+    found = instructions(MATMUL, "float32", architecture)
+    assert found["FFMA"] >= 64
     assert not [name for name in found if "MMA" in name]
 
 
-def assembly(source: str, name: str) -> str:
+@pytest.mark.parametrize("architecture", ["sm_100", *(nightly(f"sm_{each}") for each in (75, 80, 90, 120))])
+def test_float64_is_where_that_is_faster(architecture: str) -> None:
+    """On A100 and H100."""
+    found = instructions(MATMUL, "float64", architecture)
+    of_matrices = {name for name in found if "MMA" in name}
+    assert of_matrices == {"sm_80": {"DMMA.8x8x4"}, "sm_90": {"DMMA.16x8x8"}}.get(architecture, set())
+    assert of_matrices or found["DFMA"] >= 64
+
+
+def assembly(source: str, name: str, architecture: str = "90") -> str:
     """An instance of a template in PTX, for which cuda.core would ask a driver."""
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"", 0, [], [])
     nvrtc.nvrtcAddNameExpression(program, name.encode())
-    options = [b"--std=c++17", b"--device-as-default-execution-space", b"--gpu-architecture=compute_90"]
+    options = [
+        b"--std=c++17",
+        b"--device-as-default-execution-space",
+        f"--gpu-architecture=compute_{architecture}".encode(),
+    ]
     assert nvrtc.nvrtcCompileProgram(program, len(options), options) == (0,)
     text = b" " * nvrtc.nvrtcGetPTXSize(program)[1]
     nvrtc.nvrtcGetPTX(program, text)
@@ -263,9 +285,25 @@ class Module:
     def load(self, binary: bytes) -> None:
         self._binary = binary
 
-    def get_function(self, name: str) -> bytes:
+    def get_function(self, name: str) -> Function:
         assert name.encode() in self._binary
-        return self._binary
+        return Function(self._binary)
+
+    def get_global_var(self, name: str) -> str:
+        assert name.encode() in self._binary
+        return name
+
+
+@dataclass
+class Function:
+    """A kernel, its attributes, and what it was launched with."""
+
+    ptr: bytes
+    attributes: dict[int, int] = field(default_factory=dict)
+    launched: list[Any] = field(default_factory=list)
+
+    def __call__(self, *arguments: Any) -> None:
+        self.launched.append(arguments)
 
 
 def gpu_of(capability: str, compiler: Compiler) -> cuda.Gpu:
@@ -296,9 +334,30 @@ def test_kernels_are_compiled_for_the_gpu_that_is_there(capability: str, archite
     Without -ftz: subnormals are not flushed, as CuPy's RawModule does.
     """
     compiler = Compiler(75, 80, 90, 100, 120)
-    binary = gpu_of(capability, compiler).compiled(KERNEL, "vecadd<float>")
+    kernel = gpu_of(capability, compiler).compiled(KERNEL, "vecadd<float>")
     assert compiler.options == ("-std=c++17", "-default-device", f"-arch={architecture}")
-    assert binary.startswith(b"\x7fELF") == architecture.startswith("sm")
+    assert kernel.function.ptr.startswith(b"\x7fELF") == architecture.startswith("sm")
+    kernel((2,), (32,), ("c",))
+    assert kernel.function.launched == [((2,), (32,), ("c",), 0)], "no shared memory beyond what it declares"
+
+
+@pytest.mark.parametrize(("type_name", "count"), [("float", 0), ("double", 2**16)])
+def test_blocks_are_given_the_shared_memory_that_a_source_asks_for(type_name: str, count: int) -> None:
+    """For its types. A kernel has to be allowed more than 48 KiB first."""
+    constant = "template <typename T> __constant__ constexpr int shared_bytes = sizeof(T) == 8 ? 65536 : 0; "
+    gpu = gpu_of("90", Compiler(90))
+    allowed: list[tuple[bytes, int, int]] = []
+    gpu._cupy.cuda.driver = SimpleNamespace(funcSetAttribute=lambda *arguments: allowed.append(arguments))
+
+    def memcpy(to: int, address: str, size: int, kind: int) -> None:
+        assert (address, size, kind) == (f"_Z12shared_bytesI{type_name[0]}E", 4, 2)
+        ctypes.c_int.from_address(to).value = count
+
+    gpu._cupy.cuda.runtime = SimpleNamespace(memcpy=memcpy, memcpyDeviceToHost=2)
+    kernel = gpu.compiled(constant + KERNEL, f"vecadd<{type_name}>")
+    kernel((2,), (32,), ("c",))
+    assert kernel.function.launched[0][-1] == count
+    assert allowed == ([(kernel.function.ptr, 8, count)] if count else [])
 
 
 def test_a_source_that_does_not_compile_is_told_by_the_compilers_log() -> None:

@@ -1,4 +1,4 @@
-"""The tuned CUDA matmul in float16, bfloat16 and int8, where warps multiply matrices: emulated, on the CPU.
+"""The tuned CUDA matmul where warps multiply matrices, in all formats but float32: emulated, on the CPU.
 
 Faults that only such a kernel can have are planted in scratch copies of its files, and cases of the conformance suite
 must notice them. test_cuda_compiles tells what the compiler makes of the same files for GPUs.
@@ -79,7 +79,7 @@ def wrong_shapes(computed: Emulated, dtype: str) -> Iterator[str]:
             yield f"{m}x{n}x{k}: {reason}"
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", nightly("float16"), nightly("int8")])
+@pytest.mark.parametrize("dtype", ["bfloat16", nightly("float16"), nightly("int8"), nightly("float64")])
 def test_right_at_the_edges_of_tiles(dtype: str) -> None:
     assert list(wrong_shapes(Emulated(TEXT, dtype), dtype)) == []
 
@@ -90,9 +90,9 @@ def test_right_where_warpgroups_multiply(dtype: str) -> None:
     assert list(wrong_shapes(Emulated(TEXT, dtype, [WARPGROUPS]), dtype)) == []
 
 
-@pytest.mark.parametrize("dtype", [nightly(dtype) for dtype in NARROW])
-def test_right_where_elements_are_widened(dtype: str) -> None:
-    """As before compute capability 8.0."""
+@pytest.mark.parametrize("dtype", [nightly(dtype) for dtype in (*NARROW, "float64")])
+def test_right_without_tensor_cores(dtype: str) -> None:
+    """As before compute capability 8.0, where narrow elements are widened."""
     assert list(wrong_shapes(Emulated(TEXT, dtype, ["WITHOUT_TENSOR_CORES"]), dtype)) == []
 
 
@@ -143,17 +143,29 @@ FAULTS = [
           ("depths",)),
     Fault("a slice is multiplied twice", "arrived = arrived + 1 < slices ? arrived + 1 : 0;",
           "arrived = arrived + 1 < slices ? arrived + 1 : 1;", NARROW, ("long-sums",)),
-    Fault("chunks are not permuted as a warpgroup reads them", "(turn / (8 / of_line) & (of_line - 1))",
-          "(turn & (of_line - 1))", ("float16", "int8"), ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("the wrong half of a's depth", "e / 2 * 4 + lane % 4)", "(1 - e / 2) * 4 + lane % 4)", ("float64",),
+          ("depths", "whole-numbers", "shapes")),
+    Fault("the wrong rows of a", "row + e % 2 * 8 + lane / 4", "row + e % 2 * 8 + (lane / 4 ^ 1)", ("float64",),
+          ("depths", "whole-numbers", "shapes")),
+    Fault("chunks are not permuted as a warpgroup reads them", "chunk % of_line ^ permuted",
+          "chunk % of_line ^ (permuted ^ 1)", NARROW, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
     Fault("a warpgroup's halves of b are swapped", "b[step][s][1] = half[1][0]", "b[step][s][1] = half[0][1]",
-          NARROW, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("a warpgroup multiplies another step of a", "chunks, 2 * step", "chunks, step",
-          NARROW, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("a warpgroup multiplies other rows of a", "slice + 64 * r * Part::chunks", "slice + 32 * r * Part::chunks",
-          NARROW, (), (WARPGROUPS,)),
-    Fault("the wrong rows of a warpgroup's sums", "2 * t + r % 2;", "2 * t + (r % 2 ^ 1);",
-          NARROW, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("the wrong columns of a warpgroup's sums", "from + 8 + g, n", "from + 8 + (g ^ 1), n",
+          ("int8",), ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("a warpgroup multiplies another step of a", "PartOfA::chunks, 2 * step", "PartOfA::chunks, step",
+          HALVES, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("a warpgroup multiplies another step of int8's a", " Part::chunks, 2 * step", " Part::chunks, step",
+          ("int8",), ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("a warpgroup multiplies another step of b", "b + step * Tile::depth_of_step * 8", "b + step * 8",
+          HALVES, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("a warpgroup multiplies other rows of a", "64 * r * Tile::PartOfA::chunks", "32 * r * Tile::PartOfA::chunks",
+          HALVES, (), (WARPGROUPS,)),
+    Fault("a warpgroup multiplies other rows of int8's a", "64 * r * Part::chunks", "32 * r * Part::chunks",
+          ("int8",), (), (WARPGROUPS,)),
+    Fault("the wrong rows of a warpgroup's sums", "r % 2 * 8 + g;", "(r % 2 ^ 1) * 8 + g;",
+          HALVES, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("the wrong rows of a warpgroup's sums of int8", "2 * t + r % 2;", "2 * t + (r % 2 ^ 1);",
+          ("int8",), ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
+    Fault("the wrong columns of a warpgroup's sums", "j + 8 * s + 2 * t", "j + 8 * s + 2 * (t ^ 1)",
           HALVES, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
 ]  # fmt: skip
 

@@ -16,12 +16,12 @@
 namespace {
 namespace tensor_cores {
 
-/// Whether there are tensor cores for elements of T: for narrow ones, and on the GPUs of data centres for float64 at twice
-/// the rate of other units. The emulation has them, unless it is told to do without.
+/// Whether there are tensor cores for elements of T: for narrow ones, and for float64 where they have twice the rate of
+/// other units, on A100 and H100. The emulation has them, unless it is told to do without.
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(WITHOUT_TENSOR_CORES)
 template <typename T>
 constexpr bool serve = false;
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900
 template <typename T>
 constexpr bool serve = sizeof(T) < 4;
 #else
