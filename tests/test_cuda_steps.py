@@ -50,6 +50,9 @@ FAULTS = [
     ("vector_copies", "thread % chunks * width", "thread % chunks"),
     ("two_tile_sizes", "__syncthreads();  // all", "// all"),
     ("tiles_in_bands", "least(band, down - above)", "band"),
+    ("reads_ahead", "__syncthreads();  // all have copied the next", "// the next"),
+    ("reads_ahead", "__syncthreads();  // all have copied the first", "// the first"),
+    ("reads_ahead", "(q + 1) % depth)", "q)"),
 ]
 
 

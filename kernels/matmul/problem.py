@@ -76,7 +76,8 @@ STEPS_ON_GPU = Ladder(
         Rung("cuda", "vector_copies", "copies of 16 bytes"),
         Rung("cuda", "two_tile_sizes", "two tile sizes"),
         Rung("cuda", "tiles_in_bands", "tiles in bands"),
-        Rung("cuda", "tuned", "narrow formats"),
+        Rung("cuda", "reads_ahead", "reads ahead"),
+        Rung("cuda", "tuned", "tensor cores"),
     ),
     # Blocks for every multiprocessor of a large GPU, and strided reads still take less than a second.
     sizes=(2048, 2048, 2048),

@@ -104,8 +104,11 @@ def _of_lanes(text: KernelText, dtype: str, folder: Path, facts: Mapping[str, An
 
 
 def _gpu(_: Mapping[str, Any]) -> Device:
+    import cupy
+
     from py_backends.backend.cuda import Gpu
 
+    cupy.cuda.set_allocator(None)  # of CuPy's pool an array gets more memory than it has elements
     return Gpu(0)
 
 

@@ -1,8 +1,8 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
 // Model: a block of threads computes a tile of c, whose sums stay in its threads' registers: what a thread reads once
 //   from shared memory it multiplies 8 or 16 times. (CUTLASS, Efficient GEMM in CUDA.)
-//   float16, bfloat16 and int8 are multiplied by tensor cores from compute capability 8.0 on: cuda_tensor_cores.hpp.
-//   What follows is for float32 and float64, and for all formats before that.
+//   All formats but float32 are multiplied by tensor cores, where a GPU has them for that: cuda_tensor_cores.hpp. What
+//   follows is for float32, and for the others elsewhere.
 // Work items: ceil(n / 2) x ceil(m / 16), in groups of 32 x 4
 // Memory: slices of a and b are copied to shared memory, a by columns, while the slice before is multiplied. Threads
 //   read from there in vectors of 16 bytes, and write to c as well, if their rows are aligned to that.
@@ -133,14 +133,19 @@ struct Place {
   }
 };
 
-/// Adds the product of a slice of a and a slice of b to a thread's sums.
-template <typename Tile, typename T>
-__device__ __forceinline__ void multiply_slice(const T* slice, Place<Tile> at, T (&sum)[Tile::down][Tile::across]) {
-#pragma unroll
-  for (int p = 0; p < depth; ++p) {
-    T column[Tile::down], row[Tile::across];
+/// What a thread multiplies at once: elements of a column of a, and of a row of b.
+template <typename Tile>
+struct Factors {
+  using T = typename Tile::T;
+  T column[Tile::down], row[Tile::across];
+
+  __device__ __forceinline__ void read_from(const T* slice, Place<Tile> at, int p) {
     read<Tile::down, Place<Tile>::stride_down>(slice + p * Tile::column_of_a + at.row, column);
     read<Tile::across, Place<Tile>::stride_across>(slice + Tile::slice_of_a + p * Tile::columns + at.column, row);
+  }
+
+  /// Adds all of their products to a thread's sums.
+  __device__ __forceinline__ void multiply(T (&sum)[Tile::down][Tile::across]) const {
 #pragma unroll
     for (int s = 0; s < Tile::across; ++s) {
 #pragma unroll
@@ -150,7 +155,7 @@ __device__ __forceinline__ void multiply_slice(const T* slice, Place<Tile> at, T
       }
     }
   }
-}
+};
 
 /// Writes a thread's sums to the tile of c that begins at row i and column j, in chunks of `width`.
 template <typename Tile, int width, typename T>
@@ -178,14 +183,24 @@ __device__ __forceinline__ void multiply_tile(int thread, Sum<T>* shared, const 
   const Place<Tile> place(thread);
   alignas(16) Sum<T> sum[Tile::down][Tile::across] = {};
   for (int s = 0; s < slices - 1; ++s) copier.start(shared + s * Tile::slice, s * depth);
+  wait_for_copies<slices - 2>();
+  __syncthreads();  // all have copied the first slice
+  Factors<Tile> factors[2];
+  factors[0].read_from(shared, place, 0);
   int arrived = 0, free = slices - 1;
   for (Size p = 0; p < k; p += depth) {
-    wait_for_copies<slices - 2>();
-    __syncthreads();  // all have copied the slice that arrived, and none still reads the one before
     copier.start(shared + free * Tile::slice, p + (slices - 1) * depth);
-    multiply_slice(shared + arrived * Tile::slice, place, sum);
-    free = arrived;
-    arrived = arrived + 1 < slices ? arrived + 1 : 0;
+#pragma unroll
+    for (int q = 0; q < depth; ++q) {
+      if (q == depth - 1) {  // the last factors of this slice have been read
+        free = arrived;
+        arrived = arrived + 1 < slices ? arrived + 1 : 0;
+        wait_for_copies<slices - 2>();
+        __syncthreads();  // all have copied the next slice, and none still reads this one
+      }
+      factors[(q + 1) % 2].read_from(shared + arrived * Tile::slice, place, (q + 1) % depth);
+      factors[q % 2].multiply(sum);
+    }
   }
   wait_for_copies<0>();
   __syncthreads();  // the next tile begins where this one ends

@@ -1,8 +1,9 @@
-// matmul in float16, bfloat16 and int8 by tensor cores: the part of cuda.cu for GPUs that have them for all three, from
-// compute capability 8.0 on. Only cuda.cu includes this, once, after the files with the instructions.
+// matmul in float16, bfloat16, int8 and float64 by tensor cores: the part of cuda.cu for GPUs that have them, from compute
+// capability 8.0 on. Only cuda.cu includes this, once, after the files with the instructions.
 //
-// Idea: one instruction of a warp multiplies a matrix of 16 x 16 elements by one of 16 x 8 (int8: 16 x 32 by 32 x 8). A
-//   warp has a quarter of its block's tile of c as fragments in registers. (CUTLASS, Efficient GEMM in CUDA.)
+// Idea: one instruction of a warp multiplies a matrix of 16 x 16 elements by one of 16 x 8 (int8: 16 x 32 by 32 x 8;
+//   float64: 16 x 8 by 8 x 8). A warp has a quarter of its block's tile of c as fragments in registers. (CUTLASS,
+//   Efficient GEMM in CUDA.)
 //   On Hopper, one instruction of a warpgroup multiplies 64 x 16 elements by 16 x 128 (int8: 64 x 32 by 32 x 64).
 // Memory: elements are copied to shared memory unchanged. A chunk of 16 bytes is what one instruction copies, and what
 //   holds a row of a small matrix. Chunks are permuted within lines of at most 128 bytes. So the 8 rows of such a matrix
