@@ -43,25 +43,6 @@ using LargeTile = Tile<T, 8, 64 / sizeof(T)>;
 template <typename T>
 using SmallTile = Tile<T, 4, 8>;
 
-template <typename T, int count>
-__device__ __forceinline__ Neighbours<Sum<T>, count> widened(const Neighbours<T, count>& from) {
-  Neighbours<Sum<T>, count> to;
-#pragma unroll
-  for (int e = 0; e < count; ++e) to.element[e] = widen(from.element[e]);
-  return to;
-}
-
-/// Starts to copy neighbours to shared memory, or zeros where they are not `there`. Where they are widened on their way
-/// they have arrived when this returns.
-template <typename T, int count>
-__device__ __forceinline__ void start_widened_copy(Neighbours<Sum<T>, count>* to, const Neighbours<T, count>* from,
-                                                   bool there) {
-  if constexpr (sizeof(*to) == sizeof(*from))
-    start_copy(to, from, there);
-  else
-    *to = widened(there ? *from : Neighbours<T, count>{});
-}
-
 /// A thread's part in copying slices of a and b, one after the other; b in chunks of `width` elements.
 template <typename Tile, int width, typename T>
 struct Copier {
@@ -220,10 +201,6 @@ __device__ __forceinline__ void multiply(Worker worker, Sum<T>* shared, const T*
 }
 
 }  // namespace
-
-/// Bytes of shared memory that a block is given at its launch, since a source may declare no more than 48 KiB.
-template <typename T>
-__constant__ constexpr int shared_bytes = tensor_cores::given_bytes<T>;
 
 template <typename T>
 __global__ void __launch_bounds__(threads, 2)

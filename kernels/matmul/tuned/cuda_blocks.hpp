@@ -85,6 +85,25 @@ __device__ __forceinline__ void start_copy(Piece* to, const Piece* from, bool th
 #endif
 }
 
+template <typename T, int count>
+__device__ __forceinline__ Neighbours<Sum<T>, count> widened(const Neighbours<T, count>& from) {
+  Neighbours<Sum<T>, count> to;
+#pragma unroll
+  for (int e = 0; e < count; ++e) to.element[e] = widen(from.element[e]);
+  return to;
+}
+
+/// Starts to copy neighbours to shared memory, or zeros where they are not `there`. Where they are widened on their way
+/// they have arrived when this returns.
+template <typename T, int count>
+__device__ __forceinline__ void start_widened_copy(Neighbours<Sum<T>, count>* to, const Neighbours<T, count>* from,
+                                                   bool there) {
+  if constexpr (sizeof(*to) == sizeof(*from))
+    start_copy(to, from, there);
+  else
+    *to = widened(there ? *from : Neighbours<T, count>{});
+}
+
 __device__ __forceinline__ void end_group_of_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");

@@ -544,3 +544,7 @@ __device__ __forceinline__ void matmul(Worker worker, Chunk<T>* shared, const T*
 
 }  // namespace tensor_cores
 }  // namespace
+
+/// Bytes of shared memory that a block is given at its launch, since a source may declare no more than 48 KiB.
+template <typename T>
+__constant__ constexpr int shared_bytes = tensor_cores::given_bytes<T>;
