@@ -16,7 +16,10 @@ from . import places
 from .places import Change, replaced, written
 
 _MACRO = r"^#define .*$"
-_WORDS_OF_CUDA = r"__global__|__device__|__forceinline__|INLINED_ON_GPU|__shared__|__launch_bounds__\([^)]*\)"
+_WORDS_OF_CUDA = (
+    r"__global__|__device__|__constant__|__forceinline__|INLINED_ON_GPU|__shared__"
+    r"|__launch_bounds__\([^)]*\)|__align__\([^)]*\)"
+)
 _WORDS_OF_SYCL = r"SYCL_EXT_ONEAPI_FUNCTION_PROPERTY\(\(.*\)\)"
 _WORDS_OF_OPENCL = r"\b(?:kernel|global|local)\b(?=\s+\w)"
 _ATTRIBUTE = r"__attribute__\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)"

@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(threads, 2)
     matmul(const T* a, const T* b, Sum<T>* c, long long m, long long n, long long k) {
   const int thread = threads_of_warp * threadIdx.y + threadIdx.x;
   const Worker worker = {thread, (long long)blockIdx.y * gridDim.x + blockIdx.x, (long long)gridDim.x * gridDim.y};
-  if constexpr (shared_bytes<T> > 0) {
+  if constexpr (shared_bytes<T> != 0) {
     tensor_cores::matmul(worker, static_cast<Vector<T>*>(given_memory()), a, b, c, m, n, k);
   } else if constexpr (tensor_cores::serve<T>) {
     alignas(1024) __shared__ Vector<T> memory[tensor_cores::chunks_of_block<T>];

@@ -102,15 +102,18 @@ using SmallTile = Tile<T, 64, by_warpgroups<T> ? 128 : 64, by_warpgroups<T> ? 4 
 template <typename T>
 constexpr int chunks_of_block = LargeTile<T>::size > SmallTile<T>::size ? LargeTile<T>::size : SmallTile<T>::size;
 
-/// What of these is given to a block at its launch, in bytes. An emulation may declare as much as it wants.
+/// What a source may declare of shared memory, in bytes. An emulation may declare as much as it wants.
 #if defined(__CUDA_ARCH__)
-template <typename T>
-constexpr int given_bytes =
-    serve<T> && sizeof(Chunk<T>) * chunks_of_block<T> > 48 * 1024 ? sizeof(Chunk<T>) * chunks_of_block<T> : 0;
+constexpr int most_declared = 48 * 1024;
 #else
-template <typename T>
-constexpr int given_bytes = 0;
+constexpr int most_declared = 1 << 30;
 #endif
+
+/// What a block is given at its launch, in bytes, since it needs more than may be declared.
+template <typename T>
+constexpr int given_bytes(int needed) {
+  return serve<T> && needed > most_declared ? needed : 0;
+}
 
 /// A thread's part of copying slices of a matrix, one after the other.
 ///
@@ -545,6 +548,7 @@ __device__ __forceinline__ void matmul(Worker worker, Chunk<T>* shared, const T*
 }  // namespace tensor_cores
 }  // namespace
 
-/// Bytes of shared memory that a block is given at its launch, since a source may declare no more than 48 KiB.
+/// Bytes of shared memory that a block is given at its launch, beyond what is declared.
 template <typename T>
-__constant__ constexpr int shared_bytes = tensor_cores::given_bytes<T>;
+__constant__ constexpr int shared_bytes =
+    tensor_cores::given_bytes<T>(sizeof(Vector<T>) * tensor_cores::chunks_of_block<T>);

@@ -39,12 +39,15 @@ __device__ __forceinline__ unsigned long long described(const void* lines, unsig
 #define REGISTERS_OF_32                                                                                        \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
   "%23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define REGISTERS_OF_64                                                                                         \
+#define REGISTERS_OF_64                                                                                          \
   REGISTERS_OF_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
   "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define START(instruction)                                                                                         \
-  asm volatile("wgmma.mma_async.sync.aligned." instruction " {" REGISTERS_OF_64 "}, %64, %65, 1, 1, 1, 0, 1;"     \
+#define START(instruction)                                                                                     \
+  asm volatile("wgmma.mma_async.sync.aligned." instruction " {" REGISTERS_OF_64 "}, %64, %65, 1, 1, 1, 0, 1;" \
                : SIXTEEN("+f", 0), SIXTEEN("+f", 16), SIXTEEN("+f", 32), SIXTEEN("+f", 48) : "l"(a), "l"(b))
+#define START_FROM_REGISTERS(instruction)                                                                        \
+  asm volatile("wgmma.mma_async.sync.aligned." instruction " {" REGISTERS_OF_32 "}, {%32, %33, %34, %35}, %36, 1;" \
+               : SIXTEEN("+r", 0), SIXTEEN("+r", 16) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 // clang-format on
 
 __device__ __forceinline__ void start_product(Float16, float (&sum)[64], unsigned long long a, unsigned long long b) {
@@ -58,11 +61,10 @@ __device__ __forceinline__ void start_product(BFloat16, float (&sum)[64], unsign
 /// Without .satfinite: sums wrap around.
 __device__ __forceinline__ void start_product(std::int8_t, std::int32_t (&sum)[32], const unsigned (&a)[4],
                                               unsigned long long b) {
-  asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {" REGISTERS_OF_32 "}, {%32, %33, %34, %35}, %36, 1;"
-               : SIXTEEN("+r", 0), SIXTEEN("+r", 16)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  START_FROM_REGISTERS("m64n64k32.s32.s8.s8");
 }
 
+#undef START_FROM_REGISTERS
 #undef START
 #undef REGISTERS_OF_64
 #undef REGISTERS_OF_32
