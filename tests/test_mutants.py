@@ -150,7 +150,9 @@ def test_code_for_warpgroups_is_run_by_them() -> None:
     machine = texts.Machine("cuda")
     machine.targets = [Target("emulated", emulated=True)]  # on a machine with a GPU too
     of_warpgroups = [
-        each for each in mutants("cuda", "kernels/matmul/tuned/cuda_tensor_cores.hpp") if "j + 8 * s + 2 * t" in each.source
+        each
+        for each in mutants("cuda", "kernels/matmul/tuned/cuda_tensor_cores.hpp")
+        if "j + 8 * s + 2 * t" in each.source
     ]
     assert of_warpgroups
     places = [machine.place(each.text, each.context) for each in of_warpgroups]

@@ -30,8 +30,8 @@ pytestmark = pytest.mark.cuda
 MATMUL = registry.problem("matmul")
 TEXT = registry.kernel_texts("matmul", "cuda")["tuned"]
 TENSOR_CORES = "cuda_tensor_cores.hpp"
-WARPGROUPS = "WARPGROUPS"
-"""The macro for instructions of a warpgroup."""
+WARPS, WARPGROUPS = "WARPS", "WARPGROUPS"
+"""The macros for tensor cores in float64 too, and for instructions of a warpgroup."""
 SHAPES = [
     # one block with small tiles, of 64 x 64 and 64 bytes deep, and their edges; rows of which multiples of 16 and of 4
     # bytes are aligned, and none
@@ -79,9 +79,9 @@ def wrong_shapes(computed: Emulated, dtype: str) -> Iterator[str]:
             yield f"{m}x{n}x{k}: {reason}"
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", nightly("float16"), nightly("int8"), nightly("float64")])
+@pytest.mark.parametrize("dtype", ["bfloat16", nightly("float16"), nightly("int8"), "float64"])
 def test_right_at_the_edges_of_tiles(dtype: str) -> None:
-    assert list(wrong_shapes(Emulated(TEXT, dtype), dtype)) == []
+    assert list(wrong_shapes(Emulated(TEXT, dtype, [WARPS]), dtype)) == []
 
 
 @pytest.mark.parametrize("dtype", [nightly("bfloat16"), nightly("float16"), "int8"])
@@ -144,9 +144,9 @@ FAULTS = [
     Fault("a slice is multiplied twice", "arrived = arrived + 1 < slices ? arrived + 1 : 0;",
           "arrived = arrived + 1 < slices ? arrived + 1 : 1;", NARROW, ("long-sums",)),
     Fault("the wrong half of a's depth", "e / 2 * 4 + lane % 4)", "(1 - e / 2) * 4 + lane % 4)", ("float64",),
-          ("whole-numbers", "shapes")),
+          ("whole-numbers", "shapes"), (WARPS,)),
     Fault("the wrong rows of a", "row + e % 2 * 8 + lane / 4", "row + e % 2 * 8 + (lane / 4 ^ 1)", ("float64",),
-          ("whole-numbers", "shapes")),
+          ("whole-numbers", "shapes"), (WARPS,)),
     Fault("chunks are not permuted as a warpgroup reads them", "chunk % of_line ^ permuted",
           "chunk % of_line ^ (permuted ^ 1)", NARROW, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
     Fault("a warpgroup's halves of b are swapped", "b[step][s][1] = half[1][0]", "b[step][s][1] = half[0][1]",

@@ -28,8 +28,8 @@ _HOST_PARTS = {
 _ON_A_MODEL = "amx"
 """The instruction set that is tested apart, and a word of its files' names."""
 _IN_NARROW_FORMATS = "cuda_tensor_cores.hpp"
-"""The file that runs in every format but float32. The text that includes it chooses. Of these formats, a quick run tries
-only float64 in the emulation."""
+"""The file that the emulation runs in float16, bfloat16 and int8 alone. The text that includes it chooses. A quick run
+tries none of these formats in the emulation."""
 _INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
 
 User = tuple[str, str]

@@ -18,11 +18,13 @@ namespace {
 namespace tensor_cores {
 
 /// Whether there are tensor cores for elements of T: for narrow ones, and for float64 where they have twice the rate of
-/// other units, on A100 and H100. The emulation has them, unless it is told to do without.
+/// other units, on A100 and H100. The emulation has them, unless it is told to do without; for float64 only where it is
+/// told to have warps.
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(WITHOUT_TENSOR_CORES)
 template <typename T>
 constexpr bool serve = false;
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900
+#elif (defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900) || \
+    (!defined(__CUDA_ARCH__) && !defined(WARPS))
 template <typename T>
 constexpr bool serve = sizeof(T) < 4;
 #else
