@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import NIGHTLY
 from commands import CLONE, environment
+from conftest import NIGHTLY
 
 from py_backends import registry
 from py_backends.backend import _cpu_kernels
