@@ -310,7 +310,9 @@ _VECADD = (
 )
 _MATMUL_ON_GPUS = (
     Line(("float32",), CUDA, (CUBLAS,), "of cuBLAS without TF32", 0.90, _largest),
-    Line(("float64",), CUDA, (CUBLAS,), "of cuBLAS without TF32", None, _largest),
+    Line(("float64",), CUDA, (CUBLAS,), "of cuBLAS", 0.80, _largest),
+    Line(_HALVES, CUDA, (CUBLAS,), "of cuBLAS", 0.90, _largest),
+    Line(("int8",), CUDA, (CUBLAS,), "of cuBLAS", 1.0, _largest),
     Line(WIDE, NUMBA_CUDA, (CUDA,), "of cuda", 0.50, _largest),
 )
 _VECADD_ON_GPUS = (Line(("float32",), CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.95, _vectors),)
@@ -337,9 +339,9 @@ def goals(
         # float32 where it is among the wide ones
         *((_VECADD, Conditions("vecadd", dtype, threads), [elements]) for dtype in [*wide[:1], *narrow]),
     ]
-    for dtype in wide:
+    for dtype in (*wide, *narrow):
         asked += [(_MATMUL_ON_GPUS, Conditions("matmul", dtype), [size]) for size in on_gpus]
-        asked.append((_VECADD_ON_GPUS, Conditions("vecadd", dtype), [large]))
+    asked += [(_VECADD_ON_GPUS, Conditions("vecadd", dtype), [large]) for dtype in wide]
     return [
         goal
         for lines, conditions, at in asked
