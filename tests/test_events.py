@@ -174,27 +174,39 @@ def test_a_device_may_tell_nothing_of_each_rank() -> None:
     assert (found["communicating_by_rank"], found["kernel_by_rank"]) == ([], [])
 
 
+class FakeEvent:
+    """An event, which notes the tick at which it was recorded."""
+
+    def __init__(self, cuda: FakeCuda) -> None:
+        self._cuda, self.at = cuda, 0.0
+
+    def record(self, *_: object) -> None:
+        self._cuda.calls.append("record")
+        self.at = float(len(self._cuda.calls))
+
+    def query(self) -> bool:
+        self._cuda.calls.append(f"asked for {self.at:.0f}")
+        return self._cuda.early
+
+    done = property(query)
+
+    def elapsed_time(self, end: FakeEvent) -> float:
+        return end.at - self.at
+
+
 @dataclass
 class FakeCuda:
     """What CuPy and numba.cuda do, as far as events go: every call, and a clock that ticks with each.
 
-    late: whether the GPU comes to each event at once, before the host has queued what follows.
+    early: whether the GPU comes to each event at once, before the host has queued what follows.
     """
 
-    late: bool = False
+    early: bool = False
     calls: list[str] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
 
-    def event(self) -> Any:
-        event = SimpleNamespace(at=0.0, done=self.late, query=lambda: self.late)
-
-        def record(*_: object) -> None:
-            self.calls.append("record")
-            event.at = float(len(self.calls))
-
-        event.record = record
-        event.elapsed_time = lambda end: end.at - event.at
-        return event
+    def event(self) -> FakeEvent:
+        return FakeEvent(self)
 
     def launch(self, buffers: Any, sizes: Any) -> None:
         self.calls.append("launch")
@@ -222,7 +234,7 @@ def fake_gpu(kind: str, cuda: FakeCuda, *, profiled: bool) -> tuple[Any, Any]:
     else:
         gpu = object.__new__(numba_cuda.Gpu)
         gpu._cuda, gpu._context, gpu._stream = SimpleNamespace(event=cuda.event), Anything(), object()
-    gpu._of_thread, gpu.profiled, gpu._pause = threading.local(), profiled, cuda.pause
+    gpu._of_thread, gpu._pause, gpu.profiled = threading.local(), cuda.pause, profiled
     return gpu, gpu.recorded(cuda.launch)
 
 
@@ -233,23 +245,25 @@ class TestOfGpus:
     def test_events_stand_around_the_launch(self, kind: str) -> None:
         cuda = FakeCuda()
         gpu, launch = fake_gpu(kind, cuda, profiled=True)
+        assert cuda.calls == ["pause"], "compiled before anything is timed"
         cuda.calls.clear()
         launch([], [])
-        assert cuda.calls == ["pause", "record", "launch", "record"]
+        assert cuda.calls == ["pause", "record", "launch", "record", "asked for 2"], "for the first one, at the end"
         assert gpu.event_seconds() == 0.002, "milliseconds, of which two ticks passed"
 
     def test_the_gpu_pauses_until_the_host_has_queued_a_launch(self, kind: str) -> None:
         """Or else events count what the host does between them: 55 microseconds of 62 for a small product."""
-        cuda = FakeCuda(late=True)
+        cuda = FakeCuda(early=True)
         _, launch = fake_gpu(kind, cuda, profiled=True)
         del cuda.pauses[:]
-        for _ in range(9):
+        for _ in range(13):
             launch([], [])
-        assert cuda.pauses == [10, 20, 40, 80, 160, 320, 500, 500, 500]
-        cuda.late = False
-        for _ in range(200):
+        assert cuda.pauses[:4] == pytest.approx([10, 15, 22.5, 33.75])
+        assert cuda.pauses[-2:] == [500, 500]
+        cuda.early = False
+        for _ in range(600):
             launch([], [])
-        assert cuda.pauses[-1] < 10, "a pause that is long enough becomes shorter"
+        assert cuda.pauses[-1] == 5, "a pause that is long enough becomes shorter"
 
     def test_a_launch_that_nobody_times_is_left_as_it_is(self, kind: str) -> None:
         cuda = FakeCuda()

@@ -11,8 +11,10 @@ from typing import Any
 from py_backends import contract
 from py_backends.contract import Buffer, Launch
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 500.0
+_FIRST_PAUSE, _SHORTEST_PAUSE, _LONGEST_PAUSE = 10.0, 5.0, 500.0
 """Microseconds."""
+_LONGER, _SHORTER = 1.5, 0.99
+"""By what a pause is multiplied after a launch for which it was too short, and after any other."""
 
 
 class Device(contract.Device):
@@ -20,13 +22,28 @@ class Device(contract.Device):
 
     An idle GPU notes the first event at once, and then waits until the host has prepared the launch. That takes tens of
     microseconds, and is no time of the kernel. So the GPU pauses before the first event, until the host has queued
-    everything. (NVBench has a blocking kernel for this.)
+    everything. (NVBench has a blocking kernel for this.) The pause is just long enough for most launches, since the
+    host's clock sees it.
     """
 
     on_cpu = False
 
     def __init__(self) -> None:
         self._of_thread = threading.local()
+
+    @property
+    def profiled(self) -> bool:
+        """Whether times are kept. To say so compiles the pause, before anything is timed."""
+        return self._profiled
+
+    @profiled.setter
+    def profiled(self, wanted: bool) -> None:
+        self._profiled = wanted
+        if wanted:
+            with self._current:
+                self._pause(1)
+
+    _profiled = False
 
     @property
     @abstractmethod
@@ -39,7 +56,7 @@ class Device(contract.Device):
 
     @abstractmethod
     def _noted(self, event: Any) -> bool:
-        """Whether the GPU has come to the event."""
+        """Whether the GPU has come to the event. False where it has failed: a wait tells how."""
 
     @abstractmethod
     def _milliseconds(self, begin: Any, end: Any) -> float:
@@ -53,8 +70,6 @@ class Device(contract.Device):
         """The launch, between two events if its time will be asked for."""
         if not self.profiled:
             return launch
-        with self._current:
-            self._pause(1)  # its first launch takes the host longer
 
         def between_events(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             pause = getattr(self._of_thread, "pause", _FIRST_PAUSE)
@@ -64,8 +79,8 @@ class Device(contract.Device):
                 launch(buffers, sizes)
                 end = self._record()
                 too_short = self._noted(begin)
-            # Just long enough, in most launches: the host's clock sees the pause.
-            self._of_thread.pause = min(2 * pause, _LONGEST_PAUSE) if too_short else 0.98 * pause
+            next_pause = pause * (_LONGER if too_short else _SHORTER)
+            self._of_thread.pause = min(max(next_pause, _SHORTEST_PAUSE), _LONGEST_PAUSE)
             self._of_thread.events = begin, end
 
         return between_events

@@ -236,14 +236,15 @@ inline void multiply_add(double, double (&sum)[4], const double (&a)[4], const d
 }
 
 /// The products that a warpgroup has under way (wgmma), as late as CUDA allows: they are computed when they are waited
-/// for, with the operands that are there by then. cuda_warpgroup_matrices.hpp says what they are.
+/// for, with the operands that are there by then, and only if they were committed. cuda_warpgroup_matrices.hpp says what
+/// they are.
 template <typename T>
 class LateProducts {
  public:
   template <typename Register, int count>
   static void hold(Register (&)[count]) {}
   void begin() {}
-  void commit() {}
+  void commit() { committed_ = count_; }
   void start(float (&sum)[64], const void* a, unsigned chunk, const void* b) {
     products_[count_++] = {sum, a, b, chunk};
   }
@@ -252,13 +253,13 @@ class LateProducts {
   }
   void wait() {
 #pragma unroll 1
-    for (unsigned each = 0; each < count_; ++each) {
+    for (unsigned each = 0; each < committed_; ++each) {
       if constexpr (sizeof(T) == 1)
         compute_from_registers(products_[each]);
       else
         compute(products_[each]);
     }
-    count_ = 0;
+    count_ = committed_ = 0;
   }
 
  private:
@@ -310,5 +311,5 @@ class LateProducts {
   }
 
   Product products_[16];
-  unsigned count_ = 0;
+  unsigned count_ = 0, committed_ = 0;
 };

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 MULTIPLY_ADD, PAUSE = (Path(__file__).with_name(f"_cuda_{name}.cu") for name in ("multiply_add", "pause"))
-_SHARED_BYTES, _SHARED = "shared_bytes", re.compile(r"^\w+")
+_NAME, _SHARED_BYTES = re.compile(r"^\w+"), "shared_bytes"
+_ASKS_FOR_SHARED_MEMORY = re.compile(rf"\b__constant__ constexpr int {_SHARED_BYTES}\b")
 _MOST_SHARED_BYTES = 8
 """A kernel's attribute in cuda.h: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 _CYCLES_OF_A_MICROSECOND = 1500
@@ -36,7 +37,8 @@ _THREADS, _BLOCKS_OF_A_MULTIPROCESSOR = 256, 8
 _COPIES_OF_THE_CACHE = 8
 _RUNS = 5
 _WITH_FLOAT64_TENSOR_CORES = {80, 90, 100}
-"""Compute capabilities of A100, H100 and B200, whose float64 products in cuBLAS pass the peak of their other units."""
+"""Compute capabilities of A100, H100 and B200. Tensor cores multiply float64 there, at twice the rate of other units,
+on B200 at the same. So the peak of those is no ceiling."""
 
 
 def targets() -> list[Target]:
@@ -97,13 +99,14 @@ class Gpu(_cuda_events.Device):
     def compiled(self, code: str, name: str) -> Kernel:
         """A kernel in CUDA C++, an instance of a template. RuntimeError with the compiler's log if it does not compile.
 
-        The source may have a constant `shared_bytes` for the same types: the shared memory that a block is given at its
-        launch, beyond what kernels may declare.
+        A kernel may declare no more than 48 KiB of shared memory. A source asks for more by a template of the same
+        parameters, `__constant__ constexpr int shared_bytes`. It says what a block is given at its launch.
 
         Not by CuPy's RawModule: it always treats subnormal float32 as zero (-ftz=true), and knows no sm_90a.
         """
         nvrtc, architecture = self._cupy.cuda.nvrtc, self._architecture()
-        wanted = [name, *([_SHARED.sub(f"&{_SHARED_BYTES}", name)] if _SHARED_BYTES in code else [])]
+        constants = [_NAME.sub(f"&{_SHARED_BYTES}", name)] if _ASKS_FOR_SHARED_MEMORY.search(code) else []
+        wanted = [name, *constants]
         program = nvrtc.createProgram(code, "kernel.cu", (), ())
         try:
             for each in wanted:
@@ -119,9 +122,9 @@ class Gpu(_cuda_events.Device):
             module = self._cupy.cuda.Module()
             module.load(binary)
             function = module.get_function(mangled[0])
-            return Kernel(function, self._given(function, module, *mangled[1:]))
+            return Kernel(function, self._shared_bytes_of(function, module, *mangled[1:]))
 
-    def _given(self, function: Any, module: Any, constant: str = "") -> int:
+    def _shared_bytes_of(self, function: Any, module: Any, constant: str = "") -> int:
         """The bytes of shared memory that a kernel's blocks are given, as its source says. Allows it so many."""
         if not constant:
             return 0

@@ -80,7 +80,7 @@ class Emulation(_sycl.Device):
 
     def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
         prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
-        # Only tensor cores need warps. Most GPUs have them for narrow formats alone.
+        # Only tensor cores need warps. Few GPUs have them for float64, and emulating them takes minutes in tests.
         macros = ["WARPS"] if dtype.itemsize < 4 else []
         (start,) = self.compiled(text.path, dtype, names, prelude, macros)
 

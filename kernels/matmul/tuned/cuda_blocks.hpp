@@ -8,7 +8,8 @@ using Size = long long;
 
 /// A block: 4 warps.
 constexpr int threads = 128, threads_of_warp = 32;
-/// Slices in shared memory. One is multiplied while the others arrive, which takes hundreds of cycles.
+/// Slices in shared memory, without tensor cores. One is multiplied while the others arrive, which takes hundreds of
+/// cycles.
 constexpr int slices = 3;
 /// Rows of tiles that are computed together. Blocks that work at the same time then read the same parts of a and b,
 /// which stay in the second-level cache.

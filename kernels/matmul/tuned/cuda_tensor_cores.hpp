@@ -18,7 +18,7 @@ namespace {
 namespace tensor_cores {
 
 /// Whether there are tensor cores for elements of T: for narrow ones, and for float64 where they have twice the rate of
-/// other units, on A100 and H100. The emulation has them, unless it is told to do without; for float64 only where it is
+/// other units, on A100 and H100. (On B200 both have the same.) The emulation has them, unless it is told to do without; for float64 only where it is
 /// told to have warps.
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(WITHOUT_TENSOR_CORES)
 template <typename T>

@@ -1,5 +1,5 @@
 // What Hopper's tensor cores do, as functions. The 128 threads of a warpgroup, four neighbouring warps, together multiply
-// matrices, one of which stays in shared memory. Only this file has the instructions. Before it, an emulation brings a
+// matrices, one or both of which stay in shared memory. Only this file has the instructions. Before it, an emulation brings a
 // class of the same name. It does what PTX ISA says of a warpgroup ("Register fragments", "Matrix descriptor"). Included
 // once, like cuda_blocks.hpp.
 //
