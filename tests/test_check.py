@@ -54,6 +54,42 @@ class TestBitwise:
             judge(np.ones(3, np.float64), Reference(np.ones(3, np.float32)), "bitwise")
 
 
+class TestBlocks:
+    """Elements are judged by blocks: a fault in any of them is found where it is."""
+
+    SHAPE = (3, 50_000)
+
+    def judged(
+        self, at: tuple[int, int], wrong: float, overflow: Array | None = None
+    ) -> tuple[str | None, float | None]:
+        output = np.full(self.SHAPE, 1.5, np.float32)
+        output[at] = wrong
+        reference = Reference(np.ones(self.SHAPE), np.ones(self.SHAPE), overflow)
+        verdict = judge(output, reference, "componentwise")
+        return verdict.reason, verdict.check.error_over_bound
+
+    @pytest.mark.parametrize("at", [(0, 7), (1, 20_000), (2, 49_999)])
+    def test_what_is_wrong_is_told_by_its_place(self, at: tuple[int, int]) -> None:
+        reason, error = self.judged(at, 4.0)
+        assert (
+            reason == f"1 of 150000 elements are wrong, the first at [{at[0]}, {at[1]}]: 4 where 1 is right, within 1"
+        )
+        assert error == 3
+        assert self.judged(at, 2.0) == (None, 1.0)
+
+    @pytest.mark.parametrize("at", [(0, 7), (1, 20_000), (2, 49_999)])
+    def test_a_nan_is_wrong_and_no_figure(self, at: tuple[int, int]) -> None:
+        reason, error = self.judged(at, np.nan)
+        assert reason is not None
+        assert error is None
+
+    def test_what_may_overflow_is_excused_in_its_own_block(self) -> None:
+        excused = np.zeros(self.SHAPE, bool)
+        excused[2, 49_999] = True
+        assert self.judged((2, 49_999), np.inf, excused)[0] is None
+        assert self.judged((0, 7), np.inf, excused)[0] is not None
+
+
 def matmul_inputs(m: int, n: int, k: int, dtype: str, seed: int = 0) -> tuple[Array, Array]:
     generator = np.random.default_rng(seed)
     return generator.standard_normal((m, k)).astype(dtype), generator.standard_normal((k, n)).astype(dtype)
