@@ -143,7 +143,7 @@ QUICK_SHAPES = {"matmul": "matmul=48", "vecadd": "vecadd=1009", "axpy": "axpy=10
 QUICK_SIZES = {"matmul": "16,32,64", "vecadd": "1024,4096,16384", "axpy": "1024,4096,16384"}
 OF_MATMUL = ("formats", "ladder", "scaling", "sweep")
 """Commands that take this kernel, where none is named."""
-QUICK_BUDGETS = {"scaling": "6", "sweep": "6"}
+QUICK_BUDGETS = {"ladder": "5", "scaling": "8", "sweep": "12"}
 """Seconds, where 2 would leave out rows on a busy machine: these show nothing of one row alone."""
 QUICK_LATENCY = """
 import sys
