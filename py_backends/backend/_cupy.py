@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +94,6 @@ class Gpu(_cuda_events.Device):
         super().__init__()
         self._cupy = cupy
         self._gpu = cupy.cuda.Device(number)
-        self._pausing: Any = None
         self._multiply_adds: dict[str, Any] = {}
 
     def compiled(self, code: str, name: str) -> Kernel:
@@ -164,9 +164,12 @@ class Gpu(_cuda_events.Device):
         return milliseconds
 
     def _pause(self, microseconds: float) -> None:
-        if self._pausing is None:
-            self._pausing = self.compiled(PAUSE.read_text(encoding="utf-8"), "pause")
         self._pausing((1,), (1,), (np.int64(microseconds * _CYCLES_OF_A_MICROSECOND),))
+
+    @cached_property
+    def _pausing(self) -> Kernel:
+        """The compiled kernel."""
+        return self.compiled(PAUSE.read_text(encoding="utf-8"), "pause")
 
     @property
     def cache_bytes(self) -> int:  # type: ignore[override]  # which a GPU is asked for

@@ -1,5 +1,5 @@
-// matmul in float16, bfloat16, int8 and float64 by tensor cores: the part of cuda.cu for GPUs that have them, from compute
-// capability 8.0 on. Only cuda.cu includes this, once, after the files with the instructions.
+// matmul in float16, bfloat16, int8 and float64 by tensor cores: the part of cuda.cu for GPUs that have them, from
+// compute capability 8.0 on. Only cuda.cu includes this, once, after the files with the instructions.
 //
 // Idea: one instruction of a warp multiplies a matrix of 16 x 16 elements by one of 16 x 8 (int8: 16 x 32 by 32 x 8;
 //   float64: 16 x 8 by 8 x 8). A warp has a quarter of its block's tile of c as fragments in registers. (CUTLASS,
@@ -18,8 +18,8 @@ namespace {
 namespace tensor_cores {
 
 /// Whether there are tensor cores for elements of T: for narrow ones, and for float64 where they have twice the rate of
-/// other units, on A100 and H100. (On B200 both have the same.) The emulation has them, unless it is told to do without; for float64 only where it is
-/// told to have warps.
+/// other units, on A100 and H100. (On B200 both have the same.) The emulation has them, unless it is told to do without;
+/// for float64 only where it is told to have warps.
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(WITHOUT_TENSOR_CORES)
 template <typename T>
 constexpr bool serve = false;
@@ -61,8 +61,8 @@ constexpr int unrolled(int passes) {
 template <typename T>
 using Chunk = Vector<T>;
 
-/// A slice of a or b in shared memory, in rows of so many chunks. What is longer than a line is cut into columns of lines,
-/// one after the other.
+/// A slice of a or b in shared memory, in rows of so many chunks. What is longer than a line is cut into columns of
+/// lines, one after the other.
 template <typename Element, int rows_, int chunks_, bool transposed>
 struct Part {
   using T = Element;
