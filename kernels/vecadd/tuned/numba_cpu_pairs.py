@@ -13,56 +13,67 @@ def emit_sums_of_pairs(builder: ir.IRBuilder, x: ir.Value, y: ir.Value, element:
     """The sums of two vectors of elements, as vectors of 32 bits."""
     words = ir.VectorType(ir.IntType(32), x.type.count // 2)
     x, y = (builder.bitcast(each, words) for each in (x, y))
-    emit = _sums_of_bfloat16 if element == BFLOAT16 else _sums_of_float16
-    return emit(builder, x, y)
+    half: type[_BFloat16 | _Float16] = _BFloat16 if element == BFLOAT16 else _Float16
+    sixteen = _number(x, 16)
+
+    def sums(x: ir.Value, y: ir.Value) -> ir.Value:
+        """Of the elements in the upper halves, in the upper halves."""
+        return half.narrowed(builder, _added(builder, half.widened(builder, x), half.widened(builder, y)))
+
+    low, high = sums(builder.shl(x, sixteen), builder.shl(y, sixteen)), sums(x, y)
+    return builder.or_(builder.lshr(low, sixteen), builder.and_(high, _number(x, 0xFFFF0000)))
 
 
-def _sums_of_bfloat16(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
-    upper = _number(x, 0xFFFF0000)
+class _BFloat16:
+    """How an element in the upper half of 32 bits becomes the bits of a float, and those of a sum the upper half."""
 
-    def rounded(x: ir.Value, y: ir.Value) -> ir.Value:
-        """The sum, with what rounds its upper half.
+    @staticmethod
+    def widened(builder: ir.IRBuilder, x: ir.Value) -> ir.Value:
+        return builder.and_(x, _number(x, 0xFFFF0000))
 
-        CPUs make NaN of a NaN that they add, or one of their own. The lower half of both is zero, so nothing is carried
-        that would change NaN.
+    @staticmethod
+    def narrowed(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
+        """CPUs make NaN of a NaN that they add, or one of their own.
+
+        The lower half of both is zero, so nothing is carried that would change NaN.
         """
-        bits = _added(builder, x, y)
-        odd = builder.and_(builder.lshr(bits, _number(x, 16)), _number(x, 1))
-        return builder.add(builder.add(bits, _number(x, 0x7FFF)), odd)
-
-    low = rounded(*(builder.shl(each, _number(x, 16)) for each in (x, y)))
-    high = rounded(*(builder.and_(each, upper) for each in (x, y)))
-    return builder.or_(builder.lshr(low, _number(x, 16)), builder.and_(high, upper))
+        return _rounded(builder, bits, 16)
 
 
-def _sums_of_float16(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
-    """The sums of pairs of float16.
+class _Float16:
+    """The same for float16.
 
     A float of 2^-112 times the value has the same bits, 13 places further up: its exponent counts from -127, and not
     from -15. So numbers are added without multiplying them first. Subnormal ones are subnormal floats, whose sums are
     exact.
     """
-    exponent = _number(x, 0x0F800000)
 
-    def widened(x: ir.Value) -> ir.Value:
-        """The element in the upper half. Infinity and NaN have the largest exponent in both formats."""
+    @staticmethod
+    def widened(builder: ir.IRBuilder, x: ir.Value) -> ir.Value:
+        """Infinity and NaN have the largest exponent in both formats."""
+        exponent = _number(x, 0x0F800000)
         bits = builder.and_(builder.ashr(x, _number(x, 3)), _number(x, 0x8FFFE000))
         infinite = builder.icmp_unsigned("==", builder.and_(bits, exponent), exponent)
         return builder.or_(bits, builder.select(infinite, _number(x, 0x7F800000), _number(x, 0)))
 
-    def narrowed(bits: ir.Value) -> ir.Value:
-        magnitude = builder.and_(bits, _number(x, 0x7FFFFFFF))
-        odd = builder.and_(builder.lshr(bits, _number(x, 13)), _number(x, 1))
-        nearest = builder.lshr(builder.add(builder.add(magnitude, _number(x, 0xFFF)), odd), _number(x, 13))
-        infinity = _number(x, 0x7C00)
-        nearest = builder.select(builder.icmp_signed("<", nearest, infinity), nearest, infinity)
-        nan = builder.icmp_signed(">", magnitude, _number(x, 0x7F800000))
-        nearest = builder.or_(nearest, builder.select(nan, _number(x, 0x200), _number(x, 0)))
-        return builder.or_(nearest, builder.and_(builder.lshr(bits, _number(x, 16)), _number(x, 0x8000)))
+    @staticmethod
+    def narrowed(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
+        """Shifted by three places, the digits and the lower part of the exponent are where they belong.
 
-    low = narrowed(_added(builder, *(widened(builder.shl(each, _number(x, 16))) for each in (x, y))))
-    high = narrowed(_added(builder, widened(x), widened(y)))
-    return builder.or_(low, builder.shl(high, _number(x, 16)))
+        Finite sums are less than 2^17, so they are positive then, and those from 2^16 on become infinity. Infinity and
+        NaN are negative.
+        """
+        rounded = _rounded(builder, bits, 13)
+        shifted, infinity = builder.shl(rounded, _number(bits, 3)), _number(bits, 0x7C000000)
+        magnitude = builder.select(builder.icmp_signed("<", shifted, infinity), shifted, infinity)
+        sign = builder.and_(rounded, _number(bits, 0x80000000))
+        return builder.or_(builder.and_(magnitude, _number(bits, 0x7FFFFFFF)), sign)
+
+
+def _rounded(builder: ir.IRBuilder, bits: ir.Value, dropped: int) -> ir.Value:
+    """What rounds to nearest, and to the even one of two, once so many digits are dropped."""
+    odd = builder.and_(builder.lshr(bits, _number(bits, dropped)), _number(bits, 1))
+    return builder.add(builder.add(bits, _number(bits, (1 << dropped - 1) - 1)), odd)
 
 
 def _added(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:

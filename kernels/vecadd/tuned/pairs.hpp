@@ -27,24 +27,21 @@ struct OnePair {
   using Integers = std::int32_t;
 };
 
-/// The sums of pairs of T.
-template <typename T, typename Types = OnePair>
-struct Pairs;
+/// How an element in the upper half of 32 bits, whatever is in the lower half, becomes a float, and how a sum becomes the
+/// upper half.
+template <typename T, typename Types>
+struct UpperHalf;
 
 template <typename Types>
-struct Pairs<BFloat16, Types> {
+struct UpperHalf<BFloat16, Types> {
   using Floats = typename Types::Floats;
   using Words = typename Types::Words;
 
-  static Words add(Words x, Words y) {
-    const Words low = rounded(reinterpreted<Floats>(x << 16) + reinterpreted<Floats>(y << 16));
-    const Words high = rounded(reinterpreted<Floats>(x & 0xffff0000u) + reinterpreted<Floats>(y & 0xffff0000u));
-    return low >> 16 | (high & 0xffff0000u);
-  }
+  static Floats widened(Words x) { return reinterpreted<Floats>(x & 0xffff0000u); }
 
-  /// The sum, with what rounds its upper half. CPUs make NaN of a NaN that they add, or one of their own. The lower
-  /// half of both is zero, so nothing is carried that would change NaN.
-  static Words rounded(Floats sum) {
+  /// CPUs make NaN of a NaN that they add, or one of their own. The lower half of both is zero, so nothing is carried
+  /// that would change NaN.
+  static Words narrowed(Floats sum) {
     const Words bits = reinterpreted<Words>(sum);
     return bits + 0x7fffu + (bits >> 16 & 1u);
   }
@@ -54,26 +51,36 @@ struct Pairs<BFloat16, Types> {
 /// from -15. So numbers are added without multiplying them first. Subnormal ones are subnormal floats, whose sums are
 /// exact.
 template <typename Types>
-struct Pairs<Float16, Types> {
+struct UpperHalf<Float16, Types> {
   using Floats = typename Types::Floats;
   using Words = typename Types::Words;
   using Integers = typename Types::Integers;  // many CPUs compare only numbers with a sign
 
-  static Words add(Words x, Words y) {
-    const Integers low = narrowed(widened(x << 16) + widened(y << 16)), high = narrowed(widened(x) + widened(y));
-    return reinterpreted<Words>(low) | reinterpreted<Words>(high) << 16;
-  }
-
-  /// The element in the upper half. Infinity and NaN have the largest exponent in both formats.
+  /// Infinity and NaN have the largest exponent in both formats.
   static Floats widened(Words x) {
     const Integers bits = reinterpreted<Integers>(x) >> 3 & static_cast<std::int32_t>(0x8fffe000u);
     return reinterpreted<Floats>(bits | zero_unless((bits & 0x0f800000) == 0x0f800000, Integers{} + 0x7f800000));
   }
 
-  static Integers narrowed(Floats sum) {
-    const Integers bits = reinterpreted<Integers>(sum), magnitude = bits & 0x7fffffff, infinity = Integers{} + 0x7c00;
-    const Integers rounded = lesser((magnitude + 0xfff + (bits >> 13 & 1)) >> 13, infinity);
-    return rounded | zero_unless(magnitude > 0x7f800000, Integers{} + 0x200) | (bits >> 16 & 0x8000);
+  /// Shifted by three places, the digits and the lower part of the exponent are where they belong. Finite sums are less
+  /// than 2^17, so they are positive then, and those from 2^16 on become infinity. Infinity and NaN are negative.
+  static Words narrowed(Floats sum) {
+    const Words bits = reinterpreted<Words>(sum), rounded = bits + 0xfffu + (bits >> 13 & 1u), shifted = rounded << 3;
+    const Words magnitude = reinterpreted<Words>(lesser(reinterpreted<Integers>(shifted), Integers{} + 0x7c000000));
+    return (magnitude & 0x7fffffffu) | (rounded & 0x80000000u);
+  }
+};
+
+/// The sums of pairs of T.
+template <typename T, typename Types = OnePair>
+struct Pairs {
+  using Words = typename Types::Words;
+  using Half = UpperHalf<T, Types>;
+
+  static Words add(Words x, Words y) {
+    const Words low = Half::narrowed(Half::widened(x << 16) + Half::widened(y << 16));
+    const Words high = Half::narrowed(Half::widened(x) + Half::widened(y));
+    return low >> 16 | (high & 0xffff0000u);
   }
 };
 
