@@ -141,22 +141,47 @@ def test_code_for_an_instruction_set_is_run_on_it() -> None:
 def test_code_for_a_form_is_run_in_it() -> None:
     machine = texts.Machine("opencl")
     (text,) = (text for text in texts.texts_of("opencl") if text.file == "kernels/matmul/tuned/opencl.cl")
-    assert machine.place(text, Context((("CPU", True),))).forms == ("CPU",)
-    assert machine.place(text, Context((("CPU", False),))).forms == ("GPU",)
+    assert machine.place(text, Context((("CPU", True),))).runs == (texts.Run("CPU"),)
+    assert machine.place(text, Context((("CPU", False),))).runs == (texts.Run("GPU"),)
+
+
+WARPGROUPS = ("WARPGROUPS", "int8")
 
 
 @pytest.mark.cuda
-def test_code_for_warpgroups_is_run_by_them() -> None:
+@pytest.mark.parametrize(
+    ("source", "runs"),
+    [
+        pytest.param("j + 8 * s + 2 * t", [WARPGROUPS], id="of warpgroups"),
+        pytest.param("e / 2 * 4 + lane % 4", [("", "int8"), ("FLOAT64", "float64"), WARPGROUPS], id="of all"),
+    ],
+)
+def test_code_for_tensor_cores_is_run_by_them(source: str, runs: list[tuple[str, str]]) -> None:
     machine = texts.Machine("cuda")
     machine.targets = [Target("emulated", emulated=True)]  # on a machine with a GPU too
-    of_warpgroups = [
-        each
-        for each in mutants("cuda", "kernels/matmul/tuned/cuda_tensor_cores.hpp")
-        if "j + 8 * s + 2 * t" in each.source
-    ]
-    assert of_warpgroups
-    places = [machine.place(each.text, each.context) for each in of_warpgroups]
-    assert {(place.forms, place.narrow) for place in places} == {(("WARPGROUPS",), (True, False))}
+    found = [each for each in mutants("cuda", "kernels/matmul/tuned/cuda_tensor_cores.hpp") if source in each.source]
+    assert found
+    for each in found:
+        *of_formats, of_all = machine.place(each.text, each.context).runs
+        assert [(run.form, run.formats[-1]) for run in of_formats] == runs
+        assert of_all == texts.Run()
+
+
+@pytest.mark.parametrize(
+    ("backend", "form"),
+    [
+        ("opencl", "CPU"),
+        ("opencl", "GPU"),
+        ("sycl", "CPU"),
+        ("sycl", "GPU"),
+        ("cuda", "WARPGROUPS"),
+        ("cuda", "FLOAT64"),
+    ],
+)
+def test_the_clone_still_chooses_a_form_as_the_judge_knows_it(backend: str, form: str) -> None:
+    """Else every mutant of that form would be called not judged."""
+    ((name, changed),) = judge.files_of_form(backend, form).items()
+    assert changed != (texts.CLONE / name).read_bytes()
 
 
 def test_a_header_for_several_languages_has_code_that_runs_on_a_gpu_alone() -> None:

@@ -23,21 +23,26 @@ from .scratch import Scratch, Stillborn
 from .texts import CLONE, Machine, User
 
 CAUGHT, SURVIVED, STILLBORN = "caught", "survived", "stillborn"
-_FORM = {
-    "opencl": (
-        "py_backends/backend/opencl.py",
-        'self._form = form or ("CPU" if self._in_place else "GPU")',
-        'self._form = "{form}"',
+_FORMS = {
+    **dict.fromkeys(
+        ("opencl", "sycl"),
+        (
+            "py_backends/backend/_queues.py",
+            'form or ("CPU" if on_cpu else "GPU")',
+            {"CPU": '"CPU"', "GPU": '"GPU"'},
+        ),
     ),
-    "sycl": (
-        "py_backends/backend/sycl.py",
-        'self._form = form or ("CPU" if device.is_cpu else "GPU")',
-        'self._form = "{form}"',
+    "cuda": (
+        "py_backends/backend/cuda.py",
+        '["WARPS"] if dtype.itemsize < 4 else []',
+        {
+            "WARPGROUPS": '["WARPS", "WARPGROUPS"] if dtype.itemsize < 4 else []',
+            "FLOAT64": '["WARPS"] if dtype.itemsize != 4 else []',
+        },
     ),
-    "cuda": ("py_backends/backend/cuda.py", 'macros = ["WARPS"] if', 'macros = ["WARPS", "{form}"] if'),
 }
 """Where a backend decides for which kind of device its kernels are written, and what decides for another: those for a
-GPU run on a CPU as well, and those for Hopper in the emulation."""
+GPU run on a CPU as well, and in the emulation those for Hopper, and those of float64 for tensor cores."""
 _SUITE = "py_backends.conformance"
 _PLUGIN = f"{_SUITE}.plugin"
 _TESTS = tuple(f"{_SUITE}.{module}" for module in ("test_results", "test_calls", "test_drawn"))
@@ -64,10 +69,10 @@ class Verdict:
     seconds: float
 
 
-def command(backend: str, target: str, user: User | None, *, narrow: bool = False) -> list[str]:
+def command(backend: str, target: str, user: User | None, formats: Sequence[str] = ()) -> list[str]:
     """What pytest is told to judge a backend on a target: one text of it, or where there is none, all of them.
 
-    narrow: whether to judge it in narrow formats alone, thoroughly.
+    formats: as of a Run.
 
     Results come first: most mutants are caught there, and whether they compile is seen there.
     """
@@ -75,7 +80,7 @@ def command(backend: str, target: str, user: User | None, *, narrow: bool = Fals
     return [
         *("-x", "-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider"),
         *("-p", _PLUGIN, "--pyargs", *_TESTS, "--patience", _PATIENCE),
-        *(("--thorough", "-k", "float16 or int8") if narrow else ("--quick",)),
+        *(("--thorough", "-k", " or ".join(formats)) if formats else ("--quick",)),
         *(f"--{option}={name}" for option, name in chosen.items()),
     ]
 
@@ -100,11 +105,11 @@ class Judge:
         begin = monotonic()
         place = self._machine.place(mutant.text, mutant.context)
         target = self._machine.target_name(self._scratch.instruction_set)
-        for user, form, narrow in product(mutant.text.users or (None,), place.forms, place.narrow):
-            asked = command(mutant.backend, target, user, narrow=narrow)
-            usual = self._time(mutant.backend, asked, form)
+        for user, run in product(mutant.text.users or (None,), place.runs):
+            asked = command(mutant.backend, target, user, run.formats)
+            usual = self._time(mutant.backend, asked, run.form)
             try:
-                with self._scratch.changed(self._files(mutant, form), user):
+                with self._scratch.changed(self._files(mutant, run.form), user):
                     verdict = self._suite(asked, 5 * usual + 60)
             except Stillborn as failed:
                 return Verdict(STILLBORN, _first_line_of_error(str(failed)), monotonic() - begin)
@@ -119,7 +124,7 @@ class Judge:
             raise self._cannot[key]
         if key not in self._times:
             begin = monotonic()
-            with self._scratch.changed(_form(backend, form), None):
+            with self._scratch.changed(files_of_form(backend, form), None):
                 outcome, by = self._suite(asked, _LONGEST)
             if outcome != SURVIVED:
                 self._cannot[key] = JudgeFailed(f"{key}: the suite does not pass on the unchanged text: {by}")
@@ -128,7 +133,7 @@ class Judge:
         return self._times[key]
 
     def _files(self, mutant: Mutant, form: str) -> dict[str, bytes]:
-        return {**_form(mutant.backend, form), mutant.text.file: mutant.content}
+        return {**files_of_form(mutant.backend, form), mutant.text.file: mutant.content}
 
     def _suite(self, arguments: Sequence[str], most_seconds: float) -> tuple[str, str]:
         """The outcome of a run of the suite, and what told. A crash and a run without end are caught."""
@@ -220,15 +225,18 @@ def _environment(caches: Path) -> dict[str, str]:
     }
 
 
-def _form(backend: str, form: str) -> dict[str, bytes]:
-    """The file that chooses a form, changed so that it chooses this one; nothing where there is no choice."""
+def files_of_form(backend: str, form: str) -> dict[str, bytes]:
+    """The file that chooses a form, changed so that it chooses this one; nothing where there is no choice.
+
+    JudgeFailed where the file chooses in other words than are known here.
+    """
     if not form:
         return {}
-    name, choice, other = _FORM[backend]
+    name, choice, others = _FORMS[backend]
     before = (CLONE / name).read_text(encoding="utf-8")
     if choice not in before:
         raise JudgeFailed(f"{name} chooses the form of its kernels in other words than {choice!r}")
-    return {name: before.replace(choice, other.format(form=form)).encode()}
+    return {name: before.replace(choice, others[form]).encode()}
 
 
 def _first_line_of_error(log: str) -> str:

@@ -27,9 +27,9 @@ _HOST_PARTS = {
 """Where the host waits for the device. The other backends' launches return when they are done."""
 _ON_A_MODEL = "amx"
 """The instruction set that is tested apart, and a word of its files' names."""
-_IN_NARROW_FORMATS = "cuda_tensor_cores.hpp"
-"""The file that the emulation runs in float16, bfloat16 and int8 alone. The text that includes it chooses. A quick run
-tries none of these formats in the emulation."""
+_TENSOR_CORES = "cuda_tensor_cores.hpp"
+"""The file that the emulation runs in narrow formats alone, if it is not told to do float64 by it too. The text that
+includes it chooses. A quick run tries no narrow format in the emulation."""
 _INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
 
 User = tuple[str, str]
@@ -71,18 +71,34 @@ class Context:
 
 
 @dataclass(frozen=True)
+class Run:
+    """A run of the suite on a text.
+
+    form: of a text that is written for two kinds of device, which of them; else empty.
+    formats: the only number formats to run, thoroughly; empty for a quick run of all.
+    """
+
+    form: str = ""
+    formats: tuple[str, ...] = ()
+
+
+_NARROW = ("float16", "int8")
+_ON_TENSOR_CORES = Run(formats=_NARROW)
+_ON_WARPGROUPS = Run("WARPGROUPS", _NARROW)
+_WITH_FLOAT64 = Run("FLOAT64", ("float64",))
+
+
+@dataclass(frozen=True)
 class Place:
     """What has to run for a change of a text to be seen.
 
-    forms: of texts that are written for two kinds of device, which of them to run, in this order; else one empty name.
+    runs: in this order.
     instruction_sets: of texts in C++, that they are run with, in this order.
-    narrow: whether a thorough run in narrow formats has it; where there are two, of each run, in this order.
     elsewhere: why this machine cannot run it; None where it can.
     """
 
-    forms: tuple[str, ...] = ("",)
+    runs: tuple[Run, ...] = (Run(),)
     instruction_sets: tuple[str | None, ...] = (None,)
-    narrow: tuple[bool, ...] = (False,)
     elsewhere: str | None = None
 
 
@@ -137,7 +153,7 @@ class Machine:
             return Place(elsewhere=elsewhere)
         if text.file.endswith((".cpp", ".hpp")) and self.instruction_sets:
             return self._compiled(text, context.conditions)
-        return Place(forms=_forms(text, context), narrow=_narrow(text))
+        return Place(_runs(text, context))
 
     def _elsewhere(self, text: Text, context: Context) -> str | None:
         """Where a part of a text is run that this machine does not run; None if it does."""
@@ -189,17 +205,17 @@ def _is_host_part(text: Text, context: Context) -> bool:
     return context.owner == "Gpu" or text.file.endswith("_cupy.py")
 
 
-def _narrow(text: Text) -> tuple[bool, ...]:
-    if text.file.endswith(_IN_NARROW_FORMATS):
-        return (True, False)  # which formats it takes, it decides itself
-    return (False, True) if f'#include "{_IN_NARROW_FORMATS}"' in text.content.decode() else (False,)
+def _runs(text: Text, context: Context) -> tuple[Run, ...]:
+    if text.file.endswith(_TENSOR_CORES):
+        of_warps = () if ("defined(WARPGROUPS)", True) in context.conditions else (_ON_TENSOR_CORES, _WITH_FLOAT64)
+        return (*of_warps, _ON_WARPGROUPS, Run())  # last which formats the file takes by itself
+    if f'#include "{_TENSOR_CORES}"' in text.content.decode():
+        return (Run(), _ON_TENSOR_CORES)
+    return tuple(map(Run, _forms(text, context)))
 
 
 def _forms(text: Text, context: Context) -> tuple[str, ...]:
     """For which kinds of device: told by the preprocessor, by the function's name, or both."""
-    if text.file.endswith(_IN_NARROW_FORMATS):
-        holds = dict(context.conditions).get("defined(WARPGROUPS)")
-        return {None: ("", "WARPGROUPS"), True: ("WARPGROUPS",), False: ("",)}[holds]
     if not text.users or " on a GPU: " not in text.content.decode():
         return ("",)
     for condition, holds in context.conditions:
