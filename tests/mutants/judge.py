@@ -41,8 +41,9 @@ _FORMS = {
         },
     ),
 }
-"""Where a backend decides for which kind of device its kernels are written, and what decides for another: those for a
-GPU run on a CPU as well, and in the emulation those for Hopper, and those of float64 for tensor cores."""
+"""For each backend with several forms: the file that decides on one, the words that decide there, and for each form the
+words that decide on it instead. Kernels for a GPU run on a CPU as well. In the emulation, those for Hopper run, and
+those that multiply float64 by tensor cores."""
 _SUITE = "py_backends.conformance"
 _PLUGIN = f"{_SUITE}.plugin"
 _TESTS = tuple(f"{_SUITE}.{module}" for module in ("test_results", "test_calls", "test_drawn"))

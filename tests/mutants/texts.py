@@ -1,7 +1,7 @@
 """Which files belong to which programming model, and which parts of them are run on this machine.
 
 A path is a registration here too: kernels/KERNEL/VARIANT/BACKEND.* is a text of that backend, and so is what it
-includes.
+includes, or imports from beside it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from py_backends.errors import BackendUnavailable
 
 CLONE = Path(__file__).parent.parent.parent
 _INCLUDE = re.compile(r'^#include "(?!instance)([^"]+)"', re.MULTILINE)
+_IMPORT = re.compile(r"^from \.(\w+) import ", re.MULTILINE)
 _HOST_PARTS = {
     "cuda": ("py_backends/backend/_cupy.py",),
     "numba_cuda": ("py_backends/backend/numba_cuda.py",),
@@ -28,8 +29,8 @@ _HOST_PARTS = {
 _ON_A_MODEL = "amx"
 """The instruction set that is tested apart, and a word of its files' names."""
 _TENSOR_CORES = "cuda_tensor_cores.hpp"
-"""The file that the emulation runs in narrow formats alone, if it is not told to do float64 by it too. The text that
-includes it chooses. A quick run tries no narrow format in the emulation."""
+"""The file that the emulation runs in narrow formats alone, and in float64 where it is told to. The text that includes
+it chooses. A quick run tries no narrow format in the emulation."""
 _INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
 
 User = tuple[str, str]
@@ -43,8 +44,8 @@ class Text:
     """A file that one backend runs.
 
     file: relative to the clone.
-    users: the kernels and variants of the backend whose text it is, or whose text includes it; of none, where it is the
-    host's part.
+    users: the kernels and variants of the backend whose text it is, or whose text includes or imports it. Of none,
+    where it is the host's part.
     """
 
     backend: str
@@ -120,9 +121,10 @@ def texts_of(backend: str) -> list[Text]:
 def _with_included(path: Path) -> list[Path]:
     files = [path]
     for file in files:
-        if path.suffix != ".py":
-            included = _INCLUDE.findall(file.read_text(encoding="utf-8"))
-            files.extend(found for name in included if (found := (file.parent / name).resolve()) not in files)
+        text = file.read_text(encoding="utf-8")
+        python = path.suffix == ".py"
+        names = [f"{module}.py" for module in _IMPORT.findall(text)] if python else _INCLUDE.findall(text)
+        files.extend(found for name in names if (found := (file.parent / name).resolve()) not in files)
     return files
 
 
@@ -208,7 +210,7 @@ def _is_host_part(text: Text, context: Context) -> bool:
 def _runs(text: Text, context: Context) -> tuple[Run, ...]:
     if text.file.endswith(_TENSOR_CORES):
         of_warps = () if ("defined(WARPGROUPS)", True) in context.conditions else (_ON_TENSOR_CORES, _WITH_FLOAT64)
-        return (*of_warps, _ON_WARPGROUPS, Run())  # last which formats the file takes by itself
+        return (*of_warps, _ON_WARPGROUPS, Run())  # the last sees which formats the file takes when nothing is told
     if f'#include "{_TENSOR_CORES}"' in text.content.decode():
         return (Run(), _ON_TENSOR_CORES)
     return tuple(map(Run, _forms(text, context)))

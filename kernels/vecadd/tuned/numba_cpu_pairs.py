@@ -25,7 +25,12 @@ def emit_sums_of_pairs(builder: ir.IRBuilder, x: ir.Value, y: ir.Value, element:
 
 
 class _BFloat16:
-    """How an element in the upper half of 32 bits becomes the bits of a float, and those of a sum the upper half."""
+    """How an element in the upper half of 32 bits becomes the bits of a float, and those of a sum the upper half.
+
+    Whatever is in the lower half. NaN stays NaN: CPUs make NaN of a NaN that they add, or one of their own. Its first
+    digit is set, so that it does not become infinity. The digits that are dropped are zero, so nothing is carried that
+    would change it.
+    """
 
     @staticmethod
     def widened(builder: ir.IRBuilder, x: ir.Value) -> ir.Value:
@@ -33,10 +38,6 @@ class _BFloat16:
 
     @staticmethod
     def narrowed(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
-        """CPUs make NaN of a NaN that they add, or one of their own.
-
-        The lower half of both is zero, so nothing is carried that would change NaN.
-        """
         return _rounded(builder, bits, 16)
 
 
@@ -60,8 +61,8 @@ class _Float16:
     def narrowed(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
         """Shifted by three places, the digits and the lower part of the exponent are where they belong.
 
-        Finite sums are less than 2^17, so they are positive then, and those from 2^16 on become infinity. Infinity and
-        NaN are negative.
+        Finite sums are less than 2^17, so they are positive then. Those that are rounded to 2^16 or more become
+        infinity. Infinity and NaN are negative, and stay as they are.
         """
         rounded = _rounded(builder, bits, 13)
         shifted, infinity = builder.shl(rounded, _number(bits, 3)), _number(bits, 0x7C000000)

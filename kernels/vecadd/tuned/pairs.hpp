@@ -29,6 +29,9 @@ struct OnePair {
 
 /// How an element in the upper half of 32 bits, whatever is in the lower half, becomes a float, and how a sum becomes the
 /// upper half.
+///
+/// NaN stays NaN: CPUs make NaN of a NaN that they add, or one of their own. Its first digit is set, so that it does not
+/// become infinity. The digits that are dropped are zero, so nothing is carried that would change it.
 template <typename T, typename Types>
 struct UpperHalf;
 
@@ -39,8 +42,6 @@ struct UpperHalf<BFloat16, Types> {
 
   static Floats widened(Words x) { return reinterpreted<Floats>(x & 0xffff0000u); }
 
-  /// CPUs make NaN of a NaN that they add, or one of their own. The lower half of both is zero, so nothing is carried
-  /// that would change NaN.
   static Words narrowed(Floats sum) {
     const Words bits = reinterpreted<Words>(sum);
     return bits + 0x7fffu + (bits >> 16 & 1u);
@@ -63,7 +64,8 @@ struct UpperHalf<Float16, Types> {
   }
 
   /// Shifted by three places, the digits and the lower part of the exponent are where they belong. Finite sums are less
-  /// than 2^17, so they are positive then, and those from 2^16 on become infinity. Infinity and NaN are negative.
+  /// than 2^17, so they are positive then. Those that are rounded to 2^16 or more become infinity. Infinity and NaN are
+  /// negative, and stay as they are.
   static Words narrowed(Floats sum) {
     const Words bits = reinterpreted<Words>(sum), rounded = bits + 0xfffu + (bits >> 13 & 1u), shifted = rounded << 3;
     const Words magnitude = reinterpreted<Words>(lesser(reinterpreted<Integers>(shifted), Integers{} + 0x7c000000));
