@@ -27,9 +27,9 @@ def emit_sums_of_pairs(builder: ir.IRBuilder, x: ir.Value, y: ir.Value, element:
 class _BFloat16:
     """How an element in the upper half of 32 bits becomes the bits of a float, and those of a sum the upper half.
 
-    Whatever is in the lower half. NaN stays NaN: CPUs make NaN of a NaN that they add, or one of their own. Its first
-    digit is set, so that it does not become infinity. The digits that are dropped are zero, so nothing is carried that
-    would change it.
+    What is in the lower half does not matter. NaN stays NaN: CPUs make NaN of a NaN that they add, or one of their own.
+    Its first digit is set, so that it does not become infinity. The digits that are dropped are zero, so nothing is
+    carried that would change it.
     """
 
     @staticmethod
