@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
-import os
 import shutil
 import signal
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 from commands import Finished, run_command
+from rich.console import Console
+from rich.table import Table
 
 from py_backends import calls, registry
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
-from py_backends.conformance.plugin import skip_or_fail
+from py_backends.conformance.plugin import SELECTION, skip_or_fail
+from py_backends.conformance.selection import Extent
 from py_backends.harness import hello, programs
 from py_backends.harness.hello import Outcome
 from py_backends.install import pip_install
@@ -27,8 +31,6 @@ if TYPE_CHECKING:
     from page_commands import PageRuns, Ran
 
 __all__ = [
-    "NIGHTLY",
-    "THOROUGH",
     "at_hand",
     "chromium",
     "found",
@@ -44,16 +46,16 @@ hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=No
 hypothesis.settings.load_profile("repeatable")
 
 
-THOROUGH = os.environ.get("PY_BACKENDS_INSTRUMENTS") == "thorough"
-NIGHTLY = pytest.mark.skipif(
-    not THOROUGH, reason="too long for every change: .ci/nightly has it (by PY_BACKENDS_INSTRUMENTS=thorough)"
-)
-"""The marker of tests that take long and rarely fail alone."""
+LEFT_OUT = {
+    "slow": ({Extent.SHORT}, "takes long, and says little of this machine"),
+    "nightly": ({Extent.SHORT, Extent.QUICK}, "takes very long, and rarely fails alone"),
+}
+"""The markers of tests that some extents leave out: which, and why."""
 
 
 def nightly(*values: object) -> Any:
     """Parameters with which a test is one of those."""
-    return pytest.param(*values, marks=NIGHTLY)
+    return pytest.param(*values, marks=pytest.mark.nightly)
 
 
 BROWSER = "browser"
@@ -67,12 +69,65 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Outcomes())
     # What a shell script starts in the background ignores SIGINT, and what nohup starts SIGHUP. What tests interrupt
     # would have inherited it.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
     config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
+    for name, (extents, why) in LEFT_OUT.items():
+        given = " and ".join(sorted(f"--{extent.name.lower()}" for extent in extents))
+        config.addinivalue_line("markers", f"{name}: {why}; {given} leave it out")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that take too long for the extent of this run."""
+    extent = config.stash[SELECTION].extent
+    left_out = {name for name, (extents, _) in LEFT_OUT.items() if extent in extents}
+    chosen, others = [], []
+    for item in items:
+        (others if left_out & {mark.name for mark in item.iter_markers()} else chosen).append(item)
+    config.hook.pytest_deselected(items=others)
+    items[:] = chosen
+
+
+@pytest.fixture(scope="session")
+def thorough(pytestconfig: pytest.Config) -> bool:
+    """Whether the run has time for everything."""
+    return pytestconfig.stash[SELECTION].extent is Extent.THOROUGH
+
+
+class Outcomes:
+    """What became of the tests of each backend, for the table at the end. `NO_BACKEND` stands for those of none."""
+
+    NO_BACKEND = "(none)"
+
+    def __init__(self) -> None:
+        self.counts: dict[str, Counter[str]] = defaultdict(Counter)
+        self.reasons: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a test, or the part of it that failed or was skipped."""
+        if report.when != "call" and report.passed:
+            return
+        for name in [name for name in registry.backend_names() if name in report.keywords] or [self.NO_BACKEND]:
+            self.counts[name][report.outcome] += 1
+            if report.skipped and isinstance(report.longrepr, tuple):
+                self.reasons[name][report.longrepr[2].removeprefix("Skipped: ").removeprefix(f"{name}: ")] += 1
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print a line for each backend."""
+        table = Table("backend", "passed", "failed", "skipped", "why", box=None, pad_edge=False)
+        for name in [name for name in (*registry.backend_names(), self.NO_BACKEND) if name in self.counts]:
+            numbers = (self.counts[name][outcome] for outcome in ("passed", "failed", "skipped"))
+            why = "; ".join(f"{count} x {reason}" for reason, count in self.reasons[name].most_common())
+            table.add_row(name, *map(str, numbers), why)
+        with io.StringIO() as lines:
+            Console(file=lines, width=max(100, terminalreporter._tw.fullwidth)).print(table)
+            terminalreporter.section("what works on this machine, by backend")
+            terminalreporter.write(lines.getvalue())
 
 
 def marked_backends() -> list[object]:

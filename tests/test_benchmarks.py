@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from commands import run_python
-from conftest import NIGHTLY
 from rich.console import Console
 
 from benchmarks import __main__ as command
@@ -372,7 +371,7 @@ def test_a_machine_without_a_contender_says_so_at_once() -> None:
     assert "of cuBLAS without TF32" in run.stdout
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.avx
 def test_the_whole_at_small_sizes(tmp_path) -> None:
     file = tmp_path / "benchmarks.json"

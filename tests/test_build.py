@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import CLONE, environment
-from conftest import NIGHTLY
 
 from py_backends import registry
 from py_backends.backend import _cpu_kernels
@@ -55,7 +54,7 @@ def test_ceilings_are_optimised_in_a_debug_build_too(tmp_path: Path) -> None:
     assert all(given[-1:] == ["-O3"] for given in levels.values()), levels
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="this CPU has no sse (to change that: one of x86-64)")
 def test_flags_of_users_change_neither_arithmetic_nor_instruction_sets(tmp_path: Path) -> None:
     """-ffast-math links code that flushes the subnormals of the whole process; -mavx2 would make AVX2 of the row sse.

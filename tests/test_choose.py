@@ -13,8 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from commands import run_command
-from conftest import NIGHTLY
+from commands import run_command, run_here
 from rich.console import Console
 
 from py_backends import api, calls, registry
@@ -450,13 +449,13 @@ def test_who_is_not_there_is_named_with_reason_and_fix_where_nothing_was_timed()
     ],
 )
 def test_wrong_usage_is_one_line(options: str, words: str) -> None:
-    run = run_command("choose", "--backend", "python", *options.split())
+    run = run_here("choose", "--backend", "python", *options.split())
     assert (run.returncode, run.stdout) == (2, "")
     (line,) = run.stderr.splitlines()
     assert words in line
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.numpy
 @pytest.mark.python
 def test_a_real_run(tmp_path: Path) -> None:

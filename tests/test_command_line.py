@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from commands import CLONE, LONGEST, Finished, environment, run_command, run_in_terminal, run_python
+from commands import CLONE, LONGEST, Finished, environment, run_command, run_here, run_in_terminal, run_python
 from conftest import Comparison, found
 from started import LAST_STAGE, SOON
 
@@ -74,7 +74,7 @@ class TestWrongUsage:
     def test_of_compare(self, tmp_path: Path, options: str, words: str) -> None:
         results = tmp_path / "results.json"
         results.write_text("of an earlier run")
-        run = run_command("compare", *options.split(), "--json", results)
+        run = run_here("compare", *options.split(), "--json", results)
         assert_refused(run, "compare", words)
         assert results.read_text() == "of an earlier run"
         assert list(tmp_path.iterdir()) == [results]
@@ -87,12 +87,12 @@ class TestWrongUsage:
             Path("/proc/results"): "/proc cannot be written to",
         }
         for path, words in refused.items():
-            assert_refused(run_command("compare", option, path), "compare", words)
+            assert_refused(run_here("compare", option, path), "compare", words)
         assert list(tmp_path.iterdir()) == []
 
     def test_of_one_file_for_two_forms(self, tmp_path: Path) -> None:
         path = tmp_path / "results"
-        assert_refused(run_command("compare", "--json", path, "--csv", path), "compare", "name one for each")
+        assert_refused(run_here("compare", "--json", path, "--csv", path), "compare", "name one for each")
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
@@ -111,7 +111,7 @@ class TestWrongUsage:
     )
     def test_of_other_commands(self, arguments: str, words: str) -> None:
         command = arguments.split(maxsplit=1)[0]
-        assert_refused(run_command(*arguments.split()), command, words)
+        assert_refused(run_here(*arguments.split()), command, words)
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
@@ -121,7 +121,7 @@ class TestWrongUsage:
         ],
     )
     def test_of_the_whole(self, arguments: list[str], words: str) -> None:
-        assert_refused(run_command(*arguments), None, words)
+        assert_refused(run_here(*arguments), None, words)
 
 
 def assert_refused(run: Finished, command: str | None, words: str) -> None:
@@ -136,15 +136,15 @@ def assert_refused(run: Finished, command: str | None, words: str) -> None:
 class TestHelp:
     @pytest.mark.parametrize("command", COMMANDS)
     def test_has_an_example_that_the_command_takes(self, command: str) -> None:
-        run = run_command(command, "--help")
+        run = run_here(command, "--help")
         assert (run.returncode, run.stderr) == (0, "")
         example = re.search(rf"example: py-backends ({command} .+)", " ".join(run.stdout.split()))
         assert example
-        shown = run_command(*example[1].split(), "--no-such-option")
+        shown = run_here(*example[1].split(), "--no-such-option")
         assert_refused(shown, command, "unknown arguments: --no-such-option")
 
     def test_of_the_whole_lists_every_command(self) -> None:
-        run = run_command("--help")
+        run = run_here("--help")
         assert run.returncode == 0
         assert "example: py-backends " in run.stdout
         listed = re.findall(r"^ {4}(\w+)", run.stdout, re.MULTILINE)
@@ -193,7 +193,7 @@ class TestDoctor:
 
 class TestShow:
     def test_in_a_pipe_prints_the_texts_as_they_are(self) -> None:
-        run = run_command("show", "matmul", "--backend", "openmp,cuda", "--variant", "lecture")
+        run = run_here("show", "matmul", "--backend", "openmp,cuda", "--variant", "lecture")
         assert (run.returncode, run.stderr) == (0, "")
         expected = [
             f"==> {name}  kernels/{path}  {len(text.splitlines())} lines <==\n{text}"
@@ -203,7 +203,7 @@ class TestShow:
         assert run.stdout == "\n".join(expected)
 
     def test_a_single_one_in_a_pipe_is_the_source_alone(self) -> None:
-        run = run_command("show", "matmul", "--backend", "openmp", "--variant", "tuned")
+        run = run_here("show", "matmul", "--backend", "openmp", "--variant", "tuned")
         assert run.stdout == (CLONE / "kernels/matmul/tuned/openmp.cpp").read_text(encoding="utf-8")
 
     def test_on_a_terminal_it_names_the_files_that_a_source_includes(self) -> None:
@@ -212,7 +212,7 @@ class TestShow:
         assert plain.splitlines()[-1].rstrip() == "it includes: kernels/matmul/tuned/blocked.hpp"
 
     def test_without_options_has_every_backend_with_a_text(self) -> None:
-        run = run_command("show", "vecadd")
+        run = run_here("show", "vecadd")
         shown = re.findall(r"^==> (\w+) ", run.stdout, re.MULTILINE)
         assert shown == [name for name in registry.backend_names() if registry.kernel_texts("vecadd", name)]
 
@@ -251,7 +251,7 @@ class TestShow:
         assert re.match(r"   \S", inside[1]), "the rest of a comment, below its words"
 
     def test_the_difference_of_two_backends_in_a_pipe_is_plain(self) -> None:
-        run = run_command("show", "matmul", "--backend", "cpp,openmp", "--variant", "lecture", "--diff")
+        run = run_here("show", "matmul", "--backend", "cpp,openmp", "--variant", "lecture", "--diff")
         assert (run.returncode, run.stderr) == (0, "")
         lines = run.stdout.splitlines()
         assert lines[:2] == ["--- kernels/matmul/lecture/cpp.cpp", "+++ kernels/matmul/lecture/openmp.cpp"]

@@ -22,7 +22,6 @@ import numpy as np
 import plugin_packages
 import pytest
 from commands import CLONE, Finished, run_python
-from conftest import NIGHTLY
 from packaging.requirements import Requirement
 
 from py_backends import registry
@@ -147,10 +146,8 @@ Tallies = dict[tuple[str, str], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def tallies(folder: Path, pytestconfig: pytest.Config) -> Tallies:
+def tallies(folder: Path) -> Tallies:
     """What the suite says of all the faults, in one dtype: one run, whose cases they share."""
-    if pytestconfig.getoption("quick"):
-        pytest.skip("a minute is too long for every change: .ci/nightly has it (by --thorough)")
     file = folder / "tallies.json"
     chosen = ("--backend", ",".join(BACKENDS), "-k", "float32 and not drawn")
     run = run_suite(folder, "-q", *chosen, "--conformance-json", str(file))
@@ -171,11 +168,13 @@ def failed(tallies: Tallies, fault: str, kernel: str) -> set[str]:
     return {kind for kind, one in tallies[fault, kernel].items() if one["failures"]}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("fault", "kernel"), [(fault, kernel) for fault in FAILS for kernel in FAILS[fault]])
 def test_a_fault_fails_its_kinds(tallies: Tallies, fault: str, kernel: str) -> None:
     assert FAILS[fault][kernel] <= failed(tallies, fault, kernel), tallies[fault, kernel]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("fault", "kernel"), [(fault, kernel) for fault in sorted(ONLY_THERE) for kernel in kernels_of(fault)]
 )
@@ -185,6 +184,7 @@ def test_what_a_fault_cannot_affect_holds(tallies: Tallies, fault: str, kernel: 
     assert set(tallies[fault, kernel]) - expected
 
 
+@pytest.mark.nightly
 def test_a_sound_backend_passes(tallies: Tallies) -> None:
     for kernel in (V, M):
         told = tallies["nothing_wrong", kernel]
@@ -213,6 +213,7 @@ REASONS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("fault", "kernel", "kind"), REASONS)
 def test_the_reason_is_told(tallies: Tallies, fault: str, kernel: str, kind: str) -> None:
     assert REASONS[fault, kernel, kind] in tallies[fault, kernel][kind]["failures"][0][1]
@@ -252,7 +253,7 @@ class TestWhatIsTold:
         assert run.stderr == f"py-backends: error: {lost / 'a.json'} was not written: No such file or directory\n"
         assert run.returncode == pytest.ExitCode.TESTS_FAILED
 
-    @NIGHTLY
+    @pytest.mark.nightly
     def test_drawn_cases_are_made_small(self, folder: Path) -> None:
         skipping = ("--backend", backend_of("skips_its_tail"), "--target", "skips_its_tail")
         run = run_suite(folder, *skipping, "--kernel", V, "--kind", "drawn")

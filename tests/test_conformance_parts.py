@@ -97,7 +97,8 @@ def test_a_text_is_tried_in_what_it_and_its_target_take() -> None:
     )
     assert taken.dtypes == ("float32", "int8")
     shapes = next(kind for kind in any_kernel.ALWAYS if kind.name == "shapes")
-    tried = {dtype for dtype in DTYPES if selection.Selection(quick=True).cases(shapes, dtype, taken)}
+    quick = selection.Selection(extent=selection.Extent.QUICK)
+    tried = {dtype for dtype in DTYPES if quick.cases(shapes, dtype, taken)}
     assert tried == {"float32", "int8"}
 
 
@@ -109,7 +110,7 @@ def test_a_quick_run_tries_of_steps_what_goes_wrong_at_ragged_ends() -> None:
 
     def tried(variant: str, *named: str) -> set[str]:
         subject = selection.Subject(sources[variant], Target("cpu"))
-        of_run = selection.Selection(variants=named, quick=True)
+        of_run = selection.Selection(variants=named, extent=selection.Extent.QUICK)
         return {kind.name for kind in kinds if of_run.cases(kind, "float32", subject)}
 
     assert tried("packing") == {"shapes"}

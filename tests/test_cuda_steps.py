@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import NIGHTLY, targets_of
+from conftest import targets_of
 
 from py_backends import contract, registry
 from py_backends.harness.case import Case
 from py_backends.kernel_text import KernelText
 
-pytestmark = [pytest.mark.cuda, NIGHTLY]  # each fault compiles a kernel anew
+pytestmark = [pytest.mark.cuda, pytest.mark.nightly]  # each fault compiles a kernel anew
 
 STEPS = registry.kernel_texts("matmul", "cuda")
 BOTH, NOBODY, ALL = "__syncthreads();  // both", "__syncthreads();  // nobody", "__syncthreads();  // everybody"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import Finished, run_command, run_in_terminal
+from commands import Finished, run_here, run_in_terminal
 from conftest import nightly
 
 from py_backends.errors import WrongRequest
@@ -461,7 +461,7 @@ class TestCommand:
         paths = folder / "old.json", folder / "new.json"
         for path, content in zip(paths, (old, new), strict=True):
             path.write_text(content if isinstance(content, str) else content.to_json())
-        return run_command("diff", *paths, *options)
+        return run_here("diff", *paths, *options)
 
     def test_a_run_against_itself_shows_no_change(self, tmp_path: Path) -> None:
         run = report_of(row_of("numpy", 1.0), row_of("avx", 2.0), row_of("cuda", status="emulated", reason="no GPU"))
@@ -575,16 +575,16 @@ class TestCommand:
             (tmp_path / broken).unlink()
         else:
             (tmp_path / broken).write_bytes(content.encode(errors="surrogatepass"))
-        assert_refused(run_command("diff", tmp_path / "old.json", tmp_path / "new.json"), words, broken)
+        assert_refused(run_here("diff", tmp_path / "old.json", tmp_path / "new.json"), words, broken)
 
     def test_wrong_usage_is_one_line(self, tmp_path: Path) -> None:
         path = tmp_path / "run.json"
         path.write_text(report_of(row_of("avx", 2.0)).to_json())
-        assert_refused(run_command("diff"), "OLD")
-        assert_refused(run_command("diff", path), "NEW")
-        assert_refused(run_command("diff", path, path, path), "unknown arguments")
-        assert_refused(run_command("diff", path, path, "--fail-on", "faster"), "slower")
-        assert_refused(run_command("diff", path, tmp_path), "Is a directory")
+        assert_refused(run_here("diff"), "OLD")
+        assert_refused(run_here("diff", path), "NEW")
+        assert_refused(run_here("diff", path, path, path), "unknown arguments")
+        assert_refused(run_here("diff", path, path, "--fail-on", "faster"), "slower")
+        assert_refused(run_here("diff", path, tmp_path), "Is a directory")
         assert_refused(self.run(tmp_path, report_of(row_of("avx")), report_of(row_of("cpp"))), "no row in common")
 
     def test_reads_what_an_earlier_version_wrote(self, tmp_path: Path) -> None:

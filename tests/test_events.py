@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from commands import run_command
+from commands import run_command, run_here
 from conftest import targets_of
 
 import py_backends as pb
@@ -553,7 +553,7 @@ def test_cold_and_by_events_through_the_command_line(tmp_path: Path) -> None:
 
 
 def test_an_unknown_state_of_the_caches_is_refused() -> None:
-    run = run_command("compare", "--cache", "warm")
+    run = run_here("compare", "--cache", "warm")
     assert run.returncode == 2
     assert re.search("'?hot'?, '?cold'?", run.stderr), "argparse quotes choices until Python 3.12"
     with pytest.raises(ValueError, match="cache must be hot or cold, not 'warm'"):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from commands import CLONE, LONGEST, copy_clone, run_python
-from conftest import NIGHTLY, THOROUGH, targets_of
+from conftest import targets_of
 from page_commands import all_commands, quick
 from plugin_packages import BACKENDS, KERNELS, install
 
@@ -178,10 +178,10 @@ class TestInstalled:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def written(cls, installed: Path) -> dict[str, Any]:
+    def written(cls, installed: Path, thorough: bool) -> dict[str, Any]:
         """What the commands of all pages that take the examples write as JSON, each of them run once."""
         told = [each for each in OF_EXAMPLES if re.match("py-backends (?!show)", each)]
-        ours = dict.fromkeys(["py-backends doctor", *told] if THOROUGH else map(quick, told))
+        ours = dict.fromkeys(["py-backends doctor", *told] if thorough else map(quick, told))
         return {command: run_for_json(installed, *shlex.split(command)[1:]) for command in ours}
 
     def test_every_command_is_run_here(self, written: dict[str, Any]) -> None:
@@ -197,7 +197,7 @@ class TestInstalled:
         for source in (KERNEL / "py_backends_axpy" / "lecture").iterdir():
             assert source.is_dir() or source.read_text(encoding="utf-8").rstrip() in run.stdout
 
-    @NIGHTLY
+    @pytest.mark.nightly
     def test_doctor_lists_both(self, written: dict[str, Any]) -> None:
         found = written["py-backends doctor"]
         entry = next(entry for entry in found["backends"] if entry["backend"] == "einsum")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_command
-from conftest import NIGHTLY
 from rich.console import Console
 
 from py_backends import registry
@@ -156,7 +155,7 @@ def test_an_output_too_large_for_a_norm_has_no_relative_error() -> None:
     case.close()
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.numpy
 def test_a_real_run(tmp_path: Path) -> None:
     """Once through the command line: each format has its row, its error and its time over float32."""

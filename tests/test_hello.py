@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from commands import CLONE, environment
 from compilers import gcc_or_skip
-from conftest import NIGHTLY, has_device
+from conftest import has_device
 from rich.console import Console
 
 from py_backends.__main__ import main
@@ -155,7 +155,7 @@ class TestResults:
         strict = "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-std=c++17"
         subprocess.run([compiler, *words[1:], *strict], cwd=tmp_path, check=True, timeout=60)
 
-    @NIGHTLY
+    @pytest.mark.nightly
     def test_the_slide_s_form_of_sycl_is_right_c_plus_plus(self) -> None:
         """What it does needs a compiler that is not on every machine; its types are those of the runtime's headers."""
         pytest.importorskip("dpctl", reason='dpctl is not installed (to change that: pip install "dpctl")')

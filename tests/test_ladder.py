@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import run_command
+from commands import run_here
 from page_commands import PageRuns
 from rich.console import Console
 
@@ -453,7 +453,7 @@ def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
     ],
 )
 def test_wrong_usage_ends_with_2(options: str, words: str) -> None:
-    run = run_command("ladder", *options.split())
+    run = run_here("ladder", *options.split())
     assert (run.returncode, run.stdout) == (2, "")
     assert words in run.stderr
     assert len(run.stderr.splitlines()) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NIGHTLY, nightly
+from conftest import nightly
 from mutants import __main__ as tool
 from mutants import c_family, equivalent, in_python, judge, places, report, texts
 from mutants.equivalent import Equivalent, OutOfDate
@@ -336,7 +336,7 @@ def test_a_model_of_which_nothing_was_run_has_not_enough() -> None:
 PLAIN = "kernels/vecadd/lecture/python.py"
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.python
 class TestWhole:
     """From the command line to the exit code, on the backend that starts fastest."""

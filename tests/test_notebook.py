@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from commands import CLONE, run_python
-from conftest import NIGHTLY, nightly
+from conftest import nightly
 from test_walk import PRINT, printed
 
 from py_backends import __main__ as command_line
@@ -66,7 +66,7 @@ class TestReports:
         report.settings["command"] = command
         assert "of ceiling" in plain(report)
 
-    @NIGHTLY
+    @pytest.mark.nightly
     def test_of_compare_have_the_roofline(self) -> None:
         report = Report.read(RESULTS / "roofline.json")
         report.settings["command"] = None
@@ -145,7 +145,7 @@ class TestWalk:
         assert found
         assert found <= headings
 
-    @NIGHTLY
+    @pytest.mark.nightly
     def test_it_runs(self, tmp_path: Path) -> None:
         if importlib.util.find_spec("nbclient") is None:
             pytest.skip(f"nbclient is not installed (to change that: {pip_install('notebook')})")

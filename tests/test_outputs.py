@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from commands import Finished, run_command, run_python
+from commands import Finished, run_command, run_here, run_python
 
 from py_backends.__main__ import _command_parser
 from py_backends.commands import _common, _outputs
@@ -102,7 +102,7 @@ def test_what_cannot_be_written_is_refused_at_once(
     command: list[str], ending: str, bad: Callable[[Path, str], Path], words: str, results: Path
 ) -> None:
     arguments = [str(results) if word == results.name else word for word in command]
-    assert_refused(run_command(*arguments, bad(results.parent, ending)), words)
+    assert_refused(run_here(*arguments, bad(results.parent, ending)), words)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_results_that_are_closed_to_us_are_one_line(command: list[str], results:
 
 @pytest.mark.parametrize("command", [["diff", "/dev/zero", "/dev/zero"], ["report", "/dev/zero", "-o", "-"]])
 def test_results_without_an_end_are_one_line(command: list[str]) -> None:
-    assert_refused(run_command(*command), "/dev/zero cannot be read: it is a device, not a file")
+    assert_refused(run_here(*command), "/dev/zero cannot be read: it is a device, not a file")
 
 
 @pytest.mark.parametrize("option", ["--json", "--csv", "--markdown"])
@@ -172,7 +172,7 @@ def test_no_file_has_the_name_of_standard_output(option: str, tmp_path: Path) ->
 
 def test_two_names_of_one_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("file")
-    run = run_command("compare", "--json", tmp_path / "file", "--csv", tmp_path / "link")
+    run = run_here("compare", "--json", tmp_path / "file", "--csv", tmp_path / "link")
     assert_refused(run, "--json and --csv name the same file: name one for each")
 
 
@@ -184,7 +184,7 @@ def test_two_names_of_one_file_are_refused(tmp_path: Path) -> None:
 def test_a_picture_has_the_ending_of_its_kind(command: str, option: str, name: str, tmp_path: Path) -> None:
     """Of another, matplotlib would say after the whole run that it cannot write it; of none, it would add one."""
     ending = option.replace("--", ".")
-    run = run_command(command, option, tmp_path / name, "--json", tmp_path / "results.json")
+    run = run_here(command, option, tmp_path / name, "--json", tmp_path / "results.json")
     assert_refused(run, f"{option} takes a file name that ends in {ending}, not {tmp_path / name}")
     assert list(tmp_path.iterdir()) == []
 
@@ -197,9 +197,9 @@ def test_without_its_library_a_picture_is_refused_at_once(tmp_path: Path) -> Non
 
 def test_names_that_are_not_utf_8_are_escaped(tmp_path: Path) -> None:
     missing = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json")
-    assert_refused(run_command("diff", missing, missing), r"caf\xe9.json cannot be read")
+    assert_refused(run_here("diff", missing, missing), r"caf\xe9.json cannot be read")
     assert_refused(
-        run_command("doctor", "--json", f"{missing}/file"), r"there is no folder " + str(tmp_path) + r"/caf\xe9.json"
+        run_here("doctor", "--json", f"{missing}/file"), r"there is no folder " + str(tmp_path) + r"/caf\xe9.json"
     )
 
 

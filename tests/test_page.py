@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import CLONE, run_command, run_python
+from commands import CLONE, run_here, run_python
 from conftest import Comparison, chromium
 
 from py_backends import registry
@@ -335,7 +335,7 @@ class TestSeveralFiles:
 
 class TestCommand:
     def test_writes_a_page_of_a_real_run(self, comparison: Comparison, tmp_path: Path) -> None:
-        run = run_command("report", comparison.json, "-o", tmp_path / "page.html")
+        run = run_here("report", comparison.json, "-o", tmp_path / "page.html")
         assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
         assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
         root = Parsed((tmp_path / "page.html").read_text(encoding="utf-8")).root
@@ -348,13 +348,13 @@ class TestCommand:
 
     def test_writes_to_standard_output(self, tmp_path: Path) -> None:
         path = written(tmp_path / "a.json")
-        run = run_command("report", path, "-o", "-")
+        run = run_here("report", path, "-o", "-")
         assert (run.returncode, run.stderr) == (0, "")
         assert run.stdout == page([("a.json", Report.read(path))])
 
     def test_tells_files_of_one_name_apart_and_takes_each_once(self, tmp_path: Path) -> None:
         paths = [written(tmp_path / day / "r.json") for day in ("monday", "friday")]
-        run = run_command("report", *paths, paths[0], "-o", tmp_path / "page.html")
+        run = run_here("report", *paths, paths[0], "-o", tmp_path / "page.html")
         assert (run.returncode, run.stderr) == (0, "")
         root = Parsed((tmp_path / "page.html").read_text(encoding="utf-8")).root
         assert [each.all("h2")[0].text for each in root.all("section")][1:3] == list(map(str, paths))
@@ -418,7 +418,7 @@ class TestCommand:
             tmp_path / "missing.json": "cannot be read: No such file or directory",
             tmp_path: "cannot be read: Is a directory",
         }.items():
-            run = run_command("report", wrong, "-o", page_of)
+            run = run_here("report", wrong, "-o", page_of)
             assert (run.returncode, run.stdout) == (2, "")
             (line,) = run.stderr.splitlines()
             assert words in line
@@ -426,10 +426,10 @@ class TestCommand:
 
     def test_shows_the_bytes_of_a_name_that_is_not_utf_8(self, tmp_path: Path) -> None:
         path = written(Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json")))
-        run = run_command("report", path, "-o", "-")
+        run = run_here("report", path, "-o", "-")
         assert (run.returncode, run.stderr) == (0, "")
         assert r"caf\xe9.json" in Parsed(run.stdout).root.words()
-        run = run_command("report", path, "-o", tmp_path / "page.html")
+        run = run_here("report", path, "-o", tmp_path / "page.html")
         assert (run.returncode, run.stderr) == (0, "")
         assert r"caf\xe9.json" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
@@ -438,14 +438,14 @@ class TestCommand:
         path = tmp_path / "a.json"
         half = "half \udce9, whole 🙂"
         path.write_text(report(timed("sycl", 1e-3, "faster", device=half, note=half)).to_json(), encoding="utf-8")
-        run = run_command("report", path, "-o", "-")
+        run = run_here("report", path, "-o", "-")
         assert (run.returncode, run.stderr) == (0, "")
         assert "half ?, whole 🙂" in Parsed(run.stdout).root.words()
 
     def test_refuses_to_replace_its_results(self, tmp_path: Path) -> None:
         path = written(tmp_path / "a.json")
         before = path.read_bytes()
-        run = run_command("report", path, "-o", tmp_path / "." / "a.json")
+        run = run_here("report", path, "-o", tmp_path / "." / "a.json")
         assert run.returncode == 2
         assert "would replace the results" in run.stderr
         assert path.read_bytes() == before
@@ -459,7 +459,7 @@ class TestCommand:
         ],
     )
     def test_wrong_usage(self, arguments: list[str], words: str) -> None:
-        run = run_command("report", *arguments)
+        run = run_here("report", *arguments)
         assert (run.returncode, run.stdout) == (2, "")
         (line,) = run.stderr.splitlines()
         assert words in line

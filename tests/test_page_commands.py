@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from commands import Finished
-from conftest import NIGHTLY
 from page_commands import (
     NOT_RUN,
     OURS,
@@ -87,7 +86,7 @@ def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[A
             named.update(backends)
         marked = [getattr(pytest.mark, name) for name in named & set(registry.backend_names())]
         kind = beginning(sequence[0]), *backends
-        marked += [NIGHTLY] * (kind in kinds)
+        marked += [pytest.mark.nightly] * (kind in kinds)
         kinds.add(kind)
         parameters.append(pytest.param(sequence, marks=[*marks, *marked], id=" ".join(sequence[0].split())[:100]))
     return parameters
@@ -132,7 +131,7 @@ def test_a_first_program_is_shown(
     check(command, run(command, tmp_path), tmp_path)
 
 
-@pytest.mark.parametrize("sequence", of_sequences(sequences(covering(to_run())), NIGHTLY))
+@pytest.mark.parametrize("sequence", of_sequences(sequences(covering(to_run())), pytest.mark.nightly))
 def test_as_it_is_printed(sequence: list[str], tmp_path: Path) -> None:
     for command, ended in run_all(sequence, tmp_path, longest=800).ended.items():
         check(command, ended, tmp_path)

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import new_environment
-from conftest import NIGHTLY
 
 from py_backends import registry
 from py_backends.ranks import engine, launcher
 
-pytestmark = [pytest.mark.mpi, NIGHTLY]
+pytestmark = [pytest.mark.mpi, pytest.mark.nightly]
 FLOAT32 = np.dtype(np.float32)
 PRODUCTS = {"square": (1024, 1024, 1024), "deep": (512, 512, 4096)}
 

@@ -28,7 +28,7 @@ import psutil
 import pytest
 import started
 from commands import CLONE, LONGEST, copy_clone, environment, run_python
-from conftest import THOROUGH, nightly
+from conftest import nightly
 
 from py_backends import interpreter, registry
 from py_backends.channel import Channel
@@ -242,15 +242,14 @@ COSTS_ONE_ROW = {
 }
 OFTEN = {"last_rank_raises", "last_rank_dies_of_sigkill", "first_rank_hangs"}
 """One of each kind; .ci/nightly has the others."""
-TRIED = [fault for fault in COSTS_ONE_ROW if THOROUGH or fault in OFTEN]
 HARMLESS = ["each_rank_talks", "last_rank_floods"]
 
 
 @pytest.fixture(scope="module")
-def rows(clone: Path) -> dict[str, Any]:
+def rows(clone: Path, thorough: bool) -> dict[str, Any]:
     """One comparison with all of them on the same device."""
     run, path = Processes(), clone / "results.json"
-    variants = ",".join(["lecture", *TRIED, *HARMLESS])
+    variants = ",".join(["lecture", *(COSTS_ONE_ROW if thorough else OFTEN), *HARMLESS])
     command = [sys.executable, "-c", started_with_patience(), PATIENCE, "compare", "--kernel", "vecadd"]
     options = ["--shape", "vecadd=509", "--backend", "numpy,mpi", "--target", f"cpu,{TARGET}", "--variant", variants]
     errors = run.folder / "errors"
@@ -284,7 +283,7 @@ def started_with_patience() -> str:
     )
 
 
-@pytest.mark.parametrize("fault", [fault if fault in TRIED else nightly(fault) for fault in COSTS_ONE_ROW])
+@pytest.mark.parametrize("fault", [fault if fault in OFTEN else nightly(fault) for fault in COSTS_ONE_ROW])
 def test_the_row_says_which_rank_ended_and_how(rows: dict[str, Any], fault: str) -> None:
     status, words = COSTS_ONE_ROW[fault]
     assert rows[fault]["status"] == status, rows[fault]["reason"]

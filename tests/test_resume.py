@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import run_command
+from commands import run_command, run_here
 from started import started_until
 
 from py_backends import registry
@@ -127,7 +127,7 @@ def test_what_cannot_be_gone_on_with(
     change(results)
     path = saved(results, tmp_path / "results.json")
     before = path.read_text()
-    run = run_command("compare", "--resume", path)
+    run = run_here("compare", "--resume", path)
     assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
     assert words in run.stderr
     assert path.read_text() == before
@@ -136,14 +136,14 @@ def test_what_cannot_be_gone_on_with(
 @pytest.mark.parametrize("options", [["--kernel", "vecadd"], ["--seed=1"], ["--threads", "1", "--dtype", "all"]])
 def test_the_file_says_what_was_asked_for(options: list[str], tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    run = run_command("compare", "--resume", path, *options)
+    run = run_here("compare", "--resume", path, *options)
     unfit = ", ".join(sorted(option.partition("=")[0] for option in options if option.startswith("--")))
     assert (run.returncode, run.stdout) == (2, "")
     assert f"--resume takes the request from {path}: leave out {unfit}" in run.stderr
 
 
 def test_what_is_no_such_file(tmp_path: Path) -> None:
-    run = run_command("compare", "--resume", tmp_path / "none.json")
+    run = run_here("compare", "--resume", tmp_path / "none.json")
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert "cannot be read" in run.stderr
 

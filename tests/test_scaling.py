@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import run_command
-from conftest import NIGHTLY
+from commands import run_command, run_here
 from matplotlib.figure import Figure
 from rich.console import Console
 
@@ -535,13 +534,13 @@ def test_wrong_usage() -> None:
         (["--shape", "matmul=0"], "no work"),
         (["--shape", "vecadd=5"], "not among the requested kernels"),
     ]:
-        refused = run_command("scaling", *arguments)
+        refused = run_here("scaling", *arguments)
         assert refused.returncode == 2
         assert words in refused.stderr
         assert refused.stderr.count("\n") == 1
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.numpy
 @pytest.mark.openmp
 @pytest.mark.skipif(machine.cpus() < 2, reason="scaling takes 2 CPUs")
@@ -563,7 +562,7 @@ def test_a_real_run(tmp_path: Path) -> None:
     assert resumed.returncode == 2
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.mpi
 @pytest.mark.skipif(machine.cpus() < 2, reason="scaling takes 2 CPUs")
 def test_a_real_run_of_ranks(tmp_path: Path) -> None:

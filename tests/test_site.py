@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from commands import CLONE, run_python
-from conftest import BROWSER, NIGHTLY, chromium
+from conftest import BROWSER, chromium
 from markdown_pages import anchors, links, pages
 
 import py_backends as pb
@@ -74,7 +74,7 @@ def browser() -> Iterator[Any]:
         yield playwright.chromium.launch(executable_path=chromium())
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @getattr(pytest.mark, BROWSER)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_fit_a_screen_and_ask_nobody(site: Path, browser: Any, width: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_command
+from commands import run_command, run_here
 from rich.console import Console
 from test_ladder import found_on, report_of, row_of
 
@@ -205,7 +205,7 @@ class TestViews:
 
 class TestShow:
     def test_shows_the_first_whole_and_the_others_as_differences(self) -> None:
-        run = run_command("show", "matmul", "--steps")
+        run = run_here("show", "matmul", "--steps")
         assert run.returncode == 0, run.stderr
         first, *others = texts_of("matmul", chains()["matmul"][0])
         assert first.text.rstrip() in run.stdout

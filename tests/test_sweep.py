@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import run_command
-from conftest import NIGHTLY
+from commands import run_command, run_here
 from rich.console import Console
 
 from py_backends import registry
@@ -362,13 +361,13 @@ class TestShown:
     ],
 )
 def test_wrong_usage(arguments: list[str], words: str) -> None:
-    ran = run_command("sweep", *arguments)
+    ran = run_here("sweep", *arguments)
     assert ran.returncode == 2
     assert words in ran.stderr
     assert ran.stderr.count("\n") == 1
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.numpy
 @pytest.mark.openmp
 def test_a_real_run(tmp_path: Path) -> None:

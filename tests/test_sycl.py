@@ -24,7 +24,7 @@ from py_backends.contract import Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.case import Case
 
-FLOAT32, NIGHTLY = np.dtype(np.float32), nightly(np.dtype(np.float16))
+FLOAT32, OTHERS = np.dtype(np.float32), nightly(np.dtype(np.float16))
 EVERYTHING = 10_000
 """More threads than there are."""
 FORMS: dict[str, tuple[str, dict[int, tuple[str, ...]]]] = {
@@ -228,7 +228,7 @@ def fill_scratch_with_nan(device: SyclDevice, size: int) -> None:
     ctypes.memset(memory.address, 0xFF, memory.size)
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32, nightly(np.dtype(np.float64)), NIGHTLY], ids=str)
+@pytest.mark.parametrize("dtype", [FLOAT32, nightly(np.dtype(np.float64)), OTHERS], ids=str)
 @pytest.mark.parametrize("kernel", EDGES)
 @pytest.mark.parametrize("form", FORMS)
 def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: str, dtype: np.dtype[Any]) -> None:
@@ -257,7 +257,7 @@ def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: s
     assert wrong == {}
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32, NIGHTLY], ids=str)
+@pytest.mark.parametrize("dtype", [FLOAT32, OTHERS], ids=str)
 @pytest.mark.parametrize("offset", range(4))
 def test_vectors_may_begin_anywhere(device: Any, offset: int, dtype: np.dtype[Any]) -> None:
     """Where stores past the cache need addresses that are aligned."""

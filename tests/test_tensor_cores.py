@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import NIGHTLY, nightly
+from conftest import nightly
 
 from py_backends import registry
 from py_backends.backend import cuda
@@ -175,7 +175,7 @@ FAULTS = [
 @pytest.mark.parametrize(
     ("fault", "dtype"),
     [
-        pytest.param(fault, dtype, marks=NIGHTLY, id=f"{fault.name}-{dtype}")
+        pytest.param(fault, dtype, marks=pytest.mark.nightly, id=f"{fault.name}-{dtype}")
         for fault in FAULTS
         for dtype in fault.dtypes
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_command
+from commands import run_command, run_here
 from page_commands import PageRuns
 from rich.console import Console
 
@@ -341,6 +341,6 @@ def test_where_nothing_was_timed_there_is_no_picture(tmp_path: Path) -> None:
 
 
 def test_two_files_of_one_name_are_wrong_usage(tmp_path: Path) -> None:
-    run = run_command("timeline", "--json", tmp_path / "a.svg", "--svg", tmp_path / "a.svg")
+    run = run_here("timeline", "--json", tmp_path / "a.svg", "--svg", tmp_path / "a.svg")
     assert run.returncode == 2
     assert "--json and --svg name the same file: name one for each" in run.stderr

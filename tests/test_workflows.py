@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import CLONE, run_command
+from commands import CLONE, run_here
 
 yaml = pytest.importorskip("yaml", reason='pip install "pyyaml"')
 
@@ -88,7 +88,7 @@ class Dry:
             self.script(f"cmake/{script}.sh")
 
     def py_backends(self) -> None:
-        known = run_command(self.arguments[0], "--help").stdout
+        known = run_here(self.arguments[0], "--help").stdout
         options = {word for word in self.arguments if word.startswith("-")}
         assert not [option for option in options if not re.search(rf"(?<![\w-]){option}(?![\w-])", known)]
         if self.arguments[0] == "diff":
@@ -202,7 +202,7 @@ class TestRelease:
 
 
 def test_the_nightly_leaves_no_test_out() -> None:
-    """It names all of tests/: of a list of files, some that hold tests marked `NIGHTLY` were missing."""
+    """It names all of tests/: of a list of files, some that hold tests marked `pytest.mark.nightly` were missing."""
     script = (CLONE / ".ci" / "nightly").read_text(encoding="utf-8")
-    whole = r"env PY_BACKENDS_INSTRUMENTS=thorough \$python -m pytest (--\S+ (\d+ )?)*tests$"
+    whole = r"\$python -m pytest --thorough (--\S+ (\d+ )?)*tests$"
     assert re.search(whole, script, re.MULTILINE)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from commands import CLONE, copy_clone
-from conftest import NIGHTLY, found
+from conftest import found
 
 from py_backends.harness.roofline import UNCERTAIN
 from py_backends.number_formats import DTYPES
@@ -190,7 +190,7 @@ def test_a_broken_device_breaks_no_other_row(scratch_clone: Path) -> None:
     assert rows[0]["reason"] == "RuntimeError: an illegal address / was reached"
 
 
-@NIGHTLY
+@pytest.mark.nightly
 def test_one_changed_operator_is_seen_and_changes_no_other_row(tmp_path: Path) -> None:
     copy_clone(tmp_path)
     for name, (old, new) in CHANGED_OPERATORS.items():

@@ -22,7 +22,7 @@ from py_backends import registry
 from py_backends.commands._arguments import seconds
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.running import Arenas, Runners
-from py_backends.conformance.selection import Selection, Subject
+from py_backends.conformance.selection import Extent, Selection, Subject
 from py_backends.conformance.tally import Tally, summary
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable, WrongRequest
@@ -67,8 +67,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--case", metavar="NAME", help="the case of that name; in a kind without it, all whose names contain it"
     )
-    group.addoption("--quick", dest="quick", action="store_true", help="the cases that belong in every CI run")
-    group.addoption("--thorough", dest="quick", action="store_false", help="all cases of the suite; the default")
+    for extent in Extent:
+        group.addoption(
+            f"--{extent.name.lower()}", dest="extent", action="store_const", const=extent, help=extent.value
+        )
     group.addoption(
         "--patience",
         type=seconds,
@@ -102,7 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
     selection = Selection(
         **{f"{name}s": tuple(config.getoption(f"--{name}")) for name in _LISTS},
         case=config.getoption("--case"),
-        quick=config.getoption("quick"),
+        extent=config.getoption("extent") or Extent.THOROUGH,
         patience=config.getoption("--patience"),
     )
     _or_usage_error("", selection.check)

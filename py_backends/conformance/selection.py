@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
 from py_backends import registry
@@ -41,8 +42,16 @@ class Subject(NamedTuple):
         return f"{self.text.backend}-{self.target.name}-{self.text.kernel}-{self.text.variant}"
 
 
-_OF_STEPS = "shapes"
-"""The kind that a quick run tries of steps, in one dtype, beside drawn cases. Steps go wrong at ragged ends."""
+class Extent(Enum):
+    """How much a run tries of what its other options choose."""
+
+    SHORT = "what says in a minute whether a backend works on this machine"
+    QUICK = "the cases that belong in every CI run"
+    THOROUGH = "all cases of the suite; the default"
+
+
+_AT_RAGGED_ENDS = "shapes"
+"""The kind that most often tells a wrong source. Where a run tries little, it tries this."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +68,13 @@ class Selection:
     variants: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     case: str | None = None
-    quick: bool = False
+    extent: Extent = Extent.THOROUGH
     patience: float = 60.0
+
+    @property
+    def quick(self) -> bool:
+        """Whether the run leaves out the cases that are for thorough ones."""
+        return self.extent is not Extent.THOROUGH
 
     def check(self) -> None:
         """Raise WrongRequest, with one clear line, for an unknown name, and where nothing is chosen.
@@ -139,6 +153,8 @@ class Selection:
         every = registry.dtypes(text, target)
         if self.quick and self._is_step(text):
             return () if target.emulated else every[:1]  # each emulated one compiles for seconds
+        if self.extent is Extent.SHORT and not (_is_default(text) and _is_of_first_kernel(text)):
+            return every[:1]
         narrow = [dtype for dtype in every if dtype not in IN_ALL_KINDS]
         costly = target.just_in_time or target.emulated or target.borrowed
         if not self.quick or len(narrow) == len(every) or not costly:
@@ -149,10 +165,13 @@ class Selection:
     def _belongs_to_quick(self, kind: Kind[Any], dtype: str, subject: Subject) -> bool:
         """Whether a quick run tries a kind.
 
-        It tries costly kinds once for a kernel and target, or in one dtype alone.
+        It tries costly kinds once for a kernel and target, or in one dtype alone. A short one tries every kind in the
+        default variant and the first dtype alone.
         """
         text, target = subject.text, subject.target
-        if self._is_step(text) and kind.name != _OF_STEPS:
+        in_short = _is_default(text) and dtype == first_dtype(kind, subject)
+        little = self._is_step(text) or (self.extent is Extent.SHORT and not in_short)
+        if little and kind.name != _AT_RAGGED_ENDS:
             return False
         once = kind.costly and not self.variants
         if once and not _is_default(text):
@@ -185,6 +204,11 @@ class Selection:
 
 def _is_default(text: KernelText) -> bool:
     return text.variant == next(iter(registry.kernel_texts(text.kernel, text.backend)))
+
+
+def _is_of_first_kernel(text: KernelText) -> bool:
+    """Whether a source is of the kernel by which a short run tries all formats of a backend."""
+    return text.kernel == next(name for name in registry.kernel_names() if registry.kernel_texts(name, text.backend))
 
 
 def first_dtype(kind: Kind[Any], subject: Subject) -> str | None:

@@ -10,7 +10,6 @@ from typing import Protocol
 
 import numpy as np
 import pytest
-from conftest import NIGHTLY
 
 from py_backends import registry
 from py_backends.contract import Array
@@ -143,7 +142,7 @@ class OfProducts:
         cases = [product(*sizes, dtype, threads, offset) for sizes in SHAPES for offset in (0, 1)]
         assert_right(cases, program.results(*cases))
 
-    @NIGHTLY
+    @pytest.mark.nightly
     @pytest.mark.parametrize("threads", [1, 2, 3, 4])
     @pytest.mark.parametrize("dtype", FORMATS)
     def test_right_in_blocks_that_threads_share(self, program: Program, dtype: str, threads: int) -> None:
@@ -151,7 +150,7 @@ class OfProducts:
         cases = [product(70, 70, 1100, dtype, threads), product(70, 260, 930, dtype, threads)]
         assert_right(cases, program.results(*cases))
 
-    @NIGHTLY
+    @pytest.mark.nightly
     def test_threads_change_no_bit(self, program: Program) -> None:
         cases = [product(97, 161, 1030, dtype, threads) for dtype in FORMATS for threads in (1, 2, 4)]
         results = program.results(*cases)

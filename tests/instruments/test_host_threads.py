@@ -6,7 +6,6 @@ CUDA's are those that the emulation runs, behind the same prelude. The others ne
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import Any
 import planted
 import pytest
 from compilers import clang, gcc
-from conftest import NIGHTLY, nightly
 from host_threads import LANGUAGES, Case, Program, compiled_driver
 from planted import Fault
 from sanitizers import ADDRESS, SANITIZERS, THREADS, Sanitizer
@@ -23,8 +21,6 @@ from sanitizers import ADDRESS, SANITIZERS, THREADS, Sanitizer
 from py_backends import registry
 from py_backends.kernel_text import KernelText
 
-THOROUGH = os.environ.get("PY_BACKENDS_INSTRUMENTS") == "thorough"
-"""Whether to try all shapes, as every night, and not only what every change goes through."""
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(1,), (257,), (2053,)],
     "matmul": [(5, 3, 0), (5, 0, 3), (33, 17, 9), (67, 131, 25)],
@@ -41,12 +37,8 @@ MORE_SHAPES: dict[str, list[tuple[int, ...]]] = {
 
 def cases(kernel: str) -> list[Case]:
     """Shapes in both dtypes; the larger also from an odd place on, so that they cannot be taken in vectors."""
-    shapes = SHAPES.get(kernel, [registry.problem(kernel).default_sizes])
-    if THOROUGH:
-        shapes = shapes + MORE_SHAPES.get(kernel, [])
+    shapes = SHAPES.get(kernel, [registry.problem(kernel).default_sizes]) + MORE_SHAPES.get(kernel, [])
     chosen = [(sizes, dtype) for sizes in shapes for dtype in ("float32", "float64")]
-    if not THOROUGH:
-        chosen = [*((sizes, "float32") for sizes in shapes), (shapes[-1], "float64")]
     return [
         Case(sizes, dtype, offset)
         for sizes, dtype in chosen
@@ -66,8 +58,6 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         return compiled_driver(sanitizer, compiler, tmp_path_factory.mktemp("driver"))
 
     def made(text: KernelText, form: str | None, sanitizer: Sanitizer) -> Program:
-        if LANGUAGES[text.backend].needs_clang and not THOROUGH:
-            pytest.skip("too long for every change: .ci/nightly has it (by PY_BACKENDS_INSTRUMENTS=thorough)")
         compiler = compiler_for(text.backend)
         if compiler is None:
             pytest.skip(f"the texts of {text.backend} need clang++ (to change that: apt-get install clang)")
@@ -88,8 +78,12 @@ def texts() -> Iterator[Any]:
             for variant, text in registry.kernel_texts(kernel, backend).items():
                 for form in language.forms:
                     name = "-".join(filter(None, (backend, kernel, variant, form)))
-                    marks = [getattr(pytest.mark, backend), *([] if variant in ("lecture", "tuned") else [NIGHTLY])]
-                    yield pytest.param(text, form, marks=marks, id=name)
+                    yield pytest.param(text, form, marks=marks_of(backend), id=name)
+
+
+def marks_of(backend: str) -> list[pytest.MarkDecorator]:
+    """What clang++ compiles takes too long for every change."""
+    return [getattr(pytest.mark, backend), *[pytest.mark.nightly] * LANGUAGES[backend].needs_clang]
 
 
 def with_faults(*kinds: str) -> Any:
@@ -97,13 +91,14 @@ def with_faults(*kinds: str) -> Any:
     return pytest.mark.parametrize(
         "fault",
         [
-            pytest.param(fault, marks=getattr(pytest.mark, fault.backend), id=f"{fault.backend}-{fault.name}")
+            pytest.param(fault, marks=marks_of(fault.backend), id=f"{fault.backend}-{fault.name}")
             for fault in planted.of([*planted.CUDA, *planted.SYCL, *planted.OPENCL], *kinds)
         ],
     )
 
 
-@pytest.mark.parametrize("instrument", [nightly(ADDRESS.name), nightly(THREADS.name)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("instrument", [ADDRESS.name, THREADS.name])
 @pytest.mark.parametrize(("text", "form"), list(texts()))
 def test_nothing_is_reported(build: Build, text: KernelText, form: str | None, instrument: str) -> None:
     outcome = build(text, form, SANITIZERS[instrument]).run(cases(text.kernel))

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import NIGHTLY
 from processor import ON_X86_64, Program, check_conformance, complaints, cpu_with_tiles, running
 from products import FORMATS, SHAPES, Case, OfProducts, drawn, product, wrong
 from sanitizers import HERE
@@ -48,7 +47,7 @@ def test_right_at_every_edge_in_one_format(program: Program) -> None:
     assert wrong(cases, program.results(*cases)) == {}
 
 
-@NIGHTLY
+@pytest.mark.nightly
 class TestProducts(OfProducts):
     """What it computes."""
 
@@ -79,7 +78,7 @@ LOADS = {"bfloat16": 4, "float16": 10, "int8": 4}
 """Of tiles for a step of 2 x 2 tiles of c."""
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.parametrize(("dtype", "threads"), [("bfloat16", 2), ("float16", 1), ("int8", 3)])
 def test_tiles_stay_in_registers(variables: dict[str, str], tmp_path: Path, dtype: str, threads: int) -> None:
     """No tile is loaded or stored beside those of the panels and the sums. Each thread configures its tiles once."""
@@ -122,7 +121,7 @@ IN_FLOAT16 = {name for name in FAULTS if re.search("half|parts|infinity", name)}
 """Those that bfloat16 would not show."""
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_noticed(variables: dict[str, str], tmp_path: Path, name: str) -> None:
     """Else nothing above would be tested."""
@@ -139,6 +138,6 @@ def test_a_planted_fault_is_noticed(variables: dict[str, str], tmp_path: Path, n
         assert complaints(program, *cases, infinite)
 
 
-@NIGHTLY
+@pytest.mark.nightly
 def test_the_conformance_suite_holds(variables: dict[str, str]) -> None:
     check_conformance(variables, "numba_cpu", "--quick")

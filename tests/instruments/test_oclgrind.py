@@ -9,7 +9,6 @@ from typing import Any
 import oclgrind
 import planted
 import pytest
-from conftest import THOROUGH
 from planted import Fault
 
 from py_backends import registry
@@ -39,11 +38,11 @@ def texts() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("text", "form", "lanes"), list(texts()))
-def test_nothing_is_reported(tmp_path: Path, text: KernelText, form: str, lanes: int) -> None:
+def test_nothing_is_reported(tmp_path: Path, text: KernelText, form: str, lanes: int, thorough: bool) -> None:
     shapes = SHAPES.get(text.kernel, [text.problem.default_sizes])
     if form == "CPU" and text.variant != "lecture":
         shapes = shapes + LARGER_SHAPES.get(text.kernel, [])
-    cases = [(sizes, dtype) for sizes in shapes for dtype in registry.dtypes(text)[: None if THOROUGH else 3]]
+    cases = [(sizes, dtype) for sizes in shapes for dtype in registry.dtypes(text)[: None if thorough else 3]]
     outcome = oclgrind.run(text, form, lanes, cases, tmp_path)
     assert outcome.reports == ""
     assert outcome.wrong == []

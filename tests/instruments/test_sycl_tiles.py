@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import NIGHTLY, nightly
+from conftest import nightly
 from processor import ON_X86_64, Program, check_conformance, complaints, cpu_with_tiles, running
 from products import OfProducts, product
 from sanitizers import HERE
@@ -94,7 +94,7 @@ def test_a_planted_fault_is_noticed(variables: dict[str, str], tmp_path: Path, n
         assert complaints(program, *cases, infinite)
 
 
-@NIGHTLY
+@pytest.mark.nightly
 def test_the_conformance_suite_holds(variables: dict[str, str]) -> None:
     """In workers, which get the variable for the driver from the target."""
     check_conformance({"LD_PRELOAD": variables["LD_PRELOAD"]}, "sycl")

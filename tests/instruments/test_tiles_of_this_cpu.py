@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import NIGHTLY
 from products import Case, OfProducts, exact, instruction, rounded_array, spread
 
 import py_backends as pb
@@ -56,8 +55,8 @@ def amx_or_skip(backend: str) -> Target:
     scope="module",
     params=[
         pytest.param("avx", marks=pytest.mark.avx),
-        pytest.param("numba_cpu", marks=[pytest.mark.numba_cpu, NIGHTLY]),
-        pytest.param(SYCL, marks=[pytest.mark.sycl, NIGHTLY]),
+        pytest.param("numba_cpu", marks=[pytest.mark.numba_cpu, pytest.mark.nightly]),
+        pytest.param(SYCL, marks=[pytest.mark.sycl, pytest.mark.nightly]),
     ],
 )
 def program(request: pytest.FixtureRequest) -> Tiles:
@@ -71,7 +70,7 @@ def program(request: pytest.FixtureRequest) -> Tiles:
 class TestProducts(OfProducts):
     """What they compute."""
 
-    @NIGHTLY
+    @pytest.mark.nightly
     @pytest.mark.parametrize("k", [1, 7, 32])
     def test_every_bit_of_a_hundred_thousand_numbers_is_that_of_one_instruction(self, program: Tiles, k: int) -> None:
         case = Case(spread((320, k), "bfloat16", 5), spread((k, 320), "bfloat16", 6), threads=2)
@@ -79,7 +78,7 @@ class TestProducts(OfProducts):
         np.testing.assert_array_equal(program.results(case)[0], expected)
 
 
-@NIGHTLY
+@pytest.mark.nightly
 @pytest.mark.sycl
 def test_sycl_with_its_variables() -> None:
     """Its target needs variables with which a process has to start."""
