@@ -7,6 +7,8 @@
 #
 # ARGS goes to the command. Examples: make compare ARGS="--kernel matmul", make test ARGS="-m openmp".
 # PYTHON is the interpreter that .venv is made with, by default the first that is new enough.
+#
+# Commands are run by their interpreter: below a folder with a `$` in its name, no script of pip's starts by itself.
 
 ARGS ?=
 
@@ -18,7 +20,8 @@ SET_UP := cmake/set_up.sh cpu,peers,conformance
 SET_UP_ALL := $(SET_UP) test,docs,dev
 export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
-export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
+# The value, since the name of a folder may have a `$`.
+export PATH := $(VIRTUAL_ENV)/bin:$(value PATH)
 export CMAKE_GENERATOR ?= Ninja
 CPP_SOURCES = $(shell find cpp_ext kernels py_backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
 
@@ -51,13 +54,13 @@ wheel:
 lint: build-all
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror $(CPP_SOURCES)
+	$(BIN)/python -m mypy
+	$(BIN)/python $(BIN)/clang-format --dry-run -Werror $(CPP_SOURCES)
 
 format: build-all
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i $(CPP_SOURCES)
+	$(BIN)/python $(BIN)/clang-format -i $(CPP_SOURCES)
 
 clean:
 	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
