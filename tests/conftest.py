@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import re
 import shutil
 import signal
 from collections import Counter, defaultdict
@@ -49,8 +50,9 @@ hypothesis.settings.load_profile("repeatable")
 LEFT_OUT = {
     "slow": ({Extent.SHORT}, "takes long, and says little of this machine"),
     "nightly": ({Extent.SHORT, Extent.QUICK}, "takes very long, and rarely fails alone"),
+    "documents": ({Extent.SHORT, Extent.QUICK}, "holds documents to what there is; make lint runs it"),
 }
-"""The markers of tests that some extents leave out: which, and why."""
+"""The markers of tests that some extents leave out unless -m names them: which, and why."""
 
 
 def nightly(*values: object) -> Any:
@@ -84,7 +86,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that take too long for the extent of this run."""
     extent = config.stash[SELECTION].extent
-    left_out = {name for name, (extents, _) in LEFT_OUT.items() if extent in extents}
+    named = set(re.findall(r"\w+", config.getoption("markexpr")))
+    left_out = {name for name, (extents, _) in LEFT_OUT.items() if extent in extents and name not in named}
     chosen, others = [], []
     for item in items:
         (others if left_out & {mark.name for mark in item.iter_markers()} else chosen).append(item)

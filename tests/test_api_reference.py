@@ -15,6 +15,8 @@ import py_backends as pb
 from py_backends import contract, problem, registry
 from py_backends.harness import doctor, results
 
+pytestmark = pytest.mark.documents
+
 KERNELS = registry.kernel_names()
 
 

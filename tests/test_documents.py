@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from commands import CLONE, run_python
+from commands import CLONE
 from compilers import gcc_or_skip
 
 import py_backends
@@ -23,6 +23,8 @@ from py_backends.conformance.selection import kind_names
 from py_backends.contract import KernelText, Problem
 from py_backends.harness.results import Report, Row
 from py_backends.number_formats import FORMATS
+
+pytestmark = pytest.mark.documents
 
 DOCS = CLONE / "docs"
 PACKAGE = CLONE / "py_backends"
@@ -134,16 +136,6 @@ class TestExtras:
                 said = "extra pictures" in (action.help or "")
                 assert said == bool({"--png", "--svg"} & set(action.option_strings)), name
         assert "extra pictures" in (commands["report"].description or "")
-
-    @pytest.mark.parametrize("command", ["ladder", "roofline", "scaling", "sweep", "timeline"])
-    def test_pictures_without_their_extra_end_before_anything_runs(self, command: str, tmp_path: Path) -> None:
-        blocked = (
-            "import sys; sys.modules['matplotlib'] = None; from py_backends.__main__ import main; sys.exit(main())"
-        )
-        run = run_python("-c", blocked, command, "--svg", tmp_path / "picture.svg")
-        assert (run.returncode, run.stdout) == (2, "")
-        (line,) = run.stderr.splitlines()
-        assert "pictures need matplotlib" in line
 
 
 class TestMap:

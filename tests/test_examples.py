@@ -51,6 +51,7 @@ def files(example: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.documents
 @pytest.mark.parametrize("example", PAGES, ids=lambda path: path.name)
 class TestPages:
     def test_an_example_is_short(self, example: Path) -> None:

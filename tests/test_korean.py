@@ -23,7 +23,7 @@ NUMBER = re.compile(r"(?<![A-Za-z\d])\d++(?:[.,]\d++)*+%?+(?![월차])")
 MILLIONS = re.compile(r"(\d+) million")
 """Korean counts them in ten thousands."""
 
-pytestmark = pytest.mark.parametrize("page", KOREAN, ids=lambda page: page.name)
+pytestmark = [pytest.mark.documents, pytest.mark.parametrize("page", KOREAN, ids=lambda page: page.name)]
 
 
 def english(page: Path) -> Path:

@@ -10,6 +10,8 @@ import pytest
 from markdown_it.token import Token
 from markdown_pages import pages, tokens
 
+pytestmark = pytest.mark.documents
+
 KOREAN = [page for page in pages() if page.name.endswith(".ko.md")]
 FIGURE = re.compile(r"\d++(?:[.,]\d++)*+%?+(?!월)")
 """But for the number of a month, which has a name in English."""

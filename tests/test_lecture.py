@@ -15,6 +15,8 @@ from test_documents import columns, section
 
 from py_backends.harness import programs
 
+pytestmark = pytest.mark.documents
+
 LECTURE = CLONE / "docs" / "lecture.md"
 GLOSSARY = CLONE / "docs" / "glossary.md"
 SLIDES_HAVE_NONE = {"numba_cpu"}

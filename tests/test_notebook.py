@@ -118,6 +118,7 @@ def made() -> Any:
     return script["notebook"]((CLONE / "docs" / "walk.md").read_text(encoding="utf-8"), "walk.md")
 
 
+@pytest.mark.documents
 class TestWalk:
     def test_the_notebook_is_the_walk(self) -> None:
         notebook = made()

@@ -23,6 +23,8 @@ from typing import NamedTuple
 import pytest
 from commands import CLONE
 
+pytestmark = pytest.mark.documents
+
 LONGEST, MEDIAN = 30, 15
 """Words of a sentence."""
 NO_PROSE = re.compile(

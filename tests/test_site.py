@@ -17,6 +17,8 @@ import py_backends as pb
 from py_backends import registry
 from py_backends.install import pip_install
 
+pytestmark = pytest.mark.documents
+
 ELSEWHERE = re.compile(r"[a-z]+:")
 WIDTHS = (360, 1280)
 

@@ -67,6 +67,7 @@ class TestData:
             lines = list(difflib.ndiff(old.text.splitlines(), new.text.splitlines()))
             assert sum(line.startswith("+ ") for line in lines) <= MOST_LINES, new.place
 
+    @pytest.mark.documents
     def test_is_in_the_document(self, kernel: str, chain: Ladder) -> None:
         name = {"CPU": "steps.md", "GPU": "steps_cuda.md"}[chain.name]
         document = (Path(__file__).parent.parent / "docs" / name).read_text(encoding="utf-8")

@@ -22,6 +22,8 @@ from py_backends import registry
 from py_backends.harness.results import Report
 from py_backends.report import notebook
 
+pytestmark = pytest.mark.documents
+
 DOCS = CLONE / "docs"
 WALK = [DOCS / "walk.md", DOCS / "pictures.md"]
 KOREAN = sorted([*CLONE.glob("*.ko.md"), *DOCS.glob("*.ko.md")])
