@@ -121,7 +121,9 @@ class Outcomes:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print a line for each backend."""
+        """Print a line for each backend, where any was tried."""
+        if self.counts.keys() <= {self.NO_BACKEND}:
+            return
         table = Table("backend", "passed", "failed", "skipped", "why", box=None, pad_edge=False)
         for name in [name for name in (*registry.backend_names(), self.NO_BACKEND) if name in self.counts]:
             numbers = (self.counts[name][outcome] for outcome in ("passed", "failed", "skipped"))

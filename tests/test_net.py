@@ -21,6 +21,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "py_backends/__init__.py": "",
         "py_backends/conformance/__init__.py": "",
         "py_backends/conformance/entry.py": "",  # an installed py-backends names it as a plug-in of pytest
+        "tests/conftest.py": "def pytest_addoption(parser):\n    parser.addoption('--quick', action='store_true')\n",
         "py_backends/thing.py": "def two():\n    return 2\n",
         **{f"tests/test_{name}.py": text for name, text in {"seen": SEEN, "blind": BLIND, "broken": BROKEN}.items()},
         **dict.fromkeys(planted._FILES, ""),

@@ -20,7 +20,7 @@ from typing import IO
 
 from .mutant import Mutant
 from .scratch import Scratch, Stillborn
-from .texts import CLONE, Machine, User
+from .texts import CLONE, Machine, Run, User
 
 CAUGHT, SURVIVED, STILLBORN = "caught", "survived", "stillborn"
 _FORMS = {
@@ -46,6 +46,7 @@ words that decide on it instead. Kernels for a GPU run on a CPU as well. In the 
 those that multiply float64 by tensor cores."""
 _SUITE = "py_backends.conformance"
 _PLUGIN = f"{_SUITE}.plugin"
+_QUIETLY = ("-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider")
 _TESTS = tuple(f"{_SUITE}.{module}" for module in ("test_results", "test_calls", "test_drawn"))
 _NOT_COMPILED = re.compile(r"^prepare: ", re.MULTILINE)
 """How the suite says that a text could not be prepared."""
@@ -79,21 +80,41 @@ def command(backend: str, target: str, user: User | None, formats: Sequence[str]
     """
     chosen = {"backend": backend, "target": target, **dict(zip(("kernel", "variant"), user or (), strict=False))}
     return [
-        *("-x", "-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider"),
+        *("-x", *_QUIETLY),
         *("-p", _PLUGIN, "--pyargs", *_TESTS, "--patience", _PATIENCE),
         *(("--thorough", "-k", " or ".join(formats)) if formats else ("--quick",)),
         *(f"--{option}={name}" for option, name in chosen.items()),
     ]
 
 
+def command_of_tests(backend: str, user: User | None, extent: str) -> list[str]:
+    """What pytest is told to judge a backend by the tests of the clone that its marker and the kernel select.
+
+    The suite comes first here too.
+    """
+    chosen = ("-k", user[0]) if user else ()
+    where = ("py_backends/conformance", "tests")
+    return [*_QUIETLY, f"--{extent}", "-m", backend, *chosen, *where]
+
+
 class Judge:
     """Judges mutants of one backend in a scratch copy, one at a time.
 
     times: seconds that the suite takes on unchanged texts, by what is judged; what is not known yet is measured.
+    unfit: tests of the clone that fail in a copy as it is, by what is judged.
+    extent: of the tests of the clone that judge. None: the suite judges, on the changed text alone.
     """
 
-    def __init__(self, scratch: Scratch, machine: Machine, times: dict[str, float]) -> None:
+    def __init__(
+        self,
+        scratch: Scratch,
+        machine: Machine,
+        times: dict[str, float],
+        unfit: dict[str, list[str]],
+        extent: str | None,
+    ) -> None:
         self._scratch, self._machine, self._times = scratch, machine, times
+        self._unfit, self._extent = unfit, extent
         self._process = SuiteProcess(scratch.folder, machine.backend)
         self._cannot: dict[str, JudgeFailed] = {}
 
@@ -106,8 +127,11 @@ class Judge:
         begin = monotonic()
         place = self._machine.place(mutant.text, mutant.context)
         target = self._machine.target_name(self._scratch.instruction_set)
-        for user, run in product(mutant.text.users or (None,), place.runs):
-            asked = command(mutant.backend, target, user, run.formats)
+        for user, run in product(mutant.text.users or (None,), (Run(),) if self._extent else place.runs):
+            if self._extent:
+                asked = self._tests(command_of_tests(mutant.backend, user, self._extent))
+            else:
+                asked = command(mutant.backend, target, user, run.formats)
             usual = self._time(mutant.backend, asked, run.form)
             try:
                 with self._scratch.changed(self._files(mutant, run.form), user):
@@ -117,6 +141,15 @@ class Judge:
             if verdict != (SURVIVED, ""):
                 return Verdict(*verdict, monotonic() - begin)
         return Verdict(SURVIVED, "", monotonic() - begin)
+
+    def _tests(self, asked: list[str]) -> list[str]:
+        """What runs the tests that pass in the unchanged copy, to the first that fails."""
+        key = shlex.join(asked)
+        if key not in self._unfit:
+            with tempfile.TemporaryDirectory() as caches:
+                _, output = self._process.run(asked, _environment(Path(caches)), _LONGEST)
+            self._unfit[key] = [found[1] for found in _FIRST_FAILURE.finditer(output)]
+        return [*asked, "-x", *(f"--deselect={name}" for name in self._unfit[key])]
 
     def _time(self, backend: str, asked: Sequence[str], form: str) -> float:
         """How long the suite takes on the unchanged text; JudgeFailed where it does not pass."""

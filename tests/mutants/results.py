@@ -13,10 +13,11 @@ from .judge import Verdict
 
 @dataclass
 class Results:
-    """What became of mutants, by identifier, and the seconds that the suite takes on unchanged texts."""
+    """What became of mutants, by identifier, and what is known of the suite on unchanged texts: see `Judge`."""
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
+    unfit: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path | None) -> Results:
@@ -26,7 +27,9 @@ class Results:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls(
-                {name: Verdict(**fields) for name, fields in content["verdicts"].items()}, dict(content["times"])
+                {name: Verdict(**fields) for name, fields in content["verdicts"].items()},
+                dict(content["times"]),
+                dict(content.get("unfit", {})),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} holds no results of mutants: remove it, or name another file") from error

@@ -13,7 +13,8 @@ from .texts import CLONE, User
 
 _FOLDERS = ("py_backends", "kernels", "cpp_ext", "cmake")
 _FILES = ("CMakeLists.txt", "pyproject.toml")
-_LEFT_OUT = ("__pycache__", "mutants")
+_LEFT_OUT = ("__pycache__",)
+_READ_BY_TESTS = (".ci", ".github", "benchmarks", "docs", "examples", "results", "tests")
 
 
 class Stillborn(Exception):
@@ -23,12 +24,14 @@ class Stillborn(Exception):
 class Scratch:
     """A folder with a copy of the clone for one backend. What lies there already is brought up to date."""
 
-    def __init__(self, folder: Path, backend: str, instruction_set: str | None) -> None:
+    def __init__(self, folder: Path, backend: str, instruction_set: str | None, *, with_tests: bool = False) -> None:
         self.folder, self.instruction_set = folder, instruction_set
-        for name in _FOLDERS:
+        for name in (*_FOLDERS, *(_READ_BY_TESTS if with_tests else ())):
             for file in (CLONE / name).rglob("*"):
                 if file.is_file() and not set(_LEFT_OUT) & set(file.relative_to(CLONE).parts):
                     self._bring(file)
+        for file in (path for path in CLONE.iterdir() if with_tests and path.is_file()):
+            self._bring(file)
         for name in _FILES:
             self._bring(CLONE / name)
         self._build = _Build(folder, backend, instruction_set) if instruction_set else None

@@ -42,10 +42,19 @@ class Session:
     """Judges mutants in scratch copies under a folder, until all are judged or the time is up.
 
     file: where results are written, after every mutant.
+    extent: as a `Judge` takes it.
     """
 
-    def __init__(self, folder: Path, machines: dict[str, Machine], results: Results, file: Path | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        machines: dict[str, Machine],
+        results: Results,
+        file: Path | None,
+        extent: str | None = None,
+    ) -> None:
         self._folder, self._machines, self._results, self._file = folder, machines, results, file
+        self._extent = extent
         self._lock = Lock()
         self.failures: list[str] = []
         """Why mutants could not be judged."""
@@ -58,7 +67,7 @@ class Session:
 
         def work(job: int) -> None:
             with ExitStack() as closing:
-                judges = _Judges(self._folder / str(job), self._machines, self._results.times, closing)
+                judges = _Judges(self._folder / str(job), self._machines, self._results, self._extent, closing)
                 while monotonic() < end:
                     try:
                         mutant = waiting.pop() if job % 2 else waiting.popleft()
@@ -88,8 +97,11 @@ class Session:
 class _Judges:
     """The judges of one job: each has a copy of the clone for one backend and instruction set."""
 
-    def __init__(self, folder: Path, machines: dict[str, Machine], times: dict[str, float], closing: ExitStack) -> None:
-        self._folder, self._machines, self._times, self._closing = folder, machines, times, closing
+    def __init__(
+        self, folder: Path, machines: dict[str, Machine], results: Results, extent: str | None, closing: ExitStack
+    ) -> None:
+        self._folder, self._machines, self._results, self._closing = folder, machines, results, closing
+        self._extent = extent
         self._judges: dict[tuple[str, str | None], Judge] = {}
 
     def judge(self, mutant: Mutant) -> Verdict:
@@ -106,7 +118,9 @@ class _Judges:
     def _judge(self, backend: str, instruction_set: str | None) -> Judge:
         key = backend, instruction_set
         if key not in self._judges:
-            scratch = Scratch(self._folder / "-".join(filter(None, key)), backend, instruction_set)
-            self._judges[key] = Judge(scratch, self._machines[backend], self._times)
+            folder = self._folder / "-".join(filter(None, key))
+            scratch = Scratch(folder, backend, instruction_set, with_tests=self._extent is not None)
+            times, unfit = self._results.times, self._results.unfit
+            self._judges[key] = Judge(scratch, self._machines[backend], times, unfit, self._extent)
             self._closing.callback(self._judges[key].close)
         return self._judges[key]
