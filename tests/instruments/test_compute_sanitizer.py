@@ -20,6 +20,7 @@ _MISSING = _nvidia_driver.driver().reason or (
     None if _TOOL else "no compute-sanitizer, which comes with CUDA's toolkit"
 )
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.cuda,
     pytest.mark.skipif(_MISSING is not None, reason=f"compute-sanitizer not run: {_MISSING}"),
 ]

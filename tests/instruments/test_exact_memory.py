@@ -20,6 +20,8 @@ from py_backends.errors import BackendUnavailable
 from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText
 
+pytestmark = pytest.mark.slow
+
 COMPILED = ("avx", "cpp", "openmp")
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (*range(18), 31, 32, 33, 63, 64, 65, 257, 65_535, 65_537, 100_003)],

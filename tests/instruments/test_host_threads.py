@@ -21,6 +21,8 @@ from sanitizers import ADDRESS, SANITIZERS, THREADS, Sanitizer
 from py_backends import registry
 from py_backends.kernel_text import KernelText
 
+pytestmark = pytest.mark.slow
+
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(1,), (257,), (2053,)],
     "matmul": [(5, 3, 0), (5, 0, 3), (33, 17, 9), (67, 131, 25)],

@@ -12,7 +12,7 @@ from processor import ON_X86_64, Program, check_conformance, complaints, cpu_wit
 from products import FORMATS, SHAPES, Case, OfProducts, drawn, product, wrong
 from sanitizers import HERE
 
-pytestmark = [pytest.mark.numba_cpu, ON_X86_64]
+pytestmark = [pytest.mark.slow, pytest.mark.numba_cpu, ON_X86_64]
 SOURCES = HERE.parents[1] / "kernels" / "matmul" / "tuned"
 ASSEMBLY = "multiply.s"
 

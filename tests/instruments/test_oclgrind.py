@@ -15,6 +15,7 @@ from py_backends import registry
 from py_backends.kernel_text import KernelText
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.opencl,
     pytest.mark.skipif(oclgrind.driver() is None, reason=f"no Oclgrind (to change that: {oclgrind.INSTALL})"),
 ]

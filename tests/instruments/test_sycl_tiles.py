@@ -16,7 +16,7 @@ from sanitizers import HERE
 from py_backends import registry
 from py_backends.install import pip_install
 
-pytestmark = [pytest.mark.sycl, ON_X86_64]
+pytestmark = [pytest.mark.slow, pytest.mark.sycl, ON_X86_64]
 KERNELS = HERE.parents[1] / "kernels"
 TUNED = Path("matmul", "tuned")
 STARTED_WITH = {"CL_CONFIG_CPU_TARGET_ARCH": "sapphirerapids"}

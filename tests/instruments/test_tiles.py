@@ -26,6 +26,7 @@ from sanitizers import ADDRESS, HERE
 from py_backends.contract import Array
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.avx,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="AMX is for x86-64"),
 ]

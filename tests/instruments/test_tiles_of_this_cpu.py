@@ -16,6 +16,8 @@ import py_backends as pb
 from py_backends.conformance.at_hand import targets_of, why_missing
 from py_backends.contract import Array, Target
 
+pytestmark = pytest.mark.slow
+
 SYCL = "sycl"
 
 
