@@ -25,6 +25,8 @@ from py_backends.harness.results import Ceiling, Report, Rounds, Row
 from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 from py_backends.report.table import print_remarks, print_section
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = range(8)
 MATMUL = Conditions("matmul", "float32")
 ONE, OTHER, THIRD = (Contender(label, CALL, label) for label in ("one", "other", "third"))

@@ -12,6 +12,8 @@ from py_backends import registry
 from py_backends.caches import effective_cache
 from py_backends.contract import Array
 
+pytestmark = pytest.mark.slow
+
 TUNED = [
     pytest.param(name, marks=getattr(pytest.mark, name))
     for name in ("avx", "cpp", "numba_cpu", "opencl", "openmp", "sycl")

@@ -19,6 +19,8 @@ from py_backends import registry
 from py_backends.backend import _cpu_kernels
 from py_backends.contract import KernelText
 
+pytestmark = pytest.mark.slow
+
 MODULES = ("CPP", "OPENMP", "AVX", "CEILINGS", "SYCL")
 
 

@@ -310,6 +310,7 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(path.read_text())
 
 
+@pytest.mark.slow
 class TestOptions:
     def test_choose_the_rows(self, chosen: Any) -> None:
         rows = [(row["backend"], row["target"], row["dtype"], row["shape"]["n"]) for row in chosen["rows"]]
@@ -348,6 +349,7 @@ class TestOptions:
         assert row["check"]["error_over_bound"] == errors[0] != errors[1]
 
 
+@pytest.mark.slow
 class TestNothingRan:
     def test_too_large_for_the_memory_is_skipped_with_the_reason(self, tmp_path: Path) -> None:
         (row,) = rows_of(

@@ -159,6 +159,7 @@ def test_a_worker_that_does_not_start_leaves_no_file_open(monkeypatch: pytest.Mo
     assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
+@pytest.mark.slow
 def test_scipy_is_imported_where_no_signal_interrupts_it() -> None:
     """What is left of an interrupted import is unusable: it lost the results of the whole run."""
     script = textwrap.dedent("""
@@ -187,6 +188,7 @@ def test_works_in_a_script_without_a_main_guard() -> None:
     assert run.stdout == "['ok']\n"
 
 
+@pytest.mark.slow
 def test_works_in_a_forked_child_of_a_process_that_used_it() -> None:
     assert pb.compare(**QUICK, shapes={"vecadd": [(33,)]}).exit_code() == 0
     child = os.fork()
@@ -214,6 +216,7 @@ def test_a_statement_is_timed_and_checked_in_place_of_the_kernel() -> None:
     assert (statement.seconds.upload, statement.seconds.kernel) == (0, statement.seconds.end_to_end)
 
 
+@pytest.mark.slow
 @pytest.mark.numba_cpu
 @pytest.mark.avx
 @pytest.mark.cpp
@@ -235,6 +238,7 @@ def test_what_has_to_be_compiled_is_prepared_first() -> None:
     assert "numba_cpu" in prepared[:begin_together]
 
 
+@pytest.mark.slow
 @pytest.mark.python
 @pytest.mark.parametrize(
     ("shorten", "status", "words"), [(True, "ok", "shortened from"), (False, "skipped", "none may")]

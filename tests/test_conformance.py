@@ -33,6 +33,8 @@ from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import answered, chosen
 from py_backends.number_formats import DTYPES
 
+pytestmark = pytest.mark.slow
+
 V, M = faults.VECADD, faults.MATMUL
 FAILS: dict[str, dict[str, set[str]]] = {
     "flushes_subnormals": {V: {"subnormals"}, M: {"subnormals"}},

@@ -32,7 +32,7 @@ from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
 
-pytestmark = pytest.mark.cuda
+pytestmark = [pytest.mark.slow, pytest.mark.cuda]
 
 ARCHITECTURES = [nightly("sm_75"), nightly("sm_80"), nightly("sm_90"), "sm_100", nightly("sm_120")]
 """Turing, Ampere, Hopper, Blackwell of data centres, and that of others. From sm_100 on the compiler is another one:

@@ -15,6 +15,8 @@ from started import Ended, Started
 
 from py_backends.harness.results import FAILURES
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = "8"
 """Seconds in which a sound worker answers, whoever else is at work."""
 AT_THE_FIRST_LAUNCH = {

@@ -152,6 +152,7 @@ def test_the_source_for_ranks_is_right(tmp_path: Path) -> None:
     assert [(row["status"], row["reason"]) for row in rows] == [("ok", None)] * 3
 
 
+@pytest.mark.slow
 class TestInstalled:
     """Both examples, built and installed as a reader does it, beside a wheel of py-backends that was built here.
 

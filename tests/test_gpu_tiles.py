@@ -21,6 +21,8 @@ from py_backends.harness.case import Case
 from py_backends.harness.runner import Runner
 from py_backends.kernel_text import KernelText
 
+pytestmark = pytest.mark.slow
+
 TILES = {
     # one below, at and above: its 64 rows and columns, 8 products between two barriers, and as many before the first
     "numba_cuda": [(64, 64, 8), (65, 63, 9), (1, 66, 17), (129, 65, 2)],

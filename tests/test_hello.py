@@ -87,6 +87,7 @@ class TestSources:
         assert [program.path.name for program in programs.programs("sycl")] == ["sycl.py", "sycl.cpp"]
 
 
+@pytest.mark.slow
 class TestResults:
     """What they print is right."""
 

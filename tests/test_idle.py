@@ -22,6 +22,8 @@ from py_backends.harness.interference import read_system
 from py_backends.harness.runner import Runner
 from py_backends.kernel_text import KernelText
 
+pytestmark = pytest.mark.slow
+
 SPINNING = {
     "OMP_WAIT_POLICY": "active",
     "GOMP_SPINCOUNT": "infinite",

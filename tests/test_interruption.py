@@ -33,6 +33,8 @@ from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 
+pytestmark = pytest.mark.slow
+
 STAGES = ["looking for backends", "preparing vecadd", "checking vecadd", "round 3", LAST_STAGE]
 
 

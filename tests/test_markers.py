@@ -12,6 +12,8 @@ from commands import CLONE, Finished, copy_clone, run_python
 
 from py_backends import registry
 
+pytestmark = pytest.mark.slow
+
 FEWEST = 10
 """Tests that each backend has to have for a kernel of which it has a text."""
 

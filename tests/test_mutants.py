@@ -21,6 +21,8 @@ from mutants.texts import Context, Text
 
 from py_backends.contract import Target
 
+pytestmark = pytest.mark.slow
+
 EVERY_TEXT = [text for backend in texts.backends() for text in texts.texts_of(backend)]
 
 

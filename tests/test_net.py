@@ -9,6 +9,8 @@ from commands import run_python
 from net import planted
 from net.planted import Planted
 
+pytestmark = pytest.mark.slow
+
 SEEN = "from py_backends.thing import two\n\n\ndef test_it():\n    assert two() == 2\n"
 BLIND = "def test_it():\n    pass\n"
 BROKEN = "def test_it():\n    raise AssertionError\n"

@@ -564,6 +564,7 @@ def kernel_rows(wrong_kernels: Place) -> Rows:
     return by_kernel
 
 
+@pytest.mark.slow
 class TestWrongKernels:
     @pytest.mark.parametrize("fault", [name for name in WRONG_PROBLEMS if name != "absent_kernel"])
     def test_a_fault_is_an_error_where_there_is_a_text(self, kernel_rows: Rows, fault: str) -> None:

@@ -314,6 +314,7 @@ class TestTargets:
         assert one.available
 
 
+@pytest.mark.slow
 class TestOneCommand:
     """Under a launcher."""
 

@@ -39,7 +39,7 @@ from py_backends.harness.workers import WorkerFailed
 from py_backends.ranks import endings, engine, progress, world
 from py_backends.ranks.log import FIRST
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.slow, pytest.mark.mpi]
 
 PATIENCE = "10"
 """Seconds in which sound ranks answer, whoever else is at work; after five of them it is told which one hangs."""

@@ -13,6 +13,8 @@ from commands import CLONE, LONGEST, Finished, environment
 
 from py_backends.harness.results import Report, Row
 
+pytestmark = pytest.mark.slow
+
 FULL, CLOSED = ">/dev/full", ">&-"
 NOT_WRITTEN = "py-backends: error: standard output was not written: {}\n"
 QUICK = ("--kernel", "vecadd", "--shape", "vecadd=509", "--backend", "numpy", "--budget", "1")

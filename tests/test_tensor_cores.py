@@ -26,7 +26,7 @@ from py_backends.contract import Array
 from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText
 
-pytestmark = pytest.mark.cuda
+pytestmark = [pytest.mark.slow, pytest.mark.cuda]
 MATMUL = registry.problem("matmul")
 TEXT = registry.kernel_texts("matmul", "cuda")["tuned"]
 TENSOR_CORES = "cuda_tensor_cores.hpp"
