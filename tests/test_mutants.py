@@ -292,7 +292,8 @@ def test_a_file_of_something_else_is_told_in_a_line(
     file = tmp_path / "results.json"
     file.write_text(content)
     assert tool.main(["--json", str(file)]) == 2
-    assert capsys.readouterr().err == f"{file} holds no results of mutants: remove it, or name another file\n"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(file) in line
 
 
 @pytest.mark.parametrize(
@@ -382,9 +383,9 @@ class TestWhole:
         entry = Equivalent(PLAIN, (wrong.source,), "so", changes=(wrong.description,))
         monkeypatch.setattr(equivalent, "read", lambda: [entry])
         assert self.run(wrong, tmp_path) == 1
-        assert "no mutant was run of those that were chosen" in capsys.readouterr().err, "equivalent ones are not"
+        assert "no mutant" in capsys.readouterr().err, "equivalent ones are not"
         assert self.run(wrong, tmp_path, "--equivalent") == 1
-        assert "listed as equivalent, but caught" in capsys.readouterr().out
+        assert "but caught" in capsys.readouterr().out
 
 
 def test_a_list_that_is_out_of_date_stops_the_tool(
