@@ -277,7 +277,7 @@ class TestNotJudged:
     def test_with_too_few_rounds(self) -> None:
         pair = compared(row_of("avx", 1.0), row_of("avx", 0.5, half_width=None))
         assert pair.verdict == "unclear"
-        assert re.search("few rounds .*new", pair.reason or "")
+        assert re.search("few .*new", pair.reason or "")
         assert pair.change is not None
         assert (pair.change.median, pair.change.low, pair.change.high) == (pytest.approx(0.5), None, None)
 
@@ -551,7 +551,7 @@ class TestCommand:
             "3 rows in both runs: 1 slower, 1 faster, 1 not timed in both. 1 row lost.",
         ):
             assert line in lines
-        assert any(line.startswith("The CPU differs") for line in lines)
+        assert any("CPU differs" in line for line in lines)
         listed = {"Only in the new run": "mkl", "Only in the old run": "cpp", "Status changed": "avx"}
         for heading, backend in listed.items():
             assert lines[lines.index(heading) + 1].startswith(f"{backend} cpu tuned (matmul")

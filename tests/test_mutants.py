@@ -195,9 +195,8 @@ def test_the_clone_still_chooses_a_form_as_the_judge_knows_it(backend: str, form
 def test_a_header_for_several_languages_has_code_that_runs_on_a_gpu_alone() -> None:
     gpu_only = [each for each in mutants("cpp", "kernels/formats.hpp") if each.old.startswith("asm")]
     assert gpu_only
-    assert {texts.Machine("cpp").place(each.text, each.context).elsewhere for each in gpu_only} == {
-        "runs on a GPU alone"
-    }
+    (reason,) = {texts.Machine("cpp").place(each.text, each.context).elsewhere for each in gpu_only}
+    assert "GPU" in (reason or "")
 
 
 def test_a_sample_stays_and_has_something_of_every_backend() -> None:
