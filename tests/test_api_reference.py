@@ -63,8 +63,8 @@ def test_kernels_say_shapes_dtypes_and_errors(kernel: str) -> None:
     assert shapes is not None
     named = [" x ".join(problem.dimensions[size] for size in shape) for shape in shapes]
     for name, shape in zip(problem.inputs, named, strict=False):
-        assert f"{name}: an array of {shape} elements." in text
-    assert f"its result: an array of {named[-1]} elements" in text.splitlines()[0]
+        assert re.search(rf"^{name}: .*\b{shape} elements", text, re.MULTILINE)
+    assert re.search(rf"result: .*\b{named[-1]} elements", text.splitlines()[0])
     for word in (
         "float32",
         "float64",

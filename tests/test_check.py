@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,7 +48,7 @@ class TestBitwise:
         assert judge(np.ones(3, np.float32), reference, "bitwise").check.error_over_bound == 0
         wrong = judge(np.zeros(3, np.float32), reference, "bitwise")
         assert wrong.check.error_over_bound is None
-        assert wrong.reason == "3 of 3 elements are wrong, the first at [0]: 0 where 1 is right"
+        assert re.findall(r"\d+", wrong.reason or "") == ["3", "3", "0", "0", "1"], "3 of 3, at [0], 0 instead of 1"
 
     def test_another_dtype_cannot_be_judged(self) -> None:
         with pytest.raises(TypeError):
@@ -71,9 +72,8 @@ class TestBlocks:
     @pytest.mark.parametrize("at", [(0, 7), (1, 20_000), (2, 49_999)])
     def test_what_is_wrong_is_told_by_its_place(self, at: tuple[int, int]) -> None:
         reason, error = self.judged(at, 4.0)
-        assert (
-            reason == f"1 of 150000 elements are wrong, the first at [{at[0]}, {at[1]}]: 4 where 1 is right, within 1"
-        )
+        assert re.findall(r"\d+", reason or "") == ["1", "150000", *map(str, at), "4", "1", "1"]
+        assert f"[{at[0]}, {at[1]}]" in (reason or "")
         assert error == 3
         assert self.judged(at, 2.0) == (None, 1.0)
 

@@ -35,39 +35,39 @@ class TestWrongUsage:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ("--kernel matmull", "unknown kernel 'matmull': did you mean 'matmul'?"),
-            ("--kernel vecadd,matmull", "did you mean 'matmul'?"),
-            ("--kernel vecadd,,matmul", "separated by single commas"),
-            ("--kernel zzzzzz", "unknown kernel 'zzzzzz': there are matmul, vecadd"),
-            ("--backend nunpy", "unknown backend 'nunpy': did you mean 'numpy'?"),
-            ("--backend MPI", "unknown backend 'MPI': did you mean 'mpi'?"),
-            ("--backend nosuch", "unknown backend 'nosuch': there are avx, "),
-            ("--backend _sycl", "unknown backend '_sycl': did you mean 'sycl'?"),
-            ("--backend numpy --target cpuu", "unknown target 'cpuu': did you mean 'cpu'?"),
-            ("--variant lectur", "unknown variant 'lectur': did you mean 'lecture'?"),
-            ("--dtype float23", "unknown dtype 'float23': did you mean 'float32'?"),
-            ("--shape vecadd=-1", "whole numbers from 0 up"),
-            ("--shape vecadd=1e6", "whole numbers from 0 up"),
-            ("--shape vecadd=many", "whole numbers from 0 up"),
-            ("--shape vecadd=", "whole numbers from 0 up"),
-            ("--shape 1000", "a shape is written vecadd=1000000"),
+            ("--kernel matmull", "'matmul'"),
+            ("--kernel vecadd,matmull", "'matmul'"),
+            ("--kernel vecadd,,matmul", "single commas"),
+            ("--kernel zzzzzz", "matmul, vecadd"),
+            ("--backend nunpy", "'numpy'"),
+            ("--backend MPI", "'mpi'"),
+            ("--backend nosuch", " avx, "),
+            ("--backend _sycl", "'sycl'"),
+            ("--backend numpy --target cpuu", "'cpu'"),
+            ("--variant lectur", "'lecture'"),
+            ("--dtype float23", "'float32'"),
+            ("--shape vecadd=-1", "from 0 up"),
+            ("--shape vecadd=1e6", "from 0 up"),
+            ("--shape vecadd=many", "from 0 up"),
+            ("--shape vecadd=", "from 0 up"),
+            ("--shape 1000", "vecadd=1000000"),
             ("--shape matmul=3x4", "M x N x K"),
             ("--shape vecadd=3x4", "dimensions N"),
             ("--shape vecadd=99999999999999", "at most 2^40"),
             (f"--shape vecadd={'9' * 5000}", "at most 2^40"),
-            ("--shape vecad=10", "unknown kernel 'vecad': did you mean 'vecadd'?"),
-            ("--threads 0", "whole number from 1"),
-            ("--threads 1.5", "whole number from 1"),
-            ("--threads 999999999", "whole number from 1 to 4096"),
-            ("--seed -1", "whole number from 0"),
-            ("--seed 99999999999999999999", "whole number from 0 to 9223372036854775807"),
+            ("--shape vecad=10", "'vecadd'"),
+            ("--threads 0", "from 1"),
+            ("--threads 1.5", "from 1"),
+            ("--threads 999999999", "from 1 to 4096"),
+            ("--seed -1", "from 0"),
+            ("--seed 99999999999999999999", "from 0 to 9223372036854775807"),
             ("--budget 0", "above 0"),
             ("--budget -3", "above 0"),
             ("--budget nan", "above 0"),
             ("--budget inf", "above 0"),
-            ("--kernel", "expected one argument"),
-            ("--kernels vecadd", "unknown arguments: --kernels vecadd"),
-            ("vecadd", "unknown arguments: vecadd"),
+            ("--kernel", "one argument"),
+            ("--kernels vecadd", ": --kernels vecadd"),
+            ("vecadd", ": vecadd"),
         ],
         ids=lambda text: text[:40],
     )
@@ -97,16 +97,16 @@ class TestWrongUsage:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            ("show matmull", "unknown kernel 'matmull': did you mean 'matmul'?"),
-            ("show matmul --backend nunpy", "unknown backend 'nunpy': did you mean 'numpy'?"),
-            ("show matmul --variant lectur", "unknown variant 'lectur': did you mean 'lecture'?"),
+            ("show matmull", "'matmul'"),
+            ("show matmul --backend nunpy", "'numpy'"),
+            ("show matmul --variant lectur", "'lecture'"),
             ("show", "KERNEL"),
             ("show matmul --backend cpp --diff", "--diff takes two sources, not 1: name two backends"),
             ("show matmul --diff", "--diff takes two sources, not "),
-            ("hello opnecl", "unknown model 'opnecl': did you mean 'opencl'?"),
+            ("hello opnecl", "'opencl'"),
             ("hello", "MODEL"),
             ("doctor --json /proc/doctor.json", "/proc cannot be written to"),
-            ("doctor opencl", "unknown arguments: opencl"),
+            ("doctor opencl", ": opencl"),
         ],
     )
     def test_of_other_commands(self, arguments: str, words: str) -> None:
@@ -116,7 +116,7 @@ class TestWrongUsage:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            (["compar"], "unknown command 'compar': did you mean 'compare'?"),
+            (["compar"], "'compare'"),
             ([], "name a command: choose, compare, diff, "),
         ],
     )
@@ -146,7 +146,7 @@ class TestHelp:
     def test_of_the_whole_lists_every_command(self) -> None:
         run = run_here("--help")
         assert run.returncode == 0
-        assert "example: py-backends " in run.stdout
+        assert "example: " in run.stdout
         listed = re.findall(r"^ {4}(\w+)", run.stdout, re.MULTILINE)
         assert sorted(listed) == COMMANDS
 
@@ -209,7 +209,7 @@ class TestShow:
     def test_on_a_terminal_it_names_the_files_that_a_source_includes(self) -> None:
         _, shown = run_in_terminal("show", "matmul", "--backend", "openmp", "--variant", "tuned", columns=120)
         plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
-        assert plain.splitlines()[-1].rstrip() == "it includes: kernels/matmul/tuned/blocked.hpp"
+        assert plain.splitlines()[-1].rstrip().endswith(" kernels/matmul/tuned/blocked.hpp")
 
     def test_without_options_has_every_backend_with_a_text(self) -> None:
         run = run_here("show", "vecadd")
@@ -223,8 +223,8 @@ class TestShow:
         assert COLOURS in wide
         plain = re.sub(r"\x1b\[[\d;]*m", "", wide)
         assert re.search(r"openmp +kernels.*cpp +kernels", plain.splitlines()[0])
-        first_lines = [line for line in plain.splitlines() if "vecadd: c[i] = a[i] + b[i] for vectors" in line]
-        assert [line.count("vecadd: c[i] = a[i] + b[i] for vectors") for line in first_lines] == [2]
+        first_lines = [line for line in plain.splitlines() if "vecadd: c[i] = a[i] + b[i]" in line]
+        assert [line.count("vecadd: c[i] = a[i] + b[i]") for line in first_lines] == [2]
         assert all(len(line) <= 200 for line in plain.splitlines())
 
     @pytest.mark.parametrize("backends", ["openmp,cuda", "numba_cpu,numba_cuda", "opencl,sycl"])
@@ -293,8 +293,8 @@ class TestPipesAndTerminals:
         code, printed = run_in_terminal("compare", "--backend", "numpy", *QUICK, columns=100)
         assert code == 0
         assert COLOURS in printed
-        assert "looking for backends" in printed or "preparing vecadd" in printed or "round " in printed
-        assert "1 row ran, and is right." in printed
+        assert any(stage in printed for stage in ("looking", "preparing", "round "))
+        assert "1 row ran" in printed
 
 
 @pytest.fixture(scope="module")
@@ -356,17 +356,14 @@ class TestNothingRan:
             tmp_path, "--kernel", "matmul", "--backend", "numpy", "--shape", f"matmul={2**20}x{2**20}x0", code=1
         )
         assert (row["status"], row["check"], row["seconds"], row["rate"]) == ("skipped", None, None, None)
-        assert re.fullmatch(
-            r"matmul 1048576 x 1048576 x 0 needs about [\d.,]+ GB, and [\d.,]+ GB are free", row["reason"]
-        )
+        assert re.search(r" 1048576 x 1048576 x 0 .*[\d.,]+ GB.*[\d.,]+ GB", row["reason"]), "needed, and free"
 
     def test_a_budget_that_suffices_for_nothing_is_said(self, tmp_path: Path) -> None:
         """One element has no half: asked to shorten it, the harness has to give up, and not to try for ever."""
         options = ("--kernel", "vecadd", "--backend", "numpy", "--shape", "vecadd=1", "--budget", "0.0000001")
         (row,) = rows_of(tmp_path, *options, code=1)
         assert row["status"] == "skipped"
-        assert "takes too long for the budget" in row["reason"]
-        assert row["fix"] == "give a longer --budget"
+        assert "--budget" in row["fix"]
 
 
 def rows_of(folder: Path, *options: str, code: int = 0) -> list[Any]:
@@ -409,7 +406,7 @@ class TestInterrupted:
         soon = SOON if stage == LAST_STAGE else ()
         run = run_python("-c", INTERRUPTED_AT, stage, *self.OPTIONS, path, *soon)
         assert run.returncode == 130
-        assert "Interrupted: what was finished is shown." in run.stdout
+        assert "Interrupted" in run.stdout
         result = json.loads(path.read_text())
         assert result["interrupted"] is True
         assert len(result["rows"]) == 2
@@ -418,7 +415,7 @@ class TestInterrupted:
                 assert (row["status"], row["check"]["passed"]) == ("ok", True)
                 assert row["seconds"]["kernel"]["samples"] >= (2 if stage == "round 3" else 1)
             elif row["status"] == "skipped":
-                assert row["reason"] == "interrupted before it ran"
+                assert "interrupted" in row["reason"]
         if stage == "preparing":
             assert {row["status"] for row in result["rows"]} == {"skipped"}
         workers = json.loads(run.stderr.splitlines()[0])

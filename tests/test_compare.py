@@ -104,8 +104,8 @@ def test_times_that_are_worse_are_said_to_be_so_below_the_title(rounds: Rounds |
     print_report(report, Console(file=out, width=120, no_color=True))
     title, below, *_ = out.getvalue().splitlines()
     assert title.startswith("py-backends 0.1.0")
-    assert below.startswith("Disturbed rounds count") is warned
-    assert " ".join(out.getvalue().split()).count("worse than on an idle machine") == 2 * warned
+    assert below.startswith("Disturbed") is warned
+    assert " ".join(out.getvalue().split()).count("idle machine") == 2 * warned
 
 
 def test_names_may_come_from_anything_and_more_than_once() -> None:
@@ -139,12 +139,11 @@ def test_a_worker_that_cannot_be_started_is_a_reason(monkeypatch: pytest.MonkeyP
     found = doctor.probe(["numpy"])
     monkeypatch.setattr(workers.Channel, "pair", none_left)
     ((_, target),) = doctor.probe(["numpy"])
-    assert target.reason == "probing it failed: no worker could be started: Too many open files"
+    assert (target.reason or "").endswith(os.strerror(errno.EMFILE))
     monkeypatch.setattr(doctor, "probe", lambda *_: found)
     report = pb.compare(**QUICK, shapes={"vecadd": [(33,)]})
-    assert [(row.status, row.reason) for row in report.rows] == [
-        ("error", "no worker could be started: Too many open files")
-    ]
+    (row,) = report.rows
+    assert (row.status, os.strerror(errno.EMFILE) in (row.reason or "")) == ("error", True)
 
 
 def test_a_worker_that_does_not_start_leaves_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:

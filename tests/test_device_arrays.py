@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import re
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -310,8 +311,9 @@ class TestNumbersOfInputs:
     def test_signatures_and_words_have_the_inputs_names(self, name: str) -> None:
         fused, negated = api.function("fused"), api.function("negated")
         assert list(inspect.signature(fused).parameters)[:4] == ["u", "v", "w", "backend"]
-        assert "x: an array of n elements." in (negated.__doc__ or "")
-        assert "u: an array.\nv: an array.\nw: an array." in (fused.__doc__ or ""), "whose shapes are computed"
+        assert re.search(r"x: .*\bn elements", negated.__doc__ or "")
+        inputs = re.findall(r"^[uvw]: .*", fused.__doc__ or "", re.MULTILINE)
+        assert [" elements" in line for line in inputs] == [False] * 3, "whose shapes are computed"
         with pytest.raises(TypeError, match="v must be a NumPy array of float32 or float64"):
             fused(drawn(5), None, drawn(6), backend=name)
         with pytest.raises(TypeError, match="u is float32, v is float32, w is float64"):
@@ -328,6 +330,6 @@ def test_inputs_by_their_names() -> None:
     ):
         np.testing.assert_array_equal(total, x + y)
     assert list(inspect.signature(pb.matmul).parameters)[:3] == ["a", "b", "backend"]
-    assert "a: an array of m x k elements.\nb: an array of k x n elements." in (pb.matmul.__doc__ or "")
+    assert re.search(r"a: .* m x k .*\nb: .* k x n ", pb.matmul.__doc__ or "")
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'backend'"):
         pb.vecadd(x, y)  # type: ignore[call-overload]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -256,33 +257,35 @@ class TestNotJudged:
     def test_the_baseline_itself(self) -> None:
         old = row_of("numpy", 1.0, seconds=seconds_of(0.002))
         pair = compared(old, row_of("numpy", 1.0, seconds=seconds_of(0.001)))
-        assert (pair.verdict, pair.reason) == ("unclear", "the baseline itself")
+        assert (pair.verdict, "itself" in (pair.reason or "")) == ("unclear", True)
         assert pair.change is not None
         assert (pair.kind, pair.change.median) == ("time", pytest.approx(2.0))
 
-    @pytest.mark.parametrize(
-        ("old", "new", "which"), [(1.0, None, "the new run"), (None, 1.0, "the old run"), (None, None, "either run")]
-    )
+    @pytest.mark.parametrize(("old", "new", "which"), [(1.0, None, "new"), (None, 1.0, "old"), (None, None, "either")])
     def test_without_a_baseline(self, old: float | None, new: float | None, which: str) -> None:
         pair = compared(row_of("avx", old), row_of("avx", new, seconds=seconds_of(0.002)))
-        assert (pair.verdict, pair.reason) == ("unclear", f"no baseline ran in {which}")
+        assert pair.verdict == "unclear"
+        assert re.search(rf"no baseline .*{which}", pair.reason or "")
         assert pair.change is not None
         assert (pair.kind, pair.change.median) == ("time", pytest.approx(0.5))
 
     def test_with_another_baseline(self) -> None:
         pair = compared(row_of("avx", 1.0), row_of("avx", versus=replace(speedup_of(0.5), baseline="python")))
-        assert (pair.verdict, pair.reason) == ("unclear", "the baseline was numpy and is python")
+        assert pair.verdict == "unclear"
+        assert re.search("numpy .*python", pair.reason or "")
 
     def test_with_too_few_rounds(self) -> None:
         pair = compared(row_of("avx", 1.0), row_of("avx", 0.5, half_width=None))
-        assert (pair.verdict, pair.reason) == ("unclear", "too few rounds for an interval in the new run")
+        assert pair.verdict == "unclear"
+        assert re.search("few .*new", pair.reason or "")
         assert pair.change is not None
         assert (pair.change.median, pair.change.low, pair.change.high) == (pytest.approx(0.5), None, None)
 
     def test_at_another_shape(self) -> None:
         shortened = row_of("avx", shape=SMALLER, requested=SHAPE, versus=speedup_of(0.5, same_shape=False))
         pair = compared(row_of("avx", 1.0), shortened)
-        assert (pair.verdict, pair.reason) == ("unclear", "at 31 x 31 x 31, before at 64 x 64 x 64")
+        assert pair.verdict == "unclear"
+        assert re.findall(r"\d+(?: x \d+)+", pair.reason or "") == ["31 x 31 x 31", "64 x 64 x 64"], "now, and before"
         assert pair.change is not None
         assert (pair.kind, pair.change.median) == ("rate", pytest.approx(0.5))
 
@@ -296,7 +299,7 @@ class TestNotJudged:
             return report_of(baseline, row_of("avx", versus=speedup_of(1.0, same_shape=False)))
 
         pairs = diff(run(SMALLER), run({"m": 15, "n": 15, "k": 15})).pairs
-        assert pairs[1].reason == "its baseline ran at another shape"
+        assert re.search("baseline .*shape", pairs[1].reason or "")
         assert diff(run(SMALLER), run(SMALLER)).pairs[1].verdict == "same"
 
     @pytest.mark.parametrize("figure", [0.0, math.nan, math.inf, -1.0])
@@ -467,10 +470,11 @@ class TestCommand:
         run = report_of(row_of("numpy", 1.0), row_of("avx", 2.0), row_of("cuda", status="emulated", reason="no GPU"))
         shown = self.run(tmp_path, run, run, "--fail-on", "slower")
         assert (shown.returncode, shown.stderr) == (0, "")
-        assert "Both files hold the same run." in shown.stdout
+        assert "same run" in shown.stdout
         assert columns(shown, "avx")[-3:] == ["1.00", "±0.1%", "same"]
-        assert "* by time alone, which drifts with the machine: the baseline itself: numpy cpu" in shown.stdout
-        assert shown.stdout.endswith("3 rows in both runs: 1 unclear, 1 same, 1 not timed in both.\n")
+        assert re.search(r"^ *\* .*: numpy cpu$", shown.stdout, re.MULTILINE), "the baseline, by time alone"
+        counts = re.findall(r"(\d) (\w+)", shown.stdout.splitlines()[-1])
+        assert counts == [("3", "rows"), ("1", "unclear"), ("1", "same"), ("1", "not")]
         for heading in ("Settings", "Status", "Only"):
             assert heading not in shown.stdout
 
@@ -520,7 +524,7 @@ class TestCommand:
         run = report_of(row_of("numpy", 1.0), *rows)
         shown = self.run(tmp_path, run, run, "--fail-on", "slower")
         assert shown.returncode == 0
-        assert shown.stdout.endswith("\nNothing could be judged: these runs guard nothing.\n") is not guards
+        assert ("judged" in shown.stdout) is not guards
 
     def test_shows_all_that_differs(self, tmp_path: Path) -> None:
         old = report_of(row_of("openmp", 2.0), row_of("avx", 2.0), row_of("cpp", 0.5), row_of("sycl", 1.0))
@@ -535,7 +539,6 @@ class TestCommand:
         shown = self.run(tmp_path, old, new)
         lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
         for line in (
-            "The CPU differs: a slower row below is no regression of the code.",
             "threads 2 → 1",
             "cpu a CPU → another",
             "packages numpy 2.3 → 2.4, numba not there → 1.0",
@@ -548,6 +551,7 @@ class TestCommand:
             "3 rows in both runs: 1 slower, 1 faster, 1 not timed in both. 1 row lost.",
         ):
             assert line in lines
+        assert any("CPU differs" in line for line in lines)
         listed = {"Only in the new run": "mkl", "Only in the old run": "cpp", "Status changed": "avx"}
         for heading, backend in listed.items():
             assert lines[lines.index(heading) + 1].startswith(f"{backend} cpu tuned (matmul")

@@ -71,19 +71,21 @@ def rows(clone: Path) -> list[Any]:
 
 
 def test_compare_runs_them(rows: list[Any]) -> None:
-    found = {
-        (row["kernel"], row["backend"], row["target"], row["variant"]): (row["status"], row["reason"]) for row in rows
-    }
+    found = {(row["kernel"], row["backend"], row["target"], row["variant"]): row["status"] for row in rows}
     assert found == {
-        ("vecadd", "fingers", "abacus", "tuned"): ("ok", None),
-        ("vecadd", "fingers", "slide-rule", "tuned"): ("unavailable", "it is lost"),
-        ("vecadd", "numpy", "cpu", "lecture"): ("ok", None),
-        ("vecadd", "python", "cpu", "lecture"): ("ok", None),
-        ("vecsub", "fingers", "abacus", "lecture"): ("ok", None),
-        ("vecsub", "fingers", "slide-rule", "lecture"): ("unavailable", "it is lost"),
-        ("vecsub", "numpy", "cpu", "lecture"): ("ok", None),
-        ("vecsub", "python", "cpu", "lecture"): ("skipped", "python has no vecsub"),
+        ("vecadd", "fingers", "abacus", "tuned"): "ok",
+        ("vecadd", "fingers", "slide-rule", "tuned"): "unavailable",
+        ("vecadd", "numpy", "cpu", "lecture"): "ok",
+        ("vecadd", "python", "cpu", "lecture"): "ok",
+        ("vecsub", "fingers", "abacus", "lecture"): "ok",
+        ("vecsub", "fingers", "slide-rule", "lecture"): "unavailable",
+        ("vecsub", "numpy", "cpu", "lecture"): "ok",
+        ("vecsub", "python", "cpu", "lecture"): "skipped",
     }
+    reasons = {(row["kernel"], row["status"]): row["reason"] for row in rows if row["reason"]}
+    assert {reasons.pop((kernel, "unavailable")) for kernel in ("vecadd", "vecsub")} == {"it is lost"}
+    assert list(reasons) == [("vecsub", "skipped")]
+    assert "vecsub" in reasons["vecsub", "skipped"]
     assert {row["versus"]["baseline"] for row in rows if row["status"] == "ok" and row["versus"]} == {"numpy"}
 
 
@@ -95,21 +97,21 @@ def test_a_variant_that_a_backend_lacks_is_skipped_with_the_reason(clone: Path) 
     fingers, numpy = json.loads(path.read_text())["rows"]
     assert (fingers["variant"], fingers["status"]) == ("tuned", "ok")
     assert (numpy["variant"], numpy["status"]) == ("tuned", "skipped")
-    assert numpy["reason"] == "numpy has no tuned vecadd"
+    assert "tuned vecadd" in numpy["reason"]
 
 
 def test_nothing_but_what_is_missing_is_no_success(clone: Path) -> None:
     run = run_command("compare", "--kernel", "vecadd", "--backend", "numpy", "--variant", "tuned", cwd=clone)
     assert run.returncode == 1
-    assert "numpy has no tuned vecadd" in run.stdout
-    assert run.stdout.endswith("No row ran.\n")
+    assert "tuned vecadd" in run.stdout
+    assert run.stdout.splitlines()[-1].startswith("No row")
 
 
 def test_show_and_the_command_line_know_their_names(clone: Path) -> None:
     shown = run_command("show", "vecsub", "--backend", "fingers", cwd=clone)
     assert shown.stdout == (clone / "kernels" / "vecsub" / "lecture" / "fingers.py").read_text(encoding="utf-8")
-    assert "did you mean 'fingers'?" in run_command("compare", "--backend", "finger", cwd=clone).stderr
-    assert "did you mean 'vecsub'?" in run_command("show", "vecsup", cwd=clone).stderr
+    assert "'fingers'" in run_command("compare", "--backend", "finger", cwd=clone).stderr
+    assert "'vecsub'" in run_command("show", "vecsup", cwd=clone).stderr
 
 
 def test_they_are_python_functions(clone: Path) -> None:

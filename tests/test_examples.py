@@ -119,7 +119,8 @@ class TestOtherBackends:
         einsum(tmp_path, "", self.instead_of("Backend", "import abacus"))
         (row,) = self.rows(clone, tmp_path)
         assert (row["target"], row["status"]) == ("abacus", "unavailable")
-        assert (row["reason"], row["fix"]) == ("its driver is not installed", "pip install abacus")
+        assert "driver" in row["reason"]
+        assert row["fix"] == "pip install abacus"
 
     def test_a_library_that_is_there(self, clone: Path, tmp_path: Path) -> None:
         einsum(tmp_path, "", self.instead_of("Backend", "import abacus"))

@@ -115,7 +115,7 @@ class TestResults:
     def test_of_ten_elements(self, outcomes: dict[str, Outcome], model: str) -> None:
         *_, sums, same = printed(outcomes, f"{model}.py")
         assert sums.removeprefix("c").strip() == SUMS
-        assert same == "as NumPy adds: True"
+        assert same.endswith(" True"), "as NumPy adds"
 
     @pytest.mark.opencl
     def test_opencl_names_each_platform_once_with_its_maker(self, outcomes: dict[str, Outcome]) -> None:
@@ -134,7 +134,7 @@ class TestResults:
         printed(outcomes, "cuda.py")
         reason = outcomes["cuda.py"].reason
         assert (reason is None) == has_device("cuda")
-        assert reason is None or "a CPU runs the kernel" in reason
+        assert reason is None or "CPU" in reason
 
     @pytest.mark.mpi
     def test_mpi(self, outcomes: dict[str, Outcome]) -> None:
@@ -144,8 +144,9 @@ class TestResults:
         assert sorted(rank[1] for rank in ranks if rank) == ["0", "1", "2", "3"]
         assert len({rank[2] for rank in ranks if rank}) == 4, "processes of their own"
         assert sorted(steps[2]) == [f"rank {rank}: mine = {10 * (rank + 1)}" for rank in range(4)]
-        assert steps[3] == ["rank 3 has received: hello, last one"]
-        assert sorted(steps[4]) == [f"rank {rank}: the sum of all is 100" for rank in range(4)]
+        (received,) = steps[3]
+        assert ("rank 3" in received, "hello" in received) == (True, True)
+        assert sorted(re.findall(r"\d+", line) for line in steps[4]) == [[str(rank), "100"] for rank in range(4)]
 
     @pytest.mark.parametrize("name", ["openmp.cpp", "avx.cpp"])
     def test_without_what_marks_steps_they_compile(self, name: str, tmp_path: Path) -> None:
@@ -184,9 +185,9 @@ class TestMissing:
         kept = {name: value for name, value in environment().items() if name != "CXX"} | {"PATH": str(tmp_path)}
         run = subprocess.run(command, cwd=CLONE, env=kept, capture_output=True, text=True, timeout=120, check=False)
         assert (run.returncode, run.stderr) == (1, "")
-        assert "openmp.cpp  there is no compiler c++ or g++ or clang++ in PATH" in run.stdout
-        assert "install a C++ compiler, for instance g++" in run.stdout
-        assert "4. Threads that add" in run.stdout, "its steps can be read all the same"
+        assert re.search(r"openmp\.cpp +.*compiler", run.stdout)
+        assert re.search(r"install .*g\+\+", run.stdout)
+        assert re.search(r"^ *4\. ", run.stdout, re.MULTILINE), "its steps can be read all the same"
 
     @pytest.mark.parametrize(
         ("compiler", "reason"),
@@ -209,14 +210,14 @@ class TestMissing:
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
         outcome = hello.run(named("opencl.py"))
         assert (outcome.ran, outcome.failed) == (False, False)
-        assert outcome.reason == "pyopencl is not installed"
+        assert "pyopencl" in (outcome.reason or "")
         assert "pip install" in (outcome.fix or "")
 
     def test_an_instruction(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hello.machine, "describe", lambda: {"isa": ["sse2"]})
         outcome = hello.run(named("avx.cpp"))
         assert (outcome.ran, outcome.failed) == (False, False)
-        assert outcome.reason == "this CPU lacks fma"
+        assert (outcome.reason or "").endswith(" fma")
 
     def test_a_program_that_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = tmp_path / "numba_cpu.py"
@@ -227,7 +228,7 @@ class TestMissing:
         outcome = hello.run(Program(path))
         assert outcome.failed
         assert outcome.printed == {1: ["one"]}
-        assert outcome.reason == "it ended with exit code 1: too bad"
+        assert (outcome.reason or "").endswith(" 1: too bad"), "its exit code, and what it wrote"
 
     def test_a_program_that_does_not_end(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = tmp_path / "numba_cpu.py"
@@ -236,7 +237,7 @@ class TestMissing:
         monkeypatch.setattr(hello, "_LONGEST", 0.2)
         outcome = hello.run(Program(path))
         assert not outcome.ran
-        assert "has not ended within 0.2 s" in (outcome.reason or "")
+        assert "0.2 s" in (outcome.reason or "")
 
 
 class TestShown:

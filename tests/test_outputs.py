@@ -215,7 +215,8 @@ def test_results_are_written_though_nothing_can_be_drawn(
         raise error
 
     assert not _outputs.write_view(REPORT, draw, options(tmp_path))
-    assert capsys.readouterr().err == f"py-backends: no picture: {error}\n"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f": {error}")
     assert json.loads((tmp_path / "results.json").read_text())["rows"]
 
 
@@ -223,9 +224,9 @@ def test_a_picture_that_cannot_be_written_costs_one_line(tmp_path: Path, capsys:
     """The results before it are there, and the other picture too."""
     (tmp_path / "picture.png").mkdir()
     assert not _outputs.write_view(REPORT, lambda _: style.new()[0], options(tmp_path))
-    assert capsys.readouterr().err == (
-        f"py-backends: error: {tmp_path / 'picture.png'} was not written: Is a directory\n"
-    )
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(tmp_path / "picture.png") in line
+    assert line.endswith(os.strerror(errno.EISDIR))
     assert json.loads((tmp_path / "results.json").read_text())["rows"]
     assert "<svg" in (tmp_path / "picture.svg").read_text()
 
@@ -267,7 +268,8 @@ def test_a_file_that_was_not_written_is_exit_code_1(
         assert options.run(options) == code
         said, complaint = capsys.readouterr()
         assert bool(said) == (command != "report")
-        assert complaint == (f"py-backends: error: {path} was not written: No space left on device\n" if code else "")
+        assert complaint.count("\n") == code
+        assert (f" {path} " in complaint, os.strerror(errno.ENOSPC) in complaint) == (bool(code), bool(code))
         assert (full / path).exists() == (not code)
         assert (full / "a").exists() == (" a" in line)
     assert results.exists()

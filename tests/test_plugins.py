@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -362,9 +363,9 @@ class TestSound:
         assert run.stdout.strip() == "vecsub_kernel.deeper.lecture.numpy", run.stderr
 
     def test_names_are_known_and_near_ones_suggested(self, sound: Place) -> None:
-        assert "did you mean 'vecsub'?" in sound.command("compare", "--kernel", "vecsubb").stderr
-        assert "did you mean 'fingers'?" in sound.command("compare", "--backend", "finger").stderr
-        assert "vecsub has the dimensions N" in sound.command("compare", "--shape", "vecsub=3x4").stderr
+        assert "'vecsub'" in sound.command("compare", "--kernel", "vecsubb").stderr
+        assert "'fingers'" in sound.command("compare", "--backend", "finger").stderr
+        assert "dimensions N" in sound.command("compare", "--shape", "vecsub=3x4").stderr
 
     @pytest.mark.parametrize("what", [["-c", "import py_backends"], ["-m", "py_backends", "compare", "--help"]])
     def test_none_is_looked_for_where_none_is_asked_for(self, sound: Place, what: list[str]) -> None:
@@ -419,12 +420,14 @@ def test_who_writes_a_backend_is_told_where_it_fails_and_what_it_lacks(clone: Pa
     line = next(at for at, text in enumerate(dedent(stumbles).splitlines(), 1) if "{}[dtype]" in text)
     reason = f"KeyError: dtype('float32') (stumbling/__init__.py, line {line})"
     assert said["vecadd", "stumbles"][:2] == ("error", reason)
-    assert said["matmul", "stumbles"] == ("skipped", "stumbles has no matmul", None)
-    lacks = "some-beginners 1.0 contains no source: it needs files kernels/KERNEL/VARIANT/textless.*, in its wheel too"
-    assert said["vecadd", "textless"] == ("skipped", "textless has no vecadd", lacks)
+    status, reason, fix = said["matmul", "stumbles"]
+    assert (status, "no matmul" in reason, fix) == ("skipped", True, None)
+    status, reason, lacks = said["vecadd", "textless"]
+    assert (status, "no vecadd" in reason) == ("skipped", True)
+    assert ("some-beginners 1.0" in lacks, "kernels/KERNEL/VARIANT/textless.*" in lacks) == (True, True)
     options = "-p", "no:cacheprovider", "--pyargs", "py_backends.conformance", "--backend", "textless"
     suite = Place(clone, tmp_path).python("-m", "pytest", *options)
-    assert f"ERROR: backend textless has no source of any chosen kernel and variant: {lacks}" in suite.stderr
+    assert re.search(rf"ERROR: .*textless .*: {re.escape(lacks)}", suite.stderr)
 
 
 class TestWrongBackends:
@@ -469,13 +472,14 @@ class TestWrongBackends:
         for line, name in zip(said, ["raises", "targets_none", "alien", "exits"], strict=False):
             assert line.startswith("BackendUnavailable")
             assert WRONG_BACKENDS[name][1] in line
-        assert said[4].startswith("BackendUnavailable other-twice 2.0 and some-twice 1.0 bring the same name")
-        assert said[5] == "WrongRequest unknown backend 'finger': did you mean 'fingers'?"
+        assert said[4].startswith("BackendUnavailable other-twice 2.0 and some-twice 1.0 ")
+        assert said[5].startswith("WrongRequest ")
+        assert "'fingers'" in said[5]
 
     def test_show_says_why(self, wrong_backends: Place) -> None:
         run = wrong_backends.command("show", "vecadd", "--backend", "twice")
         assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-        assert "other-twice 2.0 and some-twice 1.0 bring the same name" in run.stderr
+        assert "other-twice 2.0 and some-twice 1.0 " in run.stderr
 
 
 def install_backend(folder: Path, name: str, text: str) -> None:
@@ -488,7 +492,7 @@ def test_a_device_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
     install_backend(tmp_path, "nothing", NOTHING)
     code, report = Place(clone, tmp_path).results("compare", "--kernel", "vecadd", *SMALL[:2], "--backend", "nothing")
     assert (code, [row["status"] for row in report["rows"]]) == (1, ["error"])
-    assert report["rows"][0]["reason"] == "TypeError: open() returns None, which is no Device"
+    assert re.match(r"TypeError: open\(\) .*None", report["rows"][0]["reason"])
 
 
 def test_a_launch_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
@@ -508,16 +512,13 @@ def test_a_launch_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
 def test_functions_say_what_is_wrong_with_a_target_that_is_named(clone: Path, tmp_path: Path) -> None:
     install_backend(tmp_path, "nothing", NOTHING)
     run = Place(clone, tmp_path).python("-c", FUNCTIONS_OF_NOTHING)
-    fix = "repair some-nothing, or pip uninstall some-nothing"
-    a_text = "it returns 'x' as a target, which is no Target"
-    odd = "the version of the target odd is 3, which is no text"
-    assert run.stdout.splitlines() == [
-        f"BackendUnavailable target('raises') of some-nothing 1.0 fails: OSError: no bus; {fix}",
-        f"BackendUnavailable target('text') of some-nothing 1.0 fails: {a_text}; {fix}",
-        f"BackendUnavailable target('odd') of some-nothing 1.0 fails: {odd}; {fix}",
-        "WrongRequest unknown target of nothing 'unknown': there is only 'x'",
-        "TypeError open() returns None, which is no Device",
-    ]
+    *wrong, unknown, none = run.stdout.splitlines()
+    for line, name, why in zip(wrong, ("raises", "text", "odd"), ("OSError: no bus", "'x'", " 3,"), strict=True):
+        assert line.startswith(f"BackendUnavailable target('{name}') of some-nothing 1.0 ")
+        assert why in line
+        assert line.endswith(" pip uninstall some-nothing")
+    assert re.fullmatch("WrongRequest .*'unknown'.* 'x'", unknown)
+    assert re.match(r"TypeError open\(\) .*None", none)
 
 
 def test_a_backend_may_call_another_in_its_first_call(clone: Path, tmp_path: Path) -> None:
@@ -571,7 +572,7 @@ class TestWrongKernels:
         (row,) = kernel_rows[fault]
         assert (row["backend"], row["variant"], row["status"]) == ("numpy", "lecture", "error")
         assert (row["shape"], row["check"], row["seconds"]) == ({}, None, None)
-        assert row["reason"].startswith(f"broken-{fault} 1.0 brings no problem: ")
+        assert row["reason"].startswith(f"broken-{fault} 1.0 ")
         assert WRONG_PROBLEMS[fault][1] in row["reason"]
         assert f"pip uninstall broken-{fault}" in row["fix"]
 
@@ -586,7 +587,8 @@ class TestWrongKernels:
     def test_what_fails_when_it_runs_is_an_error_too(self, kernel_rows: Rows, fault: str) -> None:
         row = next(row for row in kernel_rows[fault] if row["backend"] == "numpy")
         assert row["status"] == "error"
-        assert row["reason"].startswith(f"the problem of broken-{fault} 1.0 fails: {MISBEHAVING_PROBLEMS[fault][2]}")
+        assert f"broken-{fault} 1.0 " in row["reason"]
+        assert MISBEHAVING_PROBLEMS[fault][2] in row["reason"]
 
     def test_a_refused_name_is_an_error_unless_it_stands_for_a_sound_one(self, kernel_rows: Rows) -> None:
         for name in ("twice", "two-words", "compare"):
@@ -618,7 +620,7 @@ class TestWrongKernels:
     def test_who_asks_for_one_alone_is_told_in_a_line(self, wrong_kernels: Place, command: list[str]) -> None:
         run = wrong_kernels.command(*command)
         assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-        assert "broken-raising 1.0 brings no problem: RuntimeError: no / way" in run.stderr
+        assert re.search("broken-raising 1.0 .*RuntimeError: no / way", run.stderr)
 
     def test_commands_that_need_a_shape_of_every_kernel_do_without_those(self, wrong_kernels: Place) -> None:
         options = "--kernel", "all", "--sizes", "8,16,32", "--backend", "python", "--variant", "tuned"  # it has none
@@ -634,20 +636,17 @@ class TestWrongKernels:
         run = wrong_kernels.command("report", results, "-o", page)
         assert run.returncode == 0, run.stderr
         for path in (page, tmp_path / "r.md", tmp_path / "r.csv"):
-            assert "broken-raising 1.0 brings no problem" in path.read_text()
+            assert "broken-raising 1.0 " in path.read_text()
         assert "brought_reference_raises/lecture/numpy.py" in page.read_text()
 
     def test_functions_say_why(self, wrong_kernels: Place) -> None:
         run = wrong_kernels.python("-c", FUNCTIONS_OF_WRONG_KERNELS)
         assert run.returncode == 0, run.stderr
-        why = "broken-raising 1.0 brings no problem: RuntimeError: no / way; repair broken-raising, or pip uninstall "
-        why += "broken-raising"
-        assert run.stdout.splitlines() == [
-            "[4. 5.]",
-            f"AttributeError module 'py_backends' has no 'raising': {why}",
-            "AttributeError module 'py_backends' has no attribute 'nothing'",
-            "['matmul', 'vecadd', 'vecsub']",
-        ]
+        result, raising, nothing, names = run.stdout.splitlines()
+        assert (result, names) == ("[4. 5.]", "['matmul', 'vecadd', 'vecsub']")
+        why = "broken-raising 1.0 .*RuntimeError: no / way; .*pip uninstall broken-raising"
+        assert re.fullmatch(f"AttributeError .*'raising': {why}", raising)
+        assert re.fullmatch("AttributeError .*'nothing'", nothing)
 
 
 @pytest.mark.cpp
@@ -663,10 +662,8 @@ def test_a_damaged_installation_is_told_too(clone: Path, tmp_path: Path) -> None
     (tmp_path / "some_lost-1.0.dist-info" / "METADATA").unlink()
     code, found = Place(clone, tmp_path).results("doctor")
     (lost,) = (entry for entry in found["backends"] if entry["backend"] == "lost")
-    assert (code, lost["reason"]) == (
-        0,
-        "a nameless package 0 brings no backend: ModuleNotFoundError: No module named 'nowhere'",
-    )
+    assert code == 0
+    assert re.fullmatch("a nameless package .*ModuleNotFoundError: .*'nowhere'", lost["reason"])
 
 
 def test_names_that_py_backends_has_are_taken() -> None:

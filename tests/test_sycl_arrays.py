@@ -107,7 +107,7 @@ class TestOfSycl:
         for threads in (None, 1, 2):
             again = pb.matmul(product, b, backend="sycl", target="intel-cpu", threads=threads, to="device")
             np.testing.assert_array_equal(again.get(), a @ b @ b)
-        assert "(6, 6) and dtype float32" in repr(again)
+        assert ("(6, 6)" in repr(again), "float32" in repr(again)) == (True, True)
         assert pb.vecadd(drawn(0), drawn(0), backend="sycl", to="device").get().shape == (0,)
 
     @pytest.mark.usefixtures("device")

@@ -47,12 +47,12 @@ class TestPerCentsOfTheCeiling:
     def test_are_marked_where_the_rounds_were_disturbed(self) -> None:
         disturbed = report_of(row("numpy"), rounds=Rounds(3, 3, {"others": 3}))
         assert self.cell(disturbed) == "~65%"
-        assert "~ may be far off: other processes used the CPUs in most rounds" in footnotes(disturbed)
+        assert any(re.match("~ .*other processes", each) for each in footnotes(disturbed))
 
     def test_are_marked_where_the_time_is_hardly_known(self) -> None:
         report = report_of(row("numpy", seconds=Seconds(kernel=Duration(1e-3, 0.5e-3, 1.5e-3, 1e-3, 6))))
         assert self.cell(report) == "~65%"
-        assert "~ may be far off: its time is known to no better than ±25%" in footnotes(report)
+        assert any(re.match("~ .*±25%", each) for each in footnotes(report))
 
     def test_are_else_as_they_are(self) -> None:
         report = report_of(row("numpy"), rounds=Rounds(30, 28, {"steal": 2}))
@@ -78,15 +78,13 @@ def test_a_row_whose_others_did_not_run_says_why_it_stands_alone() -> None:
 class TestStars:
     def test_are_explained_by_a_shortened_baseline(self) -> None:
         rows = row("openmp"), row("numpy", shape=SMALLER), row("mkl", shape=SMALLER)
-        assert footnotes(report_of(*rows, baseline_at=SMALLER))[:2] == [
-            "at 261 x 255 x 249: numpy cpu, mkl cpu",
-            "* compared by rate: numpy ran at 261 x 255 x 249",
-        ]
+        shortened, legend, *_ = footnotes(report_of(*rows, baseline_at=SMALLER))
+        assert re.fullmatch("[^*]*261 x 255 x 249: numpy cpu, mkl cpu", shortened)
+        assert re.fullmatch(r"\* .*rate: numpy .*261 x 255 x 249", legend)
 
     def test_are_explained_by_a_shortened_row(self) -> None:
-        assert footnotes(report_of(row("numpy"), row("python", shape=SMALLER)))[0] == (
-            "* at 261 x 255 x 249, compared by rate: python cpu"
-        )
+        legend, *_ = footnotes(report_of(row("numpy"), row("python", shape=SMALLER)))
+        assert re.fullmatch(r"\* .*261 x 255 x 249, .*rate: python cpu", legend)
 
     def test_have_no_legend_where_there_are_none(self) -> None:
         rows = row("numpy", shape=SMALLER), row("mkl", shape=SMALLER)

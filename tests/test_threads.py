@@ -8,6 +8,7 @@ and SYCL). The kernels of `python` and `cpp` have one thread in any case.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -157,6 +158,7 @@ def test_onednn_is_told() -> None:
     def most(_a: Any, _b: Any, c: Any, _n: int) -> None:
         c[:] = most_threads()
 
+    registry.backend("onednn").open("cpu", 1)  # which loads TBB: it has no threads to tell of before
     usual = most_threads()
     for threads in {1, usual}:
         array = np.zeros(1, FLOAT32)
@@ -165,7 +167,7 @@ def test_onednn_is_told() -> None:
         assert (array[0], device.note) == (threads, None)
     assert most_threads() == usual, "the others of this process have all again"
     too_many = registry.backend("onednn").open("cpu", usual + 1)
-    assert too_many.note == f"oneDNN uses {usual} threads where {usual + 1} are asked for"
+    assert re.findall(r"\d+", too_many.note or "") == [str(usual), str(usual + 1)], "used, and asked for"
 
 
 @pytest.mark.parametrize(("backend", "target"), marked_targets("opencl", "sycl"))
@@ -175,7 +177,7 @@ def test_devices_on_the_cpu_are_cut_to_size_or_say_why_not(backend: str, target:
     whole = registry.backend(backend).open(target.name, 10_000)
     part: Any = registry.backend(backend).open(target.name, 1)
     if part._device.max_compute_units != 1:
-        assert part.note == f"its driver cannot use 1 of its {part._device.max_compute_units} threads: all run"
+        assert f" 1 of its {part._device.max_compute_units} threads" in part.note
     else:
         assert part.note is None
     assert whole.note is None, "a limit above what there is, is kept"
@@ -194,7 +196,7 @@ def test_opencl_says_that_its_driver_refuses(monkeypatch: pytest.MonkeyPatch) ->
     found = next(device for name, device in opencl._devices().items() if name in {"intel-cpu", "pocl"})
     device = opencl.OpenClDevice(found, 0)
     assert device._device == found
-    assert device.note == f"its driver cannot use 0 of its {found.max_compute_units} threads: all run"
+    assert f" 0 of its {found.max_compute_units} threads" in (device.note or "")
     assert not device.obeys_threads
 
 
@@ -206,7 +208,7 @@ def test_sycl_says_that_its_driver_refuses() -> None:
     found = next(device for device in _sycl.devices("sycl").values() if device.is_cpu)
     device = SyclDevice(found, 0)  # dpctl refuses a part of no threads, as it does what the driver refuses
     assert device._device == found
-    assert device.note == f"its driver cannot use 0 of its {found.max_compute_units} threads: all run"
+    assert f" 0 of its {found.max_compute_units} threads" in (device.note or "")
     assert not device.obeys_threads
 
 
@@ -217,6 +219,6 @@ def test_rows_say_what_could_not_be_obeyed(tmp_path: Path) -> None:
     run = run_command("compare", *options, "--threads", "1000", "--json", path)
     assert run.returncode == 0, run.stdout
     (row,) = json.loads(path.read_text())["rows"]
-    assert row["note"].startswith("Numba's pool has ")
+    assert row["note"].startswith("Numba's pool")
     assert "1000 threads" in run.stdout
-    assert "Numba's pool has " in run.stdout
+    assert "Numba's pool" in run.stdout

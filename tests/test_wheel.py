@@ -124,12 +124,14 @@ class TestCheck:
 
     @pytest.mark.parametrize("name", ["tests/conftest.py", "py_backends/cpp_ext/kernel_module.cpp", "docs/draw.py"])
     def test_what_is_not_for_users_is_named(self, check: ModuleType, wheel: Wheel, name: str) -> None:
-        assert check.faults(wheel({name: b""})) == [f"{name} does not belong in it"]
+        (fault,) = check.faults(wheel({name: b""}))
+        assert fault.startswith(f"{name} ")
 
     def test_a_module_that_was_left_out_is_named_with_the_reason(self, check: ModuleType, wheel: Wheel) -> None:
         record = b'{"left_out": {"openmp": {"reason": "no OpenMP here", "fix": ""}}}'
         found = check.faults(wheel({f"{COMPILED}/openmp.{ABI}.so": None, f"{COMPILED}/build.{ABI}.json": record}))
-        assert found == ["the module openmp is missing: no OpenMP here"]
+        (fault,) = found
+        assert re.search("openmp .*: no OpenMP here", fault)
 
     @pytest.mark.parametrize(
         ("module", "options", "words"),
@@ -149,26 +151,25 @@ class TestCheck:
     def test_a_library_that_is_not_in_the_wheel(self, check: ModuleType, wheel: Wheel) -> None:
         found = check.faults(wheel({"py_backends.libs/libgomp-1234.so.1.0.0": None}))
         modules = "avx", "ceilings", "openmp"
-        assert found == [
-            f"the module {name} needs libgomp-1234.so.1.0.0, which is not in the wheel" for name in modules
-        ]
+        for name, fault in zip(modules, found, strict=True):
+            assert re.search(rf"\b{name} .*libgomp-1234\.so\.1\.0\.0", fault)
 
     def test_the_sycl_runtime_stays_outside(self, check: ModuleType, wheel: Wheel) -> None:
         (fault,) = check.faults(wheel({"py_backends.libs/libsycl-1234.so.9": b""}))
-        assert fault == "py_backends.libs/libsycl-1234.so.9 is a library that it should not bring"
+        assert fault.startswith("py_backends.libs/libsycl-1234.so.9 ")
 
     def test_its_name(self, check: ModuleType, wheel: Wheel) -> None:
         (version,) = check.faults(wheel(name="py_backends-7.1-cp311-cp311-manylinux_2_34_x86_64.whl"))
-        assert version == f"its version is 7.1, and py_backends says {VERSION}"
+        assert re.search(rf"\b7\.1\b.* {re.escape(VERSION)}$", version)
         (tag,) = check.faults(wheel(name=f"py_backends-{VERSION}-cp311-cp311-linux_x86_64.whl"))
-        assert "it has not been repaired" in tag
+        assert "repaired" in tag
 
     def test_a_fault_ends_with_1(self, wheel: Wheel) -> None:
         command = [sys.executable, CLONE / "cmake" / "check_wheel.py"]
         for changed, code in (({}, 0), ({"tests/conftest.py": b""}, 1)):
             run = subprocess.run([*command, wheel(changed)], capture_output=True, text=True, check=False, timeout=60)
             assert run.returncode == code, run.stdout + run.stderr
-        assert run.stdout.endswith("tests/conftest.py does not belong in it\n")
+        assert "tests/conftest.py" in run.stdout
 
 
 class TestHeaders:
@@ -222,7 +223,7 @@ print(py_backends.vecadd(a, a, backend="sycl", variant="lecture").tolist() == (2
         assert run.stdout == "True\n", run.stderr
         (headers / "c++" / "algorithm").unlink()
         run = subprocess.run(command, cwd=CLONE, capture_output=True, text=True, check=False, timeout=120)
-        assert "'algorithm' file not found" in run.stderr
+        assert "'algorithm'" in run.stderr
 
 
 class TestBuild:

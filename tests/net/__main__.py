@@ -36,6 +36,8 @@ WRONG = (
     "compare --shape matmul=3x4", "compare --budget 0", "compare --cache warm", "compare --resume /nowhere",
     "scaling --threads 1", "sweep --from 9 --to 3", "ladder --shape vecadd=9", "diff /nowhere /nowhere",
     "report /nowhere -o page.html", "show nosuch", "show matmul --variant nosuch",
+    "compare --kernel matmull", "compare --kernel vecadd,,matmul", "compare --threads 0",
+    "compare --json a --csv a", "show matmul --diff", "hello opnecl", "compar", "doctor opencl",
 )  # fmt: skip
 """What ends with one line and exit code 2."""
 
