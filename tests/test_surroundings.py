@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import pytest
 from commands import CLONE, LONGEST, environment
 from homes import python_at_home
 
-from py_backends.backend import _opencl_drivers, _opencl_launch, opencl
+from py_backends import trial
+from py_backends.backend import _opencl_drivers, _opencl_launch, _wheels, opencl
 from py_backends.errors import BackendUnavailable
 
 SPACED = "내 작업 (it's)"
@@ -23,10 +25,11 @@ import numpy as np
 import py_backends as pb
 a = np.ones((64, 64), "f4")
 try:
-    assert (pb.matmul(a, a, backend=sys.argv[1]) == 64).all()
+    backend, _, target = sys.argv[1].partition(" ")
+    assert (pb.matmul(a, a, backend=backend, target=target or None) == 64).all()
     print("works")
 except pb.BackendUnavailable as unavailable:
-    print(unavailable.reason.partition(" is not available: ")[2], unavailable.fix, sep="\\n")
+    print(unavailable.reason.removeprefix(f"{sys.argv[1]} is not available: "), unavailable.fix, sep="\\n")
 """
 
 
@@ -46,11 +49,13 @@ def call(backend: str, script: str = CALL, **variables: str) -> str:
 
 
 def doctor(backend: str, **variables: str) -> list[str]:
-    """What doctor says of the backend's first target: that it works, or the reason and the fix."""
+    """What doctor says of a target, or of the one that calls take: that it works, or the reason and the fix."""
     script = """
 import sys
 from py_backends.harness.doctor import probe
-target = probe(sys.argv[1:])[0].target
+backend, _, name = sys.argv[1].partition(" ")
+targets = [target for _, target in probe([backend]) if target.name == (name or target.name)]
+target = next((each for each in targets if each.available), targets[0])
 print("works" if target.available else f"{target.reason}\\n{target.fix}")
 """
     return call(backend, script, **variables).splitlines()
@@ -163,11 +168,16 @@ dpctl.SyclContext(dpctl.get_devices()[0])
         pytest.param("onednn", "ONEAPI_DEVICE_SELECTOR=*:gpu", marks=pytest.mark.onednn),
         pytest.param("sycl", "CL_CONFIG_CPU_TARGET_ARCH=none", marks=pytest.mark.sycl),
         pytest.param("onednn", "CL_CONFIG_CPU_TARGET_ARCH=none", marks=pytest.mark.onednn),
-        pytest.param("opencl", "CL_CONFIG_CPU_TARGET_ARCH=none", marks=pytest.mark.opencl),
+        pytest.param("opencl intel-cpu", "CL_CONFIG_CPU_TARGET_ARCH=none", marks=pytest.mark.opencl),
+        pytest.param("numba_cpu", "NUMBA_THREADING_LAYER=none", marks=pytest.mark.numba_cpu),
+        pytest.param(
+            "mkl", "MKL_INTERFACE_LAYER=GNU", marks=pytest.mark.mkl
+        ),  # ends the process, as its part is missing
+        pytest.param("onednn", "ONEAPI_DEVICE_SELECTOR=none", marks=pytest.mark.onednn),  # is invalid, which ends it
     ],
 )
-def test_a_variable_that_hides_the_cpu_is_named(backend: str, variable: str) -> None:
-    """In calls as in doctor, which had said to install what was installed."""
+def test_a_variable_that_a_library_does_not_bear_is_named(backend: str, variable: str) -> None:
+    """In calls as in doctor, and nothing that is installed is to be installed."""
     name, _, value = variable.partition("=")
     reason, fix = call(backend, **{name: value}).splitlines()
     assert variable in reason
@@ -186,3 +196,66 @@ print(os.environ["TMPDIR"])
 """
     assert Path(call("sycl", script, TMPDIR=str(tmp_path / "missing"))).is_dir()
     assert call("sycl", script, TMPDIR=str(tmp_path)) == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("backend", "variable"),
+    [
+        pytest.param("mkl", "MKL_THREADING_LAYER", marks=pytest.mark.mkl),
+        pytest.param("numba_cpu", "NUMBA_THREADING_LAYER", marks=pytest.mark.numba_cpu),
+    ],
+)
+def test_tbb_is_found_where_its_wheel_put_it(backend: str, variable: str) -> None:
+    """MKL ended the process, and Numba raised ValueError: neither looks there."""
+    try:
+        _wheels.library("tbb", "TBB", "libtbb.so.12")
+    except BackendUnavailable as missing:
+        pytest.skip(missing.reason)
+    assert call(backend, **{variable: "tbb"}) == "works"
+    assert doctor(backend, **{variable: "tbb"}) == ["works"]
+
+
+class TestTrial:
+    """A child computes first where a library may end the process."""
+
+    @pytest.fixture
+    def ends(self, tmp_path: Path) -> Path:
+        """A folder whose code makes every process end that asks for NumPy's targets, if there is a variable."""
+        (tmp_path / "sitecustomize.py").write_text("""
+import os
+import sys
+from py_backends.backend import numpy
+targets = numpy.Backend.targets
+def abort(self):
+    if os.environ.get("MADE_UP_LAYER"):
+        print("no such layer", file=sys.stderr, flush=True)
+        os.abort()
+    return targets(self)
+numpy.Backend.targets, numpy.Backend.obeys = abort, ("MADE_UP_",)
+""")
+        return tmp_path
+
+    def test_a_library_ends_the_child_alone(self, ends: Path) -> None:
+        given = {"PYTHONPATH": os.pathsep.join([str(ends), str(CLONE)]), "MADE_UP_LAYER": "7"}
+        reason, fix = call("numpy", **given).splitlines()
+        assert "MADE_UP_LAYER=7: no such layer" in reason
+        assert fix == "unset MADE_UP_LAYER"
+        assert doctor("numpy", **given) == [reason, fix]
+        assert call("numpy", **given | {"MADE_UP_LAYER": ""}) == "works"
+
+    def test_nothing_is_tried_where_nothing_is_unusual(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A trial takes as long as a first call."""
+        monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a trial"))
+        trial.check("numpy", ("MADE_UP_",))
+
+    def test_a_low_limit_is_one_cause(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(resource, "getrlimit", lambda which: (2**20 if which == resource.RLIMIT_AS else -1, -1))
+        monkeypatch.setattr(trial, "_ended", lambda *_: "out of memory")
+        with pytest.raises(BackendUnavailable, match="ulimit -v 1024: out of memory") as caught:
+            trial.check("numpy", ())
+        assert caught.value.fix == "raise ulimit -v"
+
+    def test_what_python_raises_there_is_left_to_the_caller(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MADE_UP_LAYER", "1")
+        trial.check("no such backend", ("MADE_UP_",))

@@ -53,6 +53,7 @@ FORMATS = Path(__file__).parent / "_opencl_formats.cl"
 
 class Backend(contract.Backend):
     dtypes = COMPILED
+    obeys = ("CL_CONFIG_", "POCL_")
 
     def targets(self) -> list[Target]:
         try:

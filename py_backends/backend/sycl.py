@@ -37,6 +37,7 @@ class Backend(contract.Backend):
     """
 
     dtypes = COMPILED
+    obeys = ("ONEAPI_DEVICE_SELECTOR", "CL_CONFIG_")
 
     def targets(self) -> list[Target]:
         try:
