@@ -252,6 +252,7 @@ class OpenClDevice(_queues.Device):
         return self._cl.CommandQueue(self._context, self._device, properties=recording)
 
     def _program(self, text: KernelText, dtype: np.dtype[Any]) -> cl.Program:
+        _opencl_launch.check(self._device.platform.name)  # folders fill up
         source = f'{FORMATS.read_text(encoding="utf-8")}#line 1 "{text.path.name}"\n{text.text}'
         if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2, double has to be switched on
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"
