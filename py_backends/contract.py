@@ -270,6 +270,9 @@ class Backend(ABC):
     preference: ClassVar[int] = 0
     """For backends whose devices are `HostDevice`s. Others that compute on the host, such as ranks, use the available
     backend of the highest preference. 0 for never."""
+    obeys: ClassVar[tuple[str, ...]] = ()
+    """Beginnings of the names of environment variables over which its library may end the process. Where one is set, a
+    child process computes by it first."""
 
     @abstractmethod
     def targets(self) -> list[Target]:

@@ -143,6 +143,8 @@ def checked_backend(made: object) -> Backend:
     _check_names("dtypes", made.dtypes)
     for name in made.dtypes:
         np.dtype(name)  # raises if NumPy does not know the name
+    if made.obeys:
+        _check_names("obeys", made.obeys)
     return made
 
 

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from py_backends.backend import _openmp, _wheels
+from py_backends.backend import _openmp, _tbb, _wheels
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
@@ -38,6 +38,8 @@ class _Elements(ctypes.c_void_p):
 @cache
 def library() -> ctypes.CDLL:
     """MKL with 64-bit sizes, called without the interpreter lock. BackendUnavailable if it is missing."""
+    if os.environ.get(_LAYER, "").upper() == "TBB":
+        _tbb.load()  # beside MKL, where MKL does not look
     path = _wheels.library("mkl", "MKL", "libmkl_rt.so")  # it loads MKL's others, as the CPU and the calls need them
     try:
         mkl = ctypes.CDLL(str(path))

@@ -6,6 +6,7 @@ whose layout is part of the library's binary interface (`libtbb.so.12`). Whoever
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 from collections.abc import Callable
@@ -13,6 +14,10 @@ from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_int, c_ssize_t, c_uint, 
 from functools import cache
 from typing import Any
 
+from py_backends.backend import _wheels
+from py_backends.errors import BackendUnavailable
+
+_LIBRARY = "libtbb.so.12"
 _AUTOMATIC, _NORMAL_PRIORITY, _WITH_TYPES_OF_CORES = -1, 2 * ((2**31 - 1) // 4), 1
 """task_arena::automatic, task_arena::priority::normal and core_type_support_flag in oneapi/tbb/task_arena.h."""
 
@@ -53,7 +58,7 @@ def _tbb(name: str) -> Any:
     """A function of arenas. Raises OSError where there is no such library, AttributeError where it has no such one."""
     arena = "NS0_2d115task_arena_baseE"
     takes = {"max_concurrency": f"PK{arena}", "execute": f"R{arena}RNS2_13delegate_baseE"}
-    return ctypes.CDLL("libtbb.so.12")[f"_ZN3tbb6detail2r1{len(name)}{name}E{takes.get(name, f'R{arena}')}"]
+    return ctypes.CDLL(_LIBRARY)[f"_ZN3tbb6detail2r1{len(name)}{name}E{takes.get(name, f'R{arena}')}"]
 
 
 class _Arena:
@@ -85,6 +90,12 @@ class _Arena:
 
 _of_thread = threading.local()
 """The arenas of a thread, by their threads. In an arena that another thread uses, a call would wait for it."""
+
+
+def load() -> None:
+    """Let libraries of this process find TBB by its name alone, where a wheel brought it."""
+    with contextlib.suppress(BackendUnavailable, OSError):
+        ctypes.CDLL(str(_wheels.library("tbb", "TBB", _LIBRARY)), ctypes.RTLD_GLOBAL)
 
 
 def most_threads() -> int:

@@ -21,6 +21,7 @@ _WITHOUT_INTEGERS = {kernel: tuple(each for each in COMPILED if each != "int8") 
 
 class Backend(contract.Backend):
     dtypes = COMPILED
+    obeys = ("MKL_THREADING_LAYER", "MKL_INTERFACE_LAYER")
 
     def targets(self) -> list[Target]:
         try:

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from py_backends import contract
-from py_backends.backend import _amx, _numba, _openmp
+from py_backends.backend import _amx, _numba, _openmp, _tbb
 from py_backends.contract import Array, Buffer, Launch, Target
-from py_backends.errors import BackendUnavailable
+from py_backends.errors import BackendUnavailable, in_one_line
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED
 
+_ANY_POOL = "default"
+"""Numba's threading layer where none is asked for."""
 _ONE_AT_A_TIME = threading.Lock()
 _AMX_FEATURES = {"+amx-tile", "+amx-bf16", "+amx-int8"}
 
@@ -59,7 +61,7 @@ class Device(contract.HostDevice):
         self._threads = min(threads, most)
         if threads > most:
             self.note = f"Numba's pool has {most} threads, set by NUMBA_NUM_THREADS or the number of cores"
-        numba.set_num_threads(numba.get_num_threads())  # starts the pool, whose kind is then known
+        _start_pool(numba)
         # Without OpenMP and TBB, Numba uses its own pool, which aborts the process when two threads meet.
         own_pool = numba.threading_layer() == "workqueue"
         self._turn = _ONE_AT_A_TIME if own_pool else nullcontext()
@@ -93,7 +95,21 @@ def _load() -> Any:
     numba = _numba.load("numba")
     if numba.config.DISABLE_JIT:
         raise BackendUnavailable("Numba's compiler is switched off", "unset NUMBA_DISABLE_JIT")
+    if numba.config.THREADING_LAYER.lower() == "tbb":
+        _tbb.load()
+    if numba.config.THREADING_LAYER != _ANY_POOL:
+        _start_pool(numba)
     return numba
+
+
+def _start_pool(numba: Any) -> None:
+    """Start the threads, whose kind is then known. BackendUnavailable if the kind that is asked for is missing."""
+    try:
+        numba.set_num_threads(numba.get_num_threads())
+    except ValueError as error:
+        named = numba.config.THREADING_LAYER
+        reason = f"Numba has no threads with NUMBA_THREADING_LAYER={named}: {in_one_line(str(error), 1)}"
+        raise BackendUnavailable(reason, "unset NUMBA_THREADING_LAYER") from error
 
 
 def _why_no_tiles() -> BackendUnavailable | None:

@@ -16,9 +16,11 @@ from py_backends.kernel_text import KernelText
 
 class Backend(contract.Backend):
     dtypes = ("float32", "float16", "bfloat16", "int8")
+    obeys = ("ONEAPI_DEVICE_SELECTOR", "CL_CONFIG_")
 
     def targets(self) -> list[Target]:
         try:
+            _onednn.check()
             taken = tuple(dtype for dtype in self.dtypes if _onednn.takes(dtype))
         except BackendUnavailable as unavailable:
             return [Target.missing("cpu", unavailable.reason, unavailable.fix)]

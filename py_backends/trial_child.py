@@ -1,0 +1,56 @@
+"""The process in which a backend is tried: `python -m py_backends.trial_child BACKEND BYTES`.
+
+BYTES: the address space that the caller has in use, of which this process takes as much, as the same limit holds.
+
+It ends with 0 whatever Python raises: only a library that ends it is of interest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from py_backends import calls, registry
+from py_backends.choices import dtypes_taken
+
+_SIZE = 256
+"""Of each dimension. Smaller arrays are computed without threads."""
+_PARENT_ENDS = 1
+"""PR_SET_PDEATHSIG in Linux's sys/prctl.h."""
+
+
+def main() -> None:
+    """Try it."""
+    ctypes.CDLL(None).prctl(_PARENT_ENDS, signal.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # nobody needs the memory of a process that is meant to fail
+    backend, in_use = sys.argv[1:]
+    with contextlib.suppress(Exception):  # the caller meets it too, and says so
+        ours = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * mmap.PAGESIZE
+        if int(in_use) > ours:
+            _ = mmap.mmap(-1, int(in_use) - ours, prot=0)
+        _compute(backend)
+    os._exit(0)  # whatever a library does at the interpreter's end
+
+
+def _compute(backend: str) -> None:
+    """Compute on every target that a caller may use: the kernel of the most dimensions, which takes most of all."""
+    kernels = [registry.problem(name) for name in registry.kernel_names() if registry.kernel_files(name, backend)]
+    problem = max(kernels, key=lambda each: len(each.dimensions))
+    for target in registry.targets(backend):
+        if target.available and not target.emulated:
+            asked = (problem.name, backend, None, target.name, None, type(None))
+            shapes = problem.shapes((_SIZE,) * len(problem.dimensions))[:-1]
+            inputs = [np.zeros(shape, dtypes_taken(asked)[0]) for shape in shapes]
+            calls.call(problem, asked, inputs, None, None)
+
+
+if __name__ == "__main__":
+    main()
