@@ -81,7 +81,8 @@ class World:
         self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
         if opened["ranks"] < ranks or (self._keeper and opened["ranks"] != ranks):
             self.close()
-            raise BackendUnavailable(f"{ranks} ranks were to start, and {opened['ranks']} did")
+            fix = launcher.pmi_is_needed() if opened["ranks"] == 1 and self._keeper else None
+            raise BackendUnavailable(f"{ranks} ranks were to start, and {opened['ranks']} did", fix)
 
     @property
     def alive(self) -> bool:
@@ -187,7 +188,9 @@ class World:
                     raise BackendUnavailable("another user listens where the ranks of this command should")
                 return Channel(end)
             if self._keeper and self._keeper.poll() is not None:
-                raise BackendUnavailable(f"the ranks did not start{self._log.told()}", _try_the_launcher())
+                told = self._log.told()
+                fix = None if told.startswith(": rank ") else _try_the_launcher()  # a rank knows what it lacks
+                raise BackendUnavailable(f"the ranks did not start{told}", fix)
             sleep(_LOOKS_EVERY)
         reason = f"no rank answered on this machine within {_STARTS_WITHIN:g} s{self._log.told()}"
         raise BackendUnavailable(reason, _try_the_launcher())
