@@ -575,6 +575,20 @@ class TestRealRanks:
         finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: template})
         assert "BackendUnavailable: the ranks did not start: there are not enough slots" in finished.stderr
 
+    def test_where_shared_memory_is_full_it_is_named_and_nothing_stays_there(self) -> None:
+        """Docker's has 64 MB. Each failed start left a file of MPICH's there, and so less room for the next."""
+        if not engine.engine().name.startswith("MPICH"):
+            pytest.skip("another MPI shares memory in another way (to change that: pip install mpich)")
+        script = 'mount -t tmpfs -o size=1m tmpfs /dev/shm || exit 9; "$@"; ls -A /dev/shm'
+        small = "unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"
+        finished = run(*small, sys.executable, "-c", STARTS)
+        if finished.returncode in (1, 9):
+            pytest.skip("this system lets nobody mount anything (to change that: run this as root)")
+        assert re.search("the ranks did not start.*/dev/shm has 1 MB free.*--shm-size", finished.stderr), (
+            finished.stderr
+        )
+        assert finished.stdout == ""
+
     def test_the_exit_code_is_told_of_a_launcher_that_ends_without_a_word(self) -> None:
         finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: "false {ranks}"})
         said = "the ranks did not start: the launcher exited with code 1; try the launcher by itself, for instance: "
