@@ -9,6 +9,11 @@ check_cxx_source_compiles("
   int main() {}" PY_BACKENDS_X86_64)
 
 set(PY_BACKENDS_COMPILER "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+try_compile(PY_BACKENDS_COMPILER_FITS
+  "${CMAKE_CURRENT_BINARY_DIR}/compiler_check" "${CMAKE_CURRENT_LIST_DIR}/compiler_check.cpp")
+if(NOT PY_BACKENDS_COMPILER_FITS)
+  message(FATAL_ERROR "${PY_BACKENDS_COMPILER} cannot compile this: set CXX to g++ 11 or newer, or to clang 14 or newer")
+endif()
 set(PY_BACKENDS_INSTRUCTION_SETS "")
 set(PY_BACKENDS_NAMED_SETS "")  # those for which only sources that name them are compiled
 set(PY_BACKENDS_MODULES "")

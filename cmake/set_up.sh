@@ -19,7 +19,8 @@ installed=$venv/extras           # a folder with a file for each list that is in
 os_release=${OS_RELEASE:-/etc/os-release}
 
 main() {
-  PATH=$(printf ':%s:' "$PATH" | sed "s|:$(pwd)/$venv/bin:|:|g; s|^:||; s|:\$||")  # without .venv's own Python
+  check_path
+  leave_environment
   find_python
   find_compiler
   if [ "$1" = --python ]; then
@@ -35,6 +36,20 @@ main() {
   install "$@"
   PATH=$(pwd)/$venv/bin:$PATH
   if [ -z "$missing" ]; then compile; else leave_out; fi
+}
+
+# A colon ends a folder in PATH. The others end a name, or begin another, in files that CMake writes for itself.
+check_path() {
+  case $(pwd) in *[:\;\|\"\\]* | *'${'*) stop "Move this clone: its path has one of : ; | \" \\ \${ in it, $(pwd)" ;; esac
+}
+
+# Takes the folder of .venv's own commands out of PATH.
+leave_environment() {
+  rest=$PATH: PATH=''
+  while [ -n "$rest" ]; do
+    folder=${rest%%:*} rest=${rest#*:}
+    [ "$folder" -ef $venv/bin ] || PATH=${PATH:+$PATH:}$folder
+  done
 }
 
 stop() { printf '%s\n' "$*" >&2; exit 1; }
@@ -67,18 +82,14 @@ find_python() {
 # Looks for a compiler that works, as CMake will.
 find_compiler() {
   if [ -n "${CXX:-}" ]; then
-    compiles "$CXX" || lack "a C++17 compiler (g++ 11 or newer, or clang), which CXX=$CXX is not" "$compiler_package"
+    compiles "$CXX" || lack "a C++17 compiler (g++ 11 or newer, or clang 14 or newer), which CXX=$CXX is not" "$compiler_package"
   elif ! compiles c++ && ! compiles g++ && ! compiles clang++; then
-    lack 'a C++17 compiler (g++ 11 or newer, or clang)' "$compiler_package"
+    lack 'a C++17 compiler (g++ 11 or newer, or clang 14 or newer)' "$compiler_package"
   fi
 }
 
-# The vector instructions of the kernels have names that older versions of g++ do not know.
 # shellcheck disable=SC2086  # CXX may hold options
-compiles() {
-  printf '%s\n' '#include <vector>' '#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11' '#error' '#endif' |
-    $1 -std=c++17 -fsyntax-only -x c++ - 2>/dev/null
-}
+compiles() { $1 -std=c++17 -fsyntax-only cmake/compiler_check.cpp 2>/dev/null; }
 
 # The distribution's names of packages, and its command that installs them.
 name_packages() {
@@ -122,16 +133,38 @@ as_of() { echo "$(pwd) $($venv/bin/python --version 2>&1) $(cksum <"$1")"; }
 
 # Builds what is older than its sources, which CMake finds out in a fraction of a second.
 compile() {
+  enter_plainly
   configuration="${CXX:-} ${CXXFLAGS:-} $(as_of CMakePresets.json)"
   if [ "$(cat $build/configured 2>/dev/null)" != "$configuration" ]; then
     mkdir -p $build
     rm -f $build/configured
-    logged $venv/bin/cmake --preset "$preset" --fresh "-DPython_EXECUTABLE=$(pwd)/$venv/bin/python"
+    run_cmake --preset "$preset" --fresh "-DPython_EXECUTABLE=$(pwd)/$venv/bin/python"
     grep -- '-- Without' $build/log || true
     echo "$configuration" >$build/configured
     echo 'Building the extension'
   fi
-  logged $venv/bin/cmake --build --preset "$preset"
+  run_cmake --build --preset "$preset"
+}
+
+# In paths CMake takes some characters for a pattern, also in that of its own modules. So it gets links without them, to
+# this clone and to its modules, and lies beside them.
+enter_plainly() {
+  cmake=''
+  case $(pwd) in *[][*?\<\>]*)
+    links=${XDG_CACHE_HOME:-$HOME/.cache}/py-backends/clone-$(pwd | cksum | tr ' ' -)
+    modules=$($venv/bin/python -c 'import cmake; print(cmake.CMAKE_DATA)')
+    mkdir -p "$links/bin"
+    ln -sfn "$(pwd)" "$links/clone"
+    ln -sfn "$modules/share" "$links/share"
+    cmp -s "$modules/bin/cmake" "$links/bin/cmake" || cp "$modules/bin/cmake" "$links/bin/cmake"
+    cd "$links/clone"
+    export PWD  # which tells CMake
+    cmake=$links/bin/cmake
+  esac
+}
+
+run_cmake() {
+  if [ -n "$cmake" ]; then logged "$cmake" "$@"; else logged $venv/bin/python -m cmake "$@"; fi
 }
 
 logged() { "$@" >$build/log 2>&1 || { cat $build/log; exit 1; }; }

@@ -12,7 +12,7 @@ tools=$PWD/$folder/tools
 mkdir -p "$folder"
 exec 9>"$folder/lock"
 flock 9
-PATH=$(printf ':%s:' "$PATH" | sed "s|:$PWD/.venv/bin:|:|g; s|^:||; s|:\$||")  # .venv may be half made
+PATH=:$PATH: PATH=${PATH//:"$PWD/.venv/bin":/:} PATH=${PATH#:} PATH=${PATH%:}  # .venv may be half made
 unset VIRTUAL_ENV
 # This file says that the tools are complete, and those of this Python: an interrupted installation lacks it.
 if ! cmp --silent "$tools/complete" <("$python" --version); then
@@ -21,6 +21,11 @@ if ! cmp --silent "$tools/complete" <("$python" --version); then
   "$python" --version >"$tools/complete"
 fi
 export PATH=$tools/bin:$PATH
+# Below a folder with a `$` in its name, no script of pip's starts by itself.
+auditwheel() { python "$tools/bin/auditwheel" "$@"; }
+twine() { python "$tools/bin/twine" "$@"; }
+export tools
+export -f auditwheel  # for repair_wheel.sh
 
 rm -rf "$folder/built" "$folder/repaired"
 echo 'Building the source distribution, and a wheel from it: a few minutes'

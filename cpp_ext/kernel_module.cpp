@@ -126,7 +126,9 @@ std::vector<std::tuple<std::string, std::string, bool>> instruction_sets() {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512cd");
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  unsigned a, b, c, d;  // __builtin_cpu_supports knows F16C in few compilers
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c;
   std::vector<std::tuple<std::string, std::string, bool>> sets = {
       {"avx512", "this CPU lacks AVX-512 (F, VL, BW, DQ and CD)", avx512 && avx2},
       {"avx2", "this CPU lacks AVX2, FMA and F16C", avx2},

@@ -46,14 +46,16 @@ def _serve(arguments: list[str]) -> int:
         return _cannot_serve(f"MPI cannot be loaded: {' '.join(str(error).split())}; {pip_install('mpi')}")
     try:
         return serve_command(arguments, SIGNALS)
+    except WrongRequest as error:
+        return _cannot_serve(str(error), 2)
     except BackendUnavailable as error:
         return _cannot_serve(str(error))
 
 
-def _cannot_serve(reason: str) -> int:
+def _cannot_serve(reason: str, code: int = 1) -> int:
     if launcher.is_first():  # the others would say the same
         streams.complain(f"error: {reason}")
-    return 1
+    return code
 
 
 def _run(arguments: list[str]) -> int:

@@ -8,12 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import CLONE, environment
+from commands import CLONE, Finished, environment
 
 from py_backends import registry
 from py_backends.backend import _cpu_kernels
@@ -31,12 +32,12 @@ def tool(name: str) -> str:
     return found
 
 
-def configure(folder: Path, module: str, *options: str, **variables: str) -> None:
+def configure(folder: Path, module: str, *options: str, clone: Path = CLONE, **variables: str) -> Finished:
     """Configure a build of one module alone."""
     others = [f"-DPY_BACKENDS_{name}=OFF" for name in MODULES if name != module]
     places = [f"-DPython_EXECUTABLE={sys.executable}", f"-DPY_BACKENDS_PLACE={folder / 'modules'}"]
-    command = [tool("cmake"), "-S", str(CLONE), "-B", str(folder), *others, *places, *options]
-    subprocess.run(command, capture_output=True, check=True, env=environment(**variables))
+    command = [tool("cmake"), "-S", str(clone), "-B", str(folder), *others, *places, *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment(**variables))
 
 
 def printed(*command: str | Path) -> str:
@@ -45,7 +46,8 @@ def printed(*command: str | Path) -> str:
 
 def test_ceilings_are_optimised_in_a_debug_build_too(tmp_path: Path) -> None:
     """Kernels that are compiled at run time are optimised. Under ceilings that are not, they seem impossible."""
-    configure(tmp_path, "CEILINGS", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    configured = configure(tmp_path, "CEILINGS", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    assert configured.returncode == 0, configured.stderr
     commands = json.loads((tmp_path / "compile_commands.json").read_text())
     levels = {
         Path(each["file"]).stem: [word for word in each["command"].split() if word.startswith("-O")]
@@ -66,7 +68,8 @@ def test_flags_of_users_change_neither_arithmetic_nor_instruction_sets(tmp_path:
     objdump, nm = tool("objdump"), tool("nm")
     flags = {"CXXFLAGS": "-ffast-math -mavx2 -mfma -mavx512f", "CMAKE_GENERATOR": "Ninja Multi-Config"}
     tool("ninja")
-    configure(tmp_path, "CPP", "-DPY_BACKENDS_ONLY=sse", **flags)
+    configured = configure(tmp_path, "CPP", "-DPY_BACKENDS_ONLY=sse", **flags)
+    assert configured.returncode == 0, configured.stderr
     subprocess.run([tool("cmake"), "--build", tmp_path, "--config", "Release", "--target", "cpp"], check=True)
     (module,) = tmp_path.rglob("cpp.*.so")
     instances = list(tmp_path.rglob("cpp_*_sse.cpp.o"))
@@ -74,6 +77,30 @@ def test_flags_of_users_change_neither_arithmetic_nor_instruction_sets(tmp_path:
     assert "set_fast_math" not in printed(nm, module)
     of_avx = re.compile("vfmadd|ymm|zmm")
     assert not [each.name for each in instances if of_avx.search(printed(objdump, "-d", each))]
+
+
+def test_folders_may_have_names_that_a_shell_would_quote(tmp_path: Path) -> None:
+    """pybind11 printed its folder as for a shell, with quotes, so that it was not found below such a one."""
+    clone = tmp_path / "내 작업 (it's) a&b #1 $x"
+    venv.create(clone / ".venv")
+    python = clone / ".venv/bin/python"
+    packages = printed(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    Path(packages, "pybind11").symlink_to(Path(pytest.importorskip("pybind11").__file__).parent)
+    for name in ("CMakeLists.txt", "cmake", "cpp_ext", "kernels"):
+        (clone / name).symlink_to(CLONE / name)
+    configured = configure(clone / "build", "CPP", f"-DPython_EXECUTABLE={python}", clone=clone)
+    assert configured.returncode == 0, configured.stderr
+    assert f"Found pybind11: {packages}" in configured.stdout
+
+
+def test_a_compiler_that_lacks_what_the_sources_need_is_named_in_one_line(tmp_path: Path) -> None:
+    """Its build failed somewhere in the middle."""
+    real, old = tool("g++"), tmp_path / "old"
+    old.write_text(f'#!/bin/sh\ncase "$*" in *compiler_check*) exit 1 ;; esac\nexec {real} "$@"\n')
+    old.chmod(0o755)
+    configured = configure(tmp_path / "build", "CPP", CXX=str(old))
+    assert configured.returncode == 1
+    assert "clang 14 or newer" in " ".join(configured.stderr.split())
 
 
 def test_presets_name_the_configuration_that_they_build() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,9 @@ IN_A_RANK = {
     "I_MPI_PIN_INFO=0 I_MPI_HYDRA_UUID=d4",
     "srun, pmi2": "PMI_SIZE=2 PMI_RANK=1 PMI_FD=9 PMI_JOBID=7.0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1",
     "srun, pmix": "PMIX_RANK=1 PMIX_NAMESPACE=slurm.pmix.7.0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1 SLURM_LOCALID=1",
+    "srun without PMI": "SLURM_STEP_NUM_TASKS=2 SLURM_STEP_ID=0 SLURM_SRUN_COMM_PORT=9 SLURM_PROCID=1",
+    "flux without PMI": "FLUX_JOB_ID=f7 FLUX_JOB_SIZE=2 FLUX_JOB_NNODES=1 FLUX_TASK_RANK=1 FLUX_TASK_LOCAL_ID=1",
+    "MVAPICH2": "MV2_COMM_WORLD_SIZE=2 MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_LOCAL_RANK=1",
 }
 SETTINGS = {
     "OMPI_MCA_btl": "sm,self",
@@ -48,6 +52,8 @@ SETTINGS = {
     "MPI4PY_LIBMPI": "/opt/libmpi.so",
     "SLURM_JOB_ID": "7",
     "SLURM_JOB_NODELIST": "a,b",
+    "FLUX_URI": "local:///run/flux/local",
+    "MV2_USE_CUDA": "0",
     "PATH": "/bin",
 }
 
@@ -93,7 +99,7 @@ class TestWorld:
             "SLURM_NTASKS=8 SLURM_STEP_NUM_TASKS=1 PMIX_RANK=0",  # srun --pty bash
             "PMI_SIZE=1 PMI_RANK=0",
             "PMI_SIZE=many",
-            "SLURM_STEP_NUM_TASKS=2",  # srun --mpi=none: each is a world of its own
+            "SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 SLURM_TASK_PID=1 SLURM_PTY_PORT=9",  # in the shell of srun --pty
         ],
     )
     def test_of_others(self, monkeypatch: pytest.MonkeyPatch, variables_of_no_rank: str) -> None:
@@ -127,6 +133,15 @@ class TestWorld:
         assert "MPI4PY_LIBMPI" in (raised.value.fix or "")
         with pytest.raises(BackendUnavailable, match=r"was to start 3 ranks, and .* sees 2"):
             launcher.check_world(2, expected=3)
+
+    def test_of_one_without_pmi_is_told_with_how_to_ask_for_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
+        launcher.check_world(2)  # Slurm has a PMI of its own, which some libraries are built with
+        with pytest.raises(BackendUnavailable, match=r"2 processes .* without PMI.*srun --mpi=pmi2"):
+            launcher.check_world(1)
+        monkeypatch.setenv("PMI_RANK", "0")
+        with pytest.raises(BackendUnavailable, match="sees 1"):
+            launcher.check_world(1)
 
 
 class TestItsLibrary:
@@ -190,6 +205,10 @@ class TestItsLibrary:
         monkeypatch.setenv("PMIX_RANK", "0")
         assert launcher._its_library() is None
         assert loaded == [launcher.MPICH, launcher.OPEN_MPI, launcher.OPEN_MPI, launcher.MPICH]
+        monkeypatch.delenv("PMIX_RANK")
+        monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
+        assert launcher._its_library() is None
+        assert loaded[4:] == [launcher.MPICH], "Open MPI, without PMI, would end the process with a page of its own"
 
 
 class TestEngine:
@@ -495,6 +514,23 @@ class TestRealRanks:
         assert finished.returncode == 0, finished.stdout + finished.stderr
         assert finished.stdout.count("vecadd: c[i] = a[i] +") == 1, finished.stdout
 
+    @pytest.mark.parametrize("variable", ["SLURM_PROCID", "FLUX_TASK_RANK"])
+    def test_a_command_without_pmi_says_how_to_get_it_and_does_not_run_twice(
+        self, tmp_path: Path, variable: str
+    ) -> None:
+        """Each of the processes ran the whole comparison, and wrote the same file."""
+        size = {"SLURM_PROCID": "SLURM_STEP_NUM_TASKS", "FLUX_TASK_RANK": "FLUX_JOB_SIZE"}[variable]
+        file = tmp_path / "results.json"
+        command = "compare", "--backend", "numpy", "--kernel", "vecadd", "--budget", "1", "--json", str(file)
+        first, second = (
+            run(sys.executable, "-m", "py_backends", *command, **{size: "2", variable: rank}) for rank in "01"
+        )
+        assert (first.returncode, second.returncode) == (2, 2), first.stdout
+        assert first.stderr.count("\n") == 1
+        assert {"SLURM_PROCID": "srun --mpi=pmi2", "FLUX_TASK_RANK": "flux run"}[variable] in first.stderr
+        assert second.stdout + second.stderr == ""
+        assert not file.exists()
+
     def test_a_command_that_cannot_be_served_ends_all_of_them(self) -> None:
         """All but the first waited for ever for what it would pass on."""
         finished = run(engine.engine().words[0], "-n", "2", sys.executable, "-c", REFUSES)
@@ -526,11 +562,31 @@ class TestRealRanks:
         finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: template})
         assert "BackendUnavailable: 2 ranks were to start, and 3 did" in finished.stderr
 
+    @pytest.mark.parametrize("gives", ["SLURM_STEP_NUM_TASKS={ranks}", ""])
+    def test_a_launcher_that_gives_no_pmi_is_told_how(self, gives: str) -> None:
+        template = f"sh -c 'for rank in $(seq {{ranks}}); do env {gives} \"$@\" & done; wait' sh"
+        finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: template})
+        assert re.search(r"\n.*BackendUnavailable: .*srun --mpi=pmi2.*\n", finished.stderr), finished.stderr
+
     def test_a_launcher_that_starts_none_is_quoted(self) -> None:
         """In place of its words stood its exit code alone."""
         template = "sh -c 'echo there are not enough slots >&2; exit 9' {ranks}"
         finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: template})
         assert "BackendUnavailable: the ranks did not start: there are not enough slots" in finished.stderr
+
+    def test_where_shared_memory_is_full_it_is_named_and_nothing_stays_there(self) -> None:
+        """Docker's has 64 MB. Each failed start left a file of MPICH's there, and so less room for the next."""
+        if not engine.engine().name.startswith("MPICH"):
+            pytest.skip("another MPI shares memory in another way (to change that: pip install mpich)")
+        script = 'mount -t tmpfs -o size=1m tmpfs /dev/shm || exit 9; "$@"; ls -A /dev/shm'
+        small = "unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"
+        finished = run(*small, sys.executable, "-c", STARTS)
+        if finished.returncode in (1, 9):
+            pytest.skip("this system lets nobody mount anything (to change that: run this as root)")
+        assert re.search("the ranks did not start.*/dev/shm has 1 MB free.*--shm-size", finished.stderr), (
+            finished.stderr
+        )
+        assert finished.stdout == ""
 
     def test_the_exit_code_is_told_of_a_launcher_that_ends_without_a_word(self) -> None:
         finished = run(sys.executable, "-c", STARTS, **{launcher.TEMPLATE: "false {ranks}"})

@@ -22,8 +22,8 @@ from py_backends import _compiled
 from py_backends.errors import BackendUnavailable
 
 COMMANDS = (
-    *("sh", "cat", "cksum", "dirname", "flock", "grep", "id", "mkdir", "printf", "pwd", "rm", "sed", "sleep", "touch"),
-    *("kill", "cp", "chmod"),
+    *("sh", "cat", "cksum", "dirname", "flock", "grep", "id", "mkdir", "printf", "pwd", "rm", "sleep", "touch"),
+    *("kill", "cp", "chmod", "cmp", "ln", "tr"),
 )
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
@@ -32,14 +32,16 @@ case "$*" in
   *Python.h*) exit $NO_HEADERS ;;
   --version) echo "Python $VERSION" ;;
   *'-m venv'*) mkdir -p .venv/bin && echo "$VERSION" >.venv/version
-    cp "$0" .venv/bin/python && cp "$STANDINS/cmake" .venv/bin/cmake ;;
+    cp "$0" .venv/bin/python && mkdir -p .venv/cmake/bin && cp "$STANDINS/cmake" .venv/cmake/bin ;;
+  *'-m cmake'*) shift 2; exec .venv/cmake/bin/cmake "$@" ;;
+  *CMAKE_DATA*) echo "$PWD/.venv/cmake" ;;
   *'pip install'*) eval "$DURING_PIP" ;;
   *'pip --version'*) [ "$(cat .venv/version)" = "$VERSION" ]; exit ;;
   *not_built*) exec "$REAL_PYTHON" "$@" ;;
 esac
 """
 CMAKE = """#!/bin/sh
-echo "cmake $*" >>"$LOG"
+echo "cmake $* in $PWD" >>"$LOG"
 case "$*" in *--fresh*) mkdir -p build/release; touch build/release/CMakeCache.txt; exit $CMAKE_FAILS ;; esac
 """
 COMPILER = """#!/bin/sh
@@ -59,10 +61,10 @@ DISTRIBUTIONS = {
 class System:
     """A folder with what the script reads, and a system of stand-ins."""
 
-    def __init__(self, folder: Path) -> None:
-        self.clone, commands = folder / "clone", folder / "bin"
+    def __init__(self, folder: Path, clone: str = "clone") -> None:
+        self.clone, commands = folder / clone, folder / "bin"
         self.log = folder / "log"
-        for path in ("cmake/set_up.sh", "CMakePresets.json", "pyproject.toml"):
+        for path in ("cmake/set_up.sh", "cmake/compiler_check.cpp", "CMakePresets.json", "pyproject.toml"):
             (self.clone / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CLONE / path, self.clone / path)
         (self.clone / "py_backends/_compiled").mkdir(parents=True)
@@ -76,7 +78,8 @@ class System:
         self.os_release = folder / "os-release"
         self.os_release.write_text("ID=debian\n", encoding="utf-8")
         self.environment = {
-            "PATH": str(commands), "STANDINS": str(commands), "LOG": str(self.log), "OS_RELEASE": str(self.os_release),
+            "PATH": str(commands), "HOME": str(folder), "STANDINS": str(commands), "LOG": str(self.log),
+            "OS_RELEASE": str(self.os_release),
             "REAL_PYTHON": os.path.realpath("/proc/self/exe"), "DURING_PIP": "", "CMAKE_FAILS": "0",
             "VERSION": "3.11.2", "NO_PYTHON": "0", "NO_HEADERS": "0", "NO_COMPILER": "0",
         }  # fmt: skip
@@ -119,6 +122,25 @@ def test_a_whole_system_is_set_up_and_built_and_then_only_built(system: System) 
     assert "pip install" not in again
     assert "--fresh" not in again
     assert "cmake --build" in again
+
+
+@pytest.mark.parametrize("name", ["내 작업 (it's)", "a&b#c", "a$b", "a[b]", "a?b", "~a|b"])
+def test_a_folder_may_have_any_name_that_cmake_takes(tmp_path: Path, name: str) -> None:
+    system = System(tmp_path, name)
+    run = system.set_up()
+    if "|" in name:
+        assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
+        assert str(system.clone) in run.stderr
+        return
+    assert (run.returncode, run.stderr) == (0, "")
+    own = system.clone / ".venv/bin"
+    (own / "python3").symlink_to("/bin/false")
+    again = system.set_up("cpu,peers", "test", PATH=f"{own}:{system.environment['PATH']}")
+    assert (again.returncode, again.stderr) == (0, ""), "an activated environment's own Python is not taken"
+    calls = re.findall(r"cmake --preset .* in (.*)", system.calls())
+    patterns = set("[]?*")
+    assert calls
+    assert not patterns & set("".join(calls)), "what CMake takes for a pattern"
 
 
 def test_more_extras_are_added_and_a_changed_pyproject_installs_again(system: System) -> None:
@@ -242,5 +264,5 @@ def test_it_names_the_python_to_take_and_sets_nothing_up(system: System) -> None
     assert (run.returncode, run.stdout, run.stderr) == (0, "python3\n", "")
     run = system.set_up("--python", NO_COMPILER="1")
     assert (run.returncode, run.stdout) == (1, "")
-    assert run.stderr.startswith("Missing: a C++17 compiler (g++ 11 or newer, or clang). ")
+    assert run.stderr.startswith("Missing: a C++17 compiler (g++ 11 or newer, or clang 14 or newer). ")
     assert "pip" not in system.calls().replace("ensurepip", "")

@@ -36,6 +36,8 @@ _LOOKS_AT_LEAST_EVERY = 5.0
 _DIES_WITHIN = 0.1
 """Seconds that a killed launcher takes to end after its ranks."""
 _SHARED = Path("/dev/shm")  # noqa: S108  # where Linux keeps it (shm_overview(7))
+_OF_MPI = "mpich_shm_*", "ucx_shm_posix_*", "vader_segment.*", "sm_segment.*"
+"""The names of MPICH's files there, of its UCX's and of Open MPI's. A rank that ends by a fault leaves them behind."""
 _OF_HYDRA = "/tmp/", "hydra_hwloc_xmlfile_*"  # noqa: S108  # MPICH's, wherever TMPDIR is
 """A description of the machine for starting ranks. A killed launcher leaves it behind."""
 
@@ -67,6 +69,24 @@ def _shared_files(processes: Iterable[psutil.Process]) -> set[str]:
         with contextlib.suppress(psutil.Error, OSError):
             found.update(each.path for each in process.memory_maps() if Path(each.path).parent == _SHARED)
     return found
+
+
+def _abandoned(files: set[str]) -> set[str]:
+    """Those of this user's files that no process has: what ranks leave that end before they could be looked at.
+
+    Whoever makes such a file has it open until it is mapped, so open files are read before mapped ones.
+    """
+    for process in psutil.process_iter() if files else ():
+        with contextlib.suppress(psutil.Error, OSError):
+            files = files - {each.path for each in process.open_files()}
+        files = files - _shared_files([process])
+    return {path for path in files if _is_ours(path)}
+
+
+def _is_ours(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(path).stat().st_uid == os.geteuid()
+    return False
 
 
 def _of_others() -> set[str]:
@@ -172,6 +192,8 @@ class Keeper:
             self._note_files_of(left)  # again: ranks that were just starting share more by now
             _send(left, signal.SIGKILL)
             psutil.wait_procs(left, 0.1)
+        of_mpi = {str(path) for name in _OF_MPI for path in _SHARED.glob(name)}
+        self._left_behind |= _abandoned(of_mpi - self._of_others - self._left_behind)
         for path in self._left_behind - self._of_others:
             with contextlib.suppress(OSError):
                 os.unlink(path)

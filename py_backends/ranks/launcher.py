@@ -44,20 +44,36 @@ _RANK_VARIABLES = re.compile(
     | OMPI_(?!MCA_|ALLOW_RUN_AS_ROOT) | PRTE_(?!MCA_) | OPAL_USER_PARAMS_GIVEN
     | OMPI_MCA_(orte_|ess|pmix$|shmem_RUNTIME|initial_wdir|mpi_oversubscribe|num_procs|cpu_type|PREFIXES)
     | HYDI_ | HYDRA_(BSTRAP|LAUNCH_TYPE) | MPI_(LOCAL|UNIVERSE_SIZE|APPNUM) | MPIR_CVAR_CH3_INTERFACE_HOSTNAME
-    | I_MPI_(INFO_|PIN_INFO|PIN_MAPPING|HYDRA_UUID|INTERNAL_)
-    | SLURM_(STEP|PROCID|LOCALID|NODEID|GTIDS|TASK_PID|SRUN_COMM|PMI)""",
+    | I_MPI_(INFO_|PIN_INFO|PIN_MAPPING|HYDRA_UUID|INTERNAL_) | MV2_COMM_WORLD_
+    | FLUX_(JOB_(ID|SIZE|NNODES)|TASK_)
+    | SLURM_(STEP|PROCID|LOCALID|NODEID|GTIDS|TASK_PID|SRUN_COMM|PMI|PTY)""",
     re.VERBOSE,
 )
+_SIZES = "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "FLUX_JOB_SIZE", "SLURM_STEP_NUM_TASKS"
+"""How many processes were started together, the nearest launcher first: schedulers start other launchers, too."""
+_WITH_PMI = {"FLUX_JOB_SIZE": "flux run -o pmi=simple", "SLURM_STEP_NUM_TASKS": "srun --mpi=pmi2"}
+"""How to ask a scheduler for PMI, the service by which the ranks that it starts find each other. Slurm by itself gives
+none. To Open MPI 5, whose launchers need PMIx, `srun --mpi=list` says whether there is that."""
 
 
 def world_size() -> int:
-    """How many ranks a launcher such as mpirun or srun has started this process among; 1 where none has."""
-    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
-        if size := _number(name):
-            return size
-    # Slurm's variables alone say nothing. The one shell that runs a job's script has the same.
-    in_a_step = any(name in os.environ for name in ("PMIX_RANK", "PMI_RANK", "PMI_CONTROL_PORT"))
-    return _number("SLURM_STEP_NUM_TASKS") or 1 if in_a_step else 1
+    """How many processes a launcher such as mpirun or srun has started together with this one; 1 where none has.
+
+    They may still be alone to MPI, which `check_world` tells. The shell that runs a script of Slurm's has no number.
+    """
+    told = _told()
+    return _number(told) if told else 1
+
+
+def _told() -> str | None:
+    """The variable that has their number, if any."""
+    told = next(filter(_number, _SIZES), None)
+    return None if told == "SLURM_STEP_NUM_TASKS" and _below_a_terminal() else told
+
+
+def _below_a_terminal() -> bool:
+    """Whether this process was started in a shell of `srun --pty`, which runs for the first task alone."""
+    return "SLURM_PTY_PORT" in os.environ and _number("SLURM_TASK_PID") != os.getpid()
 
 
 def _number(name: str) -> int:
@@ -70,7 +86,7 @@ def is_first() -> bool:
 
     It holds before MPI can tell, and without it.
     """
-    names = "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"
+    names = "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "FLUX_TASK_RANK", "SLURM_PROCID"
     return next((_number(name) for name in names if name in os.environ), 0) == 0
 
 
@@ -99,7 +115,9 @@ def _its_library() -> str | None:
         found = library(started_by, _LAUNCHERS[started_by.name])
         return str(found) if found else None
     # There is no library beside Slurm's daemon. The one meant is what a module has put into the paths.
-    names = (OPEN_MPI, MPICH) if "PMIX_RANK" in os.environ else (MPICH, OPEN_MPI)
+    names = [OPEN_MPI, MPICH] if "PMIX_RANK" in os.environ else [MPICH, OPEN_MPI]
+    if _lacks_pmi():
+        names.remove(OPEN_MPI)  # it would end this process, with a page of advice on how to compile it
     of_the_site = [mpiexec for mpiexec in in_path() if not mpiexec.is_relative_to(sys.prefix)]
     beside = (library(mpiexec, name) for mpiexec in of_the_site[:1] for name in names)
     return next((str(each) for each in beside if each), None) or next(filter(_loads, names), None)
@@ -177,11 +195,25 @@ def check_world(size: int, expected: int | None = None) -> None:
     started = expected or (told if told > 1 else size)
     if size == started:
         return
+    if with_pmi := _lacks_pmi():
+        reason = f"{started} processes were started together without PMI, by which those of MPI find each other"
+        raise BackendUnavailable(reason, f"start them by {with_pmi}")
     by = next(_launchers(), None)
     raise BackendUnavailable(
         f"{by or 'the launcher'} was to start {started} ranks, and {_loaded()}, which mpi4py has loaded, sees {size}",
         f"start them by the mpiexec that belongs to this library, or set {LIBRARY} to the one of that launcher",
     )
+
+
+def _lacks_pmi() -> str | None:
+    """How to ask for PMI the scheduler that has started this process without; None where that is not so."""
+    has = any(name in os.environ for name in ("PMI_RANK", "PMI_CONTROL_PORT", "PMIX_RANK"))
+    return None if has else _WITH_PMI.get(_told() or "")
+
+
+def pmi_is_needed() -> str:
+    """The fix where a launcher that is not known starts ranks each of which is alone."""
+    return f"let the launcher give them PMI, as {' and '.join(_WITH_PMI.values())} do"
 
 
 def _loaded() -> str:

@@ -11,6 +11,8 @@ _MOST_LINES, _LONGEST_LINE, _END = 3, 500, 1 << 16
 _FATAL = "Fatal Python error: "
 """What `faulthandler` writes in a process that ends by a fault. What a launcher writes is not read. MPICH's launcher
 has one number for how all ranks ended, including those that it killed."""
+_SAYS_NOTHING = "=", "This typically refers to a problem", "Please see the FAQ page"
+"""How lines of MPICH's launcher begin that are the same however its ranks ended."""
 FIRST = "the first to end: "
 """The beginning of the keeper's line that says which rank was first."""
 _FULL = 1 << 20
@@ -47,5 +49,5 @@ class Log:
         first = [line.removeprefix(FIRST) for line in lines if line.startswith(FIRST)]
         if first and not said:
             said = [first[-1] + next((f": {line}" for line in lines if line.startswith(_FATAL)), "")]
-        said = said or lines[-_MOST_LINES:]
+        said = said or [line for line in lines if not line.startswith(_SAYS_NOTHING)][-_MOST_LINES:]
         return f": {' / '.join(said)}" if said else ""

@@ -248,8 +248,13 @@ def main() -> None:
     """Serve clients until the last has left."""
     folder, cpus = Path(sys.argv[1]), json.loads(sys.argv[2])
     world = MPI.COMM_WORLD
-    launcher.check_world(world.size)
-    messages.check(world)
+    try:
+        launcher.check_world(world.size)
+        messages.check(world)
+    except BackendUnavailable as unavailable:
+        if world.rank == FIRST:  # the others would say the same
+            say(f"rank {FIRST}: {unavailable}")
+        sys.exit(1)
     faulthandler.enable()
     ranks = Ranks(world, folder)
     try:

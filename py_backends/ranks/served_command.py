@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Sequence
 
 from py_backends import interpreter
+from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.ranks import SERVED, launcher, messages
 from py_backends.ranks.interface import MPI
 from py_backends.ranks.rank import Clients, Ranks
@@ -22,11 +23,16 @@ from py_backends.ranks.session import FIRST
 def serve_command(arguments: Sequence[str], interrupting: Sequence[signal.Signals]) -> int:
     """Run a command on the first rank, and serve it with all ranks. Returns its exit code on every rank.
 
+    Raises WrongRequest if the processes are no ranks of one world, and BackendUnavailable if messages get lost.
+
     interrupting: the signals upon which a command writes what is finished, and ends. Launchers and schedulers send them
         to ranks. So the first one passes them on, and the others wait for its end.
     """
     world = MPI.COMM_WORLD
-    launcher.check_world(world.size)
+    try:
+        launcher.check_world(world.size)
+    except BackendUnavailable as error:
+        raise WrongRequest(str(error)) from error
     messages.check(world)
     ranks = Ranks(world)
     cpus, threads = _cpus_and_threads(world)

@@ -37,6 +37,9 @@ _ANSWERS_WITHIN = 2.0
 """Seconds in which an interrupted call may still end by itself."""
 _SOON, _QUIET = 1.0, 5.0
 """After how many seconds to say that ranks wait for others, and seconds between two checks which they are."""
+_SHARED = "/dev/shm"  # noqa: S108  # where Linux keeps what processes share (shm_overview(7))
+_SHARED_BY_A_RANK = 6 << 20
+"""Bytes that MPICH's wheel takes there for a rank, measured with 2 to 16 of them: 5.3 MiB."""
 _numbers = count()
 """Numbers of buffers. No two buffers have the same, on any ranks."""
 
@@ -70,7 +73,7 @@ class World:
         there = served()
         self._folder: Path | None = None
         try:
-            self._channel = self._connected(there.address if there else self._start(ranks, threads))
+            self._channel = self._connected(there.address if there else self._start(ranks, threads), ranks)
             weakref.finalize(self, _part, self._channel, self._keeper, self._process)
             _worlds.add(self)
             opened = self.ask("open", ranks=ranks, threads=threads)
@@ -81,7 +84,8 @@ class World:
         self.processes: tuple[int, ...] = () if there else tuple(opened["processes"])
         if opened["ranks"] < ranks or (self._keeper and opened["ranks"] != ranks):
             self.close()
-            raise BackendUnavailable(f"{ranks} ranks were to start, and {opened['ranks']} did")
+            fix = launcher.pmi_is_needed() if opened["ranks"] == 1 and self._keeper else None
+            raise BackendUnavailable(f"{ranks} ranks were to start, and {opened['ranks']} did", fix)
 
     @property
     def alive(self) -> bool:
@@ -171,7 +175,7 @@ class World:
         )
         return str(self._folder / SOCKET)
 
-    def _connected(self, address: str) -> Channel:
+    def _connected(self, address: str, ranks: int) -> Channel:
         """The connection to the first rank, once that listens. BackendUnavailable if it never does."""
         until = monotonic() + _STARTS_WITHIN
         while monotonic() < until:
@@ -187,7 +191,10 @@ class World:
                     raise BackendUnavailable("another user listens where the ranks of this command should")
                 return Channel(end)
             if self._keeper and self._keeper.poll() is not None:
-                raise BackendUnavailable(f"the ranks did not start{self._log.told()}", _try_the_launcher())
+                told = self._log.told()
+                fix = _more_shared_memory(ranks) or _try_the_launcher()
+                # A rank that has said what it lacks knows it better.
+                raise BackendUnavailable(f"the ranks did not start{told}", None if told.startswith(": rank ") else fix)
             sleep(_LOOKS_EVERY)
         reason = f"no rank answered on this machine within {_STARTS_WITHIN:g} s{self._log.told()}"
         raise BackendUnavailable(reason, _try_the_launcher())
@@ -319,6 +326,16 @@ def _close_all() -> None:
 
 
 os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _more_shared_memory(ranks: int) -> str | None:
+    """The fix where shared memory has no room for so many ranks, which then end by a fault. Docker gives only 64 MB."""
+    there = os.statvfs(_SHARED)
+    free = there.f_bavail * there.f_frsize
+    if free >= ranks * _SHARED_BY_A_RANK:
+        return None
+    has = f"{_SHARED} has {free >> 20} MB free, and a rank may take {_SHARED_BY_A_RANK >> 20}"
+    return f"{has}: make it larger, in Docker by docker run --shm-size=1g"
 
 
 def _try_the_launcher() -> str | None:
