@@ -142,9 +142,10 @@ def test_a_worker_that_cannot_be_started_is_a_reason(monkeypatch: pytest.MonkeyP
     assert target.reason == "probing it failed: no worker could be started: Too many open files"
     monkeypatch.setattr(doctor, "probe", lambda *_: found)
     report = pb.compare(**QUICK, shapes={"vecadd": [(33,)]})
-    assert [(row.status, row.reason) for row in report.rows] == [
-        ("error", "no worker could be started: Too many open files")
-    ]
+    ((status, reason, fix),) = [(row.status, row.reason, row.fix) for row in report.rows]
+    assert (status, reason) == ("error", "no worker could be started: Too many open files")
+    assert target.fix == fix
+    assert "ulimit -n" in str(fix)
 
 
 def test_a_worker_that_does_not_start_leaves_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +153,7 @@ def test_a_worker_that_does_not_start_leaves_no_file_open(monkeypatch: pytest.Mo
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(workers, "_start", none_left)
+    workers.temporary.folder()  # the first one keeps a file open as long as the process lives
     before = len([*Path("/proc/self/fd").iterdir()])
     with pytest.raises(workers.WorkerFailed, match="t start new thread") as failed:
         workers.Worker()

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from py_backends import caches, cpu, registry
+from py_backends import caches, cpu, interpreter, registry
 from py_backends.contract import Target
 
 _INSTRUCTION_SETS = {
@@ -217,10 +217,16 @@ def describe() -> dict[str, Any]:
         "logical_cpus": cpus(),
         "memory_bytes": psutil.virtual_memory().total,
         "cache_bytes": {f"L{level}": size for level, size in caches.by_level().items()},
-        "os": platform.platform(),
+        "os": _system(),
         "python": platform.python_version(),
         "packages": _packages(),
     }
+
+
+def _system() -> str:
+    """The operating system. `platform` may start a process, `uname`."""
+    with interpreter.without_fork_handlers():
+        return platform.platform()
 
 
 def _cpu_of_system() -> tuple[str, set[str]] | None:
