@@ -35,8 +35,8 @@ _GROUP_FILES = {
     "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
     "cgroup2": ("memory.max", "memory.current", ""),
 }
-"""By the kind of the file system, for versions 1 and 2 of control groups: the files that hold the limit and the use of
-memory, and what the names in `memory.stat` begin with that count the groups below too."""
+"""The files of a control group that hold the limit and the use of memory, by the kind of the file system: version 1 or 2.
+The last entry is how names in `memory.stat` begin that count the groups below too."""
 _FREQUENCIES = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 
 
