@@ -6,7 +6,9 @@ once that a worker died, and a worker ends with its harness.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import socket
 from collections.abc import Sequence
 from typing import Any
@@ -48,20 +50,29 @@ class Channel:
             socket.send_fds(self._socket, [data[first : first + _LARGEST_PACKET]], () if first else descriptors)
 
     def receive(self) -> tuple[dict[str, Any], list[int]] | None:
-        """Wait for the next message, and return it with its descriptors; None if the other end is gone."""
+        """Wait for the next message, and return it with its descriptors; None if the other end is gone.
+
+        Raises OSError if this process may not open as many files as came with it.
+        """
         descriptors: list[int] = []
+        lost = False
         while True:
             try:
-                packet, came, _, _ = socket.recv_fds(self._socket, _LARGEST_PACKET, _MOST_DESCRIPTORS)
+                packet, came, flags, _ = socket.recv_fds(self._socket, _LARGEST_PACKET, _MOST_DESCRIPTORS)
             except ConnectionResetError:
                 return None
             if not packet:
                 return None
             self._begun.append(packet)
             descriptors += came
+            lost = lost or bool(flags & socket.MSG_CTRUNC)
             if len(packet) < _LARGEST_PACKET:
                 break
         data, self._begun = b"".join(self._begun), []
+        if lost:
+            for each in descriptors:
+                os.close(each)
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         return json.loads(data), descriptors
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -31,6 +32,13 @@ class BrokenKernel(WithFix, WrongRequest):
 
 class KernelFault(RuntimeError):
     """A kernel did what its device forbids, such as reading past an array: the device may be of no more use."""
+
+
+def fix_of(error: BaseException) -> str | None:
+    """What the user can do about an error of the system, where its own words do not say it."""
+    if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        return f"raise the limit of open files: ulimit -n {MOST_FILES}"
+    return None
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
@@ -62,6 +70,8 @@ def shown(value: Any) -> str:
 
 
 _LONGEST_SHOWN = 100
+MOST_FILES = 4096
+"""Descriptors that are enough for a comparison of any size."""
 MOST_THREADS = 2**12
 """More than any machine has, and fewer than make a thread library end the process."""
 LARGEST_SEED = 2**63 - 1

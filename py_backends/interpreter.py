@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 import py_backends
 
@@ -13,6 +16,28 @@ import py_backends
 def command(module: str, *arguments: str) -> list[str]:
     """What runs a module."""
     return [sys.executable, "-P", "-m", module, *arguments]
+
+
+@contextmanager
+def without_fork_handlers() -> Iterator[None]:
+    """Processes that `subprocess` starts within run no code of libraries before their own.
+
+    Libraries with threads register handlers for a fork: they end their threads, or complain of a fork in another thread
+    than the main one. `vfork`, which Python takes by default, calls none of them. But dpctl switches it off for the
+    whole process, so that a debugger can follow.
+    """
+    with _SWITCHING:
+        before = getattr(subprocess, _VFORK, True)
+        setattr(subprocess, _VFORK, True)
+        try:
+            yield
+        finally:
+            setattr(subprocess, _VFORK, before)
+
+
+_VFORK = "_USE_VFORK"
+"""The switch, which Python's documentation of `subprocess` names."""
+_SWITCHING = Lock()
 
 
 def environment(additional: Mapping[str, str]) -> dict[str, str]:

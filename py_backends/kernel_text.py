@@ -53,6 +53,27 @@ class WorkItems:
 
 
 @dataclass(frozen=True)
+class Bounded:
+    """So many elements of scratch memory, where each of some sizes is at most its bound.
+
+    What whole tiles would take may be out of all proportion to narrow arrays.
+    """
+
+    elements: int
+    most: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def parse(cls, elements: str, bounds: str) -> Bounded:
+        """Parse a number and conditions: `n <= 128 and m <= 84`."""
+        named = (bound.split(" <= ") for bound in bounds.split(" and "))
+        return cls(int(elements), tuple((name, int(most)) for name, most in named))
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether every size is within its bound. Raises ValueError if the kernel has no size of a name."""
+        return all(_size(name, sizes) <= most for name, most in self.most)
+
+
+@dataclass(frozen=True)
 class Stages:
     """The launches of a source: one kernel, or several in order, with scratch memory between them.
 
@@ -62,7 +83,7 @@ class Stages:
         Work items of pack on a CPU: ceil(n / 128), in groups of 1
         Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 84), in groups of 1 x 1
         Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
-        Scratch on a CPU: ceil(n / 128) * 128 * k elements
+        Scratch on a CPU: ceil(n / 128) * 128 * k elements, or 65536 where n <= 128 and m <= 84
 
     With scratch memory, each kernel takes a pointer to it between the output and the sizes. Its elements have the type
     of sums, `Sum`.
@@ -70,11 +91,15 @@ class Stages:
 
     kernels: tuple[tuple[str, WorkItems], ...]
     scratch: str | None = None
+    bounded: Bounded | None = None
 
     _WORK_ITEMS: ClassVar[re.Pattern[str]] = re.compile(
         r"^\W*Work items(?: of (\w+))?(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE
     )
     _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE)
+    _ELEMENTS: ClassVar[re.Pattern[str]] = re.compile(
+        r"(.*) elements(?:, or ([1-9]\d*) where (\w+ <= \d+(?: and \w+ <= \d+)*))?"
+    )
 
     @classmethod
     def parse(cls, text: str, kernel: str, device: str | None = None) -> Stages:
@@ -91,14 +116,18 @@ class Stages:
         if not kernels:
             raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
         scratch = [line[2] for line in cls._SCRATCH.finditer(text) if line[1] in (None, device)]
-        counts = [line.removesuffix(" elements") for line in scratch]
-        if len(counts) > 1 or counts == scratch != [] or not all(map(_COUNT.fullmatch, counts)):
+        if not scratch:
+            return cls(kernels)
+        line = cls._ELEMENTS.fullmatch(scratch[0])
+        if len(scratch) > 1 or line is None or not _COUNT.fullmatch(line[1]):
             raise ValueError(f"unclear in the kernel's head comment: {scratch!r}")
-        return cls(kernels, counts[0] if counts else None)
+        return cls(kernels, line[1], Bounded.parse(line[2], line[3]) if line[2] else None)
 
     def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
         """The elements of the scratch memory, of `Problem.sum_dtype`; None without scratch memory."""
-        return None if self.scratch is None else _count(self.scratch, sizes)
+        if self.scratch is None:
+            return None
+        return self.bounded.elements if self.bounded and self.bounded.holds(sizes) else _count(self.scratch, sizes)
 
 
 _FACTOR = r"(?:\w+|ceil\(\w+ / [1-9]\d*\))"

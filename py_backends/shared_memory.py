@@ -6,6 +6,7 @@ ends.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import weakref
@@ -26,17 +27,20 @@ class SharedMemory:
 
     @classmethod
     def create(cls, count: int) -> SharedMemory:
-        """New memory, whose pages take none until they are touched; MemoryError where there is too little."""
+        """New memory, whose pages take none until they are touched.
+
+        Raises MemoryError where there is too little, and OSError where the process has too many open files.
+        """
         try:
             descriptor = os.memfd_create("py-backends")
         except OSError as error:
-            raise MemoryError(f"the system gives no memory to share: {error.strerror}") from error
+            raise _without_memory(error, "memory") from error
         try:
             os.ftruncate(descriptor, count)
             return cls(descriptor, _map(descriptor, count, writable=True))
         except OSError as error:  # the address space may have a limit, which free memory does not show
             os.close(descriptor)
-            raise MemoryError(f"the system gives no {count:,} bytes to share: {error.strerror}") from error
+            raise _without_memory(error, f"{count:,} bytes") from error
 
     @classmethod
     def attach(cls, descriptor: int, count: int, *, writable: bool) -> SharedMemory:
@@ -68,6 +72,13 @@ def behind(array: Array) -> Place | None:
         if array.nbytes and 0 <= first <= memory.bytes.nbytes - array.nbytes:
             return Place(memory, first)
     return None
+
+
+def _without_memory(error: OSError, what: str) -> Exception:
+    """The error of a system that gives no memory to share. A limit of something else is not one of memory."""
+    if error.errno == errno.EMFILE:
+        return error
+    return MemoryError(f"the system gives no {what} to share: {error.strerror}")
 
 
 _held: weakref.WeakValueDictionary[int, SharedMemory] = weakref.WeakValueDictionary()

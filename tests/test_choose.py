@@ -15,22 +15,24 @@ import numpy as np
 import pytest
 from commands import run_command, run_here
 from rich.console import Console
+from simulated_choices import simulated
 
 from py_backends import api, calls, registry
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
-from py_backends.harness import machine, worker
+from py_backends.harness import choose, machine, worker
 from py_backends.harness.case import Case
-from py_backends.harness.choose import Choice, _budget_for_others, choices, other_sizes, plan, race, statement
+from py_backends.harness.choose import _RUNS, Choice, _budget_for_others, choices, other_sizes, plan, race, statement
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.pairing import Group, groups
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.results import Duration, Report, Row, Seconds
 from py_backends.harness.rounds import TimedRow
+from py_backends.harness.row_ratios import by_round
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.spec import Spec
-from py_backends.harness.verdicts import UNCLEAR
+from py_backends.harness.verdicts import NARROWEST_BAND, UNCLEAR, ratio
 from py_backends.report.choose import answer, print_choices
 from py_backends.report.page import page
 
@@ -141,7 +143,7 @@ class TestAnswers:
         assert said["second"].endswith("the same within 1%")
 
     def test_few_rounds_rule_out_only_who_is_far_behind(self) -> None:
-        rows = [row(name, [taken] * 3) for name, taken in (("one", 1.0), ("near", 2.0), ("far", 4.0))]
+        rows = [row(name, [taken] * 3) for name, taken in (("one", 1.0), ("near", 9.0), ("far", 11.0))]
         (choice,) = choices(report(*rows, row("one", [1.0] * 3, call=False)))
         assert [each.backend for each in choice.calls.candidates] == ["one", "near"]
 
@@ -377,6 +379,17 @@ class TestRace:
         taken, rounds = self.race_of({"one": 1.0, "other": 1.01})
         assert taken <= 200
         assert max(rounds.values()) <= 100
+
+    def test_who_looks_after_every_round_is_seldom_wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of two calls that differ by 1% exactly, neither is behind by more, and they are not the same within it."""
+        monkeypatch.setattr(choose, "row_ratio", lambda one, other: ratio(by_round(one, other), 99))  # for the display
+        seconds = (1.0, 1 + NARROWEST_BAND)
+        assert sum(outcome.wrong(seconds) for outcome in simulated(seconds, runs=100)) <= 5
+
+    def test_a_clear_winner_is_found_in_few_rounds(self) -> None:
+        (outcome,) = simulated([1.0, *[1.5] * 11], runs=1, noise=0.01)
+        assert outcome.alone()
+        assert outcome.rounds <= _RUNS
 
     def test_the_size_that_is_asked_for_comes_first(self) -> None:
         rows = [timed(name, size, call=True) for size in (10, ASKED) for name in ("one", "other")]

@@ -144,6 +144,8 @@ def test_a_worker_that_cannot_be_started_is_a_reason(monkeypatch: pytest.MonkeyP
     report = pb.compare(**QUICK, shapes={"vecadd": [(33,)]})
     (row,) = report.rows
     assert (row.status, os.strerror(errno.EMFILE) in (row.reason or "")) == ("error", True)
+    assert target.fix == row.fix
+    assert "ulimit -n" in str(row.fix)
 
 
 def test_a_worker_that_does_not_start_leaves_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +153,7 @@ def test_a_worker_that_does_not_start_leaves_no_file_open(monkeypatch: pytest.Mo
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(workers, "_start", none_left)
+    workers.temporary.folder()  # the first one keeps a file open as long as the process lives
     before = len([*Path("/proc/self/fd").iterdir()])
     with pytest.raises(workers.WorkerFailed, match="t start new thread") as failed:
         workers.Worker()

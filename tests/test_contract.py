@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -110,7 +111,22 @@ class TestWorkItems:
             Stages.parse("// Work items: n, in groups of 256", "vecadd", device) for device in (None, "CPU", "GPU")
         ] == [Stages((("vecadd", WorkItems(("n",), (256,))),))] * 3
 
-    @pytest.mark.parametrize("scratch", ["m * k", "m x k elements", "m elements\n// Scratch: n elements"])
+    def test_scratch_memory_may_be_bounded_where_sizes_are_small(self) -> None:
+        line = "Scratch: ceil(n / 8) * 8 * k elements, or 99 where n <= 8 and m <= 4"
+        stages = Stages.parse(f"// Work items: n, in groups of 1\n// {line}\n", "matmul")
+        elements = [stages.scratch_elements({"m": m, "n": n, "k": 1000}) for m, n in ((4, 8), (5, 8), (4, 9))]
+        assert elements == [99, 8000, 16000]
+
+    @pytest.mark.parametrize(
+        "scratch",
+        [
+            "m * k",
+            "m x k elements",
+            "m elements\n// Scratch: n elements",
+            "m elements, or n where m <= 4",
+            "m elements, or 9 where m < 4",
+        ],
+    )
     def test_unclear_scratch_memory_is_refused(self, scratch: str) -> None:
         with pytest.raises(ValueError, match="head comment"):
             Stages.parse(f"// Work items: n, in groups of 1\n// Scratch: {scratch}\n", "matmul")
@@ -125,6 +141,19 @@ class TestWorkItems:
             assert all(1 < groups <= 2**34 for _, items in stages.kernels for groups in items.groups(sizes))
             assert all(re.search(rf"\b{name}\(", code(text)) for name, _ in stages.kernels)
             assert stages.scratch is None or (stages.scratch_elements(sizes) or 0) > 0
+
+    @pytest.mark.parametrize("text", texts())
+    def test_scratch_memory_is_in_proportion_to_the_arrays(self, text: KernelText) -> None:
+        """A dot product of 153 MiB wanted 13 GiB, since rows and columns were filled up to whole tiles."""
+        if not re.search(r"^Scratch", head(text), re.MULTILINE):
+            return
+        long = 10**7
+        edges = [(m, n, long) for m in (1, 48, 49, 84, 85) for n in (1, 128, 129)]
+        for sizes in [*edges, (1, long, 1), (long, 1, 1), (1, 1, 1)]:
+            arrays = sum(map(math.prod, text.problem.shapes(sizes)))
+            elements = text.stages("CPU").scratch_elements(text.named_sizes(sizes))
+            assert elements is not None
+            assert elements <= 5 * arrays + 2**18, sizes
 
 
 class TestTexts:

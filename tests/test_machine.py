@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import cpuinfo
 import psutil
 import pytest
+from commands import CLONE
 from conftest import found
 from numpy._core import _multiarray_umath
 
@@ -165,21 +169,92 @@ def test_the_cpu_is_what_the_library_finds_where_the_system_tells_it(
     assert machine._cpu_of_system() is None
 
 
+V1, V2 = "cgroup", "cgroup2"
+
+
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Makes up this process's control group: what /proc says, and the folder at which the groups are mounted."""
+
+    def make(kind: str, group: str, *, root: str = "/", mounted: str = "groups") -> Path:
+        (tmp_path / mounted).mkdir()
+        options = "rw,memory" if kind == V1 else "rw,nsdelegate"
+        lines = {V1: f"4:cpu,cpuacct:/elsewhere\n3:memory:{group}\n0::/elsewhere\n", V2: f"0::{group}\n"}
+        point = str(tmp_path / mounted).replace(" ", r"\040")
+        (tmp_path / "cgroup").write_text(lines[kind])
+        (tmp_path / "mountinfo").write_text(
+            "22 1 0:20 / /proc rw,relatime - proc proc rw\n"
+            f"35 31 0:32 {root} {point} rw,nosuid shared:9 - {kind} {kind} {options}\n"
+            f"36 31 0:33 {root} {tmp_path}/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
+        )
+        monkeypatch.setattr(machine, "_SELF", tmp_path)
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=5000))
+        return tmp_path / mounted
+
+    return make
+
+
+def limit(folder: Path, kind: str, most: str, used: str, stat: str = "") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    names = ("max", "current") if kind == V2 else ("limit_in_bytes", "usage_in_bytes")
+    for name, text in zip((*names, "stat"), (most, used, stat), strict=True):
+        (folder / f"memory.{name}").write_text(f"{text}\n")
+
+
 @pytest.mark.parametrize(
-    ("limit", "used", "stat", "free"),
+    ("kind", "most", "used", "stat", "free"),
     [
-        ("1000", "900", "anon 300\nfile 600\nactive_file 200\ninactive_file 350\n", 650),
-        ("1000", "1100", "inactive_file 50\n", 0),
-        ("max", "900", "inactive_file 50\n", 5000),
-        ("100000", "0", "", 5000),
+        (V2, "1000", "900", "anon 300\nfile 600\nactive_file 200\ninactive_file 350\n", 650),
+        (V2, "1000", "1100", "inactive_file 50\n", 0),
+        (V2, "max", "900", "inactive_file 50\n", 5000),
+        (V2, "100000", "0", "", 5000),
+        (V1, "1000", "900", "inactive_file 30\ntotal_active_file 200\ntotal_inactive_file 350\n", 650),
+        (V1, "9223372036854771712", "900", "total_inactive_file 50\n", 5000),
     ],
 )
 def test_files_that_linux_has_cached_are_free_memory(
-    limit: str, used: str, stat: str, free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, most: str, used: str, stat: str, free: int, groups: Callable[..., Path]
 ) -> None:
     """In a container with a limit, after a build had filled the cache, every row was skipped for want of memory."""
-    for name, text in (("max", limit), ("current", used), ("stat", stat)):
-        (tmp_path / f"memory.{name}").write_text(f"{text}\n")
-    monkeypatch.setattr(machine, "_GROUP", tmp_path)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=5000))
+    limit(groups(kind, "/job", mounted="my groups") / "job", kind, most, used, stat)
     assert machine.free_memory() == free
+
+
+@pytest.mark.parametrize("kind", [V1, V2])
+def test_every_group_above_ours_may_have_the_limit(kind: str, groups: Callable[..., Path]) -> None:
+    """Slurm limits a job, and systemd a slice; the group of the process itself has no limit then."""
+    top = groups(kind, "/slurm/job_7/step_0/task_0")
+    none = "max" if kind == V2 else "9223372036854771712"
+    for folder, most in (("slurm", "4000"), ("slurm/job_7", "2000"), ("slurm/job_7/step_0", none)):
+        limit(top / folder, kind, most, "500")
+    assert machine.free_memory() == 1500
+
+
+@pytest.mark.parametrize(
+    ("group", "root"),
+    [("/docker/one", "/docker/one"), ("/", "/"), ("/../..", "/"), ("/pods/one", "/docker/one"), ("/one", "/..")],
+)
+@pytest.mark.parametrize("kind", [V1, V2])
+def test_in_a_container_the_mounted_group_is_its_own(
+    kind: str, group: str, root: str, groups: Callable[..., Path]
+) -> None:
+    limit(groups(kind, group, root=root), kind, "1000", "400")
+    assert machine.free_memory() == 600
+
+
+def test_where_no_group_can_be_seen_the_free_memory_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_SELF", tmp_path)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=5000))
+    assert machine.free_memory() == 5000
+
+
+def test_a_limit_of_the_address_space_counts() -> None:
+    """As `ulimit -v` sets it."""
+    code = """
+import resource, psutil
+from py_backends.harness import machine
+resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + 2**28,) * 2)
+print(machine.free_memory())
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CLONE)
+    assert 0 < int(run.stdout) <= 2**28

@@ -35,7 +35,7 @@ CHANGED = {
     "a row of c": ("CPU", "r < height", "r <= height"),
     "the depth of a pass": ("CPU", "min(k - p, (long)most_depth)", "(long)most_depth"),
     "sums of earlier passes": ("CPU", "m - i, n - j, p > 0", "m - i, n - j, false"),
-    "where a begins": ("CPU", "(n + block_columns - 1) / block_columns * block_columns * k;", "n * k;"),
+    "where a begins": ("CPU", "(n + block_columns - 1) / block_columns * block_columns * depth;", "n * depth;"),
     "turned elements": ("CPU", "(x.s1, y.s1, z.s1, w.s1)", "(x.s1, y.s1, z.s2, w.s1)"),
     "a row of a block": ("GPU", "i < m && p < k ?", "i <= m && p <= k ?"),
     "a column of c": ("GPU", "i < m && j < n)", "i < m && j <= n)"),
@@ -283,6 +283,13 @@ def test_scratch_memory_has_room_for_sums(device: OpenClDevice, dtype: str) -> N
     elements = text.stages("CPU").scratch_elements(text.named_sizes(sizes))
     assert elements is not None
     assert device._of_thread.scratch.size == elements * text.problem.sum_dtype(np.dtype(dtype)).itemsize
+
+
+@on_every_cpu
+def test_a_dot_product_takes_little_beside_its_vectors(device: OpenClDevice) -> None:
+    device._of_thread.scratch = None
+    assert wrong(device, tuned("matmul"), [(1, 1, 100_003)], "float32") == {}
+    assert device._of_thread.scratch.size <= 2 * 100_003 * 4
 
 
 @on_every_cpu

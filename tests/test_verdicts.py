@@ -13,11 +13,13 @@ from py_backends.harness.verdicts import (
     LEAST_ROUNDS,
     NARROWEST_BAND,
     NOT_FASTER,
+    SAME,
     UNCLEAR,
     WIDEST_SAME,
     Ratio,
     band,
     edge,
+    leads,
     ratio,
     verdicts,
     wins,
@@ -226,3 +228,24 @@ class TestWins:
         assert edge([(0.99, 1.3), (0.98, 1.02)]) == pytest.approx(0.3)
         assert edge([(0.99, 1.01), (None, None)]) is None
         assert edge([]) is None
+
+
+class TestLeads:
+    def test_say_what_is_so(self) -> None:
+        generator = np.random.default_rng(1)
+        quiet = (1 + 0.001 * generator.standard_normal(ROUNDS)).tolist()
+        assert leads([noisy(generator, 2.0), quiet, noisy(generator, 1.0), []]) == [FASTER, SAME, UNCLEAR, UNCLEAR]
+
+    def test_one_may_stop_at_the_first_clear_answer(self) -> None:
+        """At the edge every round is a fair coin, and no answer is right."""
+        runs = (1 + NARROWEST_BAND) * np.exp(NOISE * np.random.default_rng(7).standard_normal((100, 40)))
+        assert sum(any(leads([run[:n].tolist()]) != [UNCLEAR] for n in range(1, 41)) for run in runs) <= 5
+
+    @pytest.mark.parametrize(("rivals", "needed"), [(1, 7), (11, 14)])
+    def test_few_rounds_that_agree_tell_whichever_is_the_quickest(self, rivals: int, needed: int) -> None:
+        assert leads([[1.5] * needed] * rivals) == [FASTER] * rivals
+        assert leads([[1.5] * (needed - 1)] * rivals) == [UNCLEAR] * rivals
+
+    def test_who_takes_tenfold_in_each_of_a_few_rounds_is_behind_and_no_rival(self) -> None:
+        assert leads([[11.0] * 3, [11.0, 9.0, 11.0], [11.0] * 2]) == [FASTER, UNCLEAR, UNCLEAR]
+        assert leads([[1.5] * 7, *[[11.0] * 3] * 10]) == [FASTER] * 11

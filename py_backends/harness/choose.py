@@ -25,32 +25,19 @@ from py_backends.harness.pairing import Group, ratios
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.row_ratios import judged, row_ratio, speedup
+from py_backends.harness.row_ratios import by_round, row_ratio, speedup
 from py_backends.harness.sizing import growing
 from py_backends.harness.spec import Implementation, Sizes, Spec, Workload
 from py_backends.harness.sweep import most_bytes
 from py_backends.harness.timeline import KERNEL, Call, timelines
-from py_backends.harness.verdicts import (
-    FASTER,
-    LEAST_ROUNDS,
-    NARROWEST_BAND,
-    RESAMPLES_TO_STOP,
-    UNCLEAR,
-    Ratio,
-    ratio,
-    verdicts,
-)
+from py_backends.harness.verdicts import FASTER, LEAST_ROUNDS, LOOKS, UNCLEAR, leads
 
-_RUNS = 10
+_RUNS = 14
 """Each row must have time for this many runs: its checks, and the fewest rounds that tell two of a dozen rows apart."""
-_LOOKS = 3
-"""Rounds after which a row that is far behind drops out."""
-FAR = 3.0
-"""A row drops out if it takes this many times as long as the fastest in every round."""
 _ENOUGH = 100
 """Rounds after which two rows count as equal if they still cannot be told apart."""
 _SECONDS_OF_ONE, _SECONDS_OF_ANOTHER = 20.0, 8.0
-"""Seconds of the budget for the requested size, and for each other size: preparing, checking, and ten rounds."""
+"""Seconds of the budget for the requested size, and for each other size: preparing, checking, and the first rounds."""
 _MOST_OTHERS = 8
 _WORK_OF_LARGER = 8
 """The work of the larger size over that of the requested one. For square matrices, 8 is twice the size."""
@@ -265,18 +252,13 @@ def _undecided(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
     if not rows or max(len(row.samples) for row in rows) >= most:
         return []
     best = min(rows, key=_median)
-    few = [row for row in rows if len(row.samples) < (_LOOKS if len(rows) > 1 else LEAST_ROUNDS)]
+    few = [row for row in rows if len(row.samples) < (LOOKS if len(rows) > 1 else LEAST_ROUNDS)]
     if few:
         return few if best in few else [best, *few]
-    over = ((row, ratio(ratios(best, row) or [1.0], RESAMPLES_TO_STOP)) for row in rows if row is not best)
-    found = [(row, each) for row, each in over if not _is_far(each)]
-    said = verdicts([each for _, each in found], [NARROWEST_BAND] * len(found))
-    still = [row for (row, _), verdict in zip(found, said, strict=True) if verdict == UNCLEAR]
+    others = [row for row in rows if row is not best]
+    said = leads([ratios(best, row) for row in others])
+    still = [row for row, verdict in zip(others, said, strict=True) if verdict == UNCLEAR]
     return [best, *still] if still else []
-
-
-def _is_far(found: Ratio) -> bool:
-    return found.rounds >= _LOOKS and bool(found.logarithms.min() >= math.log(FAR))
 
 
 def _median(row: TimedRow) -> float:
@@ -335,9 +317,9 @@ def _choice(asked: Workload, rows: Sequence[Row], report: Report) -> Choice | No
 
 def _standing(sizes: Sizes, rows: Sequence[Row]) -> Standing:
     best, *others = sorted(rows, key=seconds)
-    found = [(row, row_ratio(best, row)) for row in others]
-    ahead = {id(row): speedup(best, row, each, FASTER) for row, each in found if _is_far(each)}
-    near = [row for row, _ in found if id(row) not in ahead]
-    ahead |= {id(row): each for row, each in zip(near, judged([(best, row) for row in near]), strict=True)}
+    said = leads([by_round(best, row) for row in others])
+    ahead = {
+        id(row): speedup(best, row, row_ratio(best, row), verdict) for row, verdict in zip(others, said, strict=True)
+    }
     others.sort(key=lambda row: (ahead[id(row)].verdict == FASTER, ahead[id(row)].speedup))
     return Standing(sizes, [best, *others], ahead)

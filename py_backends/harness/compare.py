@@ -21,7 +21,7 @@ from py_backends.harness.estimates import Estimates, shorten, skip
 from py_backends.harness.failures import fail, failures_of
 from py_backends.harness.pairing import Group, add_controls, groups
 from py_backends.harness.plan import Plan, PlannedRow, Request, plan
-from py_backends.harness.results import Report, Rounds
+from py_backends.harness.results import FAILURES, RAN, Report, Rounds
 from py_backends.harness.roofline import Ceilings
 from py_backends.harness.rounds import TimedRow, run_rounds
 from py_backends.harness.spec import Sizes
@@ -202,6 +202,7 @@ class Comparison:
         for group in self._groups:
             group.keep_right()
         control = summarise(self._groups)
+        self._tell_what_no_row_tells()
         return Report(
             created=self._created,
             package_version=py_backends.__version__,
@@ -215,6 +216,19 @@ class Comparison:
             seconds_taken=monotonic() - self._begin,
             interrupted=self._interrupted,
         )
+
+    def _tell_what_no_row_tells(self) -> None:
+        """Note in each row that has results how its workers ended, unless that is another row's reason.
+
+        A worker that ends while several are prepared, or when nobody waits for it, is started again.
+        """
+        told = {planned.row.reason for planned in self._rows}
+        for planned in self._rows:
+            row = planned.row
+            if row.status in RAN - FAILURES:
+                ended = self._bench.runner(row.backend, planned.target, row.threads).ended
+                for reason in dict.fromkeys(each for each in ended if each not in told):
+                    add_note(row, f"its worker ended, and another was started: {reason}")
 
     def _affordable(self, asked: Plan) -> list[PlannedRow]:
         """The rows with a source for which there is time, some of them at a smaller shape."""

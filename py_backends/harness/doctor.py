@@ -144,7 +144,7 @@ def _missing(backend: str, failed: WorkerFailed) -> Target:
         return _unknown(failed.reason, failed.fix)
     plugin = registry.backend_plugin(backend)
     whose = f" in {plugin.origin}" if plugin else ""
-    return _unknown(f"probing it{whose} failed: {failed.reason}", plugin.fix if plugin else None)
+    return _unknown(f"probing it{whose} failed: {failed.reason}", failed.fix or (plugin.fix if plugin else None))
 
 
 def _unknown(reason: str, fix: str | None) -> Target:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from py_backends import registry
+from py_backends.errors import fix_of
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.workers import WorkerFailed
 
@@ -27,6 +28,8 @@ def fail(planned: PlannedRow, failed: Exception) -> None:
         row.status, row.reason = "skipped", str(failed)
     elif isinstance(failed, WorkerFailed):
         row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
+    elif fix := fix_of(failed):
+        row.status, row.reason, row.fix = "error", str(failed), fix
     elif broken := registry.blamed(row.kernel, failed):
         row.status, row.reason, row.fix = "error", broken.reason, broken.fix
     else:

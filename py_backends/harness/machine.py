@@ -7,12 +7,13 @@ import importlib.metadata
 import os
 import platform
 import re
-from collections.abc import Iterable, Mapping
+import resource
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from py_backends import caches, cpu, registry
+from py_backends import caches, cpu, interpreter, registry
 from py_backends.contract import Target
 
 _INSTRUCTION_SETS = {
@@ -29,7 +30,13 @@ _THREAD_SETTINGS = re.compile(
 """Environment variables that set how many threads run, where they run, and how they wait."""
 _INDIRECT_COMPILERS = ("llvmlite", "intel-sycl-rt")
 """Compilers of kernels that are requirements of requirements."""
-_GROUP = Path("/sys/fs/cgroup")
+_SELF = Path("/proc/self")
+_GROUP_FILES = {
+    "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
+    "cgroup2": ("memory.max", "memory.current", ""),
+}
+"""The files of a control group that hold the limit and the use of memory, by the kind of the file system: version 1 or 2.
+The last entry is how names in `memory.stat` begin that count the groups below too."""
 _FREQUENCIES = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 
 
@@ -47,19 +54,64 @@ def busy_cpus() -> float:
 
 
 def free_memory() -> int:
-    """Bytes that this process may still allocate: the free memory, or less by its control group's limit.
+    """Bytes that this process may still allocate: the free memory, or less by the limits on it.
 
-    What the group uses includes files in the page cache, which Linux drops for who needs memory (cgroups(7)).
+    The kernel ends a process beyond the limit of its control group, or of any group above that one.
     """
     import psutil
 
     free: int = psutil.virtual_memory().available
+    limits = [_left_in_group(folder, kind) for folder, kind in _memory_groups()]
+    of_addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if of_addresses != resource.RLIM_INFINITY:
+        limits.append(of_addresses - psutil.Process().memory_info().vms)
+    return max(0, min([free, *(left for left in limits if left is not None)]))
+
+
+def _left_in_group(folder: Path, kind: str) -> int | None:
+    """Bytes that a control group may still allocate; None without a limit.
+
+    What the group uses includes files in the page cache, which Linux drops for who needs memory (cgroups(7)).
+    """
+    *names, whole = _GROUP_FILES[kind]
     try:
-        limit, used, parts = ((_GROUP / f"memory.{name}").read_text().strip() for name in ("max", "current", "stat"))
-    except OSError:  # no control group of version 2, or none with a limit
-        return free
-    cached = sum(map(int, re.findall(r"^(?:in)?active_file (\d+)$", parts, re.MULTILINE)))
-    return free if limit == "max" else max(0, min(free, int(limit) - int(used) + cached))
+        limit, used, parts = ((folder / name).read_text().strip() for name in (*names, "memory.stat"))
+    except OSError:  # the group at the top of version 2 has no such files, nor one without the controller of memory
+        return None
+    cached = sum(map(int, re.findall(rf"^{whole}(?:in)?active_file (\d+)$", parts, re.MULTILINE)))
+    return None if limit == "max" else int(limit) - int(used) + cached
+
+
+def _memory_groups() -> Iterator[tuple[Path, str]]:
+    """The folders of this process's control group and of all above it, as far as they are mounted, and their kind."""
+    try:
+        groups, mounts = ((_SELF / name).read_text(errors="replace") for name in ("cgroup", "mountinfo"))
+    except OSError:  # hidden from us
+        return
+    ours = {}
+    for line in groups.splitlines():
+        hierarchy, controllers, path = line.split(":", 2)
+        if hierarchy == "0" or "memory" in controllers.split(","):
+            ours["cgroup2" if hierarchy == "0" else "cgroup"] = path
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        (_, _, _, root, point, *_), (kind, *_, options) = before.split(" "), after.split(" ")
+        if kind in ours and (kind == "cgroup2" or "memory" in options.split(",")):
+            at = Path(re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), point))  # blanks, as proc(5) says
+            for below in _down_to(ours[kind], root):
+                yield at / below, kind
+
+
+def _down_to(group: str, root: str) -> list[Path]:
+    """The path of a group below the one that is mounted, and the paths above it.
+
+    In a container the two may be names of different namespaces. The mounted group then is the container's own.
+    """
+    path = Path(group)
+    if ".." in path.parts or not path.is_relative_to(root):
+        return [Path()]
+    below = path.relative_to(root)
+    return [below, *below.parents]
 
 
 def state(begin: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -165,10 +217,16 @@ def describe() -> dict[str, Any]:
         "logical_cpus": cpus(),
         "memory_bytes": psutil.virtual_memory().total,
         "cache_bytes": {f"L{level}": size for level, size in caches.by_level().items()},
-        "os": platform.platform(),
+        "os": _system(),
         "python": platform.python_version(),
         "packages": _packages(),
     }
+
+
+def _system() -> str:
+    """The operating system. `platform` may start a process, `uname`."""
+    with interpreter.without_fork_handlers():
+        return platform.platform()
 
 
 def _cpu_of_system() -> tuple[str, set[str]] | None:

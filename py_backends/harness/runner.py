@@ -69,6 +69,7 @@ class Runner:
 
     cold: whether samples begin with empty caches.
     how: further arguments of `Worker`.
+    ended: how workers of it ended that another one replaced, or will when it is needed.
     """
 
     def __init__(self, backend: str, target: Target, threads: int, *, cold: bool = False, **how: Any) -> None:
@@ -79,6 +80,7 @@ class Runner:
         self._prepared: dict[tuple[str, str, str], Prepared] = {}
         self._cannot_open: WorkerFailed | None = None
         self._killed = False
+        self.ended: list[str] = []
 
     def prepare(self, text: KernelText, case: Arena) -> Prepared:
         """Compile a kernel and launch it on a small case, both only once. Raises WorkerFailed if that fails."""
@@ -201,6 +203,8 @@ class Runner:
         try:
             return worker.ask(do, **arguments)
         except WorkerFailed as failed:
+            if failed.status in ("crashed", "timeout") and not self._killed:
+                self.ended.append(failed.reason)
             if failed.status not in ("unavailable", "skipped"):
                 self.close()  # a fault of this row must not affect another one
             raise

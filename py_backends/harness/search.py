@@ -15,12 +15,10 @@ from statistics import median
 from py_backends.harness.grouping import grouped
 from py_backends.harness.pairing import Group
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.verdicts import LEAST_ROUNDS, RESAMPLES_TO_STOP, UNCLEAR, WIDEST_SAME, edge, wins
+from py_backends.harness.verdicts import LEAST_ROUNDS, LOOKS, RESAMPLES_TO_STOP, UNCLEAR, WIDEST_SAME, edge, wins
 
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 """The kernel alone, and whole calls with upload and download."""
-_LOOKS = 3
-"""Rounds after which a backend seems to win or not."""
 _FIRST_SIZES = 5
 
 
@@ -65,10 +63,10 @@ def _wanted(rows: Sequence[TimedRow], states: Mapping[int, _State]) -> list[Time
     last = len(rows) - 1
     first_sizes = {round(last * part / (_FIRST_SIZES - 1)) for part in range(_FIRST_SIZES)}
     # A size that was begun is looked at to the end: what it has counts in the answer.
-    unseen = [at for at, row in enumerate(rows) if len(row.samples) < _LOOKS and (at in first_sizes or row.samples)]
+    unseen = [at for at, row in enumerate(rows) if len(row.samples) < LOOKS and (at in first_sizes or row.samples)]
     if unseen:
         return [rows[at] for at in unseen]
-    looked = [at for at, row in enumerate(rows) if len(row.samples) >= _LOOKS]
+    looked = [at for at, row in enumerate(rows) if len(row.samples) >= LOOKS]
     between = {
         (low + high) // 2
         for measure in MEASURES

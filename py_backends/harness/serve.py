@@ -6,17 +6,19 @@ with the status of the row.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
 
 from py_backends import registry
 from py_backends.channel import Channel
-from py_backends.errors import BackendUnavailable, KernelFault, in_one_line
+from py_backends.errors import BackendUnavailable, KernelFault, fix_of, in_one_line
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 
@@ -27,11 +29,18 @@ def serve(session: object) -> None:
     A method takes the descriptors of the request, and its arguments by name. It returns a JSON object.
     """
     _die_with_parent()
+    if folder := sys.argv[2:]:
+        _use(*folder)
     os.register_at_fork(after_in_child=_die_with_parent)  # forks of a kernel or driver must not outlive us
     channel, served_by = Channel.from_descriptor(int(sys.argv[1])), os.getpid()
-    while (received := channel.receive()) is not None:
-        request, descriptors = received
-        answer = _answer(session, request, descriptors)
+    while True:
+        try:
+            if (received := channel.receive()) is None:
+                return
+        except OSError as error:
+            answer = _failed(error)
+        else:
+            answer = _answer(session, *received)
         if os.getpid() != served_by:  # a kernel forked, and this is the child, which returned too
             os._exit(0)
         channel.send(answer)
@@ -49,8 +58,13 @@ def _answer(session: object, request: dict[str, Any], descriptors: list[int]) ->
         return {"failed": "crashed", "reason": _shortened(str(fault))}
     except Exception as error:  # noqa: BLE001  # any error of a kernel or driver belongs in its row
         traceback.print_exc()
-        return {"failed": "error", "reason": _shortened(f"{type(error).__name__}: {error}") + _place(error)}
+        return _failed(error)
     return answer
+
+
+def _failed(error: Exception) -> dict[str, Any]:
+    reason = _shortened(f"{type(error).__name__}: {error}") + _place(error)
+    return {"failed": "error", "reason": reason, "fix": fix_of(error)}
 
 
 def _place(error: Exception) -> str:
@@ -66,6 +80,16 @@ def _place(error: Exception) -> str:
 def _shortened(text: str) -> str:
     """A message as the reason of a row."""
     return in_one_line(text, _MOST_LINES)[:_LONGEST_REASON]
+
+
+def _use(folder: str) -> None:
+    """Let libraries have their temporary files in a folder, which the harness removes: a killed one leaves them.
+
+    Python's own stay where they were: what is kept there is for later processes too.
+    """
+    with contextlib.suppress(OSError):  # there is no other place
+        tempfile.gettempdir()
+    os.environ["TMPDIR"] = folder
 
 
 def _die_with_parent() -> None:

@@ -13,7 +13,7 @@ all rows of the run together.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,8 @@ WIDEST_SAME = 0.10
 """Rows that may differ by more are not called the same, even if a noisy machine has a wider band."""
 SAME, FASTER, SLOWER, UNCLEAR = "same", "faster", "slower", "unclear"
 NOT_FASTER = "not faster"
+LOOKS = 3
+"""Rounds that give a first impression of a row."""
 _FAR = 10.0
 """A row that takes this many times as long in every round does not win, even with few rounds."""
 _LEVEL = 0.05
@@ -126,14 +128,37 @@ def wins(ratios: Sequence[Sequence[float]], edges: Sequence[float | None]) -> li
     ratios: for each row, one for each round, in their order.
     edges: see `edge`; None if no row can win.
     """
-    claims = [_win(np.log(each), edge) for each, edge in zip(ratios, edges, strict=True)]
-    tested = [at for at, each in enumerate(ratios) if len(each) >= LEAST_ROUNDS]
-    adjusted = dict(zip(tested, holm([claims[at][1] for at in tested]), strict=True))
+    claims = {
+        at: _win(np.log(each), edge)
+        for at, (each, edge) in enumerate(zip(ratios, edges, strict=True))
+        if len(each) >= LEAST_ROUNDS
+    }
+    said = _together(claims)
     far = [len(each) > 0 and max(each) * _FAR < 1 for each in ratios]
-    return [
-        NOT_FASTER if far[at] else claim if adjusted.get(at, 1.0) <= _LEVEL else UNCLEAR
-        for at, (claim, _) in enumerate(claims)
-    ]
+    return [NOT_FASTER if is_far else said.get(at, UNCLEAR) for at, is_far in enumerate(far)]
+
+
+def leads(ratios: Sequence[Sequence[float]]) -> list[str]:
+    """Whether the quickest row is `FASTER` than each other by more than `NARROWEST_BAND`, the `SAME`, or `UNCLEAR`.
+
+    All answers hold together at 95%. They hold after every round too, so a row may drop out as soon as its answer is
+    clear: see `anytime_p_value`. They hold whichever row seems the quickest: each of n rows might have, so each p-value
+    counts n times, before Holm's correction. Rows that take `_FAR` times as long in each of `LOOKS` or more rounds are
+    no rivals, and count nowhere.
+
+    ratios: for each other row, the speed-ups of the quickest over it, one for each round, in their order.
+    """
+    far = [len(each) >= LOOKS and min(each) > _FAR for each in ratios]
+    rivals = [at for at, is_far in enumerate(far) if not is_far]
+    said = _together({at: _lead(np.log(ratios[at])) for at in rivals}, times=1 + len(rivals))
+    return [said.get(at, FASTER) for at in range(len(ratios))]
+
+
+def _together(claims: Mapping[int, tuple[str, float]], times: int = 1) -> dict[int, str]:
+    """The claims that hold together at 95%, with `UNCLEAR` for the others. Each p-value counts so many times."""
+    adjusted = holm([min(1.0, times * p_value) for _, p_value in claims.values()])
+    found = zip(claims.items(), adjusted, strict=True)
+    return {at: claim if p_value <= _LEVEL else UNCLEAR for (at, (claim, _)), p_value in found}
 
 
 def edge(controls: Sequence[tuple[float | None, float | None]]) -> float | None:
@@ -159,6 +184,15 @@ def _win(logarithms: NDArray[np.float64], edge: float | None) -> tuple[str, floa
     claim = min(p_values, key=lambda each: p_values[each])
     false_claims = 1 if edge is None or edge <= WIDEST_SAME else 2
     return claim, min(1.0, false_claims * p_values[claim])
+
+
+def _lead(logarithms: NDArray[np.float64]) -> tuple[str, float]:
+    """Whether the median lies above the narrowest band or within it, and the p-value of that."""
+    edge = math.log1p(NARROWEST_BAND)
+    not_above, not_below = anytime_p_value(logarithms < edge), anytime_p_value(logarithms > -edge)
+    p_values = {FASTER: anytime_p_value(logarithms > edge), SAME: max(not_above, not_below)}
+    claim = min(p_values, key=lambda each: p_values[each])
+    return claim, p_values[claim]
 
 
 def _claim(ratio: Ratio, band: float | None) -> tuple[str, float]:

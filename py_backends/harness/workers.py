@@ -10,11 +10,14 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from py_backends import interpreter
 from py_backends.channel import Channel
+from py_backends.errors import fix_of
+from py_backends.harness import temporary
 
 MODULE = "py_backends.harness.worker"
 """The module that a worker runs by default."""
@@ -68,11 +71,15 @@ class Worker:
                 self._log = _Log()
                 on_failure.callback(self._log.close)
                 on_failure.callback(self._log.theirs.close)
-                starting = _starter.submit(_start, module, theirs.fileno(), self._log.theirs.fileno(), variables)
+                self._folder = temporary.folder()
+                if self._folder:
+                    on_failure.callback(temporary.remove, self._folder)
+                ends = theirs.fileno(), self._log.theirs.fileno()
+                starting = _starter.submit(_start, module, *ends, variables, self._folder)
                 self._process = starting.result()
             except (OSError, RuntimeError) as error:  # too many open files, processes or threads, or too little memory
                 reason = getattr(error, "strerror", None) or error
-                raise WorkerFailed("error", f"no worker could be started: {reason}") from error
+                raise WorkerFailed("error", f"no worker could be started: {reason}", fix_of(error)) from error
             on_failure.pop_all()
         theirs.close()
         self._log.theirs.close()
@@ -123,6 +130,8 @@ class Worker:
         self.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):  # in a driver's system call no signal may reach it
             self._process.wait(_ENDS_WITHIN)
+        if self._folder:
+            temporary.remove(self._folder)
         self._channel.close()
         self._log.close()
         for other in self._others:
@@ -241,16 +250,20 @@ def _renew_starter() -> None:
 os.register_at_fork(after_in_child=_renew_starter)
 
 
-def _start(module: str, channel: int, log: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        interpreter.command(module, str(channel)),
-        env=interpreter.environment(environment),
-        pass_fds=[channel],
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,  # only the harness handles Ctrl-C in a terminal
-    )
+def _start(
+    module: str, channel: int, log: int, environment: Mapping[str, str], folder: Path | None
+) -> subprocess.Popen[bytes]:
+    arguments = [str(channel), *([] if folder is None else [str(folder)])]
+    with interpreter.without_fork_handlers():
+        return subprocess.Popen(
+            interpreter.command(module, *arguments),
+            env=interpreter.environment(environment),
+            pass_fds=[channel],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # only the harness handles Ctrl-C in a terminal
+        )
 
 
 def _unless_set(variables: Mapping[str, str]) -> dict[str, str]:

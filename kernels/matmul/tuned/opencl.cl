@@ -4,11 +4,13 @@
 // Work items of pack on a CPU: ceil(n / 128) + ceil(m / 48) x ceil(k / 256), in groups of 1 x 1
 // Work items of multiply on a CPU: ceil(n / 128) x ceil(m / 48), in groups of 1 x 1
 // Work items on a GPU: ceil(n / 8) x ceil(m / 8), in groups of 16 x 16
-// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 48) * 48 * k elements
+// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 48) * 48 * k elements, or 90112 where n <= 128 and m <= 48
 // Memory: on a CPU, panels of b are as wide as the tile and panels of a as high, so that both are read in order. On a
 //   GPU, a group reads every element of a block once from global memory. Panels and blocks hold the format of the
 //   computation: elements are widened once, on their way there. On a CPU int8 becomes floats, which multiply and add in
 //   one instruction, integers in two. The sums of a pass are exact in floats.
+//   Where one work item has all of c, it packs the panels of one pass after the other: whole ones would be many times as
+//   large as narrow a and b.
 // Edges: panels and blocks are filled up with zeros. So a ragged tile is computed like any other, and only the part of
 //   it that c has is written.
 
@@ -60,16 +62,19 @@ typedef struct __attribute__((packed)) {
   FourFactors v;
 } LooseFourFactors;
 
-/// Where the panels of a begin, behind those of b.
-global Factor* panels_of_a(global Factor* scratch, long n, long k) {
-  return scratch + (n + block_columns - 1) / block_columns * block_columns * k;
+/// Whether `multiply` packs what it needs, pass by pass, and `pack` nothing.
+bool packs_by_passes(long m, long n, long k) { return n <= block_columns && m <= block_rows && k > most_depth; }
+
+/// Where the panels of a begin, behind those of b. Panels have `depth` columns of a and rows of b.
+global Factor* panels_of_a(global Factor* scratch, long n, long depth) {
+  return scratch + (n + block_columns - 1) / block_columns * block_columns * depth;
 }
 
 /// Packs rows p0 to p1 of columns j0 to j1 of b, as panels stored by rows. Missing columns are zeros.
-void pack_b(global const T* b, global Factor* to, long j0, long j1, long p0, long p1, long n, long k) {
+void pack_b(global const T* b, global Factor* to, long j0, long j1, long p0, long p1, long n, long depth) {
   for (long p = p0; p < p1; ++p) {
-    global Factor* panel = to + j0 * k + p * columns;
-    for (long j = j0; j < j1; j += columns, panel += columns * k) {
+    global Factor* panel = to + j0 * depth + p * columns;
+    for (long j = j0; j < j1; j += columns, panel += columns * depth) {
       if (j + columns <= n) {
         global const Loose* const from = (global const Loose*)(b + p * n + j);
         for (int s = 0; s < registers; ++s) ((global Factors*)panel)[s] = to_factors(widen(from[s].v));
@@ -94,9 +99,9 @@ void transpose(global const T* a, global Factor* to, long k) {
 }
 
 /// Packs columns p0 to p1 of rows i0 to i1 of a, as panels stored by columns. Missing rows are zeros.
-void pack_a(global const T* a, global Factor* to, long i0, long i1, long p0, long p1, long m, long k) {
-  to += i0 * k;
-  for (long i = i0; i < i1; i += rows, to += rows * k) {
+void pack_a(global const T* a, global Factor* to, long i0, long i1, long p0, long p1, long m, long k, long depth) {
+  to += i0 * depth;
+  for (long i = i0; i < i1; i += rows, to += rows * depth) {
     long p = p0;
     for (; i + rows <= m && p + 4 <= p1; p += 4) {
       for (int r = 0; r < rows; r += 4) transpose(a + (i + r) * k + p, to + p * rows + r, k);
@@ -109,6 +114,7 @@ void pack_a(global const T* a, global Factor* to, long i0, long i1, long p0, lon
 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* a, global const T* b, global Sum* c,
                                                                 global Factor* scratch, long m, long n, long k) {
+  if (packs_by_passes(m, n, k)) return;
   const long blocks_of_b = (n + block_columns - 1) / block_columns, blocks_of_a = get_global_size(0) - blocks_of_b;
   const long x = get_global_id(0), y = get_global_id(1), depths = get_global_size(1);
   const long p0 = begin_of(y, depths, k, 1), p1 = begin_of(y + 1, depths, k, 1);
@@ -118,7 +124,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* 
   } else {
     const long part = x - blocks_of_b;
     const long i0 = begin_of(part, blocks_of_a, m, rows), i1 = begin_of(part + 1, blocks_of_a, m, rows);
-    pack_a(a, panels_of_a(scratch, n, k), i0, i1, p0, p1, m, k);
+    pack_a(a, panels_of_a(scratch, n, k), i0, i1, p0, p1, m, k, k);
   }
 }
 
@@ -182,13 +188,19 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void multiply(global const
   const long x = get_global_id(0), y = get_global_id(1);
   const long j0 = begin_of(x, get_global_size(0), n, columns), j1 = begin_of(x + 1, get_global_size(0), n, columns);
   const long i0 = begin_of(y, get_global_size(1), m, rows), i1 = begin_of(y + 1, get_global_size(1), m, rows);
-  global const Factor* const packed_a = panels_of_a(scratch, n, k);
+  const bool by_passes = packs_by_passes(m, n, k);
   for (long p = 0; p == 0 || p < k; p += most_depth) {
     const long depth = min(k - p, (long)most_depth);
+    const long packed = by_passes ? depth : k, first = by_passes ? 0 : p;
+    global Factor* const packed_a = panels_of_a(scratch, n, packed);
+    if (by_passes) {
+      pack_b(b + p * n, scratch, j0, j1, 0, depth, n, packed);
+      pack_a(a + p, packed_a, i0, i1, 0, depth, m, k, packed);
+    }
     for (long i = i0; i < i1; i += rows) {
       for (long j = j0; j < j1; j += columns) {
         Factors part[rows * registers];
-        multiply_tile(packed_a + i * k + p * rows, scratch + j * k + p * columns, depth, part);
+        multiply_tile(packed_a + i * packed + first * rows, scratch + j * packed + first * columns, depth, part);
         write_tile(part, c + i * n + j, n, m - i, n - j, p > 0);
       }
     }

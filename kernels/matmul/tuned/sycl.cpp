@@ -7,12 +7,14 @@
 // Work items on a GPU: ceil(n / 4) x ceil(m / 8), in groups of 16 x 16
 // Work items of pack_tiles on AMX: ceil(m / 32) + ceil(n / 32) x ceil(k / 256), in groups of 1 x 1
 // Work items of multiply_blocks on AMX: 16 * ceil(n / 128) x ceil(m / 128), in groups of 16 x 1
-// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 8) * 8 elements
+// Scratch on a CPU: ceil(n / 128) * 128 * k + ceil(m / 84) * 84 * ceil(k / 8) * 8 elements, or 162816 where n <= 128 and m <= 84
 // Scratch on AMX: ceil(m / 32) * 32 * ceil(k / 32) * 32 + ceil(n / 32) * 32 * ceil(k / 32) * 32 elements
 // Memory: b is packed into panels as wide as the tile, a into panels as high. So both are read in order from the
 //   second-level cache. A panel of a holds a run of each row, one row after another, so that packing it moves vectors.
 //   Elements are widened when they are packed, or copied to local memory. On a CPU int8 becomes floats, which multiply
 //   and add in one instruction, integers in two. The sums of a pass are exact in floats.
+//   Where one work item has all of c, it packs the panels of one pass after the other: whole ones would be many times as
+//   large as narrow a and b.
 // Edges: panels are filled up with zeros. So a ragged tile is computed like any other, and only its part of c is
 //   written. Where the last vector of columns is enough, the tile is as wide. Slices on a GPU are filled up alike.
 #if defined(TILES)
@@ -108,15 +110,18 @@ void copy(const T* from, Factor<T>* to, Size count) {
   for (Size q = 0; q < size; ++q) to[q] = q < count ? widen(from[q]) : 0;
 }
 
-/// Where panels lie in scratch memory: first those of b, then those of a.
+/// Whether `multiply` packs what it needs, pass by pass, and `pack` nothing.
+inline bool packs_by_passes(Size m, Size n, Size k) { return n <= block_columns && m <= block_rows && k > most_depth; }
+
+/// Where panels lie in scratch memory: first those of b, then those of a. They have `depth` rows of b and columns of a.
 template <typename T>
 struct Panels {
   T* const b;
   T* const a;
   const Size b_column, a_row;  // elements of a panel for each of its columns or rows
 
-  Panels(T* scratch, Size n, Size k)
-      : b(scratch), a(scratch + round_up(n, block_columns) * k), b_column(k), a_row(round_up(k, run)) {}
+  Panels(T* scratch, Size n, Size depth)
+      : b(scratch), a(scratch + round_up(n, block_columns) * depth), b_column(depth), a_row(round_up(depth, run)) {}
 };
 
 /// Packs rows p0 to p1 of a block of b, in panels stored by rows.
@@ -149,6 +154,7 @@ template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
 void pack(const T* a, const T* b, Sum<T>* c, Factor<T>* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (packs_by_passes(m, n, k)) return;
   const auto item = get_nd_item<2>();
   const Size block = item.get_global_id(1), blocks_of_b = round_up(n, block_columns) / block_columns;
   const Size p0 = item.get_global_id(0) * packed_depth, p1 = sycl::min(k, p0 + packed_depth);
@@ -221,13 +227,19 @@ void multiply(const T* a, const T* b, Sum<T>* c, Factor<T>* scratch, std::int64_
   using S = Sum<T>;
   using F = Factor<T>;
   const Size width = block_width<F>(n, item.get_global_range(0)), j0 = item.get_global_id(0) * width;
-  const Panels<F> panels(scratch, n, k);
+  const bool by_passes = packs_by_passes(m, n, k);
   for (Size p = 0; p == 0 || p < k; p += most_depth) {
     const Size depth = sycl::min(k - p, most_depth);
+    const Size first = by_passes ? 0 : p;
+    const Panels<F> panels(scratch, n, by_passes ? depth : k);
+    if (by_passes) {
+      pack_b(b + p * n, panels, 0, 0, depth, n);
+      pack_a(a + p, panels, 0, 0, depth, m, k);
+    }
     for (Size j = j0; j < sycl::min(n, j0 + width); j += Tile<F>::columns) {
-      const F* const panel_of_b = panels.b + j * panels.b_column + p * Tile<F>::columns;
+      const F* const panel_of_b = panels.b + j * panels.b_column + first * Tile<F>::columns;
       for (Size i = i0; i < sycl::min(m, i0 + block_rows); i += Tile<F>::rows) {
-        const F* const panel_of_a = panels.a + i * panels.a_row + p * Tile<F>::rows;
+        const F* const panel_of_a = panels.a + i * panels.a_row + first * Tile<F>::rows;
         if (n - j > Tile<F>::lanes) {
           multiply_tile<S, Tile<F>::registers>(panel_of_a, panel_of_b, c + i * n + j, depth, n, m - i, n - j, p > 0);
         } else {
