@@ -32,9 +32,7 @@ print(cache_folder.why_unusable(Path.home() / ".cache" / "missing", **given))
         ("size=100m", True, None),
     ],
 )
-def test_a_home_is_taken_where_it_is_of_use(
-    tmp_path: Path, options: str, executable: bool, words: str | None
-) -> None:
+def test_a_home_is_taken_where_it_is_of_use(tmp_path: Path, options: str, executable: bool, words: str | None) -> None:
     home = tmp_path / "home"
     run = python_at_home(home, options, FIND.format(executable=executable))
     assert run.returncode == 0, run.stderr

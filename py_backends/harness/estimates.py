@@ -30,9 +30,6 @@ _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
 """A run for an estimate may take this part of a row's even share of the budget, and always the seconds of the floor.
 With less, the delays of a busy machine at a small shape would be extrapolated to a large one."""
 
-KEPT = "its kernel was compiled by an earlier run"
-"""The note of a row whose `prepare` is short for that reason."""
-
 Estimated = Sequence[tuple[PlannedRow, float]]
 """Rows, with the seconds of one run of each at the shape that was asked for."""
 
@@ -96,8 +93,6 @@ class Estimates:
             raise WorkerFailed("skipped", reason or "it ignores the number of threads")
         planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
         planned.row.kept = prepared.kept
-        if prepared.kept:
-            add_note(planned.row, KEPT)
         if prepared.note:
             add_note(planned.row, prepared.note)
 
