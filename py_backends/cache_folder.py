@@ -10,8 +10,9 @@ import contextlib
 import errno
 import mmap
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import platformdirs
@@ -20,17 +21,20 @@ _OURS = "py-backends"
 _TEMPORARY = "/tmp", "/var/tmp"  # noqa: S108  # each user has a folder of their own there
 
 
-def find(name: str, *, room: int = 2**20, executable: bool = False) -> Path | None:
+def find(name: str, *, room: int = 2**20, executable: bool = False, in_one_word: bool = False) -> Path | None:
     """A folder of that name for this user alone, made if it is missing; None where there is no place for one.
 
     name: relative, within the folder of this distribution.
     room: bytes that can be written to it now.
     executable: whether libraries in it can be loaded.
+    in_one_word: whether its path has no white space, for those who take a path to end there.
 
     It lies in the user's cache folder, or where that is of no use in a temporary one. This takes about 0.1 ms, so ask
     again where a folder may have become full meanwhile.
     """
     for ours in _places():
+        if in_one_word and not is_one_word(ours):
+            continue
         with contextlib.suppress(OSError):
             ours.mkdir(mode=0o700, parents=True, exist_ok=True)
             _check_owner(ours)
@@ -39,6 +43,28 @@ def find(name: str, *, room: int = 2**20, executable: bool = False) -> Path | No
             if why_unusable(folder, room=room, executable=executable) is None:
                 return folder
     return None
+
+
+def filled(folder: Path, is_whole: Callable[[Path], bool], fill: Callable[[Path], None]) -> Path:
+    """The folder, filled where it is not there as a whole: beside its place, and then renamed. OSError if that fails.
+
+    Several processes may do so at once. So what it contains should depend on its name alone.
+    """
+    if folder.is_dir():
+        with contextlib.suppress(OSError):
+            if is_whole(folder):
+                return folder
+        shutil.rmtree(folder)  # of temporary folders the system deletes old files
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        fresh = Path(scratch, "fresh")
+        fresh.mkdir()
+        fill(fresh)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was first
+                raise
+    return folder
 
 
 def why_unusable(folder: Path, *, room: int, executable: bool = False) -> str | None:
@@ -55,6 +81,11 @@ def why_unusable(folder: Path, *, room: int, executable: bool = False) -> str | 
     except OSError as error:
         return _words(there, error, room, executable=executable)
     return None
+
+
+def is_one_word(path: Path) -> bool:
+    """Whether a path has no white space."""
+    return len(str(path).split()) == 1
 
 
 def _words(folder: Path, error: OSError, room: int, *, executable: bool) -> str:

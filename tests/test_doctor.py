@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import re
@@ -18,6 +19,7 @@ from commands import CLONE
 import py_backends
 from py_backends import install, registry
 from py_backends.backend import _opencl_drivers, _opencl_launch, opencl
+from py_backends.errors import BackendUnavailable
 from py_backends.harness.doctor import probe
 from py_backends.install import pip, pip_install
 
@@ -99,8 +101,9 @@ if "py_backends.backend._opencl_launch" in sys.orig_argv:
 """
     prepared(tmp_path, monkeypatch, launches)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert _opencl_launch.lacks_linker(driver) == aborts
-    assert not _opencl_launch.lacks_linker("another driver")
+    with pytest.raises(BackendUnavailable, match="linker") if aborts else contextlib.nullcontext():
+        _opencl_launch.check(driver)
+    _opencl_launch.check("another driver")
     missing = [target for target in registry.backend("opencl").targets() if "linker" in (target.reason or "")]
     assert bool(missing) == aborts
     for target in missing:
@@ -108,7 +111,7 @@ if "py_backends.backend._opencl_launch" in sys.orig_argv:
         assert target.fix == "install binutils, which has it"
     linker = tmp_path / "ld"
     linker.touch(0o755)
-    assert not _opencl_launch.lacks_linker(driver)
+    _opencl_launch.check(driver)
     _opencl_launch._can_launch.cache_clear()
 
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends.backend import _opencl_drivers, _tbb, _wheels
+from py_backends.backend import _opencl_drivers, _sycl, _tbb, _wheels
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
@@ -76,8 +76,12 @@ def library() -> ctypes.CDLL:
         fix = f"set {_LIBRARY} to a libdnnl.so, or unset it" if named else pip_install("peers")
         raise BackendUnavailable(f"oneDNN cannot be loaded: {error}", fix) from None
     _declare(dnnl)
+    if not {"ONEDNN_VERBOSE", "DNNL_VERBOSE"} & os.environ.keys():
+        dnnl.dnnl_set_verbose(0)  # it would write to the caller's output what it also returns
     if not dnnl.dnnl_engine_get_count(_CPU):
-        raise BackendUnavailable("oneDNN finds no CPU among the devices of SYCL", "unset ONEAPI_DEVICE_SELECTOR")
+        raise _sycl.why_hidden() or BackendUnavailable(
+            "oneDNN finds no CPU among the devices of SYCL", pip_install("peers")
+        )
     return dnnl
 
 
@@ -117,6 +121,15 @@ def limited_to(threads: int, call: Callable[[], None]) -> None:
 def _version() -> _Version:
     found: _Version = library().dnnl_version().contents
     return found
+
+
+def check() -> None:
+    """Raise BackendUnavailable where the library cannot compute here, whatever the number format."""
+    try:
+        _engine()
+    except Failed as failed:
+        why, fix = _opencl_drivers.why_no_context() or (str(failed), None)
+        raise BackendUnavailable(f"oneDNN cannot use the CPU: {why}", fix) from failed
 
 
 def takes(dtype: str) -> bool:

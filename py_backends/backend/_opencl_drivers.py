@@ -4,6 +4,10 @@ A driver is a library that a loader finds by name in a folder of .icd files. Int
 wheels, whose libraries lie where no loader looks. pyopencl and SYCL (dpctl) have different loaders, which obey
 different variables. Both obey OCL_ICD_VENDORS when it names a folder, which replaces the system's. So `find` writes a
 folder of .icd files for all drivers, including the system's, and names that.
+
+It also mends what drivers make of folders. PoCL keeps its kernels in the user's cache folder, and ends the process
+where these cannot be written or loaded. Intel's runtime for CPUs looks for its own files beside itself, and takes the
+path of itself to end at the first space.
 """
 
 from __future__ import annotations
@@ -15,14 +19,23 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import platformdirs
 
+from py_backends import cache_folder
+
 _SYSTEM = Path("/etc/OpenCL/vendors")
 _WHEELS = {"intel-opencl-rt": "libintelocl.so", "pocl-binary-distribution": "libpocl-*.so"}
 """Distributions that bring a driver, and the name of its library in each."""
+
+_INTEL, _SETTING = "libintelocl.so", "CL_CONFIG_"
+"""Intel's runtime for CPUs: the beginning of its library's name, and of the variables that it obeys."""
+_POCL_CACHE = "POCL_CACHE_DIR"
+_ROOM, _LITTLE = 2**23, 2**16
+"""Bytes that PoCL's kernels take, with what it makes on the way to them; and those of small files and links."""
 
 _lock = threading.Lock()
 
@@ -34,13 +47,99 @@ def find() -> None:
     OCL_ICD_VENDORS or OCL_ICD_FILENAMES stay. Never raises.
     """
     with _lock:
-        libraries = _distinct([*_named_by_user(os.environ), *_from_wheels()])
+        _choose_caches()
+        named = list(_named_by_user(os.environ))
+        libraries = _distinct([_in_one_word(each) for each in (*named, *_from_wheels())])
         if not libraries:
             return
         folder = _folder_of(libraries)
         if folder is not None:
             os.environ["OCL_ICD_VENDORS"] = str(folder)
             os.environ.pop("OCL_ICD_FILENAMES", None)  # its drivers are in the folder now
+        else:  # nothing can be written anywhere: one loader takes a list, the other takes one library in place of all
+            os.environ["OCL_ICD_FILENAMES"] = os.pathsep.join(libraries)
+            if not named:
+                os.environ["OCL_ICD_VENDORS"] = libraries[0]
+
+
+def why_pocl_would_abort() -> str | None:
+    """Why PoCL cannot keep a kernel, or not load it, over which it ends the process; None where it can."""
+    return cache_folder.why_unusable(_pocl_cache(), room=_ROOM, executable=True)
+
+
+def why_no_context() -> tuple[str, str] | None:
+    """Why Intel's runtime for CPUs makes no context here, and what would change that; None where nothing is known."""
+    for each in _named_by_user(os.environ):
+        if _is_misread(each):
+            where = "set TMPDIR to a folder with room for 0.1 GiB, and without spaces in its path"
+            return f"Intel's runtime takes its path to end at a space: {Path(each).parent}", where
+    settings = sorted(name for name in os.environ if name.startswith(_SETTING))
+    if settings:
+        return f"there is {' '.join(f'{name}={os.environ[name]}' for name in settings)}", f"unset {' '.join(settings)}"
+    return None
+
+
+def _choose_caches() -> None:
+    """Have PoCL and pyopencl use other folders where the user's is of no use to them. What the user names stays."""
+    if _POCL_CACHE not in os.environ and why_pocl_would_abort():
+        other = cache_folder.find("pocl", room=_ROOM, executable=True)
+        if other is not None:
+            os.environ[_POCL_CACHE] = str(other)
+    if cache_folder.why_unusable(platformdirs.user_cache_path("pytools"), room=2**20):
+        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")  # it would raise
+
+
+def _pocl_cache() -> Path:
+    """Where PoCL keeps kernels."""
+    named = os.environ.get(_POCL_CACHE)
+    return Path(named) if named else platformdirs.user_cache_path("pocl") / "kcache"
+
+
+def _is_misread(library: str) -> bool:
+    return Path(library).name.startswith(_INTEL) and not cache_folder.is_one_word(Path(library))
+
+
+def _in_one_word(library: str) -> str:
+    """The path of a library; for one that misreads it, that of a second name of it, beside links to all that it needs.
+
+    It asks the system for the name by which it was loaded, which a symbolic link would not change. So it is a hard
+    link, or a copy where file systems differ.
+    """
+    if not _is_misread(library):
+        return library
+    path = Path(os.path.realpath(library))
+    with contextlib.suppress(OSError):
+        size = path.stat().st_size
+        for name, room in ((os.link, _LITTLE), (shutil.copy2, size + _LITTLE)):
+            kept = cache_folder.find("intel-opencl", room=room, executable=True, in_one_word=True)
+            if kept is not None:
+                with contextlib.suppress(OSError):
+                    return str(_named_again(path, kept, name))
+    return library
+
+
+def _named_again(library: Path, kept: Path, name: Callable[[Path, Path], object]) -> Path:
+    """The library in a folder of its own, with links to all that lies beside it. OSError where that fails.
+
+    Several processes may do so at once, and what has gone missing comes back.
+    """
+    facts = library.stat()
+    folder = kept / _name_of(library, facts.st_size, facts.st_mtime_ns)
+    folder.mkdir(exist_ok=True)
+    for each in library.parent.iterdir():
+        if each.is_file() and each != library:
+            with contextlib.suppress(FileExistsError):
+                (folder / each.name).symlink_to(each)
+    other = folder / library.name
+    if not (other.exists() and other.stat().st_size == facts.st_size):
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            name(library, Path(scratch, library.name))
+            Path(scratch, library.name).replace(other)
+    for each in kept.iterdir():  # of environments that were deleted: the second name would keep 100 MB
+        links = [link for link in each.iterdir() if link.is_symlink()]
+        if links and not any(map(Path.exists, links)):
+            shutil.rmtree(each, ignore_errors=True)
+    return other
 
 
 def _named_by_user(environment: Mapping[str, str]) -> Iterator[str]:
@@ -84,39 +183,24 @@ def _folder_of(libraries: list[str]) -> Path | None:
 
     Its name depends on its content, so processes and environments can keep and share it.
     """
-    content = "\n".join(libraries)
-    name = f"opencl-drivers-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    kept = cache_folder.find("opencl-drivers", room=_LITTLE)
+    if kept is None:
+        return None
+    content = {f"{rank:02}.icd": f"{library}\n" for rank, library in enumerate(libraries)}
     with contextlib.suppress(OSError):
-        return _written(platformdirs.user_cache_path("py-backends") / name, libraries)
-    with contextlib.suppress(OSError):  # a home that is read-only, full or missing
-        temporary = Path(tempfile.gettempdir(), f"py-backends-{os.getuid()}")
-        written = _written(temporary / name, libraries)
-        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")  # fails without a home folder, as PoCL does
-        os.environ.setdefault("POCL_CACHE_DIR", str(temporary / "pocl"))
-        return written
+        return cache_folder.filled(kept / _name_of(*libraries), partial(_holds, content), partial(_write, content))
     return None
 
 
-def _written(folder: Path, libraries: list[str]) -> Path:
-    """The folder with that content, written beside its place and renamed. OSError where that fails."""
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.parent.stat().st_uid != os.getuid():
-        raise PermissionError(f"{folder.parent} belongs to someone else")  # loaders run the libraries that it names
-    if not os.access(folder.parent, os.W_OK):
-        raise PermissionError(f"{folder.parent} cannot be written")
-    content = {f"{rank:02}.icd": f"{library}\n" for rank, library in enumerate(libraries)}
-    if folder.is_dir():
-        if {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()} == content:
-            return folder
-        shutil.rmtree(folder)  # of temporary folders the system deletes old files
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        fresh = Path(scratch, "vendors")
-        fresh.mkdir()
-        for name, line in content.items():
-            (fresh / name).write_text(line, encoding="utf-8")
-        try:
-            fresh.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # else another process was first
-                raise
-    return folder
+def _holds(content: Mapping[str, str], folder: Path) -> bool:
+    return {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()} == content
+
+
+def _write(content: Mapping[str, str], folder: Path) -> None:
+    for name, line in content.items():
+        (folder / name).write_text(line, encoding="utf-8")
+
+
+def _name_of(*facts: object) -> str:
+    """A name for what is made from these facts alone."""
+    return hashlib.sha256("\n".join(map(str, facts)).encode(errors="surrogateescape")).hexdigest()[:16]

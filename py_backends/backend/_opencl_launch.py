@@ -15,6 +15,7 @@ from functools import cache
 
 from py_backends import interpreter
 from py_backends.backend import _opencl_drivers
+from py_backends.errors import BackendUnavailable
 
 EMPTY = "kernel void nothing(void) {}"
 """The source of a kernel that does nothing."""
@@ -23,12 +24,20 @@ _WITHIN = 60.0
 """Seconds that a driver may take for its first kernel."""
 
 
-def lacks_linker(platform: str) -> bool:
-    """Whether a platform's driver launches no kernel, since it calls the linker `ld`, which is missing.
+def check(platform: str) -> None:
+    """Raise BackendUnavailable where a platform's driver would end the process that builds or launches a kernel.
 
-    PoCL may do so: that depends on how it was built.
+    PoCL does where it cannot keep what it compiles, or not load it, and without the linker `ld`, if it was built so.
     """
-    return platform == _POCL and shutil.which("ld") is None and not _can_launch(platform)
+    if platform != _POCL:
+        return
+    if why := _opencl_drivers.why_pocl_would_abort():
+        raise BackendUnavailable(
+            f"PoCL would end the process, as it cannot keep its kernels: {why}",
+            "set POCL_CACHE_DIR to a folder that has room, and from which libraries can be loaded",
+        )
+    if shutil.which("ld") is None and not _can_launch(platform):
+        raise BackendUnavailable("its driver needs the linker ld to launch kernels", "install binutils, which has it")
 
 
 @cache

@@ -6,8 +6,11 @@ An extension module of ours connects the two.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
+import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +22,7 @@ from py_backends import _compiled, foreign_arrays, kernel_store
 from py_backends.backend import _device_names, _kernel_keys, _opencl_drivers, _queues, _wheels
 from py_backends.backend._queues import Event, Start
 from py_backends.contract import Adopted, Array, Buffer
-from py_backends.errors import BackendUnavailable
+from py_backends.errors import BackendUnavailable, in_one_line
 from py_backends.install import pip_install
 from py_backends.number_formats import number_format
 
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 _END_OF_NAMES = b"\0"
 _CACHE_LINE = 64
 """Alignment of a device's memory in bytes, so that no vector of 64 bytes lies in two cache lines."""
+_CHOOSE_DEVICES = "ONEAPI_DEVICE_SELECTOR", "SYCL_DEVICE_ALLOWLIST"
+"""Variables by which the user chooses among devices, for all programs alike."""
 _OPTIONS = (
     "-fno-sycl-id-queries-fit-in-int",  # there may be more than 2^31 work items
     "-fno-sycl-dead-args-optimization",  # a kernel that was kept takes all of its arguments
@@ -278,7 +283,7 @@ def devices(extra: str) -> dict[str, dpctl.SyclDevice]:
     _compiled.load("sycl_compiler")
     found = dpctl.get_devices()
     if not found:
-        raise BackendUnavailable("dpctl finds no SYCL device", pip_install(extra))
+        raise why_hidden() or BackendUnavailable("dpctl finds no SYCL device", pip_install(extra))
     return _device_names.named(found, _facts)
 
 
@@ -293,10 +298,35 @@ def standard_headers(folder: Path) -> list[str]:
     return ["-nostdinc++", f"-isystem{headers / 'c++'}", f"-isystem{headers / 'c'}"]
 
 
+def why_hidden() -> BackendUnavailable | None:
+    """The variables by which SYCL shows only some of its devices, to be raised where it shows none; None without."""
+    chosen = [name for name in _CHOOSE_DEVICES if os.environ.get(name)]
+    if not chosen:
+        return None
+    said = " ".join(f"{name}={os.environ[name]}" for name in chosen)
+    return BackendUnavailable(f"{said} leaves no CPU among the devices of SYCL", f"unset {' '.join(chosen)}")
+
+
 def can_compile(device: dpctl.SyclDevice) -> bool:
     """Whether a device runs kernels that are compiled at run time."""
     answer: bool = _compiled.load("sycl_compiler").can_compile(device)
     return answer
+
+
+def check(device: dpctl.SyclDevice) -> None:
+    """Raise BackendUnavailable where kernels that are compiled at run time do not run on a device."""
+    import dpctl
+
+    if not can_compile(device):
+        raise BackendUnavailable(
+            "its driver does not take SPIR-V, to which SYCL source is compiled at run time",
+            "needs a driver with the OpenCL extension cl_khr_il_program",
+        )
+    try:
+        dpctl.SyclContext(device)
+    except dpctl.SyclContextCreationError as error:
+        why, fix = _opencl_drivers.why_no_context() or (in_one_line(str(error)), None)
+        raise BackendUnavailable(f"its driver makes no context here: {why}", fix) from error
 
 
 def version(device: dpctl.SyclDevice) -> str:
@@ -308,9 +338,18 @@ def version(device: dpctl.SyclDevice) -> str:
 
 def _library(extra: str) -> Any:
     _opencl_drivers.find()
+    _find_temporary_folder()
     for part in ("dpctl.memory", "dpctl.program"):
         _wheels.imported(part, "dpctl", extra, x86_64_only=True)
     return importlib.import_module("dpctl")
+
+
+def _find_temporary_folder() -> None:
+    """Have the compiler use a temporary folder that is there: on clusters TMPDIR may name one of another machine."""
+    named = Path(next(filter(None, map(os.environ.get, ("TMPDIR", "TMP", "TEMP", "TEMPDIR"))), "/tmp"))  # noqa: S108
+    if not os.access(named, os.W_OK | os.X_OK):
+        with contextlib.suppress(OSError):
+            os.environ["TMPDIR"] = tempfile.gettempdir()
 
 
 def _facts(device: dpctl.SyclDevice) -> _device_names.Facts:

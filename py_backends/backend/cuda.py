@@ -114,5 +114,6 @@ def _cpu() -> dpctl.SyclDevice:
     """The CPU as a device of SYCL. BackendUnavailable where there is none that can compile."""
     cpus = [device for device in _sycl.devices("cpu").values() if device.is_cpu and _sycl.can_compile(device)]
     if not cpus:
-        raise BackendUnavailable("SYCL has no CPU that compiles kernels", pip_install("cpu"))
+        raise _sycl.why_hidden() or BackendUnavailable("SYCL has no CPU that compiles kernels", pip_install("cpu"))
+    _sycl.check(cpus[0])
     return cpus[0]

@@ -19,6 +19,7 @@ class Backend(contract.Backend):
 
     def targets(self) -> list[Target]:
         try:
+            _onednn.check()
             taken = tuple(dtype for dtype in self.dtypes if _onednn.takes(dtype))
         except BackendUnavailable as unavailable:
             return [Target.missing("cpu", unavailable.reason, unavailable.fix)]

@@ -356,15 +356,16 @@ def _check_driver(device: cl.Device) -> None:
     """Compile an empty kernel. BackendUnavailable if the driver cannot, such as an old PoCL on a new CPU."""
     import pyopencl as cl
 
+    _opencl_launch.check(device.platform.name)
     try:
         _built(cl.Context([device]), _opencl_launch.EMPTY)
     except cl.Error as error:
         lines = [line.strip() for line in str(error).splitlines()]
         said = next((line for line in lines if line.startswith("error:")), lines[0] if lines else type(error).__name__)
         newer = "install a newer driver for it, for instance your distribution's pocl-opencl-icd"
-        raise BackendUnavailable(f"its driver compiles no kernel here: {said}", newer) from error
-    if _opencl_launch.lacks_linker(device.platform.name):
-        raise BackendUnavailable("its driver needs the linker ld to launch kernels", "install binutils, which has it")
+        of_intel = device.platform.name.startswith("Intel")
+        why, fix = (_opencl_drivers.why_no_context() if of_intel else None) or (said, newer)
+        raise BackendUnavailable(f"its driver compiles no kernel here: {why}", fix) from error
 
 
 def _target(name: str, device: cl.Device) -> Target:

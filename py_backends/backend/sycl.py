@@ -24,8 +24,6 @@ from py_backends.number_formats import COMPILED
 if TYPE_CHECKING:
     import dpctl
 
-_NO_SPIRV = "its driver does not take SPIR-V, to which SYCL source is compiled at run time"
-_NEEDS_SPIRV = "needs a driver with the OpenCL extension cl_khr_il_program"
 _TRIAL = Path(__file__).with_name("_sycl_amx.cpp")
 _FOR_TILES = {"CL_CONFIG_CPU_TARGET_ARCH": "sapphirerapids"}
 """Has Intel's runtime compile for tiles. By itself it does so only for processors that it knows by their model, which
@@ -58,8 +56,7 @@ class Backend(contract.Backend):
             return SyclDevice(device, threads, "AMX")
         if target not in found:
             raise BackendUnavailable(f"SYCL has no device {target}", f"there are {', '.join(found)}")
-        if not _sycl.can_compile(found[target]):
-            raise BackendUnavailable(_NO_SPIRV, _NEEDS_SPIRV)
+        _sycl.check(found[target])
         return SyclDevice(found[target], threads)
 
 
@@ -109,6 +106,8 @@ def _check_tiles(device: SyclDevice) -> None:
 
 def _target(name: str, device: dpctl.SyclDevice) -> Target:
     facts = (name, device.name.strip(), _sycl.version(device))
-    if not _sycl.can_compile(device):
-        return Target(*facts, _NO_SPIRV, _NEEDS_SPIRV, available=False)
+    try:
+        _sycl.check(device)
+    except BackendUnavailable as missing:
+        return Target(*facts, missing.reason, missing.fix, available=False)
     return Target(*facts, just_in_time=True)
