@@ -41,7 +41,7 @@ def key(*parts: str | bytes) -> str:
     digest = hashlib.sha256()
     for part in ("1", *cpu.identity(), "\0".join(variables), *parts):  # 1: of the way in which files are written
         content = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
-        digest.update(len(content).to_bytes(8, "big"))  # so that no two lists of parts are one text
+        digest.update(len(content).to_bytes(8, "big"))  # so that no two lists of parts give one key
         digest.update(content)
     return digest.hexdigest()
 

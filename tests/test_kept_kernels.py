@@ -166,14 +166,14 @@ def test_what_is_changed_while_it_is_compiled_is_not_kept(
     backend: str, device: Device, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, text = list(folder.iterdir()), copied(lecture(backend), tmp_path, "+ widen", "- 2 * widen")
-    texts, header = _kernel_keys.texts, tmp_path / "formats.hpp"
+    files_read, header = _kernel_keys.files_read, tmp_path / "formats.hpp"
 
     def change(source: Path, content: bytes) -> list[bytes] | None:
-        read = texts(source, content)
+        read = files_read(source, content)
         header.write_text(f"{header.read_text(encoding='utf-8')}\n// changed", encoding="utf-8")
         return read
 
-    monkeypatch.setattr(_kernel_keys, "texts", change)
+    monkeypatch.setattr(_kernel_keys, "files_read", change)
     assert computed(device, text)[0] == [False]
     assert list(folder.iterdir()) == before
 
@@ -209,9 +209,9 @@ class TestNumba:
         run = subprocess.run(command, cwd=CLONE, env=known, capture_output=True, text=True, timeout=LONGEST, check=True)
         return run.stdout.strip()
 
-    def test_another_process_loads_what_one_has_compiled(self, folder: Path) -> None:
-        assert self.made(folder) == f"[False] {RIGHT}"
-        assert self.made(folder) == f"[True] {RIGHT}"
+    def test_another_process_loads_what_one_has_compiled(self, tmp_path: Path) -> None:
+        assert self.made(tmp_path) == f"[False] {RIGHT}"
+        assert self.made(tmp_path) == f"[True] {RIGHT}"
 
     def test_the_text_of_the_distribution_and_values_of_the_machine_count(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

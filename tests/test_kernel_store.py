@@ -187,7 +187,7 @@ def test_a_key_has_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, othe
     assert keys[0] == keys[1] != keys[2]
 
 
-class TestTexts:
+class TestFilesRead:
     """What a compiler of C++ reads."""
 
     @pytest.fixture
@@ -203,7 +203,7 @@ class TestTexts:
 
     @staticmethod
     def read(source: Path) -> list[bytes] | None:
-        return _kernel_keys.texts(source, source.read_bytes())
+        return _kernel_keys.files_read(source, source.read_bytes())
 
     def test_are_all_that_is_included_through_others_too(self, source: Path) -> None:
         before = self.read(source)

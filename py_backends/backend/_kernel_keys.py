@@ -1,4 +1,4 @@
-"""What a compiled kernel depends on beside its options: all text that the compiler reads, compilers and drivers.
+"""What a compiled kernel depends on beside its options: all files that the compiler reads, compilers and drivers.
 
 It names the kernel in `kernel_store`. Files of the system stand in it by their sizes, and the times of their last
 change.
@@ -18,16 +18,16 @@ _LIBRARIES = re.compile(r"/lib(?:sycl|intelocl|pocl|igdrcl|amdocl|nvidia-opencl|
 _HEADERS = "usr/include", "usr/include/c++/*", "usr/include/c++/*/bits", "usr/lib/gcc/*/*", "usr/local/include"
 
 
-def texts(source: Path, text: bytes) -> list[bytes] | None:
-    """The name and the text of the source, and of each file that it includes directly or through others.
+def files_read(source: Path, content: bytes) -> list[bytes] | None:
+    """The name and the content of the source, and of each file that it includes directly or through others.
 
     None if that cannot be told: `#include MACRO`, `__has_include`, a file that is nowhere, further folders of headers.
 
-    text: of the source, which includes files by names relative to their own folder, or to the source's.
+    content: of the source, which includes files by names relative to their own folder, or to the source's.
     """
     if any(os.environ.get(variable) for variable in _FURTHER_FOLDERS):
         return None
-    read = {source: text}
+    read = {source: content}
     for file in (files := [source]):  # which grows meanwhile
         names = _names(read[file])
         if names is None:
@@ -42,9 +42,9 @@ def texts(source: Path, text: bytes) -> list[bytes] | None:
     return [part for file in files for part in (os.fsencode(os.path.relpath(file, source.parent)), read[file])]
 
 
-def includes_nothing(text: bytes) -> bool:
-    """Whether a compiler reads this text alone."""
-    return _names(text) == []
+def includes_nothing(source: bytes) -> bool:
+    """Whether a compiler reads this source alone."""
+    return _names(source) == []
 
 
 def of_system() -> str:
@@ -65,9 +65,9 @@ def _fact(file: Path) -> str:
     return f"{file.name} {status.st_size} {status.st_mtime_ns}"
 
 
-def _names(text: bytes) -> list[tuple[str, bool]] | None:
+def _names(content: bytes) -> list[tuple[str, bool]] | None:
     """The names in its lines, and whether they stand in quotes. None if what it includes depends on more than names."""
-    joined = re.sub(rb"\\[ \t]*\r?\n", b"", text)
+    joined = re.sub(rb"\\[ \t]*\r?\n", b"", content)
     if any(each in joined for each in _DEPENDS_ON_MORE):
         return None
     found = [_NAME.match(line[1]) for line in _LINE.finditer(joined)]

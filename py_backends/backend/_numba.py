@@ -57,7 +57,7 @@ def load(extra: str) -> Any:
 def compile_or_load(kernel: Any, signature: tuple[Any, ...], module: ModuleType) -> None:
     """Compile one of this distribution's kernels for a signature, or load what was compiled earlier.
 
-    Numba's own cache knows a source by its size and time, and not what it imports. Here the key has the text of all of
+    Numba's own cache knows a source by its size and time, and not what it imports. Here the key has all sources of
     this distribution, and the values from which the module's functions are made, such as sizes of caches.
     """
     if signature in kernel.overloads:
@@ -97,7 +97,7 @@ def _key(kernel: Any, signature: tuple[Any, ...], module: ModuleType) -> str | N
 
 
 def _sources() -> bytes | None:
-    """A digest of every Python file that a kernel may import. None if this process may have imported another text."""
+    """A digest of every Python file that a kernel may import. None if one may have changed since it was imported."""
     digest = hashlib.sha256()
     for folder in (Path(each) for package in _PACKAGES for each in importlib.import_module(package).__path__):
         for file in sorted(folder.rglob("*.py")):

@@ -159,13 +159,13 @@ class Device(_queues.Device):
 
         told: what the compiler is told beside the source.
         """
-        texts = _kernel_keys.texts(source, text.encode())
-        if texts is None:
+        files = _kernel_keys.files_read(source, text.encode())
+        if files is None:
             return None
         platform, extension = self._device.sycl_platform, Path(str(self._compiler.__file__)).stat()
         device = platform.name, platform.version, self._device.name, version(self._device)
         compiler = f"{extension.st_size} {extension.st_mtime_ns}", _kernel_keys.of_system()
-        return kernel_store.key("sycl", *device, *compiler, prelude, "\0".join(told), *texts)
+        return kernel_store.key("sycl", *device, *compiler, prelude, "\0".join(told), *files)
 
     def _start(self, kernel: Any) -> Start:
         def start(
