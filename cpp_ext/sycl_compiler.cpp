@@ -1,5 +1,6 @@
-// The SYCL calls that dpctl has no Python function for. They compile SYCL source at run time, and launch a kernel over
-// more than 2^31 work items. They wait and raise what went wrong, and read the device's own times.
+// The SYCL calls that dpctl has no Python function for. They compile SYCL source at run time, or load what was compiled
+// earlier, and launch a kernel over more than 2^31 work items. They wait and raise what went wrong, and read the
+// device's own times.
 //
 // This is only host code, which any C++17 compiler builds. The SYCL runtime compiles the device code itself. dpctl's
 // objects come in by their public addressof_ref(). The casters of its dpctl4pybind11.hpp would abort on a machine whose
@@ -9,14 +10,18 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace py = pybind11;
@@ -54,20 +59,95 @@ py::object in_order_queue(const py::object& dpctl_context, const py::object& dpc
   return dpctl_queue(py::capsule(&queue, "SyclQueueRef"));  // which copies it
 }
 
+/// A function of OpenCL, from the loader that the SYCL runtime has loaded.
+template <typename Function>
+Function* opencl(const char* name) {
+  static void* const loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* const found = loader == nullptr ? nullptr : dlsym(loader, name);
+  if (found == nullptr) throw std::runtime_error(std::string("no loader of OpenCL has ") + name);
+  return reinterpret_cast<Function*>(found);
+}
+#define OPENCL(name) opencl<decltype(name)>(#name)
+
+/// An object of OpenCL that is released at the end.
+template <typename Object>
+using Owned = std::unique_ptr<std::remove_pointer_t<Object>, cl_int (*)(Object)>;
+
+void check(cl_int status, const char* what) {
+  if (status != CL_SUCCESS) throw std::runtime_error(std::string(what) + ": error " + std::to_string(status));
+}
+
+using Names = std::vector<std::string>;
+using Kernels = std::vector<sycl::kernel>;
+
+/// The machine code of a program that is compiled for one device. Empty where another driver than OpenCL's runs it.
+std::string machine_code(const sycl::kernel_bundle<sycl::bundle_state::executable>& program) {
+  if (program.get_backend() != sycl::backend::opencl) return {};
+  std::vector<Owned<cl_program>> parts;
+  for (const auto part : sycl::get_native<sycl::backend::opencl>(program)) {
+    parts.emplace_back(part, OPENCL(clReleaseProgram));
+  }
+  if (parts.size() != 1) return {};
+  std::size_t size = 0;
+  const auto info = OPENCL(clGetProgramInfo);
+  check(info(parts[0].get(), CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr), "its machine code has no size");
+  std::string code(size, 0);
+  auto* to = reinterpret_cast<unsigned char*>(code.data());
+  check(info(parts[0].get(), CL_PROGRAM_BINARIES, sizeof to, &to, nullptr), "its machine code cannot be had");
+  return code;
+}
+
 /// Compiles a source, after `prelude`, for the queue's device. Names may be instances of templates, like
-/// `vecadd<float>`. Errors name the source as `file`. Returns a kernel for each name.
-std::vector<sycl::kernel> compile(const py::object& dpctl_queue, const std::string& prelude, const std::string& file,
-                                  const std::string& text, const std::vector<std::string>& names,
-                                  const std::vector<std::string>& options) {
+/// `vecadd<float>`. Errors name the source as `file`. Returns a kernel for each name, the kernels' names in machine
+/// code, and that, by which `load` makes the same kernels. It is empty if the device's driver has none.
+py::tuple compile(const py::object& dpctl_queue, const std::string& prelude, const std::string& file,
+                  const std::string& text, const Names& names, const std::vector<std::string>& options) {
+  const auto& queue = behind<sycl::queue>(dpctl_queue);
+  Kernels kernels;
+  Names in_code;
+  std::string code;
+  {
+    const py::gil_scoped_release unlocked;
+    auto source = syclexp::create_kernel_bundle_from_source(queue.get_context(), syclexp::source_language::sycl,
+                                                            prelude + "\n#include \"" + file + "\"\n",
+                                                            syclexp::properties{syclexp::include_files(file, text)});
+    auto program =
+        syclexp::build(source, syclexp::properties{syclexp::build_options(options), syclexp::registered_names(names)});
+    for (const auto& name : names) {
+      kernels.push_back(program.ext_oneapi_get_kernel(name));
+      in_code.push_back(program.ext_oneapi_get_raw_kernel_name(name));
+    }
+    try {
+      code = machine_code(program);
+    } catch (const std::exception&) {  // the kernels are no worse for it, and are compiled again the next time
+    }
+  }
+  return py::make_tuple(kernels, in_code, py::bytes(code));
+}
+
+/// The kernels of those names in machine code that `compile` returned for the same device.
+Kernels load(const py::object& dpctl_queue, const Names& names, const std::string& code) {
   const auto& queue = behind<sycl::queue>(dpctl_queue);
   const py::gil_scoped_release unlocked;
-  auto source = syclexp::create_kernel_bundle_from_source(queue.get_context(), syclexp::source_language::sycl,
-                                                          prelude + "\n#include \"" + file + "\"\n",
-                                                          syclexp::properties{syclexp::include_files(file, text)});
-  auto program =
-      syclexp::build(source, syclexp::properties{syclexp::build_options(options), syclexp::registered_names(names)});
-  std::vector<sycl::kernel> kernels;
-  for (const auto& name : names) kernels.push_back(program.ext_oneapi_get_kernel(name));
+  const Owned<cl_context> context(sycl::get_native<sycl::backend::opencl>(queue.get_context()),
+                                  OPENCL(clReleaseContext));
+  const Owned<cl_device_id> owned(sycl::get_native<sycl::backend::opencl>(queue.get_device()), OPENCL(clReleaseDevice));
+  const cl_device_id device = owned.get();
+  const auto* from = reinterpret_cast<const unsigned char*>(code.data());
+  const std::size_t size = code.size();
+  cl_int status = CL_SUCCESS;
+  const Owned<cl_program> program(
+      OPENCL(clCreateProgramWithBinary)(context.get(), 1, &device, &size, &from, nullptr, &status),
+      OPENCL(clReleaseProgram));
+  check(status, "it is no machine code for the device");
+  check(OPENCL(clBuildProgram)(program.get(), 1, &device, "", nullptr, nullptr), "its machine code cannot be linked");
+  Kernels kernels;
+  for (const auto& name : names) {
+    const Owned<cl_kernel> kernel(OPENCL(clCreateKernel)(program.get(), name.c_str(), &status),
+                                  OPENCL(clReleaseKernel));
+    check(status, "its machine code lacks a kernel");
+    kernels.push_back(sycl::make_kernel<sycl::backend::opencl>(kernel.get(), queue.get_context()));
+  }
   return kernels;
 }
 
@@ -132,6 +212,7 @@ PYBIND11_MODULE(sycl_compiler, module) {
   module.def("in_order_queue", &in_order_queue, py::arg("context"), py::arg("device"), py::arg("profiled"));
   module.def("compile", &compile, py::arg("queue"), py::arg("prelude"), py::arg("file"), py::arg("text"),
              py::arg("names"), py::arg("options"));
+  module.def("load", &load, py::arg("queue"), py::arg("names"), py::arg("code"));
   module.def("launch", &launch, py::arg("queue"), py::arg("kernel"), py::arg("addresses"), py::arg("sizes"),
              py::arg("groups"), py::arg("group"));
   module.def("wait", &wait, py::arg("queue"), py::arg("aside"));

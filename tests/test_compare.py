@@ -19,8 +19,9 @@ from commands import CLONE, run_python
 from rich.console import Console
 
 import py_backends as pb
+from py_backends.harness import compare as module_of_compare
 from py_backends.harness import doctor, machine, workers
-from py_backends.harness.compare import checked_settings, run
+from py_backends.harness.compare import DEFAULT_BUDGET, Comparison, checked_settings, run
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.results import Report, Rounds
 from py_backends.harness.spec import Spec
@@ -255,3 +256,21 @@ def test_no_run_takes_longer_than_its_worker_may(
     (row,) = run(replace(asked, rounds=1), checked_settings(budget=600)).rows
     assert row.status == status, row.reason
     assert words in f"{row.note} {row.reason}"
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends"),
+    [
+        (10.0, DEFAULT_BUDGET),  # kernels were kept: all the time that is left goes into rounds
+        (20.0, DEFAULT_BUDGET),
+        (40.0, 40.0 + 0.375 * DEFAULT_BUDGET),  # they were compiled: some time is kept for rounds all the same
+    ],
+)
+def test_rounds_have_what_preparing_leaves(monkeypatch: pytest.MonkeyPatch, begins: float, ends: float) -> None:
+    now, deadlines = [0.0], []
+    monkeypatch.setattr(module_of_compare, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module_of_compare, "run_rounds", lambda _, deadline, *__, **___: deadlines.append(deadline))
+    comparison = Comparison(bench=None, threads=1, budget=DEFAULT_BUDGET, order=None, progress=None)  # type: ignore[arg-type]
+    now[0] = begins
+    comparison._time([], Plan([], lambda _: []))  # type: ignore[arg-type]
+    assert deadlines == [ends]

@@ -96,6 +96,12 @@ class TestPhases:
         assert (call.total, call.outside) == (0, 0)
 
 
+def test_a_line_names_what_an_earlier_run_compiled() -> None:
+    text = printed(report(row("opencl", kept=True), row("sycl", kept=True), row("cpp", IN_PLACE)))
+    assert "earlier run compiled: opencl cpu, sycl cpu" in text
+    assert "earlier run" not in printed(report(row("opencl")))
+
+
 TWO_RANKS = Communication(6e-4, [8, 8], 8.0, seconds_by_rank=[4e-4, 6e-4], kernel_by_rank=[3.6e-3, 4e-3])
 
 

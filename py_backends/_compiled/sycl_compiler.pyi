@@ -21,11 +21,18 @@ def in_order_queue(context: SyclContext, device: SyclDevice, profiled: bool) -> 
 
 def compile(
     queue: SyclQueue, prelude: str, file: str, text: str, names: Sequence[str], options: Sequence[str]
-) -> list[Kernel]:
+) -> tuple[list[Kernel], list[str], bytes]:
     """Compile SYCL source, after a prelude, for the queue's device: a kernel for each name.
 
     Names may be instances of templates, as `vecadd<float>`; `file` is what errors call the text.
-    Raises RuntimeError with the compiler's log. The interpreter lock is free meanwhile.
+    Returns also the kernels' names in machine code, and that code, for `load`; it is empty where the device's driver
+    gives none. Raises RuntimeError with the compiler's log. The interpreter lock is free meanwhile.
+    """
+
+def load(queue: SyclQueue, names: Sequence[str], code: bytes) -> list[Kernel]:
+    """The kernels of these names in machine code that `compile` returned for the same device and driver.
+
+    Raises RuntimeError for other bytes, but a driver may also end the process. The interpreter lock is free meanwhile.
     """
 
 def launch(

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import pickle
+import platform
+import time
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from py_backends import caches, kernel_store
 from py_backends.backend import _wheels
 
 _SEEN_AS = {np.dtype(np.float16): np.dtype(np.int16), np.dtype(ml_dtypes.bfloat16): np.dtype(np.uint16)}
 """Integers that stand for the 16-bit formats. No kernel has them as formats, and they differ, so the type tells the
 format."""
+_PACKAGES = "py_backends", "py_backends.kernels"
+"""What kernels of this distribution import, beside libraries."""
+_SINCE = time.time()
+"""Kernels are imported later."""
 
 
 def seen(array: Any) -> Any:
@@ -41,3 +52,56 @@ def cpu() -> tuple[str, set[str]]:
 def load(extra: str) -> Any:
     """Numba itself. BackendUnavailable if it is missing, or does not fit the rest of the environment."""
     return _wheels.imported("numba", "Numba", extra)
+
+
+def compile_or_load(kernel: Any, signature: tuple[Any, ...], module: ModuleType) -> None:
+    """Compile one of this distribution's kernels for a signature, or load what was compiled earlier.
+
+    Numba's own cache knows a source by its size and time, and not what it imports. Here the key has all sources of
+    this distribution, and the values from which the module's functions are made, such as sizes of caches.
+    """
+    if signature in kernel.overloads:
+        return
+    compiler, serialize = (importlib.import_module(f"numba.core.{name}") for name in ("compiler", "serialize"))
+    lock = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
+
+    def compiled() -> tuple[None, bytes | None]:
+        kernel.compile(signature)
+        result = kernel.overloads[signature]
+        if result.library.has_dynamic_globals or any(not each.can_cache for each in result.lifted):
+            return None, None  # there are addresses in it
+        return None, serialize.dumps(result._reduce())  # noqa: SLF001  # as Numba's own cache does
+
+    def load(kept: bytes) -> None:
+        with lock:
+            context = kernel.targetctx
+            context.refresh()
+            result = compiler.CompileResult._rebuild(context, *pickle.loads(kept))  # noqa: S301, SLF001  # our own
+            context.insert_user_function(result.entry_point, result.fndesc, [result.library])
+            kernel.add_overload(result)
+
+    kernel_store.kept(_key(kernel, signature, module), load, compiled)
+
+
+def _key(kernel: Any, signature: tuple[Any, ...], module: ModuleType) -> str | None:
+    """What names a compiled kernel in the store; None if it cannot be kept."""
+    sources = _sources()
+    if sources is None:
+        return None
+    constants = {name: value for name, value in vars(module).items() if isinstance(value, int | float | str | tuple)}
+    names = "numba", "llvmlite", "numpy"
+    versions = [platform.python_version(), *(importlib.import_module(each).__version__ for each in names)]
+    generated = kernel.targetctx.codegen().magic_tuple()
+    facts = signature, generated, caches.by_level(), constants
+    return kernel_store.key("numba", module.__name__, kernel.__name__, *versions, repr(facts), sources)
+
+
+def _sources() -> bytes | None:
+    """A digest of every Python file that a kernel may import. None if one may have changed since it was imported."""
+    digest = hashlib.sha256()
+    for folder in (Path(each) for package in _PACKAGES for each in importlib.import_module(package).__path__):
+        for file in sorted(folder.rglob("*.py")):
+            if file.stat().st_mtime > _SINCE:
+                return None
+            digest.update(f"{file.relative_to(folder)}\0".encode() + file.read_bytes() + b"\0")
+    return digest.digest()

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import _compiled, foreign_arrays
-from py_backends.backend import _device_names, _opencl_drivers, _queues, _wheels
+from py_backends import _compiled, foreign_arrays, kernel_store
+from py_backends.backend import _device_names, _kernel_keys, _opencl_drivers, _queues, _wheels
 from py_backends.backend._queues import Event, Start
 from py_backends.contract import Adopted, Array, Buffer
 from py_backends.errors import BackendUnavailable, in_one_line
@@ -29,11 +29,15 @@ from py_backends.number_formats import number_format
 if TYPE_CHECKING:
     import dpctl
 
+_END_OF_NAMES = b"\0"
 _CACHE_LINE = 64
 """Alignment of a device's memory in bytes, so that no vector of 64 bytes lies in two cache lines."""
 _CHOOSE_DEVICES = "ONEAPI_DEVICE_SELECTOR", "SYCL_DEVICE_ALLOWLIST"
 """Variables by which the user chooses among devices, for all programs alike."""
-_OPTIONS = ("-fno-sycl-id-queries-fit-in-int",)  # there may be more than 2^31 work items
+_OPTIONS = (
+    "-fno-sycl-id-queries-fit-in-int",  # there may be more than 2^31 work items
+    "-fno-sycl-dead-args-optimization",  # a kernel that was kept takes all of its arguments
+)
 
 
 Usm = Any
@@ -128,11 +132,40 @@ class Device(_queues.Device):
             raise BackendUnavailable(f"{self._device.name} does not compute in float64", "use float32")
         instances = [f"{name}<{number_format(dtype).c}>" for name in names]
         headers = standard_headers(Path(str(self._compiler.__file__)).parent)
-        included = f"-I{source.parent}"  # sources include files by names relative to their own
-        options = [*_OPTIONS, *headers, included, *(f"-D{macro}" for macro in macros)]
+        options = [*_OPTIONS, *headers, *(f"-D{macro}" for macro in macros)]
         text = source.read_text(encoding="utf-8", errors="replace")  # other encodings may stand in comments
-        kernels = self._compiler.compile(self._queue, prelude, source.name, text, instances, options)
-        return [self._start(kernel) for kernel in kernels]
+
+        def compiled() -> tuple[list[Any], bytes | None]:
+            included = f"-I{source.parent}"  # sources include files by names relative to their own
+            whole = self._queue, prelude, source.name, text, instances, [*options, included]
+            kernels, names_in_code, code = self._compiler.compile(*whole)
+            if not code or key() != before:  # a file that it includes was changed meanwhile
+                return kernels, None
+            return kernels, "\n".join(names_in_code).encode() + _END_OF_NAMES + code
+
+        def load(kept: bytes) -> list[Any]:
+            names_in_code, _, code = kept.partition(_END_OF_NAMES)
+            kernels: list[Any] = self._compiler.load(self._queue, names_in_code.decode().split("\n"), code)
+            return kernels
+
+        def key() -> str | None:
+            return self._key(source, text, prelude, [*instances, *options])
+
+        before = key()
+        return [self._start(kernel) for kernel in kernel_store.kept(before, load, compiled)]
+
+    def _key(self, source: Path, text: str, prelude: str, told: Sequence[str]) -> str | None:
+        """What names compiled kernels in the store; None if they cannot be kept.
+
+        told: what the compiler is told beside the source.
+        """
+        files = _kernel_keys.files_read(source, text.encode())
+        if files is None:
+            return None
+        platform, extension = self._device.sycl_platform, Path(str(self._compiler.__file__)).stat()
+        device = platform.name, platform.version, self._device.name, version(self._device)
+        compiler = f"{extension.st_size} {extension.st_mtime_ns}", _kernel_keys.of_system()
+        return kernel_store.key("sycl", *device, *compiler, prelude, "\0".join(told), *files)
 
     def _start(self, kernel: Any) -> Start:
         def start(

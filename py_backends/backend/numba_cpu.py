@@ -69,8 +69,12 @@ class Device(contract.HostDevice):
         _openmp.end_threads_before_forks()  # so that the child can still use other backends
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        kernel = getattr(text.load(self._part), text.kernel)
-        kernel.compile(_signature(self._numba, text, dtype))
+        module = text.load(self._part)
+        kernel, signature = getattr(module, text.kernel), _signature(self._numba, text, dtype)
+        if text.package is None:
+            _numba.compile_or_load(kernel, signature, module)
+        else:  # nobody knows all that it is made from
+            kernel.compile(signature)
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             *inputs, output = map(_numba.seen, text.shaped(buffers, sizes))

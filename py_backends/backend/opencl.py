@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import contract, foreign_arrays
-from py_backends.backend import _device_names, _opencl_drivers, _opencl_launch, _queues, _wheels
+from py_backends import contract, foreign_arrays, kernel_store
+from py_backends.backend import _device_names, _kernel_keys, _opencl_drivers, _opencl_launch, _queues, _wheels
 from py_backends.contract import Adopted, Array, Buffer, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.install import other_architecture, pip_install
@@ -47,6 +47,8 @@ kernel void nothing(void) {{}}
 kernel void {_AVX_ALONE}(void) {{}}
 #endif
 """
+_KEEPS_ITS_OWN = "Portable Computing Language"
+"""The platform that keeps what it compiles itself: PoCL."""
 FORMATS = Path(__file__).parent / "_opencl_formats.cl"
 """How sources widen and narrow elements."""
 
@@ -110,7 +112,7 @@ class OpenClDevice(_queues.Device):
 
     @functools.cached_property
     def _compiles_for_avx_alone(self) -> bool:
-        return _AVX_ALONE in _built(self._context, _WHAT_COMPILER_USES).kernel_names
+        return _AVX_ALONE in _built_or_kept(self._context, _WHAT_COMPILER_USES).kernel_names
 
     def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
         if dtype == np.float64 and not self._device.double_fp_config:
@@ -260,7 +262,7 @@ class OpenClDevice(_queues.Device):
         facts = {**types(text.problem, dtype, lanes), "CACHE_BYTES": f"{cache}L", self._form: "1"}
         if "cl_khr_fp16" in self._device.extensions:  # compilers also define it for devices that lack it
             facts["HAS_HALF"] = "1"
-        return _built(self._context, source, [f"-D{name}={value}" for name, value in facts.items()])
+        return _built_or_kept(self._context, source, [f"-D{name}={value}" for name, value in facts.items()])
 
 
 class _Kernels:
@@ -309,14 +311,47 @@ def types(problem: contract.Problem, dtype: np.dtype[Any], lanes: int) -> dict[s
 
 
 def _built(context: cl.Context, source: str, options: Sequence[str] = ()) -> cl.Program:
+    """A program from the driver's compiler."""
     import pyopencl as cl
 
-    # pyopencl's own cache fails if the home folder is read-only. Drivers have caches of their own.
+    return _linked(cl.Program(context, source), options)
+
+
+def _built_or_kept(context: cl.Context, source: str, options: Sequence[str] = ()) -> cl.Program:
+    """The same, but what was compiled earlier is only loaded. PoCL keeps its kernels itself."""
+    import pyopencl as cl
+
+    (device,) = context.devices
+
+    def compiled() -> tuple[cl.Program, bytes | None]:
+        program = _built(context, source, options)
+        (code,) = program.get_info(cl.program_info.BINARIES)
+        return program, code or None
+
+    def load(code: bytes) -> cl.Program:
+        return _linked(cl.Program(context, [device], [code]), options)
+
+    return kernel_store.kept(_key(device, source, options), load, compiled)
+
+
+def _key(device: cl.Device, source: str, options: Sequence[str]) -> str | None:
+    """What names a program in the store; None if it cannot be kept, or is elsewhere."""
+    if device.platform.name == _KEEPS_ITS_OWN or not _kernel_keys.includes_nothing(source.encode()):
+        return None
+    driver = device.platform.name, device.platform.version, device.name, _version(device)
+    return kernel_store.key("opencl", *driver, _kernel_keys.of_system(), "\0".join(options), source)
+
+
+def _linked(program: cl.Program, options: Sequence[str]) -> cl.Program:
+    """The program, built for its device."""
+    import pyopencl as cl
+
+    # pyopencl's own cache has no bound, and fails if the home folder is read-only.
     uncached: Any = {"cache_dir": False}
     with _BUILDING, warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)  # Intel's compiler warns of its log
-        program: cl.Program = cl.Program(context, source).build(list(options), **uncached)
-    return program
+        built: cl.Program = program.build(list(options), **uncached)
+    return built
 
 
 def _check_driver(device: cl.Device) -> None:

@@ -26,7 +26,7 @@ COMMAND = _arguments.Command(
         *_arguments.RESULT_FILES,
         own("--resume", type=Path, metavar="FILE", help="resume an interrupted run from its --json FILE"),
     ),
-    defaults={"budget": 45.0},
+    defaults={"budget": 54.0},
 )
 
 

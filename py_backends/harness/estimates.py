@@ -92,6 +92,7 @@ class Estimates:
             )
             raise WorkerFailed("skipped", reason or "it ignores the number of threads")
         planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
+        planned.row.kept = prepared.kept
         if prepared.note:
             add_note(planned.row, prepared.note)
 

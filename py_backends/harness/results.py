@@ -216,6 +216,7 @@ class Row(ShownInNotebooks):
     stands_for: names of targets that are this one on its number of threads, and others on other numbers.
     estimated_seconds: of one run at the requested shape, from smaller shapes. The budget is shared by it. None if the
         row was not run at all.
+    kept: whether `seconds.prepare` is that of loading what an earlier run has compiled.
     """
 
     kernel: str
@@ -243,6 +244,7 @@ class Row(ShownInNotebooks):
     communication: Communication | None = None
     stands_for: list[str] = field(default_factory=list)
     estimated_seconds: float | None = None
+    kept: bool = False
 
     @property
     def timed(self) -> Duration | None:

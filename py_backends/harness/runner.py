@@ -53,6 +53,7 @@ class Prepared:
     note: a sentence for its rows.
     on_cpu, obeys_threads, cache_bytes, deterministic: as in `Device`.
     first_launch: seconds of compilation and the first launch in its process, at a small shape.
+    kept: whether all of it that is compiled at run time was compiled by an earlier run.
     """
 
     seconds: float
@@ -62,6 +63,7 @@ class Prepared:
     cache_bytes: int = 0
     deterministic: bool = False
     first_launch: float | None = None
+    kept: bool = False
 
 
 class Runner:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import py_backends
-from py_backends import calls, plugins, registry
+from py_backends import calls, kernel_store, plugins, registry
 from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
 from py_backends.errors import BackendUnavailable, listed
 from py_backends.harness.arena import Span
@@ -96,7 +96,7 @@ class Session:
         return {}
 
     def prepare(self, descriptors: list[int], kernel: str, variant: str, dtype: str) -> dict[str, Any]:
-        """Compile a kernel. Returns the seconds that it took, and facts about the device.
+        """Compile a kernel. Returns the seconds that it took, whether it had been kept, and facts about the device.
 
         Raises BackendUnavailable for a dtype that the source does not have.
         """
@@ -106,12 +106,14 @@ class Session:
             refused = f"{kernel} of {self._backend} takes {listed(taken)}, not {dtype}"
             raise BackendUnavailable(refused, "choose another")
         begin = perf_counter()
-        launch = plugins.checked_launch(self._device.prepare(text, np.dtype(dtype)))
+        with kernel_store.watched() as found:
+            launch = plugins.checked_launch(self._device.prepare(text, np.dtype(dtype)))
         seconds, device = perf_counter() - begin, self._device
         self._launches[kernel, variant, dtype] = launch
         calls.share_launch(device, text, np.dtype(dtype), launch)
         return {
             "seconds": seconds,
+            "kept": bool(found) and all(found),
             "note": device.note,
             "on_cpu": bool(device.on_cpu),  # a plug-in's value may be NumPy's, which JSON does not take
             "obeys_threads": bool(device.obeys_threads),

@@ -22,7 +22,7 @@ _COLUMNS = (
     "seconds.clock.median", "seconds.clock.low", "seconds.clock.high", "seconds.clock.minimum", "seconds.clock.samples",
     "rate.gflops", "rate.gbytes_per_second", "percent_of_ceiling",
     "versus.baseline", "versus.speedup", "versus.low", "versus.high", "versus.same_shape", "versus.verdict",
-    "versus.rounds", "versus.converged", "check.relative_error", "estimated_seconds",
+    "versus.rounds", "versus.converged", "check.relative_error", "estimated_seconds", "kept",
 )  # fmt: skip
 """The columns of CSV, with the place of each figure in the JSON of a row."""
 

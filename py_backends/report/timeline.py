@@ -64,10 +64,12 @@ def cells(call: Call) -> tuple[str, ...]:
 
 
 def footnotes(calls: Sequence[Call]) -> list[str]:
-    """Which calls had a smaller shape than the requested one, and what each rank did, if there are ranks."""
+    """Which calls had a smaller shape than the requested one, which kernels were only loaded, and what ranks did."""
     rows = [call.row for call in calls if call.shortened]
     smaller = below.at_smaller_shapes((row, f"{row.backend} {row.target}") for row in rows)
-    return [*smaller, *(_ranks(call) for call in calls if call.lanes)]
+    kept = [f"{call.row.backend} {call.row.target}" for call in calls if call.row.kept]
+    loaded = [f"{PREPARE} only loads what an earlier run compiled: {', '.join(kept)}"] if kept else []
+    return [*smaller, *loaded, *(_ranks(call) for call in calls if call.lanes)]
 
 
 def _ranks(call: Call) -> str:

@@ -12,7 +12,7 @@
 from typing import Any
 
 from llvmlite import binding, ir
-from numba import get_num_threads, njit, prange, types
+from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -32,6 +32,8 @@ stores are waited for; chunks are so long that this hardly counts."""
 FEW_TO_SHARE = 1 << 16
 """Elements below which a second thread costs more than it saves."""
 CACHE = effective_cache()
+get_num_threads = types.ExternalFunction("get_num_threads", types.intp())
+"""Numba's own, by its name for the linker. By that of Python, it is an address, and no later run could use the code."""
 X86 = "sse" in binding.get_host_cpu_features()
 
 
