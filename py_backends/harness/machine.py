@@ -35,7 +35,7 @@ _GROUP_FILES = {
     "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
     "cgroup2": ("memory.max", "memory.current", ""),
 }
-"""The files of a control group that hold the limit and the use of memory, by the kind of the file system: version 1 or 2.
+"""By the kind of the file system, version 1 or 2 of control groups: files with the limit and the use of memory.
 The last entry is how names in `memory.stat` begin that count the groups below too."""
 _FREQUENCIES = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 
