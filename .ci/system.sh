@@ -6,6 +6,7 @@
 
 CACHE=${PY_BACKENDS_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/py-backends-ci}
 LEARNER=learner  # the ordinary user of a bare system
+CLONE="내 작업 (it's)"  # the clone's folder in that user's home: tools that misread a path do so here
 BACKENDS='python numpy cpp openmp avx numba_cpu opencl sycl cuda numba_cuda'  # what runs without a GPU
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -78,7 +79,7 @@ in_system() {
 
 # clone_into FOLDER: copy this checkout, as it is committed, to the learner's home.
 clone_into() {
-  git clone --quiet "$(git rev-parse --show-toplevel)" "$1/home/$LEARNER/py-backends"
+  git clone --quiet "$(git rev-parse --show-toplevel)" "$1/home/$LEARNER/$CLONE"
   chroot "$1" chown -R "$LEARNER:" "/home/$LEARNER"
 }
 
@@ -108,6 +109,6 @@ step() {  # step WHAT COMMAND...: say whether it ended with 0, and how long it t
 }
 
 as_root() { in_system "$root" root "$1"; }
-as_user() { in_system "$root" "$LEARNER" "cd py-backends && $1"; }
+as_user() { in_system "$root" "$LEARNER" "cd ${CLONE@Q} && $1"; }
 
-there() { right_in "$root/home/$LEARNER/py-backends/results.json" "$@"; }  # there BACKEND...
+there() { right_in "$root/home/$LEARNER/$CLONE/results.json" "$@"; }  # there BACKEND...

@@ -200,6 +200,23 @@ class TestTooManyFiles:
             end.close()
 
 
+def test_a_killed_worker_leaves_no_registration_of_its_openmp_behind() -> None:
+    """Intel's, which MKL_THREADING_LAYER=INTEL loads. Two files for each comparison, hundreds after a day."""
+    worker = workers.Worker()
+    registered = workers._REGISTERED.format(process="{}", user=os.getuid())
+    own, of_another = (Path(registered.format(process)) for process in (worker.process, os.getpid()))
+    there = of_another.exists()
+    try:
+        for each in own, of_another:
+            each.touch()
+        worker.close()
+        assert (own.exists(), of_another.exists()) == (False, True)
+    finally:
+        own.unlink(missing_ok=True)
+        if not there:
+            of_another.unlink(missing_ok=True)
+
+
 def _environment(process: int) -> list[str]:
     """Its variables. Linux shows none for a moment while a program is being started."""
     variables, deadline = "", time.monotonic() + LONGEST

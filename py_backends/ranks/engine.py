@@ -17,6 +17,7 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
+from py_backends import interpreter
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.install import pip, pip_install
 from py_backends.ranks import launcher
@@ -182,14 +183,15 @@ def _said_by(mpiexec: Path) -> str:
     """What an mpiexec says about itself."""
     environment = launcher.without_launcher(os.environ)
     try:
-        said = subprocess.run(
-            [mpiexec, "--version"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=10,
-            check=False,
-        )
+        with interpreter.without_fork_handlers():
+            said = subprocess.run(
+                [mpiexec, "--version"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=10,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return said.stdout.decode(errors="replace")

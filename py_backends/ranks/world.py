@@ -165,14 +165,15 @@ class World:
         shares = [] if os.environ.get(launcher.TEMPLATE) else _shares(ranks, threads)
         rank = interpreter.command("py_backends.ranks.rank", folder, json.dumps(shares))
         command = [*found.command(ranks), *rank]
-        self._keeper = subprocess.Popen(
-            interpreter.command("py_backends.ranks.keeper", str(os.getpid()), folder, *command),
-            env=launcher.without_launcher(interpreter.environment(found.environment)),
-            stdin=subprocess.DEVNULL,
-            stdout=self._log.descriptor,
-            stderr=self._log.descriptor,
-            start_new_session=True,  # it outlives us by a moment, and ignores Ctrl-C
-        )
+        with interpreter.without_fork_handlers():
+            self._keeper = subprocess.Popen(
+                interpreter.command("py_backends.ranks.keeper", str(os.getpid()), folder, *command),
+                env=launcher.without_launcher(interpreter.environment(found.environment)),
+                stdin=subprocess.DEVNULL,
+                stdout=self._log.descriptor,
+                stderr=self._log.descriptor,
+                start_new_session=True,  # it outlives us by a moment, and ignores Ctrl-C
+            )
         return str(self._folder / SOCKET)
 
     def _connected(self, address: str, ranks: int) -> Channel:
