@@ -60,6 +60,11 @@ def of_system() -> str:
     return "\n".join(sorted(_fact(file) for file in (*libraries, *folders) if file.exists()))
 
 
+def of_folder(folder: str) -> str:
+    """Every file in a folder of headers."""
+    return "\n".join(sorted(map(_fact, filter(Path.is_file, Path(folder).rglob("*")))))
+
+
 def _fact(file: Path) -> str:
     status = file.stat()
     return f"{file.name} {status.st_size} {status.st_mtime_ns}"

@@ -29,6 +29,7 @@ from py_backends.number_formats import number_format
 if TYPE_CHECKING:
     import dpctl
 
+_HEADERS = "-isystem"
 _END_OF_NAMES = b"\0"
 _CACHE_LINE = 64
 """Alignment of a device's memory in bytes, so that no vector of 64 bytes lies in two cache lines."""
@@ -149,7 +150,8 @@ class Device(_queues.Device):
             return kernels
 
         def key() -> str | None:
-            return self._key(source, text, prelude, [*instances, *options])
+            brought = [_kernel_keys.of_folder(each.removeprefix(_HEADERS)) for each in headers if _HEADERS in each]
+            return self._key(source, text, prelude, [*instances, *options, *brought])
 
         before = key()
         return [self._start(kernel) for kernel in kernel_store.kept(before, load, compiled)]
@@ -295,7 +297,7 @@ def standard_headers(folder: Path) -> list[str]:
     headers = folder / "headers"
     if not headers.is_dir():
         return []
-    return ["-nostdinc++", f"-isystem{headers / 'c++'}", f"-isystem{headers / 'c'}"]
+    return ["-nostdinc++", f"{_HEADERS}{headers / 'c++'}", f"{_HEADERS}{headers / 'c'}"]
 
 
 def why_hidden() -> BackendUnavailable | None:
