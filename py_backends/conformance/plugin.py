@@ -6,7 +6,6 @@ The project's own tests also load it, for its markers, skips and workers.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -257,13 +256,6 @@ def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
 
 def _write(file: Path) -> None:
     write_whole(file, json.dumps([asdict(one) for one in _TALLIES], indent=1) + "\n")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _keep_compiled_sycl(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the SYCL runtime keep what it compiles during the session. Otherwise every worker compiles anew."""
-    os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
-    os.environ.setdefault("SYCL_CACHE_DIR", str(tmp_path_factory.mktemp("sycl-cache")))
 
 
 @pytest.fixture(scope="session")

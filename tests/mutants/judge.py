@@ -18,6 +18,8 @@ from pathlib import Path
 from time import monotonic
 from typing import IO
 
+from py_backends import kernel_store
+
 from .mutant import Mutant
 from .scratch import Scratch, Stillborn
 from .texts import CLONE, Machine, Run, User
@@ -252,8 +254,7 @@ def _environment(caches: Path) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "NUMBA_CACHE_DIR": str(caches / "numba"),
         "POCL_CACHE_DIR": str(caches / "pocl"),
-        "SYCL_CACHE_DIR": str(caches / "sycl"),
-        "SYCL_CACHE_PERSISTENT": "1",
+        kernel_store.PLACE: str(caches / "kernels"),
         "OMP_WAIT_POLICY": "passive",
         "COLUMNS": "400",  # what pytest says of a failure is one line, which is cut where it is longer
     }
