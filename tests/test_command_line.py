@@ -400,7 +400,10 @@ sys.exit(command_line.main())
 class TestInterrupted:
     OPTIONS = ("compare", "--backend", "numpy,python", *QUICK[:4], "--budget", "20", "--json")
 
-    @pytest.mark.parametrize("stage", ["preparing", "checking", "round 3", LAST_STAGE])
+    @pytest.mark.parametrize(
+        "stage",
+        ["round 3", *(pytest.param(each, marks=pytest.mark.slow) for each in ("preparing", "checking", LAST_STAGE))],
+    )
     def test_what_was_finished_is_written(self, tmp_path: Path, stage: str) -> None:
         path = tmp_path / "results.json"
         soon = SOON if stage == LAST_STAGE else ()

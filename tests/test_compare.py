@@ -200,6 +200,7 @@ def test_works_in_a_forked_child_of_a_process_that_used_it() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.numpy
 def test_a_statement_is_timed_and_checked_in_place_of_the_kernel() -> None:
     """Its arrays are its own, so its result has to find its way back; a wrong one is a mismatch."""

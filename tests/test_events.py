@@ -531,6 +531,7 @@ def test_the_first_launch_has_the_compilation_in_it(backend: str) -> None:
     case.close()
 
 
+@pytest.mark.slow
 @pytest.mark.opencl
 def test_cold_and_by_events_through_the_command_line(tmp_path: Path) -> None:
     results = tmp_path / "results.json"

@@ -85,6 +85,7 @@ def einsum(folder: Path, imports: str, *instead: Block) -> None:
     install(folder, BACKENDS, {"einsum": "py_backends_einsum"}, texts, "py-backends-einsum")
 
 
+@pytest.mark.slow
 class TestOtherBackends:
     """What the page has in the place of classes of the example."""
 
@@ -136,6 +137,7 @@ class TestOtherBackends:
         assert row["check"]["passed"]
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_the_source_for_ranks_is_right(tmp_path: Path) -> None:
     """The page has it beside the example."""

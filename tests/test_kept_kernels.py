@@ -96,6 +96,7 @@ def copied(text: KernelText, folder: Path, old: str, new: str) -> KernelText:
     return replace(text, path=place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", marked(*WHERE))
 def test_are_compiled_once_for_any_number_of_threads(backend: str, device: Device) -> None:
     """By Numba, once a process: it is asked in others below."""
@@ -108,6 +109,7 @@ def test_are_compiled_once_for_any_number_of_threads(backend: str, device: Devic
     assert (all(again), right) == (True, RIGHT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", marked("opencl", "sycl"))
 class TestInFiles:
     def test_of_another_text_are_others(self, backend: str, device: Device, tmp_path: Path) -> None:
@@ -147,6 +149,7 @@ class TestInFiles:
         assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 @pytest.mark.sycl
 @pytest.mark.parametrize("backend", ["sycl"])
 def test_what_a_source_includes_counts(backend: str, device: Device, tmp_path: Path) -> None:
@@ -160,6 +163,7 @@ def test_what_a_source_includes_counts(backend: str, device: Device, tmp_path: P
     assert computed(device, text) == ([False], DIFFERENCES)
 
 
+@pytest.mark.slow
 @pytest.mark.sycl
 @pytest.mark.parametrize("backend", ["sycl"])
 def test_what_is_changed_while_it_is_compiled_is_not_kept(
@@ -200,6 +204,7 @@ print(found, c.tolist())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.numba_cpu
 class TestNumba:
     @staticmethod

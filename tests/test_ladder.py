@@ -425,6 +425,7 @@ class TestPicture:
                 view(report_of(*rows))
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
     ran = page_runs("py-backends ladder --svg")
     assert re.search(r"plain loops +python cpu +lecture +48 ", ran.first.stdout)

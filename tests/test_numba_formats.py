@@ -89,6 +89,7 @@ print(_numba_formats.CONVERTS)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", [nightly("NUMBA_CPU_NAME=generic"), "NUMBA_ENABLE_AVX=0"])
 def test_a_cpu_without_instructions_for_float16_has_it_too(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where LLVM would call functions of a library that is not there, and end the process."""

@@ -154,6 +154,7 @@ def test_an_unknown_format_is_told() -> None:
         number_format(np.dtype(np.int16))
 
 
+@pytest.mark.slow
 @pytest.mark.numpy
 @pytest.mark.python
 def test_a_kernel_with_another_format_for_its_result_is_compared_and_called(tmp_path: Path) -> None:

@@ -173,6 +173,7 @@ def test_sources_compile_without_a_warning(device: OpenClDevice) -> None:
             assert "warning" not in log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGED)
 def test_one_changed_operator_is_seen(change: str, tmp_path: Path) -> None:
     from py_backends.backend import opencl

@@ -145,6 +145,7 @@ class TestContents:
         assert [each.tag for each in drawn.children] == ["svg"]
         assert " ".join(words.split()) in parsed.words()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("file", ["sweep.json", "scaling.json"])
     def test_of_kernels_that_are_not_here_is_told_what_was_measured(self, file: str) -> None:
         """One row of a plug-in's kernel, and there was no page, or no table in a notebook."""
@@ -205,6 +206,7 @@ class TestContents:
         titles = [section.title for section in layout.sections(report(timed("openmp", 1.5e-3, "same", threads=1)))]
         assert titles == ["vecadd  float32  4000037  2 threads", "vecadd  float32  4000037  1 thread"]
 
+    @pytest.mark.slow
     def test_many_tables_can_be_opened(self) -> None:
         sizes = [timed("numpy", 1e-3, "same", shape={"n": 2**power}) for power in range(8)]
         root = Parsed(page([("sizes.json", report(*sizes))])).root
@@ -231,6 +233,7 @@ class TestForm:
         assert policy.attributes["content"].startswith("default-src 'none';")
         assert not [each for each in parsed.all("*") if any(name.startswith("on") for name in each.attributes)]
 
+    @pytest.mark.slow
     def test_ids_are_one_of_a_kind_and_what_is_named_is_there(self) -> None:
         root = Parsed(page([("a.json", report()), ("b.json", report())])).root
         ids = Counter(each.attributes["id"] for each in root.all("*") if "id" in each.attributes)
@@ -288,6 +291,7 @@ class TestHarmfulNames:
         assert [each for each in root.all("svg") if "$a_b$" in each.text]
 
 
+@pytest.mark.slow
 class TestSeveralFiles:
     def test_have_a_column_each(self) -> None:
         friday = report(timed("opencl", 1e-3, "faster", target="pocl"))

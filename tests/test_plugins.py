@@ -430,6 +430,7 @@ def test_who_writes_a_backend_is_told_where_it_fails_and_what_it_lacks(clone: Pa
     assert re.search(rf"ERROR: .*textless .*: {re.escape(lacks)}", suite.stderr)
 
 
+@pytest.mark.slow
 class TestWrongBackends:
     @pytest.mark.parametrize("fault", WRONG_BACKENDS)
     def test_a_fault_is_an_unavailable_row(self, backend_rows: Rows, fault: str) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from commands import run_python
 
+pytestmark = pytest.mark.slow
+
 
 def marked(*names: str) -> list[Any]:
     """Backends, each with its marker."""

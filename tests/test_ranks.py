@@ -392,6 +392,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_processes_that_are_forked_have_ranks_of_their_own(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(FORKED)
@@ -463,6 +464,7 @@ IDLE = """
 """
 
 
+@pytest.mark.slow
 def test_idle_ranks_use_hardly_any_of_a_core() -> None:
     """At most 2% of one, each; 5% allow for a machine that is busy with others."""
     process = subprocess.Popen(

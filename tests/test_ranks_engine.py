@@ -493,6 +493,7 @@ sys.exit(main(["show", "vecadd"]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 class TestRealRanks:
     def test_start_with_what_is_found(self) -> None:

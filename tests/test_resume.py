@@ -44,6 +44,7 @@ def copy_of(results: Any) -> Any:
     return json.loads(json.dumps(results))
 
 
+@pytest.mark.slow
 def test_what_is_missing_runs_and_the_rest_stays(interrupted: Any, tmp_path: Path) -> None:
     """The baseline is finished here, and runs along for the ratios of the other."""
     old = copy_of(interrupted)
@@ -67,6 +68,7 @@ def test_what_is_missing_runs_and_the_rest_stays(interrupted: Any, tmp_path: Pat
     assert f"missing in {path}" in again.stderr
 
 
+@pytest.mark.slow
 def test_an_interruption_before_there_was_a_plan(interrupted: Any, tmp_path: Path) -> None:
     """No row yet, and all of them afterwards, in another file where one is named."""
     path, other = saved(interrupted | {"rows": []}, tmp_path / "results.json"), tmp_path / "other.json"

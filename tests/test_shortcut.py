@@ -120,6 +120,7 @@ def outcome(kernel: str, arrays: Sequence[View | None]) -> tuple[Any, ...]:
     return result is out, told, memory.tobytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=2000)
 @given(call=drawn_calls())
 def test_every_call_ends_as_it_does_without_it(call: tuple[str, list[View | None]]) -> None:

@@ -18,6 +18,8 @@ from py_backends import trial
 from py_backends.backend import _opencl_drivers, _opencl_launch, _wheels, opencl
 from py_backends.errors import BackendUnavailable
 
+pytestmark = pytest.mark.slow
+
 SPACED = "내 작업 (it's)"
 CALL = """
 import sys

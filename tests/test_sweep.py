@@ -383,6 +383,7 @@ def test_a_real_run(tmp_path: Path) -> None:
     assert "GB/s" in files[2].read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.numpy
 def test_what_a_search_never_came_to_is_left_out() -> None:
     """It is right, but has no times: a row of it would look as if it had been measured."""
@@ -393,6 +394,7 @@ def test_what_a_search_never_came_to_is_left_out() -> None:
     assert (only.status, only.shape, len(only.kernel_seconds)) == ("ok", {"n": 128}, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.python
 def test_what_takes_too_long_is_skipped_and_not_shortened(tmp_path: Path) -> None:
     path = tmp_path / "sweep.json"

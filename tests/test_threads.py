@@ -28,6 +28,8 @@ from py_backends.harness.case import Case
 from py_backends.harness.runner import Runner
 from py_backends.kernel_text import KernelText
 
+pytestmark = pytest.mark.slow
+
 FLOAT32 = np.dtype(np.float32)
 
 

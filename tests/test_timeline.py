@@ -333,6 +333,7 @@ def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
     assert "one call" in (ran.folder / "timeline.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_where_nothing_was_timed_there_is_no_picture(tmp_path: Path) -> None:
     """Nothing fits a budget of no time: the table is printed, and one line says why there is no picture."""
     run = run_command(

@@ -133,6 +133,7 @@ class TestVerdicts:
         assert judged([[2.0] * (LEAST_ROUNDS - 1)], 0.01) == ["unclear"]
 
 
+@pytest.mark.slow
 class TestTwoRuns:
     """The new run's median over the old run's, by the same verdicts."""
 
@@ -195,6 +196,7 @@ class TestWins:
         rows = [[2.0] * 7, *[[1.0, 1.2] * 4] * 100]
         assert wins(rows, [WIDEST_SAME] * 101)[0] == UNCLEAR
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("rows", "edge", "false"),
         [(rows, WIDEST_SAME, {claim}) for rows in (1, 4) for claim in (FASTER, NOT_FASTER)]

@@ -28,7 +28,10 @@ import py_backends
 COMPILED = "py_backends/_compiled"
 VERSION = py_backends.__version__
 ABI = sysconfig.get_config_var("SOABI")
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="some modules are built on x86-64 alone")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="some modules are built on x86-64 alone"),
+]
 
 Wheel = Callable[..., Path]
 

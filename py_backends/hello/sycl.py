@@ -32,7 +32,7 @@ void vecadd(const float* a, const float* b, float* c, long n) {
 compiler = _compiled.load("sycl_compiler")
 options = _sycl.standard_headers(Path(str(compiler.__file__)).parent)
 include = "#include <sycl/sycl.hpp>"
-(kernel,) = compiler.compile(queue, include, "hello", source, ["vecadd"], options)
+(kernel,), *_ = compiler.compile(queue, include, "hello", source, ["vecadd"], options)
 # 5. Three groups of 4 work items cover 10 elements. The host waits for them.
 compiler.launch(queue, kernel, addresses, [10], [3], [4])
 queue.wait()

@@ -52,7 +52,7 @@ class RawKernel:
         package = Path(_sycl.__file__).parent
         prelude = (package / "_cuda_on_sycl.hpp").read_text(encoding="utf-8")
         options = _sycl.standard_headers(Path(str(_compiler.__file__)).parent)
-        (self._kernel,) = _compiler.compile(_queue, prelude, "kernel.cu", code, [name], options)
+        (self._kernel,), *_ = _compiler.compile(_queue, prelude, "kernel.cu", code, [name], options)
 
     def __call__(self, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any]) -> None:
         addresses = [each.on_host.ctypes.data for each in arguments if isinstance(each, ndarray)]
