@@ -14,6 +14,8 @@ from plugin_packages import BACKEND, PROBLEM, kernel
 
 from py_backends import registry
 
+pytestmark = pytest.mark.slow
+
 LOST = 'contract.Target.missing("slide-rule", "it is lost", "look for it")'
 TWO_TARGETS = dedent(BACKEND).replace('version="1")]', f'version="1"), {LOST}]')
 FUNCTION = """import sys
@@ -89,7 +91,6 @@ def test_compare_runs_them(rows: list[Any]) -> None:
     assert {row["versus"]["baseline"] for row in rows if row["status"] == "ok" and row["versus"]} == {"numpy"}
 
 
-@pytest.mark.slow
 def test_a_variant_that_a_backend_lacks_is_skipped_with_the_reason(clone: Path) -> None:
     path = clone / "variants.json"
     options = ("--kernel", "vecadd", "--backend", "fingers,numpy", "--target", "abacus,cpu", "--shape", "vecadd=509")
@@ -101,7 +102,6 @@ def test_a_variant_that_a_backend_lacks_is_skipped_with_the_reason(clone: Path) 
     assert "tuned vecadd" in numpy["reason"]
 
 
-@pytest.mark.slow
 def test_nothing_but_what_is_missing_is_no_success(clone: Path) -> None:
     run = run_command("compare", "--kernel", "vecadd", "--backend", "numpy", "--variant", "tuned", cwd=clone)
     assert run.returncode == 1

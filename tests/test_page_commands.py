@@ -74,7 +74,8 @@ def beginning(command: str) -> str:
 def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[Any]:
     """As parameters; what one backend alone is for has its marker.
 
-    Those that do what an earlier one does are slow; with the same backends too, they are for the nightly run.
+    Of each command of ours one is not slow. Those that do what an earlier one does, with the same backends, are for the
+    nightly run.
     """
     parameters = []
     kinds: set[tuple[str, ...]] = set()
@@ -87,7 +88,8 @@ def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[A
         marked = [getattr(pytest.mark, name) for name in named & set(registry.backend_names())]
         kind = beginning(sequence[0]), *backends
         marked += [pytest.mark.nightly] * (kind in kinds)
-        marked += [pytest.mark.slow] * any(kind[0] == other for other, *_ in kinds)
+        known = {other.split()[0] for other, *_ in kinds}
+        marked += [pytest.mark.slow] * (words[0] != "py-backends" or kind[0].split()[0] in known)
         kinds.add(kind)
         parameters.append(pytest.param(sequence, marks=[*marks, *marked], id=" ".join(sequence[0].split())[:100]))
     return parameters

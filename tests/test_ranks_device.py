@@ -36,7 +36,7 @@ from py_backends.shared_memory import SharedMemory, behind
 
 FLOAT32 = np.dtype(np.float32)
 TWO = {"backend": "mpi", "target": "2x1"}
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.slow, pytest.mark.mpi]
 
 
 @pytest.fixture(scope="module")
@@ -315,7 +315,6 @@ class TestTargets:
         assert one.available
 
 
-@pytest.mark.slow
 class TestOneCommand:
     """Under a launcher."""
 

@@ -21,6 +21,8 @@ from commands import CLONE, Finished
 from py_backends import _compiled
 from py_backends.errors import BackendUnavailable
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = (
     *("sh", "cat", "cksum", "dirname", "flock", "grep", "id", "mkdir", "printf", "pwd", "rm", "sleep", "touch"),
     *("kill", "cp", "chmod", "cmp", "ln", "tr"),

@@ -52,6 +52,7 @@ def test_only_a_worker_that_is_not_stopped_has_a_pool_that_sleeps(
     assert [each for each in environment if each.startswith("OMP_WAIT_POLICY=")] == policies
 
 
+@pytest.mark.slow
 class TestWhoEndsOnce:
     """A worker that is killed is started again where nobody has timed anything yet, and its rows say so."""
 
