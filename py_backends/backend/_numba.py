@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import pickle
@@ -68,9 +69,10 @@ def compile_or_load(kernel: Any, signature: tuple[Any, ...], module: ModuleType)
     def compiled() -> tuple[None, bytes | None]:
         kernel.compile(signature)
         result = kernel.overloads[signature]
-        if result.library.has_dynamic_globals or any(not each.can_cache for each in result.lifted):
-            return None, None  # there are addresses in it
-        return None, serialize.dumps(result._reduce())  # noqa: SLF001  # as Numba's own cache does
+        with contextlib.suppress(Exception):  # private parts of Numba, which another version may not have
+            if not result.library.has_dynamic_globals and all(each.can_cache for each in result.lifted):
+                return None, serialize.dumps(result._reduce())  # noqa: SLF001  # as Numba's own cache does
+        return None, None  # there are addresses in it, or nobody knows
 
     def load(kept: bytes) -> None:
         with lock:
