@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
@@ -35,6 +35,15 @@ def without_fork_handlers() -> Iterator[None]:
             setattr(subprocess, _VFORK, before)
 
 
+def remove_registration(process: int) -> None:
+    """Remove what a process of ours that has ended is registered by: one that is killed, or ends at once, leaves it."""
+    if not Path("/proc", str(process)).exists():
+        with suppress(OSError):
+            Path(_REGISTERED.format(process=process, user=os.getuid())).unlink()
+
+
+_REGISTERED = "/dev/shm/__KMP_REGISTERED_LIB_{process}_{user}"  # noqa: S108  # where Linux keeps what processes share
+"""The file by which the OpenMP runtimes of Intel and LLVM see that a process has one of them already."""
 _VFORK = "_USE_VFORK"
 """The switch, which Python's documentation of `subprocess` names."""
 _SWITCHING = Lock()

@@ -66,22 +66,28 @@ def _ended(backend: str, _surroundings: tuple[str, ...]) -> str | None:
     """What a process wrote last that uses a backend, if the backend has ended it; None if not."""
     command = interpreter.command("py_backends.trial_child", backend, str(_address_space()))
     try:
-        run = subprocess.run(
+        with subprocess.Popen(
             command,
             env=interpreter.environment({IN_TRIAL: "1"}),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_WITHIN,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"no end after {_WITHIN:.0f} s"
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as child:
+            try:
+                output, errors = child.communicate(timeout=_WITHIN)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+                return f"no end after {_WITHIN:.0f} s"
+            finally:
+                if child.poll() is not None:
+                    interpreter.remove_registration(child.pid)
     except OSError as error:
         return f"no process to try it in: {error.strerror}"
-    if run.returncode == 0:
+    if child.returncode == 0:
         return None
-    wrote = (run.stderr or run.stdout).decode(errors="replace")
-    return in_one_line(wrote, _LINES) or f"it ended with {run.returncode}"
+    wrote = (errors or output).decode(errors="replace")
+    return in_one_line(wrote, _LINES) or f"it ended with {child.returncode}"
 
 
 def _address_space() -> int:

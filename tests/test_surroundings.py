@@ -232,6 +232,8 @@ targets = numpy.Backend.targets
 def abort(self):
     if os.environ.get("MADE_UP_LAYER"):
         print("no such layer", file=sys.stderr, flush=True)
+        with open(f"/dev/shm/__KMP_REGISTERED_LIB_{os.getpid()}_{os.getuid()}", "w") as registration:
+            registration.write("made up")
         os.abort()
     return targets(self)
 numpy.Backend.targets, numpy.Backend.obeys = abort, ("MADE_UP_",)
@@ -245,6 +247,8 @@ numpy.Backend.targets, numpy.Backend.obeys = abort, ("MADE_UP_",)
         assert fix == "unset MADE_UP_LAYER"
         assert doctor("numpy", **given) == [reason, fix]
         assert call("numpy", **given | {"MADE_UP_LAYER": ""}) == "works"
+        registered = Path("/dev/shm").glob(f"__KMP_REGISTERED_LIB_*_{os.getuid()}")
+        assert not [each for each in registered if each.read_text(errors="replace") == "made up"]
 
     def test_nothing_is_tried_where_nothing_is_unusual(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A trial takes as long as a first call."""

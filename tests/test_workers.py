@@ -18,6 +18,7 @@ import pytest
 from commands import CLONE, LONGEST, environment
 
 import py_backends as pb
+from py_backends import interpreter
 from py_backends.channel import Channel
 from py_backends.contract import Target
 from py_backends.harness import temporary, workers
@@ -204,7 +205,7 @@ class TestTooManyFiles:
 def test_a_killed_worker_leaves_no_registration_of_its_openmp_behind() -> None:
     """Intel's, which MKL_THREADING_LAYER=INTEL loads. Two files for each comparison, hundreds after a day."""
     worker = workers.Worker()
-    registered = workers._REGISTERED.format(process="{}", user=os.getuid())
+    registered = interpreter._REGISTERED.format(process="{}", user=os.getuid())
     own, of_another = (Path(registered.format(process)) for process in (worker.process, os.getpid()))
     there = of_another.exists()
     try:

@@ -30,9 +30,6 @@ _LOOKS_EVERY = 1.0
 _SLEEPING_POOL = {"OMP_WAIT_POLICY": "passive"}
 """See OpenMP 5.2, section 21.7. LLVM's and Intel's runtimes read it too."""
 
-_REGISTERED = "/dev/shm/__KMP_REGISTERED_LIB_{process}_{user}"  # noqa: S108  # where Linux keeps what processes share
-"""The file by which the OpenMP runtimes of Intel and LLVM see that a process has one of them already."""
-
 
 class WorkerFailed(Exception):
     """A request failed. `status`: the status that its row gets."""
@@ -135,7 +132,7 @@ class Worker:
             self._process.wait(_ENDS_WITHIN)
         if self._folder:
             temporary.remove(self._folder)
-        _clear(self._process.pid)
+        interpreter.remove_registration(self._process.pid)
         self._channel.close()
         self._log.close()
         for other in self._others:
@@ -201,13 +198,6 @@ class Worker:
     def _with_log(self, reason: str) -> str:
         lines = self._log.last_lines()
         return f"{reason}; it last wrote: {' / '.join(lines)}" if lines else reason
-
-
-def _clear(process: int) -> None:
-    """Remove what a worker that has ended is registered by, since a killed one cannot."""
-    if not Path("/proc", str(process)).exists():
-        with contextlib.suppress(OSError):
-            Path(_REGISTERED.format(process=process, user=os.getuid())).unlink()
 
 
 class _Log:
