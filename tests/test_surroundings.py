@@ -247,7 +247,7 @@ numpy.Backend.targets, numpy.Backend.obeys = abort, ("MADE_UP_",)
         assert fix == "unset MADE_UP_LAYER"
         assert doctor("numpy", **given) == [reason, fix]
         assert call("numpy", **given | {"MADE_UP_LAYER": ""}) == "works"
-        registered = Path("/dev/shm").glob(f"__KMP_REGISTERED_LIB_*_{os.getuid()}")
+        registered = Path("/dev/shm").glob(f"__KMP_REGISTERED_LIB_*_{os.getuid()}")  # noqa: S108  # where Linux keeps what processes share
         assert not [each for each in registered if each.read_text(errors="replace") == "made up"]
 
     def test_nothing_is_tried_where_nothing_is_unusual(self, monkeypatch: pytest.MonkeyPatch) -> None:
