@@ -54,12 +54,17 @@ def pip_install(extra: str) -> str:
     """
     clone = Path(py_backends.__file__).parent.parent
     if (clone / "pyproject.toml").is_file() and not _is_editable():
-        return f'{pip()} install "{"." if clone == _here() else clone}[{extra}]"'
+        return f"{pip()} install {_quoted(('.' if clone == _here() else str(clone)) + f'[{extra}]')}"
     try:
         wanted = [f'"{requirement}"' for requirement in _requirements(extra)]
     except importlib.metadata.PackageNotFoundError:
         return f"install what the extra {extra} in pyproject.toml names"
     return " ".join((pip(), "install", *wanted)) if wanted else "there are no wheels of it for this machine"
+
+
+def _quoted(requirement: str) -> str:
+    """A requirement as a word for a shell, which would take parts of some folders' names for its own."""
+    return shlex.quote(requirement) if set('"$`\\!') & set(requirement) else f'"{requirement}"'
 
 
 def _is_editable() -> bool:

@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -168,7 +169,18 @@ def test_in_a_deleted_folder_there_is_a_command_all_the_same(monkeypatch: pytest
     monkeypatch.chdir(gone)
     gone.rmdir()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert pip_install("cpu") == f'{sys.executable} -m pip install "{CLONE}[cpu]"'
+    assert pip_install("cpu") == f'{shlex.quote(sys.executable)} -m pip install "{CLONE}[cpu]"'
+
+
+def test_a_shell_takes_nothing_of_a_folder_s_name_for_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    clone = tmp_path / "a$HOME `b`"
+    monkeypatch.setattr(install.py_backends, "__file__", str(clone / "py_backends" / "__init__.py"))
+    monkeypatch.setattr(install, "_is_editable", lambda: False)
+    clone.mkdir()
+    (clone / "pyproject.toml").touch()
+    assert shlex.split(pip_install("cpu"))[-1] == f"{clone}[cpu]"
+    echoed = subprocess.run(["/bin/sh", "-c", f"echo {pip_install('cpu')}"], capture_output=True, text=True, check=True)
+    assert echoed.stdout.endswith(f"{clone}[cpu]\n")
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_what_cannot_be_written_is_refused_at_once(
 def test_a_name_in_a_removed_folder_is_refused_at_once(command: list[str], results: Path) -> None:
     """The current folder of a terminal may be removed from another one."""
     arguments = [word.format(folder=results.parent) for word in command]
-    begin = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m py_backends"
+    begin = f"mkdir gone && cd gone && rmdir ../gone && exec {shlex.quote(sys.executable)} -m py_backends"
     finished = subprocess.run(
         ["/bin/sh", "-c", f'{begin} "$@"', "sh", *arguments],
         cwd=results.parent,

@@ -37,12 +37,15 @@ def cpu_of(thread: int) -> int:
 
 
 def test_a_thread_leaves_the_cpu_of_the_one_that_calls(busy: int) -> None:
-    os.sched_setaffinity(busy, CPUS[:1])
-    os.sched_setaffinity(busy, CPUS)
-    assert cpu_of(busy) == CPUS[0]
-    move_apart()
-    assert cpu_of(busy) != CPUS[0]
-    assert os.sched_getaffinity(busy) == set(CPUS)
+    for _ in range(5):  # on a busy machine Linux may take it back at once
+        os.sched_setaffinity(busy, CPUS[:1])
+        os.sched_setaffinity(busy, CPUS)
+        assert cpu_of(busy) == CPUS[0]
+        move_apart()
+        assert os.sched_getaffinity(busy) == set(CPUS)
+        if cpu_of(busy) != CPUS[0]:
+            return
+    pytest.fail("it stays on the CPU of the one that calls")
 
 
 def test_a_thread_that_may_run_nowhere_else_stays(busy: int) -> None:
