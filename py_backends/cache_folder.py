@@ -54,7 +54,7 @@ def filled(folder: Path, is_whole: Callable[[Path], bool], fill: Callable[[Path]
         with contextlib.suppress(OSError):
             if is_whole(folder):
                 return folder
-        shutil.rmtree(folder)  # of temporary folders the system deletes old files
+        shutil.rmtree(folder, ignore_errors=True)  # of temporary folders the system deletes old files
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         fresh = Path(scratch, "fresh")
         fresh.mkdir()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +28,10 @@ _READ_BY_COMPILERS = (
     *("POCL_", "PYOPENCL_", "SYCL_", "UR_", "VOLCANO_"),
 )
 """Beginnings of variables by which compilers and drivers compile differently."""
+
+_UNFINISHED = "unfinished-"
+_OURS = re.compile(rf"[0-9a-f]{{64}}|{_UNFINISHED}.*")
+"""Names of files that are kept here. A folder that the user names may hold others."""
 
 T = TypeVar("T")
 _of_thread = threading.local()
@@ -103,7 +108,11 @@ def _read(name: str) -> bytes | None:
         return None
     with contextlib.suppress(OSError):
         file = folder / name
-        whole = file.read_bytes()
+        with file.open("rb") as opened:
+            status = os.fstat(opened.fileno())
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:  # somebody else may have written it
+                return None
+            whole = opened.read()
         digest, content = whole[: hashlib.sha256().digest_size], whole[hashlib.sha256().digest_size :]
         if hashlib.sha256(content).digest() == digest:
             os.utime(file)  # it was used now
@@ -117,7 +126,7 @@ def _write(name: str, content: bytes) -> None:
     if folder is None:
         return
     with contextlib.suppress(OSError):
-        descriptor, written = tempfile.mkstemp(dir=folder)
+        descriptor, written = tempfile.mkstemp(dir=folder, prefix=_UNFINISHED)
         try:
             with open(descriptor, "wb") as file:
                 file.write(hashlib.sha256(content).digest() + content)
@@ -132,9 +141,9 @@ def _write(name: str, content: bytes) -> None:
 def _keep_to_bound(folder: Path) -> None:
     """Remove files until their sizes are within the bound. What a killed process has left is one of them."""
     files = []
-    for file in folder.iterdir():
+    for file in filter(lambda each: _OURS.fullmatch(each.name), folder.iterdir()):
         with contextlib.suppress(OSError):  # another process has removed it
-            status = file.stat()
+            status = file.lstat()
             files.append((status.st_mtime_ns, status.st_size, file))
     excess = sum(size for _, size, _ in files) - MOST_BYTES
     for _, size, file in sorted(files):

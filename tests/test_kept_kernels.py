@@ -238,6 +238,22 @@ class TestNumba:
         assert names[0] == names[1]
         assert len(set(names)) == 3
 
+    @pytest.mark.parametrize("lacking", ["numba.core.compiler.CompileResult._reduce", "py_backends.cpu.identity"])
+    def test_what_cannot_be_kept_is_compiled(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lacking: str
+    ) -> None:
+        """Private parts of Numba may go, and files that the key depends on may be unreadable."""
+        monkeypatch.setenv(kernel_store.PLACE, str(tmp_path))
+        text = registry.kernel_texts("vecadd", "numba_cpu")["lecture"]
+        monkeypatch.setattr(text.load().vecadd, "overloads", {})
+
+        def fail(*_: object) -> None:
+            raise OSError
+
+        monkeypatch.setattr(lacking, fail)
+        registry.backend("numba_cpu").open("cpu", 2).prepare(text, np.dtype(np.float32))
+        assert list(tmp_path.iterdir()) == []
+
     def test_a_text_that_was_changed_after_it_was_imported_is_not_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert _numba._sources() is not None
         monkeypatch.setattr(_numba, "_SINCE", 0.0)

@@ -148,14 +148,34 @@ def test_processes_that_write_at_once_never_see_a_part(folder: Path) -> None:
 def test_what_was_not_used_for_the_longest_time_goes_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also what a killed process has left."""
     monkeypatch.setattr(kernel_store, "MOST_BYTES", 3 * (1000 + 32))
-    for age, name in enumerate("cab", start=10):
+    a, b, c, d = (letter * 64 for letter in "abcd")
+    for age, name in enumerate((c, a, b), start=10):
         kept(Compiler(b"x" * 1000), name)
         os.utime(folder / name, (time.time() - 100 + age,) * 2)
-    (folder / "tmp-left").write_bytes(b"x" * 1000)
-    os.utime(folder / "tmp-left", (0, 0))
-    kept(Compiler(), "c")  # which was the oldest
-    kept(Compiler(b"x" * 1000), "d")
-    assert sorted(file.name for file in folder.iterdir()) == ["b", "c", "d"]
+    (folder / "unfinished-left").write_bytes(b"x" * 1000)
+    os.utime(folder / "unfinished-left", (0, 0))
+    kept(Compiler(), c)  # which was the oldest
+    kept(Compiler(b"x" * 1000), d)
+    assert sorted(file.name for file in folder.iterdir()) == [b, c, d]
+
+
+def test_files_of_others_in_a_folder_that_the_user_names_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_store, "MOST_BYTES", 10)
+    folder.mkdir()
+    thesis = folder / "thesis.tex"
+    thesis.write_bytes(b"x" * 1000)
+    os.utime(thesis, (0, 0))
+    kept(Compiler())
+    assert list(folder.iterdir()) == [thesis]
+
+
+def test_what_others_may_have_written_is_not_loaded(folder: Path) -> None:
+    """It is machine code, or a pickle."""
+    compiler = Compiler()
+    kept(compiler)
+    (folder / NAME).chmod(0o666)
+    kept(compiler)
+    assert compiler.times == 2
 
 
 def test_a_key_tells_parts_apart() -> None:

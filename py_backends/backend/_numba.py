@@ -63,19 +63,19 @@ def compile_or_load(kernel: Any, signature: tuple[Any, ...], module: ModuleType)
     """
     if signature in kernel.overloads:
         return
-    compiler, serialize = (importlib.import_module(f"numba.core.{name}") for name in ("compiler", "serialize"))
-    lock = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
 
     def compiled() -> tuple[None, bytes | None]:
         kernel.compile(signature)
         result = kernel.overloads[signature]
         with contextlib.suppress(Exception):  # private parts of Numba, which another version may not have
+            serialize = importlib.import_module("numba.core.serialize")
             if not result.library.has_dynamic_globals and all(each.can_cache for each in result.lifted):
                 return None, serialize.dumps(result._reduce())  # noqa: SLF001  # as Numba's own cache does
         return None, None  # there are addresses in it, or nobody knows
 
     def load(kept: bytes) -> None:
-        with lock:
+        compiler = importlib.import_module("numba.core.compiler")
+        with importlib.import_module("numba.core.compiler_lock").global_compiler_lock:
             context = kernel.targetctx
             context.refresh()
             result = compiler.CompileResult._rebuild(context, *pickle.loads(kept))  # noqa: S301, SLF001  # our own
@@ -86,7 +86,13 @@ def compile_or_load(kernel: Any, signature: tuple[Any, ...], module: ModuleType)
 
 
 def _key(kernel: Any, signature: tuple[Any, ...], module: ModuleType) -> str | None:
-    """What names a compiled kernel in the store; None if it cannot be kept."""
+    """What names a compiled kernel in the store; None if it cannot be kept, or not everything can be read or asked."""
+    with contextlib.suppress(Exception):
+        return _key_of_all(kernel, signature, module)
+    return None
+
+
+def _key_of_all(kernel: Any, signature: tuple[Any, ...], module: ModuleType) -> str | None:
     sources = _sources()
     if sources is None:
         return None

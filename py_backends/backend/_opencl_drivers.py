@@ -19,6 +19,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,9 @@ _INTEL, _SETTING = "libintelocl.so", "CL_CONFIG_"
 _POCL_CACHE = "POCL_CACHE_DIR"
 _ROOM, _LITTLE = 2**23, 2**16
 """Bytes that PoCL's kernels take, with what it makes on the way to them; and those of small files and links."""
+
+_DISUSED_AFTER = 30 * 86_400.0
+"""Seconds without a use after which a second name of a library may be removed."""
 
 _lock = threading.Lock()
 
@@ -135,11 +139,21 @@ def _named_again(library: Path, kept: Path, name: Callable[[Path, Path], object]
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             name(library, Path(scratch, library.name))
             Path(scratch, library.name).replace(other)
-    for each in kept.iterdir():  # of environments that were deleted: the second name would keep 100 MB
-        links = [link for link in each.iterdir() if link.is_symlink()]
-        if links and not any(map(Path.exists, links)):
-            shutil.rmtree(each, ignore_errors=True)
+    os.utime(folder)  # it was used now
+    for each in kept.iterdir():
+        with contextlib.suppress(OSError):  # another process removes it, or it is no folder
+            _remove_if_disused(each)
     return other
+
+
+def _remove_if_disused(folder: Path) -> None:
+    """Remove a second name of an environment that was deleted: it would keep 100 MB.
+
+    Links that lead nowhere here may lead somewhere on another machine with the same home, which uses the folder.
+    """
+    links = [link for link in folder.iterdir() if link.is_symlink()]
+    if links and not any(map(Path.exists, links)) and time.time() - folder.stat().st_mtime > _DISUSED_AFTER:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _named_by_user(environment: Mapping[str, str]) -> Iterator[str]:
@@ -193,12 +207,14 @@ def _folder_of(libraries: list[str]) -> Path | None:
 
 
 def _holds(content: Mapping[str, str], folder: Path) -> bool:
-    return {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()} == content
+    return {file.name: file.read_bytes() for file in folder.iterdir()} == {
+        name: os.fsencode(line) for name, line in content.items()
+    }
 
 
 def _write(content: Mapping[str, str], folder: Path) -> None:
     for name, line in content.items():
-        (folder / name).write_text(line, encoding="utf-8")
+        (folder / name).write_bytes(os.fsencode(line))
 
 
 def _name_of(*facts: object) -> str:

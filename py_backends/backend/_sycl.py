@@ -150,8 +150,10 @@ class Device(_queues.Device):
             return kernels
 
         def key() -> str | None:
-            brought = [_kernel_keys.of_folder(each.removeprefix(_HEADERS)) for each in headers if _HEADERS in each]
-            return self._key(source, text, prelude, [*instances, *options, *brought])
+            with contextlib.suppress(OSError):  # not everything that it depends on can be read
+                brought = [_kernel_keys.of_folder(each.removeprefix(_HEADERS)) for each in headers if _HEADERS in each]
+                return self._key(source, text, prelude, [*instances, *options, *brought])
+            return None
 
         before = key()
         return [self._start(kernel) for kernel in kernel_store.kept(before, load, compiled)]

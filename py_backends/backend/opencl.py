@@ -5,6 +5,7 @@ Without a driver on the system it runs on Intel's CPU runtime and on PoCL, which
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import threading
@@ -325,8 +326,10 @@ def _built_or_kept(context: cl.Context, source: str, options: Sequence[str] = ()
 
     def compiled() -> tuple[cl.Program, bytes | None]:
         program = _built(context, source, options)
-        (code,) = program.get_info(cl.program_info.BINARIES)
-        return program, code or None
+        with contextlib.suppress(cl.Error, ValueError):  # a driver need not give any
+            (code,) = program.get_info(cl.program_info.BINARIES)
+            return program, code or None
+        return program, None
 
     def load(code: bytes) -> cl.Program:
         return _linked(cl.Program(context, [device], [code]), options)
@@ -339,7 +342,9 @@ def _key(device: cl.Device, source: str, options: Sequence[str]) -> str | None:
     if device.platform.name == _KEEPS_ITS_OWN or not _kernel_keys.includes_nothing(source.encode()):
         return None
     driver = device.platform.name, device.platform.version, device.name, _version(device)
-    return kernel_store.key("opencl", *driver, _kernel_keys.of_system(), "\0".join(options), source)
+    with contextlib.suppress(OSError):  # not everything that it depends on can be read
+        return kernel_store.key("opencl", *driver, _kernel_keys.of_system(), "\0".join(options), source)
+    return None
 
 
 def _linked(program: cl.Program, options: Sequence[str]) -> cl.Program:

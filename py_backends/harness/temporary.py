@@ -39,8 +39,9 @@ def _folder_of_process(process: int) -> Path:
     """
     for left in Path(tempfile.gettempdir()).glob(f"{_NAME}*"):
         with contextlib.suppress(OSError):  # another process uses it, or it is somebody else's
-            os.close(_locked(left))
+            lock = _locked(left)
             remove(left)
+            os.close(lock)
     made = Path(tempfile.mkdtemp(prefix=_NAME))
     try:
         _locked(made)  # for as long as the process lives

@@ -77,8 +77,13 @@ def _abandoned(files: set[str]) -> set[str]:
     Whoever makes such a file has it open until it is mapped, so open files are read before mapped ones.
     """
     for process in psutil.process_iter() if files else ():
-        with contextlib.suppress(psutil.Error, OSError):
+        try:
             files = files - {each.path for each in process.open_files()}
+        except psutil.AccessDenied:
+            if process.uids().effective == os.geteuid():  # it hides what it has, and may have any of them
+                return set()
+        except (psutil.Error, OSError):
+            pass  # it has ended
         files = files - _shared_files([process])
     return {path for path in files if _is_ours(path)}
 
