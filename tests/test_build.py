@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import shutil
@@ -26,7 +27,9 @@ MODULES = ("CPP", "OPENMP", "AVX", "CEILINGS", "SYCL")
 
 
 def tool(name: str) -> str:
-    found = shutil.which(name)
+    """The environment's before the system's, which may be older."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    found = shutil.which(name, path=beside)
     if found is None:
         pytest.skip(f"no {name} (to change that: pip install cmake ninja, and install binutils)")
     return found

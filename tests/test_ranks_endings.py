@@ -33,6 +33,7 @@ from conftest import nightly
 from py_backends import interpreter, registry
 from py_backends.channel import Channel
 from py_backends.contract import Target
+from py_backends.harness import temporary
 from py_backends.harness.arena import Arena
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
@@ -114,7 +115,9 @@ class Processes:
         described = set() if _others_have_ranks(self.mark) else _descriptions() - self._descriptions
         files = [path for path in (*self._shared, *described) if Path(path).exists()]
         processes = [what for each in self.all() if (what := _described(each))]
-        return processes + files + [str(path) for path in self.folder.iterdir()]
+        # What workers have there, the next comparison removes where this one was killed: see `TestTemporaryFiles`.
+        own = [str(path) for path in self.folder.iterdir() if not path.name.startswith(temporary._NAME)]
+        return processes + files + own
 
 
 def _described(process: psutil.Process) -> str:
