@@ -109,7 +109,7 @@ class Processes:
             time.sleep(0.02)
         assert left == []
         assert self._shared, "no rank was ever seen with shared memory, which shows nothing"
-        self.folder.rmdir()  # where nothing is
+        shutil.rmtree(self.folder)
 
     def _left(self) -> list[str]:
         described = set() if _others_have_ranks(self.mark) else _descriptions() - self._descriptions
