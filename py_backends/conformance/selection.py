@@ -153,10 +153,11 @@ class Selection:
         every = registry.dtypes(text, target)
         if self.quick and self._is_step(text):
             return () if target.emulated else every[:1]  # each emulated one compiles for seconds
-        if self.extent is Extent.SHORT and not (_is_default(text) and _is_of_first_kernel(text)):
+        costly = target.just_in_time or target.emulated or target.borrowed
+        exemplary = _is_default(text) and (_is_of_first_kernel(text) or not costly)
+        if self.extent is Extent.SHORT and not exemplary:
             return every[:1]
         narrow = [dtype for dtype in every if dtype not in IN_ALL_KINDS]
-        costly = target.just_in_time or target.emulated or target.borrowed
         if not self.quick or len(narrow) == len(every) or not costly:
             return every
         few = narrow[:1] if _is_default(text) and not target.emulated else []
