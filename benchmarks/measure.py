@@ -13,10 +13,10 @@ from benchmarks.goals import Conditions, Entry, Goal
 from py_backends import registry
 from py_backends.harness.compare import Progress, run
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import Plan
-from py_backends.harness.results import Report
-from py_backends.harness.spec import Spec
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Report
+from py_backends.results.spec import Spec
 
 Reports = Mapping[Conditions, Report]
 

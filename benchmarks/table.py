@@ -10,12 +10,12 @@ from rich.text import Text
 from benchmarks.figures import Figure, NotMeasured, Rates
 from benchmarks.goals import Conditions, Contender, Goal
 from benchmarks.measure import Reports
-from py_backends.harness.grouping import grouped
-from py_backends.harness.results import Report
-from py_backends.harness.statistics import Median, median
 from py_backends.report import layout, units
 from py_backends.report.layout import Remark, Section
 from py_backends.report.table import print_parts, print_remarks, print_section
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Report
+from py_backends.results.statistics import Median, median
 
 _UNITS = {"matmul": "GFLOP/s", "vecadd": "GB/s"}
 _LONGEST_REASON = 200

@@ -19,10 +19,10 @@ from rich.console import Console
 
 from py_backends.commands import show
 from py_backends.commands._arguments import Parser, add_options
-from py_backends.harness.results import Report
 from py_backends.report.page import page
 from py_backends.report.pictures import style
 from py_backends.report.show import print_texts
+from py_backends.results.report import Report
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"

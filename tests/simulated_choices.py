@@ -20,10 +20,10 @@ from py_backends.harness.case import Case
 from py_backends.harness.choose import Standing, choices, race
 from py_backends.harness.pairing import Group
 from py_backends.harness.plan import PlannedRow
-from py_backends.harness.results import Duration, Report, Row, Seconds
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner, Sample
-from py_backends.harness.verdicts import FASTER, NARROWEST_BAND, SAME
+from py_backends.results.report import Duration, Report, Row, Seconds
+from py_backends.results.verdicts import FASTER, NARROWEST_BAND, SAME
 
 SIZE = 1000
 NOISE = 0.1

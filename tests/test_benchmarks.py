@@ -22,9 +22,9 @@ from benchmarks.goals import CALL, KERNEL, Comparison, Conditions, Contender, En
 from py_backends.contract import Target
 from py_backends.harness.ceilings import STREAMED
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.results import Ceiling, Report, Rounds, Row
 from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 from py_backends.report.table import print_remarks, print_section
+from py_backends.results.report import Ceiling, Report, Rounds, Row
 
 pytestmark = pytest.mark.slow
 

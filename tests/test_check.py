@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from py_backends import registry
 from py_backends.contract import Array, Reference
 from py_backends.errors import WrongRequest
-from py_backends.harness.check import judge, reference_of
-from py_backends.harness.results import Check
+from py_backends.results.check import judge, reference_of
+from py_backends.results.report import Check
 
 MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 

@@ -26,15 +26,15 @@ from py_backends.harness.choose import _RUNS, Choice, _budget_for_others, choice
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.pairing import Group, groups
 from py_backends.harness.plan import PlannedRow
-from py_backends.harness.results import Duration, Report, Row, Seconds
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.row_ratios import by_round
 from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.harness.spec import Spec
-from py_backends.harness.verdicts import NARROWEST_BAND, UNCLEAR, ratio
 from py_backends.report.choose import answer, print_choices
 from py_backends.report.page import page
+from py_backends.results.ratios import by_round
+from py_backends.results.report import Duration, Report, Row, Seconds
+from py_backends.results.spec import Spec
+from py_backends.results.verdicts import NARROWEST_BAND, UNCLEAR, ratio
 
 ROUNDS, ASKED = 30, 1000
 Times = Mapping[str, float]

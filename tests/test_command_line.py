@@ -20,8 +20,8 @@ from started import LAST_STAGE, SOON
 
 from py_backends import registry
 from py_backends.harness.case import Case
-from py_backends.harness.check import judge
 from py_backends.report import layout
+from py_backends.results.check import judge
 
 COMMANDS = sorted(re.findall(r"^### ([a-z]+)$", (CLONE / "docs" / "reference.md").read_text("utf-8"), re.MULTILINE))
 """Those that the reference describes: a section each."""

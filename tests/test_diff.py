@@ -19,8 +19,8 @@ from conftest import nightly
 from py_backends.errors import WrongRequest
 from py_backends.harness import diff as harness_diff
 from py_backends.harness.diff import BETWEEN_RUNS, Difference, Pair, diff
-from py_backends.harness.results import Control, Duration, Report, Row, Seconds, Speedup
-from py_backends.harness.verdicts import ratio
+from py_backends.results.report import Control, Duration, Report, Row, Seconds, Speedup
+from py_backends.results.verdicts import ratio
 
 SHAPE = {"m": 64, "n": 64, "k": 64}
 SMALLER = {"m": 31, "n": 31, "k": 31}

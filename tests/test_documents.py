@@ -21,8 +21,8 @@ from py_backends import __main__ as command_line
 from py_backends import registry
 from py_backends.conformance.selection import kind_names
 from py_backends.contract import KernelText, Problem
-from py_backends.harness.results import Report, Row
 from py_backends.number_formats import FORMATS
+from py_backends.results.report import Report, Row
 
 pytestmark = pytest.mark.documents
 

@@ -13,7 +13,7 @@ import pytest
 from commands import CLONE, LONGEST, copy_clone
 from started import Ended, Started
 
-from py_backends.harness.results import FAILURES
+from py_backends.results.report import FAILURES
 
 pytestmark = pytest.mark.slow
 

@@ -26,10 +26,10 @@ from py_backends.contract import Array, Buffer, Device, Target
 from py_backends.harness import flush as flushing
 from py_backends.harness import worker
 from py_backends.harness.case import Case
-from py_backends.harness.results import Report
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner, Sample, _arguments
 from py_backends.kernel_text import KernelText
+from py_backends.results.report import Report
 
 FLOAT32 = np.dtype(np.float32)
 SEVERAL_MILLISECONDS = (768, 768, 768)

@@ -11,7 +11,7 @@ import pytest
 from py_backends.errors import WrongRequest
 from py_backends.harness import files
 from py_backends.harness.files import printable, read_text, write_whole
-from py_backends.harness.results import Report
+from py_backends.results.report import Report
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 import py_backends as pb
 from py_backends import calls, registry
 from py_backends.contract import Array
-from py_backends.harness.check import judge
+from py_backends.results.check import judge
 
 with_every_backend = pytest.mark.parametrize("backend", marked_backends())
 

@@ -17,9 +17,9 @@ from py_backends import registry
 from py_backends.backend._queues import MOST_IDLE_SCRATCH
 from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES, Sizes
 from py_backends.contract import Array, Launch, Problem
-from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES, number_format
+from py_backends.results.check import judge
 
 if TYPE_CHECKING:
     from py_backends.backend.opencl import OpenClDevice

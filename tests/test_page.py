@@ -19,12 +19,12 @@ from conftest import Comparison, chromium
 
 from py_backends import registry
 from py_backends.errors import WrongRequest
-from py_backends.harness.results import Check, Duration, Rate, Report, Row, Seconds, Speedup
 from py_backends.install import pip_install
 from py_backends.report import below, layout
 from py_backends.report.across import across
 from py_backends.report.page import page
 from py_backends.report.pictures import roofline, timeline
+from py_backends.results.report import Check, Duration, Rate, Report, Row, Seconds, Speedup
 
 VECTOR = {"n": 4000037}
 HARMFUL = "$a_b$ --!><script>alert(1)</script><img src=x onerror=alert(2)> & \"quoted\" 'too' {{ 7 * 7 }}"

@@ -11,6 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,10 +20,10 @@ from conftest import Comparison
 
 from py_backends import registry
 from py_backends.harness.files import write_whole
-from py_backends.harness.results import Check, Communication, Duration, Rate, Report, Row, Seconds
 from py_backends.number_formats import DTYPES
 from py_backends.report import below
 from py_backends.report.files import csv_text, markdown_text
+from py_backends.results.report import Check, Communication, Duration, Rate, Report, Row, Seconds
 
 NUMBER = (int, float)
 BOUND = (int, float, type(None))
@@ -305,6 +306,10 @@ class TestExitCode:
     @pytest.mark.parametrize("statuses", [["ok"], ["mismatch"], []])
     def test_of_an_interruption_comes_first(self, statuses: list[str]) -> None:
         assert report_of(*statuses, interrupted=True).exit_code() == 130
+
+
+def test_scripts_find_a_report_by_its_old_name() -> None:
+    assert import_module("py_backends.harness.results").Report is Report
 
 
 def test_by_kernel_each_row_comes_with_its_kernel() -> None:

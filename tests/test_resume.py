@@ -19,9 +19,9 @@ from started import started_until
 from py_backends import registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.plan import Request
-from py_backends.harness.results import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
 from py_backends.harness.resume import _Asked, _asked, _combined, _sum
-from py_backends.harness.row_ratios import row_ratio
+from py_backends.results.ratios import row_ratio
+from py_backends.results.report import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
 
 
 @pytest.fixture(scope="module")

@@ -28,14 +28,14 @@ from py_backends.harness import doctor, machine, worker
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import plan as rows_of
-from py_backends.harness.results import Communication, Duration, Report, Row, Seconds
 from py_backends.harness.runner import Prepared, Runner
 from py_backends.harness.scaling import KINDS, STRONG, WEAK, Curve, curves, grown, plan, thread_counts
-from py_backends.harness.spec import Spec
 from py_backends.ranks import SERVED
 from py_backends.report.pictures import style
 from py_backends.report.pictures.scaling import _apart, describe, draw
 from py_backends.report.scaling import name, notes, print_scaling
+from py_backends.results.report import Communication, Duration, Report, Row, Seconds
+from py_backends.results.spec import Spec
 
 ROUNDS = 40
 BASE = (100_000,)

@@ -16,7 +16,7 @@ from py_backends import registry
 from py_backends.harness.estimates import Estimates
 from py_backends.harness.runner import Runner
 from py_backends.harness.sizing import affordable, cheapest, estimate, fair_cap, growing, in_words, least
-from py_backends.harness.spec import Spec
+from py_backends.results.spec import Spec
 
 MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 Sizes = tuple[int, ...]

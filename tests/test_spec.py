@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from py_backends.harness.results import Row
-from py_backends.harness.spec import Implementation, Spec, Workload, told_apart
+from py_backends.results.report import Row
+from py_backends.results.spec import Implementation, Spec, Workload, told_apart
 
 SPEC = Spec("matmul", "openmp", "cpu", "tuned", "float32", (8, 8, 8), 2)
 

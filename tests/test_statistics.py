@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from py_backends.harness.statistics import duration, holm, median
+from py_backends.results.statistics import duration, holm, median
 
 ORDER_STATISTICS = {6: (1, 6), 7: (1, 7), 8: (1, 8), 9: (2, 8), 10: (2, 9), 15: (4, 12), 20: (6, 15), 30: (10, 21)}
 """Samples, and which of them in ascending order bound the median at 95% by the sign test (tables of Conover)."""

@@ -20,12 +20,12 @@ from py_backends.contract import Ladder, Problem, Target
 from py_backends.errors import WrongRequest
 from py_backends.harness import ladder
 from py_backends.harness.ladder import chains, climbs
-from py_backends.harness.results import Report, Row
 from py_backends.kernel_text import KernelText
 from py_backends.plugins import checked_problem
 from py_backends.report import steps
 from py_backends.report.ladder import print_ladders
 from py_backends.report.pictures import ladder as picture
+from py_backends.results.report import Report, Row
 
 CHAINS = [(kernel, chain) for kernel, some in chains().items() for chain in some]
 MOST_LINES = 60

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from commands import CLONE, LONGEST, Finished, environment
 
-from py_backends.harness.results import Report, Row
+from py_backends.results.report import Report, Row
 
 pytestmark = pytest.mark.slow
 

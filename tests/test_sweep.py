@@ -22,13 +22,13 @@ from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Request, baselines
 from py_backends.harness.plan import plan as plan_of
-from py_backends.harness.results import Control, Duration, Report, Row, Seconds, Speedup
 from py_backends.harness.search import KERNEL, WHOLE
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.sweep import Crossover, Sweep, plan, size_of, sizes_between, sweeps
 from py_backends.report.pictures import style
 from py_backends.report.pictures.sweep import describe, draw
 from py_backends.report.sweep import TIME, crossover, print_sweeps, size
+from py_backends.results.report import Control, Duration, Report, Row, Seconds, Speedup
 
 SIZES = (64, 128, 256, 512)
 ROUNDS = 30

@@ -23,8 +23,8 @@ from py_backends.conformance.running import verdict
 from py_backends.conformance.selection import all_kinds_of
 from py_backends.conformance.trials import answered, chosen
 from py_backends.contract import Array
-from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText
+from py_backends.results.check import judge
 
 pytestmark = [pytest.mark.slow, pytest.mark.cuda]
 MATMUL = registry.problem("matmul")

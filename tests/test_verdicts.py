@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from py_backends.harness.verdicts import (
+from py_backends.results.verdicts import (
     FASTER,
     LEAST_ROUNDS,
     NARROWEST_BAND,

@@ -19,8 +19,8 @@ from rich.console import Console
 
 from py_backends import __main__ as command_line
 from py_backends import registry
-from py_backends.harness.results import Report
 from py_backends.report import notebook
+from py_backends.results.report import Report
 
 pytestmark = pytest.mark.documents
 

@@ -24,8 +24,8 @@ from py_backends.contract import Target
 from py_backends.harness import temporary, workers
 from py_backends.harness.failures import fail
 from py_backends.harness.plan import PlannedRow
-from py_backends.harness.results import Row
 from py_backends.harness.runner import Runner
+from py_backends.results.report import Row
 from py_backends.shared_memory import SharedMemory
 
 

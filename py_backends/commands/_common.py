@@ -14,7 +14,7 @@ from py_backends.errors import WrongRequest
 if TYPE_CHECKING:
     from py_backends.harness.compare import Progress
     from py_backends.harness.plan import Plan
-    from py_backends.harness.results import Report
+    from py_backends.results.report import Report
 
 
 def names(names: list[str] | None) -> list[str] | None:

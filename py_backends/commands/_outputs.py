@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-    from py_backends.harness.results import Report
+    from py_backends.results.report import Report
 
 
 def check(options: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from py_backends.commands._arguments import own
 from py_backends.errors import WrongRequest
 
 if TYPE_CHECKING:
-    from py_backends.harness.results import Report
+    from py_backends.results.report import Report
 
 _WITH_RESUME = {"--resume", "--budget", "--launcher", *(f"--{kind}" for kind in _arguments.RESULT_FILES)}
 

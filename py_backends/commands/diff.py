@@ -28,9 +28,9 @@ COMMAND = _arguments.Command(
 def diff(options: argparse.Namespace) -> int:
     """Compare two result files row by row."""
     from py_backends.harness.diff import diff as compared
-    from py_backends.harness.results import Report
     from py_backends.report import table
     from py_backends.report.diff import print_difference
+    from py_backends.results.report import Report
 
     difference = compared(Report.read(options.old), Report.read(options.new))
     with table.output() as out:

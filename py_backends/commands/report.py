@@ -16,7 +16,7 @@ from py_backends.harness import streams
 from py_backends.harness.files import check_writable, printable, real_path, write_whole, written
 
 if TYPE_CHECKING:
-    from py_backends.harness.results import Report
+    from py_backends.results.report import Report
 
 _STANDARD_OUTPUT = Path("-")
 
@@ -63,7 +63,7 @@ def report(options: argparse.Namespace) -> int:
 
 def _read(paths: list[Path]) -> list[tuple[str, Report]]:
     """The reports, each with the name of its file; with its path if two files have the same name."""
-    from py_backends.harness.results import Report
+    from py_backends.results.report import Report
 
     paths = list(dict.fromkeys(paths))
     names = [path.name for path in paths]

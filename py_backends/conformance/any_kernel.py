@@ -13,7 +13,7 @@ from py_backends.conformance.formats import FLOATS, IN_ALL_KINDS, NARROW, limits
 from py_backends.conformance.sizes import EDGES, LARGER_SHAPES, SHAPES, SHARED, fits, middling, mixtures, ragged, sweeps
 from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, drawn_from, named, of_sizes, seeded
 from py_backends.contract import Problem
-from py_backends.harness.spec import Sizes
+from py_backends.results.spec import Sizes
 
 _MUCH_WORK = 3_000_000
 """How many operations plain Python does in a fraction of a second."""

@@ -16,7 +16,7 @@ import numpy as np
 from py_backends.conformance.sizes import fitting, middling, ragged
 from py_backends.conformance.trials import Case, Kind, named
 from py_backends.contract import Problem
-from py_backends.harness.spec import Sizes
+from py_backends.results.spec import Sizes
 
 THREADS = 8
 """How many threads call at the same time."""

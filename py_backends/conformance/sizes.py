@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from py_backends.contract import Problem
-from py_backends.harness.spec import Sizes
+from py_backends.results.spec import Sizes
 
 WIDTHS = (4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Lanes of a vector, rows and columns of tiles and blocks, work items of a group."""

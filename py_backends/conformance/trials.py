@@ -21,9 +21,9 @@ from py_backends import registry
 from py_backends.conformance.formats import IN_ALL_KINDS, converted
 from py_backends.conformance.sizes import fits
 from py_backends.contract import Array, Problem, Reference
-from py_backends.harness.check import reference_of
-from py_backends.harness.spec import Sizes
 from py_backends.number_formats import DTYPES
+from py_backends.results.check import reference_of
+from py_backends.results.spec import Sizes
 
 Inputs = list[Array]
 Shapes = Sequence[tuple[int, ...]]

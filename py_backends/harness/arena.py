@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from py_backends.contract import Array
-from py_backends.harness.spec import Sizes
 from py_backends.number_formats import number_format
+from py_backends.results.spec import Sizes
 from py_backends.shared_memory import SharedMemory
 
 _SHORTEST_ZONE, _LONGEST_ZONE = 1024, 1 << 16

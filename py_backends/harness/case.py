@@ -12,9 +12,9 @@ import numpy as np
 
 from py_backends.contract import Array, Problem, Reference
 from py_backends.harness.arena import Arena, span
-from py_backends.harness.check import Verdict, judge, reference_of
-from py_backends.harness.spec import Sizes
 from py_backends.number_formats import number_format
+from py_backends.results.check import Verdict, judge, reference_of
+from py_backends.results.spec import Sizes
 
 _MOST_MEASURED = 2**25
 """Elements of all arrays together. Above this, a second result in float64 would take too long."""

@@ -20,17 +20,17 @@ from py_backends import registry, this_process
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness.doctor import BackendTarget, timed_targets
-from py_backends.harness.grouping import grouped
 from py_backends.harness.pairing import Group, ratios
 from py_backends.harness.plan import Plan, Request
-from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.row_ratios import by_round, row_ratio, speedup
 from py_backends.harness.sizing import growing
-from py_backends.harness.spec import Implementation, Sizes, Spec, Workload
 from py_backends.harness.sweep import most_bytes
 from py_backends.harness.timeline import KERNEL, Call, timelines
-from py_backends.harness.verdicts import FASTER, LEAST_ROUNDS, LOOKS, UNCLEAR, leads
+from py_backends.results.grouping import grouped
+from py_backends.results.ratios import by_round, row_ratio, speedup
+from py_backends.results.report import Report, Row, Speedup
+from py_backends.results.spec import Implementation, Sizes, Spec, Workload
+from py_backends.results.verdicts import FASTER, LEAST_ROUNDS, LOOKS, UNCLEAR, leads
 
 _RUNS = 14
 """Each row must have time for this many runs: its checks, and the fewest rounds that tell two of a dozen rows apart."""

@@ -21,13 +21,13 @@ from py_backends.harness.estimates import Estimates, shorten, skip
 from py_backends.harness.failures import fail, failures_of
 from py_backends.harness.pairing import Group, add_controls, groups
 from py_backends.harness.plan import Plan, PlannedRow, Request, plan
-from py_backends.harness.results import FAILURES, RAN, Report, Rounds
 from py_backends.harness.roofline import Ceilings
 from py_backends.harness.rounds import TimedRow, run_rounds
-from py_backends.harness.spec import Sizes
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.watch import Watch
+from py_backends.results.report import FAILURES, RAN, Report, Rounds
+from py_backends.results.spec import Sizes
 
 DEFAULT_BUDGET = 54.0
 CACHES = HOT, COLD = "hot", "cold"

@@ -15,9 +15,9 @@ from statistics import NormalDist, median
 from typing import Any, NamedTuple
 
 from py_backends.errors import WrongRequest
-from py_backends.harness.results import FAILURES, Report, Row
-from py_backends.harness.spec import Spec, told_apart
-from py_backends.harness.verdicts import LEAST_ROUNDS, SLOWER, UNCLEAR, Ratio, band, ratio, verdicts
+from py_backends.results.report import FAILURES, Report, Row
+from py_backends.results.spec import Spec, told_apart
+from py_backends.results.verdicts import LEAST_ROUNDS, SLOWER, UNCLEAR, Ratio, band, ratio, verdicts
 
 BETWEEN_RUNS = 0.05
 """The difference that two runs of the same program may show, beyond their intervals.

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from py_backends import registry
-from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import Plan, Request
-from py_backends.harness.results import Report, Row, Speedup
 from py_backends.harness.roofline_points import percent_of_peak
-from py_backends.harness.row_ratios import gflops, judged
-from py_backends.harness.spec import Sizes
 from py_backends.number_formats import DTYPES
+from py_backends.results.grouping import grouped
+from py_backends.results.ratios import gflops, judged
+from py_backends.results.report import Report, Row, Speedup
+from py_backends.results.spec import Sizes
 
 BASIS = "float32"
 """The format that others are compared with."""

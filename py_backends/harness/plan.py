@@ -14,10 +14,10 @@ from py_backends.contract import Problem, Target
 from py_backends.errors import WrongRequest, shown, whole_number
 from py_backends.harness import doctor
 from py_backends.harness.doctor import BackendTarget
-from py_backends.harness.results import Row
-from py_backends.harness.spec import Sizes, Spec
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
+from py_backends.results.report import Row
+from py_backends.results.spec import Sizes, Spec
 
 if TYPE_CHECKING:
     from py_backends.harness.pairing import Group

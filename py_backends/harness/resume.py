@@ -15,9 +15,9 @@ from py_backends.harness.compare import Progress, checked_settings, run
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.files import printable
 from py_backends.harness.plan import Request
-from py_backends.harness.results import Report, Rounds, Row
-from py_backends.harness.spec import Spec
-from py_backends.harness.structured import structured
+from py_backends.results.report import Report, Rounds, Row
+from py_backends.results.spec import Spec
+from py_backends.results.structured import structured
 
 T = TypeVar("T")
 

@@ -15,10 +15,10 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.harness.ceilings import READS, STORED, STREAMED
-from py_backends.harness.grouping import grouped
-from py_backends.harness.results import Ceiling, Report, Row
 from py_backends.harness.roofline import UNCERTAIN, bandwidth_kinds
 from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Ceiling, Report, Row
 
 ARITHMETIC, MEMORY = "arithmetic", "memory"
 """The bottleneck of a row: the lower roof at its intensity."""
@@ -28,8 +28,6 @@ PAST_THE_CACHES_PAYS = 1.15
 """If data come from memory, non-temporal stores speed up additions by up to a third: no line is read before it is
 overwritten. If they come from a cache, such stores are slower. At half of this gain, they are taken to come from
 memory."""
-SURE = 0.25
-"""A time is unreliable if its 95% interval extends beyond this part of it on either side."""
 
 
 @dataclass(frozen=True)
@@ -82,29 +80,11 @@ class Roofline:
 
 def rooflines(report: Report) -> list[Roofline]:
     """A roofline for each dtype with a row under it."""
-    points = (replace(at, unsure=unsure(row, report)) for row in report.rows if (at := point(row, report.ceilings)))
+    points = (
+        replace(at, unsure=report.is_unsure_of(row)) for row in report.rows if (at := point(row, report.ceilings))
+    )
     found = grouped((point.row.dtype, point) for point in points)
     return [_roofline(dtype, points, report.ceilings) for dtype, points in found.items()]
-
-
-def unsure(row: Row, report: Report) -> bool:
-    """Whether the rate of a row and its per cent of the roof may be far off: see `Point`."""
-    return mostly_disturbed(report) or not _time_is_sure(row)
-
-
-def mostly_disturbed(report: Report) -> bool:
-    """Whether other processes used the CPUs in most rounds. If too few undisturbed rounds are left, all are kept."""
-    rounds = report.rounds
-    if rounds is None or not rounds.disturbed:
-        return False
-    return rounds.kept == rounds.taken or rounds.kept < rounds.taken / 2
-
-
-def _time_is_sure(row: Row) -> bool:
-    time = row.timed
-    if time is None or time.low is None or time.high is None:
-        return True
-    return time.high <= time.median * (1 + SURE) and time.low >= time.median * (1 - SURE)
 
 
 def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from py_backends.harness.grouping import grouped
 from py_backends.harness.pairing import Group
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.verdicts import LEAST_ROUNDS, LOOKS, RESAMPLES_TO_STOP, UNCLEAR, WIDEST_SAME, edge, wins
+from py_backends.results.grouping import grouped
+from py_backends.results.verdicts import LEAST_ROUNDS, LOOKS, RESAMPLES_TO_STOP, UNCLEAR, WIDEST_SAME, edge, wins
 
 KERNEL, WHOLE = MEASURES = ("kernel", "end_to_end")
 """The kernel alone, and whole calls with upload and download."""

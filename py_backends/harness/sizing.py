@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from py_backends.contract import Problem
 from py_backends.harness import workers
-from py_backends.harness.spec import Sizes
+from py_backends.results.spec import Sizes
 
 _SMALLEST_WORK = 4096
 """Work of the shape at which estimates begin. Even the slowest backend takes well under a second for it."""

@@ -19,14 +19,14 @@ from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
-from py_backends.harness.grouping import grouped
 from py_backends.harness.plan import LARGEST_SIZE, Plan, Request
-from py_backends.harness.results import Duration, Report, Row
-from py_backends.harness.row_ratios import by_round
 from py_backends.harness.search import KERNEL, MEASURES, WHOLE, choose
-from py_backends.harness.spec import Workload
-from py_backends.harness.verdicts import NOT_FASTER, UNCLEAR, edge, wins
 from py_backends.number_formats import DTYPES
+from py_backends.results.grouping import grouped
+from py_backends.results.ratios import by_round
+from py_backends.results.report import Duration, Report, Row
+from py_backends.results.spec import Workload
+from py_backends.results.verdicts import NOT_FASTER, UNCLEAR, edge, wins
 
 SMALLEST = 2**6
 _MOST_SIZES = 12

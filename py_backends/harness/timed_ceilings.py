@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from py_backends.harness.results import Ceiling, by_round
-from py_backends.harness.statistics import median
 from py_backends.harness.workers import Worker, WorkerFailed
+from py_backends.results.report import Ceiling, by_round
+from py_backends.results.statistics import median
 
 MULTIPLY_ADDS, COPIES = "multiply_adds", "copies"
 _ON_CORES_OF_THEIR_OWN = {

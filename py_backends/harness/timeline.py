@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
-from py_backends.harness.grouping import grouped
-from py_backends.harness.results import Report, Row, Seconds
-from py_backends.harness.spec import Workload
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Report, Row, Seconds
+from py_backends.results.spec import Workload
 
 UPLOAD, LAUNCH, KERNEL, DOWNLOAD, RELEASE = "upload", "launch", "kernel", "download", "release"
 PHASES = UPLOAD, LAUNCH, KERNEL, DOWNLOAD, RELEASE

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from py_backends.harness.interference import Interference
 from py_backends.harness.pairing import Group
-from py_backends.harness.results import Rounds
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.statistics import duration
 from py_backends.harness.timed_ceilings import TimedCeiling
-from py_backends.harness.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP
+from py_backends.results.report import Rounds
+from py_backends.results.statistics import duration
+from py_backends.results.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP
 
 _LEAST_ROUNDS_TO_STOP = 30
 """With fewer rounds, the error of the band itself exceeds a quarter."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from py_backends.harness.results import FAILURES, Report, Row
-from py_backends.harness.spec import Spec, Workload, told_apart
 from py_backends.report import layout, units
+from py_backends.results.report import FAILURES, Report, Row
+from py_backends.results.spec import Spec, Workload, told_apart
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from py_backends.harness.grouping import grouped
-from py_backends.harness.results import Report, Row
 from py_backends.report import units
 from py_backends.report.layout import NOT_RUN, Remark
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Report, Row
 
 
 def not_run(report: Report) -> list[Remark]:

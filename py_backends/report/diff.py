@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from py_backends.harness.diff import Difference, Pair, Setting
-from py_backends.harness.grouping import grouped
-from py_backends.harness.results import Row
-from py_backends.harness.verdicts import FASTER, SAME, SLOWER, UNCLEAR, WIDEST_SAME
 from py_backends.report import units
 from py_backends.report.layout import Remark, Section, count
 from py_backends.report.table import print_parts, print_remarks, print_section
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Row
+from py_backends.results.verdicts import FASTER, SAME, SLOWER, UNCLEAR, WIDEST_SAME
 
 _VERDICTS = {SLOWER: "red", FASTER: "green", UNCLEAR: "yellow", SAME: ""}
 """Verdicts in the order in which readers look for them, with their colours."""

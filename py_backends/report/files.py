@@ -6,9 +6,9 @@ import csv
 import io
 from typing import Any
 
-from py_backends.harness.results import Report, Row
 from py_backends.report import below, layout, units
 from py_backends.report.layout import Section
+from py_backends.results.report import Report, Row
 
 _COLUMNS = (
     "kernel", "backend", "target", "variant", "dtype", "shape", "requested", "status", "finished",

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from py_backends.harness.formats import BASIS, Choice, choices
-from py_backends.harness.results import Report
 from py_backends.report import below, layout, table, units
 from py_backends.report.layout import Section
 from py_backends.report.roofline import percent, remarks
+from py_backends.results.report import Report
 
 _DROPPED_NAMES = ("moved", "variant", "of peak", "target")
 """The columns that a narrow terminal drops, in this order."""

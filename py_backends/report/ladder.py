@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from py_backends.contract import Ladder, Rung
-from py_backends.harness.grouping import grouped
 from py_backends.harness.ladder import Climb, Step, climbs
-from py_backends.harness.results import FAILURES, Report, Row, Speedup
 from py_backends.report import below, layout, table, units
 from py_backends.report.layout import Remark, Section
 from py_backends.report.roofline import percent
+from py_backends.results.grouping import grouped
+from py_backends.results.report import FAILURES, Report, Row, Speedup
 
 _DROPPED_NAMES = ("at", "variant", "of peak", "of ceiling", "GFLOP/s", "GB/s", "published", "backend")
 """The columns that a narrow terminal drops, in this order."""

@@ -10,11 +10,10 @@ from typing import Any
 from rich.text import Text
 
 from py_backends import registry
-from py_backends.harness.grouping import grouped
-from py_backends.harness.results import FAILURES, RAN, Control, Duration, Report, Row
-from py_backends.harness.roofline_points import SURE, mostly_disturbed, unsure
-from py_backends.harness.spec import Workload
 from py_backends.report import units
+from py_backends.results.grouping import grouped
+from py_backends.results.report import FAILURES, RAN, SURE, Control, Duration, Report, Row
+from py_backends.results.spec import Workload
 
 NOT_RUN = frozenset({"unavailable", "skipped"})
 """The statuses of rows that were not run."""
@@ -224,13 +223,13 @@ def _not_converged(rows: Iterable[Row], name: Callable[[Row], str]) -> Iterator[
 
 def _far_off(rows: Iterable[Row], report: Report) -> Iterator[str]:
     """The legend of per cents that may be far off."""
-    if any(row.percent_of_ceiling is not None and unsure(row, report) for row in rows):
+    if any(row.percent_of_ceiling is not None and report.is_unsure_of(row) for row in rows):
         yield f"{UNSURE} {why_unsure(report)}"
 
 
 def why_unsure(report: Report) -> str:
     """Why marked figures are unreliable."""
-    if mostly_disturbed(report):
+    if report.mostly_disturbed:
         return "may be far off: other processes used the CPUs in most rounds"
     return f"may be far off: its time is known to no better than ±{100 * SURE:.0f}%"
 
@@ -292,7 +291,7 @@ def _cells(row: Row, kernel: Duration, report: Report) -> tuple[str, ...]:
 def _of_ceiling(row: Row, report: Report) -> str:
     if row.percent_of_ceiling is None:
         return ""
-    return f"{UNSURE if unsure(row, report) else ''}{row.percent_of_ceiling:.0f}%"
+    return f"{UNSURE if report.is_unsure_of(row) else ''}{row.percent_of_ceiling:.0f}%"
 
 
 def versus(row: Row) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from py_backends.harness.results import Report, Row
 from py_backends.report import below, choose, formats, ladder, layout, roofline, scaling, sweep, table, timeline
 from py_backends.report.pictures import style
 from py_backends.report.pictures.drawable import drawable, is_known
+from py_backends.results.report import Report, Row
 
 VIEWS: dict[str, Callable[[Report, Console], None]] = {
     "choose": choose.print_choices,

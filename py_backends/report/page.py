@@ -19,8 +19,6 @@ import jinja2
 from markupsafe import Markup
 
 import py_backends
-from py_backends.harness.grouping import grouped
-from py_backends.harness.results import Report
 from py_backends.report import below, layout
 from py_backends.report.across import Beside, across
 from py_backends.report.layout import Remark, Section
@@ -28,6 +26,8 @@ from py_backends.report.pictures import style
 from py_backends.report.pictures.drawable import drawable, known
 from py_backends.report.sources import DARK, LIGHT, Source, sources, style_sheet
 from py_backends.report.steps import Walk, walks
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Report
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PICTURES = {

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from py_backends.harness.grouping import grouped
-from py_backends.harness.results import Report, Row
 from py_backends.harness.scaling import STRONG, Curve, Point, curves
 from py_backends.report import below, table, units
 from py_backends.report.layout import Section
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Report, Row
 
 _NAMES = ("backend", "target", "variant")
 _OF_RANKS = ("communication", "sent / bound")

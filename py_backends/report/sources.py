@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from py_backends import registry
-from py_backends.harness.results import Report, Row
 from py_backends.kernel_text import KernelText
 from py_backends.report import layout, units
 from py_backends.report.show import LANGUAGES, comment_of, rest_begins
+from py_backends.results.report import Report, Row
 
 LIGHT, DARK = "xcode", "lightbulb"
 """Styles of Pygments. Each of their colours has a contrast of at least 4.5 to the page's background for code."""

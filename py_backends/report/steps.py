@@ -11,14 +11,14 @@ from markupsafe import Markup
 
 from py_backends import registry
 from py_backends.contract import Ladder, Rung
-from py_backends.harness.grouping import grouped
 from py_backends.harness.ladder import Climb, Step, climbs
-from py_backends.harness.results import Report
 from py_backends.kernel_text import KernelText
 from py_backends.report import layout, units
 from py_backends.report.ladder import over_below, share_of, sizes, title
 from py_backends.report.roofline import percent
 from py_backends.report.sources import highlighted
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Report
 
 
 @dataclass(frozen=True)

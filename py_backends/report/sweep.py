@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from py_backends.harness.grouping import grouped
-from py_backends.harness.results import Report, Row
 from py_backends.harness.search import KERNEL, MEASURES, WHOLE
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.summary import FEW_ROUNDS
 from py_backends.harness.sweep import Crossover, Line, Point, Sweep, sweeps
 from py_backends.report import below, table, units
 from py_backends.report.layout import Remark, Section
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Report, Row
 
 RATE, TIME = "rate", "time"
 WORDS = {KERNEL: "kernel alone", WHOLE: "whole calls, upload and download counted"}

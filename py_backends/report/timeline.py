@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from py_backends.harness.results import Report
 from py_backends.harness.timeline import (
     FIRST_LAUNCH,
     KERNEL,
@@ -21,6 +20,7 @@ from py_backends.harness.timeline import (
 )
 from py_backends.report import below, table, units
 from py_backends.report.layout import Section
+from py_backends.results.report import Report
 
 HEADER = ("backend", "target", "variant", *PHASES, REST, "end to end", "not kernel", *ONCE)
 """`rest` is what a measured call takes beyond its phases. `not kernel` is the part of the call outside its kernel."""

@@ -20,8 +20,8 @@ from sanitizers import HERE, REPORTED, Sanitizer
 import py_backends
 from py_backends.backend import opencl
 from py_backends.contract import Array
-from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText, Stages, WorkItems
+from py_backends.results.check import judge
 
 _DRIVER = HERE / "on_threads"
 _TYPES = {"float32": "float", "float64": "double"}

@@ -19,9 +19,9 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.contract import Device, Launch, Problem
-from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import number_format
+from py_backends.results.check import judge
 
 _LONGEST = 240.0
 

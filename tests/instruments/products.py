@@ -13,7 +13,7 @@ import pytest
 
 from py_backends import registry
 from py_backends.contract import Array
-from py_backends.harness.check import judge
+from py_backends.results.check import judge
 
 FORMATS = "bfloat16", "float16", "int8"
 

@@ -17,8 +17,8 @@ import pytest
 from py_backends import registry
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
-from py_backends.harness.check import judge
 from py_backends.kernel_text import KernelText
+from py_backends.results.check import judge
 
 pytestmark = pytest.mark.slow
 

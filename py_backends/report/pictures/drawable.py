@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from py_backends import registry
-from py_backends.harness.results import Report, Row
 from py_backends.number_formats import DTYPES
+from py_backends.results.report import Report, Row
 
 _LONGEST_NAME = 48
 

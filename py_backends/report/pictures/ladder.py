@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from py_backends.harness.ladder import Climb, Step, climbs
-from py_backends.harness.results import Report
 from py_backends.report import layout, units
 from py_backends.report.ladder import first, idea, published, share_of, sizes, title
 from py_backends.report.pictures import style
 from py_backends.report.roofline import percent
+from py_backends.results.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

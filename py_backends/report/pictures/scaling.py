@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from py_backends.harness.results import Report
 from py_backends.harness.scaling import STRONG, WEAK, Curve, Point, curves
-from py_backends.harness.spec import Workload
 from py_backends.report import units
 from py_backends.report.ladder import sizes
 from py_backends.report.pictures import style
 from py_backends.report.scaling import communicating, efficiency, groups, limit, name, over_bound, part, title
+from py_backends.results.report import Report
+from py_backends.results.spec import Workload
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,6 @@ from itertools import accumulate
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from py_backends.harness.results import Report
 from py_backends.harness.timeline import (
     FIRST_LAUNCH,
     KERNEL,
@@ -27,6 +26,7 @@ from py_backends.harness.timeline import (
 from py_backends.report import units
 from py_backends.report.pictures import style
 from py_backends.report.timeline import communicating
+from py_backends.results.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

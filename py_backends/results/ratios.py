@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from py_backends import registry
-from py_backends.harness.results import Row, Speedup
-from py_backends.harness.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
+from py_backends.results.report import Row, Speedup
+from py_backends.results.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
 
 
 def judged(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:

@@ -11,7 +11,7 @@ import numpy as np
 from py_backends.contract import Array, Problem, Reference
 from py_backends.errors import WrongRequest
 from py_backends.harness.memory import same_bits
-from py_backends.harness.results import Check
+from py_backends.results.report import Check
 
 _BLOCK = 2**16
 """Elements that are judged at a time."""

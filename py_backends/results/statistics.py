@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from py_backends.harness.results import Duration
+from py_backends.results.report import Duration
 
 
 @dataclass(frozen=True)

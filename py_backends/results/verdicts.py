@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from py_backends.harness.statistics import anytime_p_value, holm
+from py_backends.results.statistics import anytime_p_value, holm
 
 LEAST_ROUNDS = 6
 """With fewer samples, even the smallest and the largest do not bound a median at 95%."""

@@ -1,0 +1,1 @@
+"""What was measured, and what it says: identities, records, checks, statistics and verdicts."""

@@ -1,0 +1,388 @@
+"""The results of a comparison, as objects and as strict JSON (docs/reference.md, Results)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn, TypedDict
+
+from py_backends.errors import WrongRequest
+from py_backends.harness.files import printable, read_text
+from py_backends.results.grouping import grouped
+from py_backends.results.spec import Spec
+from py_backends.results.structured import structured
+
+SCHEMA_VERSION = 1
+FAILURES = frozenset({"mismatch", "error", "crashed", "timeout", "impossible"})
+"""The statuses that make a comparison exit with 1."""
+RAN = frozenset({"ok", "emulated"}) | FAILURES
+SURE = 0.25
+"""A time is unreliable if its 95% interval extends beyond this part of it on either side."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The comparison of a result with the reference. `error_over_bound` is at most 1 if it passed.
+
+    relative_error: the distance from the float64 result of the unrounded inputs, over the norm of that result. Both are
+        Euclidean norms. None if it was not measured, or is not finite.
+    """
+
+    passed: bool
+    rule: str
+    error_over_bound: float | None
+    relative_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Seconds of one phase over all samples. `low` and `high` bound the median at 95%; None with too few samples."""
+
+    median: float
+    low: float | None
+    high: float | None
+    minimum: float
+    samples: int
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """The phases of a row, in seconds. A phase that was not measured is None.
+
+    kernel: from launch to end: by the device's events or by ranks if it has them, else by the host's clock.
+    clock: by the host's clock around launch and wait, if `kernel` is by events or by ranks.
+    first_launch: the first launch in its process, compilation included, at a small shape.
+    """
+
+    prepare: float | None = None
+    upload: float | None = None
+    download: float | None = None
+    kernel: Duration | None = None
+    end_to_end: Duration | None = None
+    first_launch: float | None = None
+    clock: Duration | None = None
+    release: float | None = None
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The rates of the kernel alone, from its median time."""
+
+    gflops: float
+    gbytes_per_second: float
+
+
+@dataclass(frozen=True)
+class Communication:
+    """The communication of a row's ranks in one launch of its kernel.
+
+    seconds: the median over the samples, for the rank that communicates longest. The kernel's time includes it.
+    bytes_sent: by each rank.
+    least_bytes: a lower bound for any algorithm: some rank has to send or receive as much. None if none is known.
+    seconds_by_rank: for each rank the median over its samples, waiting for others included; empty if not known.
+    kernel_by_rank: for each rank the median of its kernel, communication included.
+    """
+
+    seconds: float
+    bytes_sent: list[int]
+    least_bytes: float | None
+    seconds_by_rank: list[float] = field(default_factory=list)
+    kernel_by_rank: list[float] = field(default_factory=list)
+
+    @property
+    def over_bound(self) -> float | None:
+        """The bytes of the rank that sends most, divided by the lower bound; None if that is 0 or not known."""
+        most = max(self.bytes_sent, default=0)
+        return most / self.least_bytes if most and self.least_bytes else None
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """The speed relative to the baseline, from ratios taken inside rounds. Above 1 is faster.
+
+    low, high: the 95% interval of the median of the ratios; None with too few rounds.
+    same_shape: False if the row ran at another shape than the baseline. Then rates are compared.
+    verdict: `same`, `faster`, `slower` or `unclear`, by the noise band of the run's control. Without a control it is
+        `unclear`. None in results of an earlier version.
+    rounds: the number of ratios.
+    converged: whether the interval became narrow enough for a verdict.
+    """
+
+    baseline: str
+    speedup: float
+    low: float | None
+    high: float | None
+    same_shape: bool
+    verdict: str | None = None
+    rounds: int = 0
+    converged: bool = False
+
+
+@dataclass(frozen=True)
+class Control:
+    """The baseline compared with two more copies of itself, for one kernel, dtype and shape.
+
+    band: the noise band: in this run, ratios of equal rows lie from 1 / (1 + band) to 1 + band. None with too few
+        rounds.
+    first: the copy that sets the band.
+    second: the copy that is judged by it, like every row.
+    """
+
+    kernel: str
+    dtype: str
+    shape: dict[str, int]
+    band: float | None
+    first: Speedup
+    second: Speedup
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The numbers of rounds: taken, kept, and disturbed by each signal.
+
+    Disturbed rounds are dropped, unless too few others are left. Then all are kept.
+    """
+
+    taken: int
+    kept: int
+    disturbed: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A ceiling of a device, measured in this run (see `harness.ceilings`).
+
+    device: `cpu`, or the name of a GPU.
+    kind: for the CPU `multiply_adds`, `streamed_additions` (non-temporal stores), `stored_additions` or `reads`. For a
+        GPU `multiply_adds`, or `copies` within its memory.
+    threads: of the CPU; None for a GPU.
+    working_set_bytes: the bytes of all vectors together; None for multiply-adds, and for a GPU.
+    rate: in `unit`, which is `gflops` or `gbytes_per_second`. `low` and `high` bound the median at 95%.
+    by_round: the rate in every round, like `kernel_seconds` of a row; empty if it was not sampled in rounds.
+    """
+
+    device: str
+    kind: str
+    dtype: str
+    instruction_set: str | None
+    threads: int | None
+    working_set_bytes: int | None
+    unit: str
+    rate: float
+    low: float | None
+    high: float | None
+    by_round: list[float | None] = field(default_factory=list)
+
+
+def by_round(samples: Mapping[int, float]) -> list[float | None]:
+    """The samples in the order of their rounds, as results hold them. A round without a sample is None."""
+    return [samples.get(number) for number in range(max(samples, default=-1) + 1)]
+
+
+class ShownInNotebooks:
+    """How notebooks and IPython show a row and a report."""
+
+    def _repr_html_(self) -> str:
+        return str(_notebook().as_html(self))
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(_notebook().as_text(self))
+
+
+def _notebook() -> Any:
+    """The module that shows results in notebooks and IPython.
+
+    It is imported by its name and only when needed: the report imports the harness, not the other way round.
+    """
+    return import_module("py_backends.report.notebook")
+
+
+@dataclass
+class Row(ShownInNotebooks):
+    """One (kernel, backend, target, variant, dtype, shape) of a comparison.
+
+    percent_of_ceiling: its rate in per cent of what the roofline allows at its arithmetic intensity. None if it only
+        seems to exceed that.
+    requested: the requested shape, if it ran at a smaller one.
+    finished: False if an interruption ended it early. `--resume` runs it again.
+    threads: the number requested for a backend on the CPU.
+    statement: the Python statement that was timed in place of the kernel, if any.
+    kernel_seconds: the sample of its kernel in each round; None for a round that was dropped or did not sample it.
+        Rows of one run are paired by round. The rounds of a resumption are numbered after the ones before.
+    end_to_end_seconds: the same for whole calls, from upload to release.
+    communication: of the ranks that compute the row, if any.
+    stands_for: names of targets that are this one on its number of threads, and others on other numbers.
+    estimated_seconds: of one run at the requested shape, from smaller shapes. The budget is shared by it. None if the
+        row was not run at all.
+    kept: whether `seconds.prepare` is that of loading what an earlier run has compiled.
+    """
+
+    kernel: str
+    backend: str
+    target: str
+    variant: str
+    dtype: str
+    shape: dict[str, int]
+    status: str
+    reason: str | None = None
+    fix: str | None = None
+    note: str | None = None
+    device: str | None = None
+    check: Check | None = None
+    seconds: Seconds | None = None
+    rate: Rate | None = None
+    versus: Speedup | None = None
+    percent_of_ceiling: float | None = None
+    requested: dict[str, int] | None = None
+    finished: bool = True
+    threads: int | None = None
+    statement: str | None = None
+    kernel_seconds: list[float | None] = field(default_factory=list)
+    end_to_end_seconds: list[float | None] = field(default_factory=list)
+    communication: Communication | None = None
+    stands_for: list[str] = field(default_factory=list)
+    estimated_seconds: float | None = None
+    kept: bool = False
+
+    @property
+    def timed(self) -> Duration | None:
+        """The time of its kernel or statement; None if the row is not `ok`, or has no time."""
+        return self.seconds.kernel if self.status == "ok" and self.seconds else None
+
+    @property
+    def time_is_sure(self) -> bool:
+        """Whether the interval of its time is narrow: see `SURE`. True without an interval."""
+        time = self.timed
+        if time is None or time.low is None or time.high is None:
+            return True
+        return time.high <= time.median * (1 + SURE) and time.low >= time.median * (1 - SURE)
+
+    @property
+    def communicating(self) -> float | None:
+        """The part of its kernel's time, from 0 to 1, in which ranks communicate; None if it has no ranks."""
+        kernel = self.seconds.kernel if self.seconds else None
+        if self.communication is None or kernel is None:
+            return None
+        return min(1.0, self.communication.seconds / kernel.median) if kernel.median else 0.0
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """The requested shape; the row may have run at a smaller one."""
+        return self.requested or self.shape
+
+    @property
+    def spec(self) -> Spec:
+        """The identity of the row."""
+        sizes = tuple(self.asked.values())
+        who = self.backend, self.target, self.variant
+        return Spec(self.kernel, *who, self.dtype, sizes, self.threads, self.statement, tuple(self.stands_for))
+
+
+@dataclass
+class Report(ShownInNotebooks):
+    """A whole comparison."""
+
+    created: str
+    package_version: str
+    machine: dict[str, Any]
+    settings: dict[str, Any]
+    rows: list[Row] = field(default_factory=list)
+    control: list[Control] = field(default_factory=list)
+    ceilings: list[Ceiling] = field(default_factory=list)
+    without_ceilings: str | None = None
+    """Why some or all ceilings could not be measured; None if all were."""
+    rounds: Rounds | None = None
+    seconds_taken: float | None = None
+    interrupted: bool = False
+
+    def exit_code(self) -> int:
+        """0 if every row that ran agrees, 1 if one failed or none ran, 130 after an interruption."""
+        if self.interrupted:
+            return 130
+        statuses = [row.status for row in self.rows]
+        failed = any(status in FAILURES for status in statuses)
+        return int(failed or not any(status in RAN for status in statuses))
+
+    @property
+    def mostly_disturbed(self) -> bool:
+        """Whether other processes used the CPUs in most rounds. All rounds are kept if too few others are left."""
+        rounds = self.rounds
+        if rounds is None or not rounds.disturbed:
+            return False
+        return rounds.kept == rounds.taken or rounds.kept < rounds.taken / 2
+
+    def is_unsure_of(self, row: Row) -> bool:
+        """Whether a row's rate may be far off, mostly too low: it was disturbed, or its interval is wide."""
+        return self.mostly_disturbed or not row.time_is_sure
+
+    def to_json(self) -> str:
+        """The results as strict JSON: null for missing values, never NaN or Infinity."""
+        return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self)}, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Report:
+        """Read the results in a file that `to_json` wrote. Fields of later versions are ignored.
+
+        Raises WrongRequest, with one clear line, if the file cannot be read or holds no results.
+        """
+        # Imported here: only readers need this library.
+        from cattrs import ClassValidationError
+
+        try:
+            content = _parsed(read_text(path))
+            version = content["schema_version"]
+            if version != SCHEMA_VERSION:
+                known = f"{printable(version)}, but only {SCHEMA_VERSION} is supported"
+                raise WrongRequest(f"{printable(path)} has the schema version {known}")
+            report = structured(content, cls)
+            structured(report.machine, _Machine)  # raises if a view could not read it
+        except OSError as error:
+            raise WrongRequest(f"{printable(path)} cannot be read: {error.strerror or error}") from error
+        except (ValueError, KeyError, TypeError, RecursionError, ClassValidationError) as error:
+            if isinstance(error, WrongRequest):
+                raise
+            known = "holds no results of a comparison: write one with compare --json"
+            raise WrongRequest(f"{printable(path)} {known}") from error
+        return report
+
+    def by_kernel(self) -> Iterator[tuple[str, list[Row]]]:
+        """Each kernel with its rows, in the order in which the kernels first appear."""
+        yield from grouped((row.kernel, row) for row in self.rows).items()
+
+
+class _Machine(TypedDict, total=False):
+    """What views read of a machine. A file may lack any of it, and hold more."""
+
+    cpu: str | None
+    isa: list[str] | None
+    logical_cpus: int | None
+    memory_bytes: float | None
+    cache_bytes: dict[str, int] | None
+    python: str | None
+    packages: dict[str, Any] | None
+    versions: dict[str, Any] | None
+    state: dict[str, Any] | None
+
+
+def _parsed(text: str) -> Any:
+    """Parse strict JSON. An unpaired surrogate becomes a question mark: JSON may hold one, but UTF-8 may not."""
+    content = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    if "\\ud" in text.lower():
+        return json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
+    return content
+
+
+def _finite(number: str) -> float:
+    """A number of JSON. One that is too large, such as 1e999, would be infinity, which cannot be written again."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{printable(number)} is too large")
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
