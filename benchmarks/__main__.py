@@ -20,8 +20,8 @@ from py_backends.commands._arguments import Parser, add_options, whole_number
 from py_backends.commands._common import progress
 from py_backends.errors import MOST_THREADS, WrongRequest
 from py_backends.harness.compare import checked_settings
-from py_backends.harness.files import check_writable, write_whole, written
 from py_backends.report import table
+from py_backends.system.files import check_writable, write_whole, written
 
 KERNELS = ("matmul", "vecadd")
 BACKENDS = ("avx", "openmp", "cpp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")

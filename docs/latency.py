@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from py_backends.contract import Array
-from py_backends.harness import machine
+from py_backends.system import machine
 
 LINE = 64
 """Bytes of a cache line."""

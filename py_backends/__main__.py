@@ -17,10 +17,10 @@ from py_backends import __version__, commands
 from py_backends.commands import _outputs
 from py_backends.commands._arguments import Command, Parser, add_options
 from py_backends.errors import BackendUnavailable, WrongRequest, hint
-from py_backends.harness import streams
-from py_backends.harness.files import printable
-from py_backends.harness.interruption import SIGNALS, interruptible
 from py_backends.ranks import launcher
+from py_backends.system import streams
+from py_backends.system.files import printable
+from py_backends.system.signals import SIGNALS, interruptible
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,8 +20,8 @@ from commands import CLONE, Finished, environment, run_python
 from markdown_pages import inline, pages, tokens
 
 from py_backends import __main__ as command_line
-from py_backends import interpreter
 from py_backends.ranks.engine import engine
+from py_backends.system import interpreter
 
 OURS = set(command_line._parser()[1])
 """The commands of `py-backends`. Running text may leave out the program's name."""

@@ -9,8 +9,8 @@ from conftest import targets_of
 
 import py_backends as pb
 from py_backends import registry
-from py_backends.caches import effective_cache
 from py_backends.contract import Array
+from py_backends.system.caches import effective_cache
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 from commands import run_python
 from homes import python_at_home
 
-from py_backends import cache_folder
+from py_backends.system import cache_folder
 
 FIND = """
 from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from commands import CLONE
 from compilers import gcc_or_skip
 
-from py_backends import caches
+from py_backends.system import caches
 
 PROGRAM = """
 #include <stdio.h>

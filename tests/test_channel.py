@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from py_backends.channel import _LARGEST_PACKET, Channel
+from py_backends.system.channel import _LARGEST_PACKET, Channel
 
 
 def sent(*messages: dict[str, Any]) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def test_an_interrupted_wait_is_taken_up_again(monkeypatch: pytest.MonkeyPatch) 
             raise KeyboardInterrupt
         return receive(*how)
 
-    monkeypatch.setattr("py_backends.channel.socket.recv_fds", interrupted)
+    monkeypatch.setattr("py_backends.system.channel.socket.recv_fds", interrupted)
     with pytest.raises(KeyboardInterrupt):
         theirs.receive()
     assert theirs.receive() == (long, [])

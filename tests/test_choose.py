@@ -20,7 +20,7 @@ from simulated_choices import simulated
 from py_backends import api, calls, registry
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
-from py_backends.harness import choose, machine, worker
+from py_backends.harness import choose, worker
 from py_backends.harness.case import Case
 from py_backends.harness.choose import _RUNS, Choice, _budget_for_others, choices, other_sizes, plan, race, statement
 from py_backends.harness.doctor import BackendTarget
@@ -35,6 +35,7 @@ from py_backends.results.ratios import by_round
 from py_backends.results.report import Duration, Report, Row, Seconds
 from py_backends.results.spec import Spec
 from py_backends.results.verdicts import NARROWEST_BAND, UNCLEAR, ratio
+from py_backends.system import machine
 
 ROUNDS, ASKED = 30, 1000
 Times = Mapping[str, float]

@@ -20,13 +20,14 @@ from rich.console import Console
 
 import py_backends as pb
 from py_backends.harness import compare as module_of_compare
-from py_backends.harness import doctor, machine, workers
+from py_backends.harness import doctor, workers
 from py_backends.harness.compare import DEFAULT_BUDGET, Comparison, checked_settings, run
 from py_backends.harness.plan import Plan, Request
 from py_backends.report.files import markdown_text
 from py_backends.report.table import print_report
 from py_backends.results.report import Report, Rounds
 from py_backends.results.spec import Spec
+from py_backends.system import machine
 
 QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
 

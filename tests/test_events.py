@@ -19,7 +19,7 @@ from commands import run_command, run_here
 from conftest import targets_of
 
 import py_backends as pb
-from py_backends import caches, contract, registry
+from py_backends import contract, registry
 from py_backends.backend import cuda as cuda_backend
 from py_backends.backend import numba_cuda
 from py_backends.contract import Array, Buffer, Device, Target
@@ -30,6 +30,7 @@ from py_backends.harness.rounds import TimedRow
 from py_backends.harness.runner import Runner, Sample, _arguments
 from py_backends.kernel_text import KernelText
 from py_backends.results.report import Report
+from py_backends.system import caches
 
 FLOAT32 = np.dtype(np.float32)
 SEVERAL_MILLISECONDS = (768, 768, 768)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from py_backends.errors import WrongRequest
-from py_backends.harness import files
-from py_backends.harness.files import printable, read_text, write_whole
 from py_backends.results.report import Report
+from py_backends.system import files
+from py_backends.system.files import printable, read_text, write_whole
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ import pytest
 from commands import CLONE, LONGEST, environment
 from conftest import targets_of
 
-from py_backends import kernel_store, registry
+from py_backends import registry
 from py_backends.backend import _kernel_keys, _numba, _sycl, opencl
 from py_backends.contract import Device
 from py_backends.harness.runner import Runner
 from py_backends.kernel_text import KernelText
+from py_backends.system import kernel_store
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 WHERE = {"sycl": "intel-cpu", "opencl": "intel-cpu", "cuda": "emulated", "numba_cpu": "cpu"}
@@ -238,7 +239,9 @@ class TestNumba:
         assert names[0] == names[1]
         assert len(set(names)) == 3
 
-    @pytest.mark.parametrize("lacking", ["numba.core.compiler.CompileResult._reduce", "py_backends.cpu.identity"])
+    @pytest.mark.parametrize(
+        "lacking", ["numba.core.compiler.CompileResult._reduce", "py_backends.system.cpu.identity"]
+    )
     def test_what_cannot_be_kept_is_compiled(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lacking: str
     ) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from commands import CLONE, LONGEST, environment
 
-from py_backends import cpu, kernel_store
 from py_backends.backend import _kernel_keys
+from py_backends.system import cpu, kernel_store
 
 NAME = "a" * 64
 FROM_ANOTHER = """

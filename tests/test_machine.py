@@ -18,10 +18,9 @@ from commands import CLONE
 from conftest import found
 from numpy._core import _multiarray_umath
 
-from py_backends import cpu
 from py_backends.contract import Target
-from py_backends.harness import machine
 from py_backends.report import layout
+from py_backends.system import cpu, machine
 
 SET_BY_PEOPLE = [
     "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_CPU_AFFINITY", "KMP_BLOCKTIME", "MKL_NUM_THREADS",

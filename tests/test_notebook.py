@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import CLONE, run_python
+from commands import CLONE
 from conftest import nightly
 from test_walk import PRINT, printed
 

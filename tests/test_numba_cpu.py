@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from commands import CLONE, LONGEST
 
-from py_backends import caches, registry
+from py_backends import registry
 from py_backends.backend import _numba
+from py_backends.system import caches
 
 pytestmark = pytest.mark.numba_cpu
 

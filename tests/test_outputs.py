@@ -19,9 +19,10 @@ from commands import Finished, run_command, run_here, run_python
 from py_backends.__main__ import _command_parser
 from py_backends.commands import _common, _outputs
 from py_backends.commands._arguments import Parser
-from py_backends.harness import doctor, files
+from py_backends.harness import doctor
 from py_backends.report.pictures import style
 from py_backends.results.report import Report, Row
+from py_backends.system import files
 
 ROW = Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 1}, "ok")
 REPORT = Report("now", "0", {}, {}, [ROW])

@@ -24,7 +24,7 @@ import pytest
 import started
 
 import py_backends as pb
-from py_backends import interpreter, registry, shared_memory
+from py_backends import registry
 from py_backends.contract import Communication, Device, Launch, Problem, Reference
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
@@ -32,7 +32,8 @@ from py_backends.number_formats import FORMATS
 from py_backends.ranks import SERVED, endings, keeper, local
 from py_backends.ranks.engine import engine
 from py_backends.ranks.world import RanksEnded, World
-from py_backends.shared_memory import SharedMemory, behind
+from py_backends.system import interpreter, shared_memory
+from py_backends.system.shared_memory import SharedMemory, behind
 
 FLOAT32 = np.dtype(np.float32)
 TWO = {"backend": "mpi", "target": "2x1"}

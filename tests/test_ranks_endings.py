@@ -30,15 +30,15 @@ import started
 from commands import CLONE, LONGEST, copy_clone, environment, run_python
 from conftest import nightly
 
-from py_backends import interpreter, registry
-from py_backends.channel import Channel
+from py_backends import registry
 from py_backends.contract import Target
-from py_backends.harness import temporary
 from py_backends.harness.arena import Arena
 from py_backends.harness.runner import Runner
 from py_backends.harness.workers import WorkerFailed
 from py_backends.ranks import endings, engine, progress, world
 from py_backends.ranks.log import FIRST
+from py_backends.system import interpreter, temporary
+from py_backends.system.channel import Channel
 
 pytestmark = [pytest.mark.slow, pytest.mark.mpi]
 

@@ -19,11 +19,11 @@ import pytest
 from conftest import Comparison
 
 from py_backends import registry
-from py_backends.harness.files import write_whole
 from py_backends.number_formats import DTYPES
 from py_backends.report import below
 from py_backends.report.files import csv_text, markdown_text
 from py_backends.results.report import Check, Communication, Duration, Rate, Report, Row, Seconds
+from py_backends.system.files import write_whole
 
 NUMBER = (int, float)
 BOUND = (int, float, type(None))

@@ -24,7 +24,7 @@ from py_backends.backend import mpi
 from py_backends.commands.scaling import _most_threads
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
-from py_backends.harness import doctor, machine, worker
+from py_backends.harness import doctor, worker
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import plan as rows_of
@@ -36,6 +36,7 @@ from py_backends.report.pictures.scaling import _apart, describe, draw
 from py_backends.report.scaling import name, notes, print_scaling
 from py_backends.results.report import Communication, Duration, Report, Row, Seconds
 from py_backends.results.spec import Spec
+from py_backends.system import machine
 
 ROUNDS = 40
 BASE = (100_000,)

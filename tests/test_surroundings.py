@@ -160,7 +160,7 @@ dpctl.SyclContext(dpctl.get_devices()[0])
         assert (second.exists(), first.parent.exists()) == (True, False)
 
     def test_without_a_place_for_that_it_is_said(self, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("py_backends.cache_folder.find", lambda *_, **__: None)
+        monkeypatch.setattr("py_backends.system.cache_folder.find", lambda *_, **__: None)
         monkeypatch.setenv("OCL_ICD_VENDORS", _opencl_drivers._in_one_word(str(library)))
         reason, fix = _opencl_drivers.why_no_context() or ("", "")
         assert str(library.parent) in reason

@@ -17,13 +17,14 @@ import pytest
 from conftest import nightly
 
 import py_backends as pb
-from py_backends import cpu, registry
+from py_backends import registry
 from py_backends.backend import _amx, _sycl, sycl
 from py_backends.backend.sycl import SyclDevice
 from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
 from py_backends.contract import Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.case import Case
+from py_backends.system import cpu
 
 FLOAT32, OTHERS = np.dtype(np.float32), nightly(np.dtype(np.float16))
 EVERYTHING = 10_000

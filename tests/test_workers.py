@@ -18,15 +18,15 @@ import pytest
 from commands import CLONE, LONGEST, environment
 
 import py_backends as pb
-from py_backends import interpreter
-from py_backends.channel import Channel
 from py_backends.contract import Target
-from py_backends.harness import temporary, workers
+from py_backends.harness import workers
 from py_backends.harness.failures import fail
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.runner import Runner
 from py_backends.results.report import Row
-from py_backends.shared_memory import SharedMemory
+from py_backends.system import interpreter, temporary
+from py_backends.system.channel import Channel
+from py_backends.system.shared_memory import SharedMemory
 
 
 def test_a_worker_that_no_signal_reaches_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import ctypes
 import os
 from functools import cache
 
-from py_backends import cpu
+from py_backends.system import cpu
 
 LACKING = "this CPU lacks AMX-TILE, AMX-BF16 and AMX-INT8"
 FIX = "needs a CPU that has it"

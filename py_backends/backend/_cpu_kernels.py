@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from py_backends import _compiled, contract, cpu
+from py_backends import _compiled, contract
 from py_backends.contract import Buffer, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED
+from py_backends.system import cpu
 
 if TYPE_CHECKING:
     from py_backends._compiled.kernel_module import Kernel

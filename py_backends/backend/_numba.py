@@ -15,8 +15,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from py_backends import caches, kernel_store
 from py_backends.backend import _wheels
+from py_backends.system import caches, kernel_store
 
 _SEEN_AS = {np.dtype(np.float16): np.dtype(np.int16), np.dtype(ml_dtypes.bfloat16): np.dtype(np.uint16)}
 """Integers that stand for the 16-bit formats. No kernel has them as formats, and they differ, so the type tells the

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import platformdirs
 
-from py_backends import cache_folder
+from py_backends.system import cache_folder
 
 _SYSTEM = Path("/etc/OpenCL/vendors")
 _WHEELS = {"intel-opencl-rt": "libintelocl.so", "pocl-binary-distribution": "libpocl-*.so"}

@@ -13,9 +13,9 @@ import sys
 import tempfile
 from functools import cache
 
-from py_backends import interpreter
 from py_backends.backend import _opencl_drivers
 from py_backends.errors import BackendUnavailable
+from py_backends.system import interpreter
 
 EMPTY = "kernel void nothing(void) {}"
 """The source of a kernel that does nothing."""

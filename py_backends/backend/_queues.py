@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import caches, contract
+from py_backends import contract
 from py_backends.contract import Buffer, KernelText, Launch
 from py_backends.number_formats import number_format
+from py_backends.system import caches
 
 MOST_IDLE_SCRATCH = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 64
 """Bytes of scratch memory that a thread always keeps, since allocating it anew costs more than keeping it."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from py_backends import contract, cpu
+from py_backends import contract
 from py_backends.backend import _amx, _cpu_kernels
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
 from py_backends.number_formats import COMPILED
+from py_backends.system import cpu
 
 
 class Backend(contract.Backend):

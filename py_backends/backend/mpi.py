@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 
-from py_backends import contract, cpu
+from py_backends import contract
 from py_backends.contract import Target
 from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest
 from py_backends.number_formats import DTYPES
 from py_backends.ranks import served
 from py_backends.ranks.device import Device
 from py_backends.ranks.engine import engine
+from py_backends.system import cpu
 
 _TARGET = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})", re.ASCII)
 

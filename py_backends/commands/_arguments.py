@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest
-from py_backends.harness.files import printable
 from py_backends.number_formats import DTYPES
 from py_backends.ranks import launcher
+from py_backends.system.files import printable
 
 ALL = "all"
 _LARGEST_SIZE = 2**40

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from py_backends.commands._arguments import PICTURES, RESULT_FILES
 from py_backends.errors import WrongRequest
-from py_backends.harness import streams
-from py_backends.harness.files import check_writable, printable, real_path, write_whole, written
+from py_backends.system import streams
+from py_backends.system.files import check_writable, printable, real_path, write_whole, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,8 +53,8 @@ def show_view(
 
 def show_written(report: Report, print_report: Callable[[Report, Console], None], *, written: bool) -> int:
     """Print results, and return the exit code. `written`: whether the requested files are there."""
-    from py_backends.harness.interruption import let_go
     from py_backends.report import table
+    from py_backends.system.signals import let_go
 
     let_go()
     with table.output() as out:

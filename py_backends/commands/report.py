@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from py_backends.commands import _arguments
 from py_backends.commands._arguments import own
 from py_backends.errors import WrongRequest
-from py_backends.harness import streams
-from py_backends.harness.files import check_writable, printable, real_path, write_whole, written
+from py_backends.system import streams
+from py_backends.system.files import check_writable, printable, real_path, write_whole, written
 
 if TYPE_CHECKING:
     from py_backends.results.report import Report

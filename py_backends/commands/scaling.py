@@ -23,10 +23,10 @@ COMMAND = _arguments.Command(
 def scaling(options: argparse.Namespace) -> int:
     """Run the kernels on each number of threads, write files and print speed-ups."""
     from py_backends import registry
-    from py_backends.harness import machine
     from py_backends.harness.scaling import plan, thread_counts
     from py_backends.report.pictures.scaling import draw
     from py_backends.report.scaling import print_scaling
+    from py_backends.system import machine
 
     cpus = machine.cpus()
     most = _most_threads(options, cpus)

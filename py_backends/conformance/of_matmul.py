@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import caches
 from py_backends.conformance.formats import FLOATS, limits, of_sums
 from py_backends.conformance.of_narrow_matmul import KINDS as NARROW_KINDS
 from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, named, of_sizes, seeded
 from py_backends.contract import Problem
-from py_backends.harness import machine
+from py_backends.system import caches, machine
 
 _SIZES = ((7, 19, 13), (33, 9, 67), (18, 66, 35))
 _MORE_SIZES = ((1, 23, 4), (16, 16, 16), (64, 64, 64), (65, 130, 33), (13, 1, 70), (50, 3, 41), (100, 120, 130))

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import caches
 from py_backends.conformance.formats import FLOATS, NARROW_FLOATS, limits
 from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, Values, named, of_sizes, seeded
 from py_backends.contract import Problem
+from py_backends.system import caches
 
 _LENGTHS = (19, 67, 531, 100)
 _MORE_LENGTHS = (1, 2, 3, 4, 8, 16, 33, 64, 129, 257, 1025, 4097, 70_001)

@@ -16,7 +16,7 @@ import numpy as np
 from py_backends.contract import Array
 from py_backends.number_formats import number_format
 from py_backends.results.spec import Sizes
-from py_backends.shared_memory import SharedMemory
+from py_backends.system.shared_memory import SharedMemory
 
 _SHORTEST_ZONE, _LONGEST_ZONE = 1024, 1 << 16
 

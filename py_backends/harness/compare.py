@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import py_backends
 from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest, shown, whole_number
-from py_backends.harness import doctor, interruption, machine, roofline
+from py_backends.harness import doctor, roofline
 from py_backends.harness.bench import Bench
 from py_backends.harness.case import Case
 from py_backends.harness.estimates import Estimates, shorten, skip
@@ -28,6 +28,7 @@ from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.watch import Watch
 from py_backends.results.report import FAILURES, RAN, Report, Rounds
 from py_backends.results.spec import Sizes
+from py_backends.system import machine, signals
 
 DEFAULT_BUDGET = 54.0
 CACHES = HOT, COLD = "hot", "cold"
@@ -133,7 +134,7 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
             comparison.run(asked)
         except KeyboardInterrupt:
             comparison.interrupt()
-        interruption.hold_off()
+        signals.hold_off()
         return comparison.report(settings, {**described.result(), **comparison.machine(state)})
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from py_backends import registry
-from py_backends.harness import machine, sizing
+from py_backends.harness import sizing
 from py_backends.harness.bench import Bench, check_memory
 from py_backends.harness.failures import failures_of
 from py_backends.harness.pairing import COPIES
@@ -21,6 +21,7 @@ from py_backends.harness.summary import add_note
 from py_backends.harness.workers import WorkerFailed
 from py_backends.results.report import Seconds
 from py_backends.results.spec import Sizes
+from py_backends.system import machine
 
 _RUNS_IF_CHECKED = 2
 """A row that is checked and never timed must have time for this many runs."""

@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 
-from py_backends import caches
 from py_backends.contract import Array, Device
+from py_backends.system import caches
 
 MOST_BYTES = 2**28
 """No flush writes more, which takes a few hundredths of a second. The last-level cache of a server may be larger, but

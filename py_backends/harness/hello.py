@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from py_backends import interpreter
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
-from py_backends.harness import doctor, machine, programs
-from py_backends.harness.files import printable
+from py_backends.harness import doctor, programs
 from py_backends.harness.programs import Program
 from py_backends.ranks import launcher
 from py_backends.ranks.engine import engine
+from py_backends.system import interpreter, machine
+from py_backends.system.files import printable
 
 _EMULATED = programs.PLACE / "emulated"
 """Modules that stand in for libraries if their device is emulated."""

@@ -17,7 +17,6 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
-from py_backends.harness import machine
 from py_backends.harness.bench import COPIES
 from py_backends.harness.plan import LARGEST_SIZE, Plan, Request
 from py_backends.harness.search import KERNEL, MEASURES, WHOLE, choose
@@ -27,6 +26,7 @@ from py_backends.results.ratios import by_round
 from py_backends.results.report import Duration, Report, Row
 from py_backends.results.spec import Workload
 from py_backends.results.verdicts import NOT_FASTER, UNCLEAR, edge, wins
+from py_backends.system import machine
 
 SMALLEST = 2**6
 _MOST_SIZES = 12

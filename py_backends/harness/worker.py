@@ -16,17 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import py_backends
-from py_backends import calls, kernel_store, plugins, registry
+from py_backends import calls, plugins, registry
 from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
 from py_backends.errors import BackendUnavailable, listed
 from py_backends.harness.arena import Span
 from py_backends.harness.flush import flush
-from py_backends.harness.memory import page_aligned_copy, same_bits
 from py_backends.harness.serve import serve
 from py_backends.harness.threads_apart import move_apart
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import number_format
-from py_backends.shared_memory import SharedMemory
+from py_backends.system import kernel_store
+from py_backends.system.bits import page_aligned_copy, same_bits
+from py_backends.system.shared_memory import SharedMemory
 
 _SHORTEST = 1e-9
 """Seconds that replace a time of 0 or less: speed-ups and rates divide by it. A device's events may give 0 for a short

@@ -14,10 +14,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from py_backends import interpreter
-from py_backends.channel import Channel
 from py_backends.errors import fix_of
-from py_backends.harness import temporary
+from py_backends.system import interpreter, temporary
+from py_backends.system.channel import Channel
 
 MODULE = "py_backends.harness.worker"
 """The module that a worker runs by default."""

@@ -17,10 +17,10 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from py_backends import interpreter
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.install import pip, pip_install
 from py_backends.ranks import launcher
+from py_backends.system import interpreter
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.ranks import SOCKET, endings, launcher, messages
@@ -30,7 +29,8 @@ from py_backends.ranks.interface import MPI
 from py_backends.ranks.log import say
 from py_backends.ranks.progress import Progress
 from py_backends.ranks.session import FIRST, Session
-from py_backends.shared_memory import SharedMemory
+from py_backends.system.channel import Channel
+from py_backends.system.shared_memory import SharedMemory
 
 _LARGEST_COMMAND = 1024
 """Every command is sent as so many bytes, since a waiting rank cannot know its length."""

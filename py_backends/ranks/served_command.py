@@ -12,12 +12,12 @@ import signal
 import subprocess
 from collections.abc import Sequence
 
-from py_backends import interpreter
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.ranks import SERVED, launcher, messages
 from py_backends.ranks.interface import MPI
 from py_backends.ranks.rank import Clients, Ranks
 from py_backends.ranks.session import FIRST
+from py_backends.system import interpreter
 
 
 def serve_command(arguments: Sequence[str], interrupting: Sequence[signal.Signals]) -> int:

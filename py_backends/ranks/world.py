@@ -20,15 +20,15 @@ from threading import RLock
 from time import monotonic, sleep
 from typing import Any
 
-from py_backends import interpreter
-from py_backends.channel import Channel
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.ranks import SOCKET, endings, launcher, new_folder, served
 from py_backends.ranks.engine import engine
 from py_backends.ranks.log import Log
 from py_backends.ranks.progress import who_computes
-from py_backends.shared_memory import SharedMemory, behind
+from py_backends.system import interpreter
+from py_backends.system.channel import Channel
+from py_backends.system.shared_memory import SharedMemory, behind
 
 _STARTS_WITHIN, _LOOKS_EVERY = 60.0, 0.002
 _ENDS_WITHIN = 10.0

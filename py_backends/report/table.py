@@ -14,10 +14,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from py_backends.harness import streams
 from py_backends.report import below, layout
 from py_backends.report.layout import Remark, Section
 from py_backends.results.report import Report
+from py_backends.system import streams
 
 _PIPE_WIDTH = 120
 _NAMES = 3

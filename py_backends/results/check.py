@@ -10,8 +10,8 @@ import numpy as np
 
 from py_backends.contract import Array, Problem, Reference
 from py_backends.errors import WrongRequest
-from py_backends.harness.memory import same_bits
 from py_backends.results.report import Check
+from py_backends.system.bits import same_bits
 
 _BLOCK = 2**16
 """Elements that are judged at a time."""

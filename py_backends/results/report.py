@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NoReturn, TypedDict
 
 from py_backends.errors import WrongRequest
-from py_backends.harness.files import printable, read_text
 from py_backends.results.grouping import grouped
 from py_backends.results.spec import Spec
 from py_backends.results.structured import structured
+from py_backends.system.files import printable, read_text
 
 SCHEMA_VERSION = 1
 FAILURES = frozenset({"mismatch", "error", "crashed", "timeout", "impossible"})

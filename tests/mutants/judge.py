@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO
 
-from py_backends import kernel_store
+from py_backends.system import kernel_store
 
 from .mutant import Mutant
 from .scratch import Scratch, Stillborn

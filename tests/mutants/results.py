@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from py_backends.harness.files import write_whole
+from py_backends.system.files import write_whole
 
 from .judge import Verdict
 

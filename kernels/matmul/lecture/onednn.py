@@ -9,8 +9,8 @@
 
 import numpy as np
 
-from py_backends import cpu
 from py_backends.backend._onednn import Matrix, multiply, multiply_integers
+from py_backends.system import cpu
 
 TILES = "amx_bf16" in cpu.features()
 

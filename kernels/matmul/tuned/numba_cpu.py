@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from py_backends.backend._numba_formats import widen
-from py_backends.caches import first_level_cache, second_level_cache
+from py_backends.system.caches import first_level_cache, second_level_cache
 
 REGISTER, HEIGHT = (64, 14) if binding.get_host_cpu_features().get("avx512f") else (32, 6)
 """Bytes of a vector register, and rows of a tile. Twice as many sums fill the 32 registers of AVX-512, or 16."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py_backends.errors import WrongRequest
-from py_backends.harness.files import write_whole
 from py_backends.install import pip_install
+from py_backends.system.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from py_backends import cache_folder, cpu
+from py_backends.system import cache_folder, cpu
 
 PLACE = "PY_BACKENDS_KERNEL_CACHE"
 """The variable that names another folder than the user's cache folder, or is `off`."""

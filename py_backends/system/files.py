@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from py_backends.errors import WrongRequest
-from py_backends.harness import streams
+from py_backends.system import streams
 
 LARGEST_READ = 100_000_000
 """Bytes. The results of a long run take some 100,000 bytes. A device such as /dev/zero would never end."""

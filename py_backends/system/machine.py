@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from py_backends import caches, cpu, interpreter, registry
+from py_backends import registry
 from py_backends.contract import Target
+from py_backends.system import caches, cpu, interpreter
 
 _INSTRUCTION_SETS = {
     "x86_64": ("sse2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile"),
