@@ -24,16 +24,16 @@ if (_clone / "kernels").is_dir() and (_clone / "CMakeLists.txt").is_file():
 def __getattr__(name: str) -> _Any:
     """Find what needs NumPy or more when it is first used, so that `py-backends --help` starts at once."""
     if name == "__all__":
-        return _import_module("py_backends.api").names()
+        return _import_module("py_backends.functions.api").names()
     from importlib.util import find_spec
 
     # A submodule that is being imported, or no name at all, as "x.y", whose "x" would be imported.
     if name.startswith("_") or not name.isidentifier() or find_spec(f"{__name__}.{name}"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = _import_module("py_backends.api").find(name)
+    value = _import_module("py_backends.functions.api").find(name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_import_module("py_backends.api").names()})
+    return sorted({*globals(), *_import_module("py_backends.functions.api").names()})

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from py_backends import plugins, trial
+from py_backends import plugins
 from py_backends.contract import Backend, Problem, Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest, hint, shown
 from py_backends.kernel_text import KernelText
@@ -38,21 +38,6 @@ def backend(name: str) -> Backend:
     if plugin := backend_plugin(name):
         return plugins.backend(plugin)
     raise _unknown(name, backend_names(), "backend")
-
-
-def targets(name: str, named: Iterable[str] = ()) -> list[Target]:
-    """Every probed target of a backend, and further ones that it has under the given names.
-
-    Raises the errors of `backend`, BackendUnavailable if its library would end this process, and others if the targets
-    of a plug-in are invalid.
-    """
-    plugin, asked = backend_plugin(name), backend(name)
-    trial.check(name, asked.obeys)
-    found = plugins.targets(plugin, asked) if plugin else asked.targets()
-    names = {target.name for target in found}
-    others = [each for each in dict.fromkeys(named) if each not in names]
-    further = (plugins.target(plugin, asked, each) if plugin else asked.target(each) for each in others)
-    return [*found, *filter(None, further)]
 
 
 def on_threads(name: str, target: str, threads: Iterable[int]) -> dict[int, str | None]:

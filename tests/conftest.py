@@ -20,10 +20,11 @@ from commands import Finished, run_command
 from rich.console import Console
 from rich.table import Table
 
-from py_backends import calls, registry
+from py_backends import registry
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
 from py_backends.conformance.plugin import SELECTION, skip_or_fail
 from py_backends.conformance.selection import Extent
+from py_backends.functions import call
 from py_backends.harness import hello, programs
 from py_backends.harness.hello import Outcome
 from py_backends.install import pip_install
@@ -152,13 +153,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The arrays of the last call as its device got them: inputs, then output."""
     arrays: list[Any] = []
-    run = calls._run
+    run = call._run
 
     def spying(device: Any, launch: Any, inputs: Any, output: Any, sizes: Any) -> None:
         arrays[:] = [*inputs, output]
         run(device, launch, inputs, output, sizes)
 
-    monkeypatch.setattr(calls, "_run", spying)
+    monkeypatch.setattr(call, "_run", spying)
     return arrays
 
 

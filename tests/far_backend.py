@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from py_backends import contract, foreign_arrays
+from py_backends import contract
 from py_backends.contract import Adopted, Array, Buffer, Launch, Problem, Reference, Target
+from py_backends.functions import foreign_arrays
 from py_backends.kernel_text import KernelText
 
 

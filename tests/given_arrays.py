@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import foreign_arrays
 from py_backends.contract import Array
+from py_backends.functions import foreign_arrays
 
 CPU, CUDA = foreign_arrays.Memory.CPU, foreign_arrays.Memory.CUDA
 

@@ -27,8 +27,9 @@ from given_arrays import (
 )
 
 import py_backends as pb
-from py_backends import calls, foreign_arrays, registry
+from py_backends import registry
 from py_backends.contract import Array
+from py_backends.functions import call, foreign_arrays
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -164,7 +165,7 @@ def test_results_may_stay_where_they_are(backend: str) -> None:
     assert product.shape == (6, 6)
     assert product.dtype == FLOAT32
     np.testing.assert_array_equal(pb.matmul(product, a, backend=backend, to="host"), (a @ b) @ a)
-    device = calls._device(("matmul", backend, None, None, None, type(None)), "float32")
+    device = call._device(("matmul", backend, None, None, None, type(None)), "float32")
     assert isinstance(product, np.ndarray) == (device.new((1,), FLOAT32) is None)
 
 

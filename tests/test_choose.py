@@ -17,9 +17,10 @@ from commands import run_command, run_here
 from rich.console import Console
 from simulated_choices import simulated
 
-from py_backends import api, calls, registry
+from py_backends import registry
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
+from py_backends.functions import api, call
 from py_backends.harness import choose, worker
 from py_backends.harness.case import Case
 from py_backends.harness.choose import _RUNS, Choice, _budget_for_others, choices, other_sizes, plan, race, statement
@@ -409,7 +410,7 @@ class TestWorkers:
     def test_calls_share_its_device(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A second device would compile everything once more, and ranks would be there twice."""
         for table in "_devices", "_launches", "_ready":
-            monkeypatch.setattr(calls, table, {})
+            monkeypatch.setattr(call, table, {})
         session = worker.Session()
         session.open([], "numpy", "cpu", machine.cpus())
         session.prepare([], "vecadd", "lecture", "float32")

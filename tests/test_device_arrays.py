@@ -15,8 +15,9 @@ from far_backend import PROBLEMS, Far, FarArray, Near, TestBackend
 from given_arrays import CUDA, FarTensor, Tensor, drawn
 
 import py_backends as pb
-from py_backends import api, calls, choices, registry
+from py_backends import registry
 from py_backends.contract import Array
+from py_backends.functions import api, call, dispatch
 from py_backends.kernel_text import KernelText
 
 FLOAT32 = np.dtype(np.float32)
@@ -43,12 +44,12 @@ def backends(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     monkeypatch.setattr(registry, "kernel_texts", text)
     yield made
     devices = {id(each.device) for each in made.values()}
-    forget(choices._targets, lambda name: name in made)
-    forget(choices._dtypes, lambda key: key[1] in made)
-    forget(calls._devices, lambda key: key[0] in made)
-    forget(calls._launches, lambda key: key[0] in devices)
-    forget(calls._ready, lambda key: key[0][1] in made)
-    forget(calls._places, lambda key: key[0][1] in made)
+    forget(dispatch._targets, lambda name: name in made)
+    forget(dispatch._dtypes, lambda key: key[1] in made)
+    forget(call._devices, lambda key: key[0] in made)
+    forget(call._launches, lambda key: key[0] in devices)
+    forget(call._ready, lambda key: key[0][1] in made)
+    forget(call._places, lambda key: key[0][1] in made)
 
 
 def forget(cached: dict[Any, Any], of_tests: Callable[[Any], bool]) -> None:

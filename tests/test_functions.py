@@ -16,8 +16,9 @@ from conftest import has_device, marked_backends, skip_or_fail, targets_of
 from numpy.lib.stride_tricks import as_strided
 
 import py_backends as pb
-from py_backends import calls, registry
+from py_backends import registry
 from py_backends.contract import Array
+from py_backends.functions import call
 from py_backends.results.check import judge
 
 with_every_backend = pytest.mark.parametrize("backend", marked_backends())
@@ -241,7 +242,7 @@ def test_a_call_within_a_call_of_its_thread_is_refused(backend: str, monkeypatch
     if not has_device(backend):
         skip_or_fail(backend)
     pb.vecadd(VECTOR, VECTOR, backend=backend)
-    device = next(each for (of, *_), each in calls._devices.items() if of == backend)
+    device = next(each for (of, *_), each in call._devices.items() if of == backend)
     wait, within = device.wait, list[BaseException]()
 
     def interrupted() -> None:

@@ -11,12 +11,12 @@ import pytest
 from far_backend import FarArray
 from given_arrays import CUDA, Tensor, drawn
 
-from py_backends import foreign_arrays
 from py_backends.backend import _nvidia_driver, numba_cuda
 from py_backends.backend import cuda as cuda_backend
 from py_backends.backend._cupy import Memory
 from py_backends.contract import Array
 from py_backends.errors import KernelFault
+from py_backends.functions import foreign_arrays
 
 FLOAT32 = np.dtype(np.float32)
 

@@ -18,8 +18,9 @@ import pytest
 from commands import LONGEST, Finished, copy_clone, environment
 from plugin_packages import BACKEND, BACKENDS, KERNELS, PROBLEM, install, kernel
 
-from py_backends import api, plugins, registry
+from py_backends import plugins, registry
 from py_backends.errors import BackendUnavailable
+from py_backends.functions import api
 from py_backends.kernel_text import KernelText
 
 IN_WORKERS_ONLY = """

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import py_backends as pb
-from py_backends import calls, registry
+from py_backends import registry
 from py_backends.backend import _cpu_kernels
 from py_backends.contract import Array, Problem
+from py_backends.functions import call
 
 pytestmark = pytest.mark.cpp
 
@@ -30,12 +31,12 @@ class Own(np.ndarray):
 @contextmanager
 def without_shortcuts() -> Iterator[None]:
     """Within, every call takes the way through Python."""
-    kept = dict(calls.shortcuts)
-    calls.shortcuts.clear()
+    kept = dict(call.shortcuts)
+    call.shortcuts.clear()
     try:
         yield
     finally:
-        calls.shortcuts.update(kept)
+        call.shortcuts.update(kept)
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +48,7 @@ def _later_calls() -> None:
 
 
 def shortcut(kernel: str) -> Any:
-    return next(each for asked, each in calls.shortcuts.items() if asked[:2] == (kernel, "cpp"))
+    return next(each for asked, each in call.shortcuts.items() if asked[:2] == (kernel, "cpp"))
 
 
 def vector(n: int, dtype: str = "float32") -> Array:

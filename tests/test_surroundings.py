@@ -14,9 +14,9 @@ import pytest
 from commands import CLONE, LONGEST, environment
 from homes import python_at_home
 
-from py_backends import trial
 from py_backends.backend import _opencl_drivers, _opencl_launch, _wheels, opencl
 from py_backends.errors import BackendUnavailable
+from py_backends.functions import trial
 
 pytestmark = pytest.mark.slow
 

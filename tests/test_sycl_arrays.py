@@ -13,8 +13,9 @@ from conftest import targets_of
 from given_arrays import drawn
 
 import py_backends as pb
-from py_backends import calls, registry
+from py_backends import registry
 from py_backends.contract import Array
+from py_backends.functions import call
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -56,7 +57,7 @@ class TestOfSycl:
         """Intel's CPU, as the functions open it."""
         if "intel-cpu" not in {target.name for target in targets_of("sycl") if target.available}:
             pytest.skip("sycl: Intel's CPU runtime is not here, the device that is known to have USM")
-        return calls._device(("vecadd", "sycl", None, "intel-cpu", None, type(None)), "float32")
+        return call._device(("vecadd", "sycl", None, "intel-cpu", None, type(None)), "float32")
 
     @pytest.fixture
     def queue(self, device: Any) -> Any:
@@ -203,7 +204,7 @@ class TestOfOpenCl:
 
     @pytest.fixture
     def device(self, target: str) -> Any:
-        return calls._device(("vecadd", "opencl", None, target, None, type(None)), "float32")
+        return call._device(("vecadd", "opencl", None, target, None, type(None)), "float32")
 
     def array(self, device: Any, elements: Array) -> Any:
         """An array of pyopencl in the device's context, made as a caller makes one."""

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import py_backends as pb
-from py_backends import calls, choices, registry, this_process
+from py_backends import registry
 from py_backends.backend import _amx, _cpu_kernels, _numba, avx, numba_cpu
 from py_backends.contract import Array, Buffer, HostDevice, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
+from py_backends.functions import call, dispatch, this_process
 from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Request
 from py_backends.kernel_text import KernelText
@@ -61,7 +62,7 @@ Install = Callable[..., Went]
 def forgetting() -> Iterator[list[dict[Any, Any]]]:
     """Forgets all earlier calls meanwhile. The tables that remember them."""
     names = "_ready", "_places", "_devices", "_launches", "shortcuts"
-    tables: list[dict[Any, Any]] = [choices._targets, choices._dtypes, *(getattr(calls, name) for name in names)]
+    tables: list[dict[Any, Any]] = [dispatch._targets, dispatch._dtypes, *(getattr(call, name) for name in names)]
     kept = [dict(table) for table in tables]
     for table in tables:
         table.clear()
@@ -344,7 +345,7 @@ class TestNumba:
         cpu([], listed=False)
         ones = np.ones((3, 5), "bfloat16"), np.ones((5, 2), "bfloat16")
         assert pb.matmul(*ones, backend="numba_cpu").tolist() == [[5, 5]] * 3
-        assert [target for backend, target, _ in calls._devices if backend == "numba_cpu"] == ["cpu"]
+        assert [target for backend, target, _ in call._devices if backend == "numba_cpu"] == ["cpu"]
         with pytest.raises(BackendUnavailable, match="numba_cpu amx is not available: this CPU lacks"):
             pb.matmul(*ones, backend="numba_cpu", target="amx")
 

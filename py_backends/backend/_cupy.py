@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import foreign_arrays
 from py_backends.backend import _cuda_events, _nvidia_driver, _wheels
 from py_backends.contract import Adopted, Array, Buffer, Target
 from py_backends.errors import BackendUnavailable, KernelFault
+from py_backends.functions import foreign_arrays
 from py_backends.install import pip_install
 from py_backends.number_formats import number_format
 

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import contract, foreign_arrays
+from py_backends import contract
 from py_backends.backend import _cuda_events, _numba, _nvidia_driver
 from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
+from py_backends.functions import foreign_arrays
 from py_backends.install import pip_install
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED

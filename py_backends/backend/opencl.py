@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from py_backends import contract, foreign_arrays
+from py_backends import contract
 from py_backends.backend import _device_names, _kernel_keys, _opencl_drivers, _opencl_launch, _queues, _wheels
 from py_backends.contract import Adopted, Array, Buffer, Target
 from py_backends.errors import BackendUnavailable
+from py_backends.functions import foreign_arrays
 from py_backends.install import other_architecture, pip_install
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED, number_format

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 import cattrs
 import numpy as np
 
-from py_backends import api, registry
+from py_backends import registry
 from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, Call, Layout, Misfit
 from py_backends.conformance.formats import COUNTERPARTS
 from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
 from py_backends.errors import in_one_line
+from py_backends.functions import api
 from py_backends.harness.serve import serve
 from py_backends.harness.worker import Session
 from py_backends.number_formats import number_format

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from py_backends import registry, this_process
+from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
+from py_backends.functions import this_process
 from py_backends.harness.doctor import BackendTarget, timed_targets
 from py_backends.harness.pairing import Group, ratios
 from py_backends.harness.plan import Plan, Request

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import py_backends
-from py_backends import calls, plugins, registry
+from py_backends import plugins, registry
 from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
 from py_backends.errors import BackendUnavailable, listed
+from py_backends.functions import call
+from py_backends.functions.targets import targets_of
 from py_backends.harness.arena import Span
 from py_backends.harness.flush import flush
 from py_backends.harness.serve import serve
@@ -59,7 +61,7 @@ class Session:
             it. They are pairs, since keys of JSON are strings.
         """
         names = [field.name for field in fields(Target)]  # a plug-in's own class may have more
-        found = [{name: getattr(target, name) for name in names} for target in registry.targets(backend, named)]
+        found = [{name: getattr(target, name) for name in names} for target in targets_of(backend, named)]
         kernels, declared = registry.promised_kernels(), registry.backend(backend).dtypes
         for target in found:
             target["environment"] = dict(target["environment"])
@@ -77,7 +79,7 @@ class Session:
         self._backend = backend
         self._device = plugins.checked_device(registry.backend(backend).open(target, threads))
         self._device.profiled = True
-        calls.share(backend, target, threads, self._device)
+        call.share(backend, target, threads, self._device)
         return {"processes": list(self._device.processes)}
 
     def load(self, descriptors: list[int], arena: int, capacities: list[int]) -> dict[str, Any]:
@@ -111,7 +113,7 @@ class Session:
             launch = plugins.checked_launch(self._device.prepare(text, np.dtype(dtype)))
         seconds, device = perf_counter() - begin, self._device
         self._launches[kernel, variant, dtype] = launch
-        calls.share_launch(device, text, np.dtype(dtype), launch)
+        call.share_launch(device, text, np.dtype(dtype), launch)
         return {
             "seconds": seconds,
             "kept": bool(found) and all(found),

@@ -10,6 +10,7 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Array, HostDevice, Target
 from py_backends.errors import BackendUnavailable
+from py_backends.functions.targets import targets_of
 from py_backends.kernel_text import KernelText
 
 OnArrays = Callable[..., None]
@@ -46,7 +47,7 @@ class LocalKernels:
 def _preferred(kernel: str, dtype: str) -> tuple[KernelText, Target]:
     """The source and the target that a rank computes a kernel with, in a number format."""
     for backend in registry.preferred_on_host():
-        for target in registry.targets(backend):
+        for target in targets_of(backend):
             texts = registry.texts_in(dtype, kernel, backend, target)
             if texts and target.available and not target.emulated:
                 return next(iter(texts.values())), target

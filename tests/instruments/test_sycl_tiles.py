@@ -13,7 +13,7 @@ from processor import ON_X86_64, Program, check_conformance, complaints, cpu_wit
 from products import OfProducts, product
 from sanitizers import HERE
 
-from py_backends import registry
+from py_backends.functions.targets import targets_of
 from py_backends.install import pip_install
 
 pytestmark = [pytest.mark.slow, pytest.mark.sycl, ON_X86_64]
@@ -25,7 +25,7 @@ STARTED_WITH = {"CL_CONFIG_CPU_TARGET_ARCH": "sapphirerapids"}
 @pytest.fixture(scope="module")
 def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Of a program whose SYCL is to compile for AMX."""
-    targets = {target.name for target in registry.targets("sycl") if target.available}
+    targets = {target.name for target in targets_of("sycl") if target.available}
     if "intel-cpu" not in targets:
         what = "sycl: Intel's CPU runtime is not here, which alone compiles for tiles"
         pytest.skip(f"{what} (to change that: {pip_install('cpu')})")

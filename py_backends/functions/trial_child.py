@@ -1,4 +1,4 @@
-"""The process in which a backend is tried: `python -m py_backends.trial_child BACKEND BYTES`.
+"""The process in which a backend is tried: `python -m py_backends.functions.trial_child BACKEND BYTES`.
 
 BYTES: the address space that the caller has in use, of which this process takes as much, as the same limit holds.
 
@@ -18,8 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from py_backends import calls, registry
-from py_backends.choices import dtypes_taken
+from py_backends import registry
+from py_backends.functions import call
+from py_backends.functions.dispatch import dtypes_taken
+from py_backends.functions.targets import targets_of
 
 _SIZE = 256
 """Of each dimension. Smaller arrays are computed without threads."""
@@ -44,12 +46,12 @@ def _compute(backend: str) -> None:
     """Compute on every target that a caller may use: the kernel of the most dimensions, which takes most of all."""
     kernels = [registry.problem(name) for name in registry.kernel_names() if registry.kernel_files(name, backend)]
     problem = max(kernels, key=lambda each: len(each.dimensions))
-    for target in registry.targets(backend):
+    for target in targets_of(backend):
         if target.available and not target.emulated:
             asked = (problem.name, backend, None, target.name, None, type(None))
             shapes = problem.shapes((_SIZE,) * len(problem.dimensions))[:-1]
             inputs = [np.zeros(shape, dtypes_taken(asked)[0]) for shape in shapes]
-            calls.call(problem, asked, inputs, None, None)
+            call.call(problem, asked, inputs, None, None)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,21 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from py_backends import foreign_arrays, plugins, registry
-from py_backends.choices import Asked, choices_by_dtype, chosen, dtypes_taken, first_there, lookup, thread_count, whom
+from py_backends import plugins, registry
 from py_backends.contract import Adopted, Array, Device, HostDevice, Launch, Problem, Shortcut, Target
 from py_backends.errors import BackendUnavailable, WrongRequest, listed
-from py_backends.kernel_text import KernelText
-from py_backends.placement import (
+from py_backends.functions import foreign_arrays
+from py_backends.functions.dispatch import (
+    Asked,
+    choices_by_dtype,
+    chosen,
+    dtypes_taken,
+    first_there,
+    lookup,
+    thread_count,
+    whom,
+)
+from py_backends.functions.placement import (
     Placed,
     apart_or_same,
     flat,
@@ -27,6 +36,7 @@ from py_backends.placement import (
     overlaps_itself,
     usable_in_place,
 )
+from py_backends.kernel_text import KernelText
 
 _PLACES = _HOST, _DEVICE = "host", "device"
 """Where a new result may lie."""

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from py_backends import registry, this_process
+from py_backends import registry
 from py_backends.contract import Target
 from py_backends.errors import MOST_THREADS, BackendUnavailable, whole_number
+from py_backends.functions import this_process
+from py_backends.functions.targets import targets_of
 from py_backends.kernel_text import KernelText
 
 Asked = tuple[str, str, str | None, str | None, int | None, type]
@@ -104,13 +106,13 @@ def _texts(kernel: str, backend: str, variant: str | None) -> dict[str, KernelTe
 
 def _candidates(backend: str, name: str | None) -> list[Target]:
     """The target of a backend with this name, or all of its targets, missing ones included."""
-    targets = _targets.get(backend) or list(map(this_process.usable, registry.targets(backend)))
+    targets = _targets.get(backend) or list(map(this_process.usable, targets_of(backend)))
     if any(target.available for target in targets):  # what is missing may be installed meanwhile
         _targets[backend] = targets
     if name is None:
         return targets
     if isinstance(name, str) and name not in [target.name for target in targets]:
-        targets = list(map(this_process.usable, registry.targets(backend, [name])))
+        targets = list(map(this_process.usable, targets_of(backend, [name])))
     registry.known(name, [target.name for target in targets], f"target of {backend}")
     return [target for target in targets if target.name == name]
 

@@ -64,7 +64,7 @@ def _low_limits() -> dict[str, int]:
 @cache
 def _ended(backend: str, _surroundings: tuple[str, ...]) -> str | None:
     """What a process wrote last that uses a backend, if the backend has ended it; None if not."""
-    command = interpreter.command("py_backends.trial_child", backend, str(_address_space()))
+    command = interpreter.command("py_backends.functions.trial_child", backend, str(_address_space()))
     try:
         with subprocess.Popen(
             command,
