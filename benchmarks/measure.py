@@ -12,11 +12,11 @@ import numpy as np
 from benchmarks.goals import Conditions, Entry, Goal
 from py_backends import registry
 from py_backends.harness.compare import Progress, run
-from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Plan
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Report
 from py_backends.results.spec import Spec
+from py_backends.workers.probe import BackendTarget
 
 Reports = Mapping[Conditions, Report]
 

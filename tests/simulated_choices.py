@@ -21,9 +21,9 @@ from py_backends.harness.choose import Standing, choices, race
 from py_backends.harness.pairing import Group
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Runner, Sample
 from py_backends.results.report import Duration, Report, Row, Seconds
 from py_backends.results.verdicts import FASTER, NARROWEST_BAND, SAME
+from py_backends.workers.runner import Runner, Sample
 
 SIZE = 1000
 NOISE = 0.1

@@ -13,8 +13,8 @@ import pytest
 
 import py_backends as pb
 from py_backends import contract, problem, registry
-from py_backends.harness import doctor
 from py_backends.results import report
+from py_backends.workers import probe
 
 pytestmark = pytest.mark.documents
 
@@ -88,7 +88,7 @@ def test_bounds_have_a_source(kernel: str) -> None:
         assert re.search(r"[A-Z]\w+, [A-Z].*(edition|section|ch\.|J\.|\d{4})", text, re.DOTALL), "whose formula is it?"
 
 
-@pytest.mark.parametrize("module", [contract, problem, report, doctor], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [contract, problem, report, probe], ids=lambda module: module.__name__)
 def test_what_others_derive_from_and_get_back_is_described(module: ModuleType) -> None:
     for thing in own(module):
         assert words(thing), thing

@@ -10,7 +10,7 @@ import pytest
 
 from py_backends import _compiled
 from py_backends.errors import BackendUnavailable
-from py_backends.harness import ceilings
+from py_backends.workers import ceilings
 
 DTYPES = [np.dtype("float32"), np.dtype("float64")]
 
@@ -89,7 +89,7 @@ def test_an_instruction_set_that_is_named_is_measured_in_a_new_process() -> None
     best = ceilings.instruction_sets("bfloat16")[0]
     program = f"""
 import numpy, ml_dtypes
-from py_backends.harness.ceilings import MultiplyAdds
+from py_backends.workers.ceilings import MultiplyAdds
 print(MultiplyAdds(numpy.dtype("bfloat16"), 2, {best!r}).sample() > 0)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

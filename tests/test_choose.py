@@ -21,14 +21,12 @@ from py_backends import registry
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.functions import api, call
-from py_backends.harness import choose, worker
+from py_backends.harness import choose
 from py_backends.harness.case import Case
 from py_backends.harness.choose import _RUNS, Choice, _budget_for_others, choices, other_sizes, plan, race, statement
-from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.pairing import Group, groups
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.report.choose import answer, print_choices
 from py_backends.report.page import page
@@ -37,6 +35,9 @@ from py_backends.results.report import Duration, Report, Row, Seconds
 from py_backends.results.spec import Spec
 from py_backends.results.verdicts import NARROWEST_BAND, UNCLEAR, ratio
 from py_backends.system import machine
+from py_backends.workers.probe import BackendTarget
+from py_backends.workers.runner import Runner, Sample
+from py_backends.workers.session import Session
 
 ROUNDS, ASKED = 30, 1000
 Times = Mapping[str, float]
@@ -411,7 +412,7 @@ class TestWorkers:
         """A second device would compile everything once more, and ranks would be there twice."""
         for table in "_devices", "_launches", "_ready":
             monkeypatch.setattr(call, table, {})
-        session = worker.Session()
+        session = Session()
         session.open([], "numpy", "cpu", machine.cpus())
         session.prepare([], "vecadd", "lecture", "float32")
         monkeypatch.setattr(registry.backend("numpy"), "open", None)  # a second one could not be opened
@@ -420,10 +421,10 @@ class TestWorkers:
 
     def test_only_small_copies_stay(self, monkeypatch: pytest.MonkeyPatch) -> None:
         placed = type("Placed", (), {"sizes": [3], "arrays": lambda _: [np.ones(3, np.float32)] * 3})()
-        session = worker.Session()
+        session = Session()
         small = session._copies_of(1, "a call", placed, "vecadd")
         assert session._copies_of(1, "a call", placed, "vecadd") is small
-        monkeypatch.setattr(worker, "_MOST_KEPT", 35)
+        monkeypatch.setattr("py_backends.workers.session._MOST_KEPT", 35)
         large = session._copies_of(2, "a call", placed, "vecadd")
         assert session._copies_of(2, "a call", placed, "vecadd") is not large
 

@@ -454,6 +454,6 @@ def workers_of(process: subprocess.Popen[str]) -> Iterator[psutil.Process]:
 
 def is_worker(process: psutil.Process) -> bool:
     try:
-        return "py_backends.harness.worker" in process.cmdline()
+        return "py_backends.workers.session" in process.cmdline()
     except psutil.NoSuchProcess:  # it has just ended
         return False

@@ -20,7 +20,6 @@ from rich.console import Console
 
 import py_backends as pb
 from py_backends.harness import compare as module_of_compare
-from py_backends.harness import doctor, workers
 from py_backends.harness.compare import DEFAULT_BUDGET, Comparison, checked_settings, run
 from py_backends.harness.plan import Plan, Request
 from py_backends.report.files import markdown_text
@@ -28,6 +27,7 @@ from py_backends.report.table import print_report
 from py_backends.results.report import Report, Rounds
 from py_backends.results.spec import Spec
 from py_backends.system import machine
+from py_backends.workers import probe, process
 
 QUICK = {"kernels": ["vecadd"], "backends": ["numpy"], "budget": 2}
 
@@ -138,11 +138,11 @@ def test_a_worker_that_cannot_be_started_is_a_reason(monkeypatch: pytest.MonkeyP
     def none_left() -> Any:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    found = doctor.probe(["numpy"])
-    monkeypatch.setattr(workers.Channel, "pair", none_left)
-    ((_, target),) = doctor.probe(["numpy"])
+    found = probe.probe(["numpy"])
+    monkeypatch.setattr(process.Channel, "pair", none_left)
+    ((_, target),) = probe.probe(["numpy"])
     assert (target.reason or "").endswith(os.strerror(errno.EMFILE))
-    monkeypatch.setattr(doctor, "probe", lambda *_: found)
+    monkeypatch.setattr(probe, "probe", lambda *_: found)
     report = pb.compare(**QUICK, shapes={"vecadd": [(33,)]})
     (row,) = report.rows
     assert (row.status, os.strerror(errno.EMFILE) in (row.reason or "")) == ("error", True)
@@ -154,11 +154,11 @@ def test_a_worker_that_does_not_start_leaves_no_file_open(monkeypatch: pytest.Mo
     def none_left(*_: Any) -> Any:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(workers, "_start", none_left)
-    workers.temporary.folder()  # the first one keeps a file open as long as the process lives
+    monkeypatch.setattr(process, "_start", none_left)
+    process.temporary.folder()  # the first one keeps a file open as long as the process lives
     before = len([*Path("/proc/self/fd").iterdir()])
-    with pytest.raises(workers.WorkerFailed, match="t start new thread") as failed:
-        workers.Worker()
+    with pytest.raises(process.WorkerFailed, match="t start new thread") as failed:
+        process.Worker()
     assert failed.value.status == "error"
     assert len([*Path("/proc/self/fd").iterdir()]) == before
 
@@ -252,7 +252,7 @@ def test_no_run_takes_longer_than_its_worker_may(
     shorten: bool, status: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a budget of half an hour Python had a shape for which its worker counted as hung."""
-    monkeypatch.setattr(workers, "ANSWER_WITHIN", 2.5)
+    monkeypatch.setattr(process, "ANSWER_WITHIN", 2.5)
     request = Request(["matmul"], ["python"], shapes={"matmul": [(400, 400, 400)]})
     asked = request.plan(request.specs, shorten=shorten)
     (row,) = run(replace(asked, rounds=1), checked_settings(budget=600)).rows

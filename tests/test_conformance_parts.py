@@ -21,9 +21,9 @@ from py_backends.conformance.selection import kind_names
 from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally, summary
 from py_backends.conformance.trials import Trial, answer, chosen, named_as, of_sizes
 from py_backends.contract import HostDevice, Launch, Target
-from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
+from py_backends.workers.process import WorkerFailed
 
 VECADD = registry.problem("vecadd")
 VECADD_TEXT = registry.kernel_texts("vecadd", "numpy")["lecture"]

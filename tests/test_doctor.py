@@ -21,8 +21,8 @@ import py_backends
 from py_backends import install, registry
 from py_backends.backend import _opencl_drivers, _opencl_launch, opencl
 from py_backends.errors import BackendUnavailable
-from py_backends.harness.doctor import probe
 from py_backends.install import pip, pip_install
+from py_backends.workers.probe import probe
 
 PROJECT = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = sorted(PROJECT["optional-dependencies"])

@@ -50,7 +50,7 @@ SOUND = ["numpy", "python"]
 
 WITH_PATIENCE = """
 import sys
-import py_backends.harness.workers as workers
+import py_backends.workers.process as workers
 from py_backends.__main__ import main
 workers.ANSWER_WITHIN = float(sys.argv.pop(1))
 sys.exit(main())

@@ -23,14 +23,14 @@ from py_backends import contract, registry
 from py_backends.backend import cuda as cuda_backend
 from py_backends.backend import numba_cuda
 from py_backends.contract import Array, Buffer, Device, Target
-from py_backends.harness import flush as flushing
-from py_backends.harness import worker
 from py_backends.harness.case import Case
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Runner, Sample, _arguments
 from py_backends.kernel_text import KernelText
 from py_backends.results.report import Report
 from py_backends.system import caches
+from py_backends.workers import flush as flushing
+from py_backends.workers.runner import Runner, Sample, _arguments
+from py_backends.workers.session import Launched, Session, _medians
 
 FLOAT32 = np.dtype(np.float32)
 SEVERAL_MILLISECONDS = (768, 768, 768)
@@ -112,7 +112,7 @@ def test_devices_without_events_are_timed_by_the_clock() -> None:
     text = registry.kernel_texts("vecadd", "numpy")["lecture"]
     kernel = OnDevice.of("numpy", targets_of("numpy")[0], text, (1000,), profiled=True)
     assert kernel.run()[1] is None
-    assert worker._medians([worker.Launched(2.0, None, None)] * 3) == {"kernel": 2.0, "clock": None}
+    assert _medians([Launched(2.0, None, None)] * 3) == {"kernel": 2.0, "clock": None}
 
 
 def settled(drains: Sequence[float]) -> TimedRow:
@@ -144,22 +144,22 @@ def test_a_wait_that_does_not_wait_shows_in_every_sample(drains: list[float], st
 
 
 def test_both_medians_are_over_the_same_launches() -> None:
-    launches = [worker.Launched(clock, events, None) for clock, events in ((3.0, 1.0), (5.0, 4.0), (9.0, 2.0))]
-    assert worker._medians(launches) == {"kernel": 2.0, "clock": 5.0}
+    launches = [Launched(clock, events, None) for clock, events in ((3.0, 1.0), (5.0, 4.0), (9.0, 2.0))]
+    assert _medians(launches) == {"kernel": 2.0, "clock": 5.0}
 
 
 @pytest.mark.parametrize("events", [0.0, -1e-6])
 def test_a_time_that_events_cannot_tell_is_a_nanosecond(events: float) -> None:
     """Nothing can be divided by 0: a whole comparison would end over a row of an empty vector."""
-    assert worker._medians([worker.Launched(1e-5, events, None)] * 3) == {"kernel": 1e-9, "clock": 1e-5}
+    assert _medians([Launched(1e-5, events, None)] * 3) == {"kernel": 1e-9, "clock": 1e-5}
 
 
 def test_each_rank_has_medians_of_its_own() -> None:
     launches = [
-        worker.Launched(0.01, max(kernel), contract.Communication(max(communicating), (8, 9), communicating, kernel))
+        Launched(0.01, max(kernel), contract.Communication(max(communicating), (8, 9), communicating, kernel))
         for communicating, kernel in [((1e-3, 2e-3), (5e-3, 6e-3)), ((3e-3, 1e-3), (4e-3, 7e-3)), ((2e-3, 9e-3),) * 2]
     ]
-    assert worker._medians(launches) == {
+    assert _medians(launches) == {
         "kernel": 7e-3,
         "clock": 0.01,
         "communicating": 3e-3,
@@ -171,7 +171,7 @@ def test_each_rank_has_medians_of_its_own() -> None:
 
 def test_a_device_may_tell_nothing_of_each_rank() -> None:
     """As plug-ins of the first version that knew ranks."""
-    found = worker._medians([worker.Launched(0.01, None, contract.Communication(1e-3, (8, 9)))])
+    found = _medians([Launched(0.01, None, contract.Communication(1e-3, (8, 9)))])
     assert (found["communicating_by_rank"], found["kernel_by_rank"]) == ([], [])
 
 
@@ -430,7 +430,7 @@ def test_a_cold_sample_flushes_before_its_one_launch(
     """And once more where an upload, which moves data, comes in between."""
     log: list[str] = []
     session, case = session_on(Recorder(log) if again else HostRecorder(log))
-    monkeypatch.setattr(worker, "flush", lambda _: log.append("flush"))
+    monkeypatch.setattr("py_backends.workers.session.flush", lambda _: log.append("flush"))
     hot = {"warm_up": 0 if cold else 2, "calls": 1, "repetitions": 0 if cold else 3}
     session.sample([], **hot, poisoned=False, cold=cold, **_arguments(TEXT, case))
     expected = ["flush", "upload", "upload", *again, "launch"] if cold else ["upload"] * 2 + ["launch"] * 2
@@ -443,8 +443,8 @@ def test_flushing_is_in_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a clock that moves by a day for each flush, and else not at all."""
     now = [0.0]
     session, case = session_on(Recorder([]))
-    monkeypatch.setattr(worker, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(worker, "flush", lambda _: now.__setitem__(0, now[0] + 86_400))
+    monkeypatch.setattr("py_backends.workers.session.perf_counter", lambda: now[0])
+    monkeypatch.setattr("py_backends.workers.session.flush", lambda _: now.__setitem__(0, now[0] + 86_400))
     once = {"warm_up": 0, "calls": 1, "repetitions": 0, "poisoned": False, "cold": True}
     figures = session.sample([], **once, **_arguments(TEXT, case))
     assert now[0] == 2 * 86_400, "before the sample, and after its upload"
@@ -463,7 +463,7 @@ def test_a_sample_has_the_phases_of_the_call_that_takes_the_median_time(monkeypa
 
     log: list[str] = []
     session, case = session_on(SlowUpload(log))
-    monkeypatch.setattr(worker, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("py_backends.workers.session.perf_counter", lambda: now[0])
     how = {"warm_up": 0, "calls": 5, "repetitions": 4, "poisoned": False, "cold": False}
     figures = session.sample([], **how, **_arguments(TEXT, case))
     assert (figures["upload"], figures["end_to_end"]) == (3.0, 3.0)
@@ -474,10 +474,10 @@ def test_a_sample_has_the_phases_of_the_call_that_takes_the_median_time(monkeypa
 TEXT = registry.kernel_texts("vecadd", "numpy")["lecture"]
 
 
-def session_on(device: Device) -> tuple[worker.Session, Case]:
+def session_on(device: Device) -> tuple[Session, Case]:
     """What a worker holds, in this process, with a case of vecadd."""
     case = Case(registry.problem("vecadd"), (1000,), FLOAT32, seed=1)
-    session = worker.Session()
+    session = Session()
     session._device, session._backend = device, "numpy"
     session.prepare([], "vecadd", "lecture", "float32")
     session.load(list(map(os.dup, case.descriptors)), id(case), case.capacities)

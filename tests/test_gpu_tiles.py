@@ -18,8 +18,8 @@ from py_backends.conformance.running import Runners
 from py_backends.conformance.selection import Subject
 from py_backends.contract import Array, Target
 from py_backends.harness.case import Case
-from py_backends.harness.runner import Runner
 from py_backends.kernel_text import KernelText
+from py_backends.workers.runner import Runner
 
 pytestmark = pytest.mark.slow
 

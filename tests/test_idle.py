@@ -18,9 +18,9 @@ from py_backends import registry
 from py_backends.contract import Target
 from py_backends.harness.case import Case
 from py_backends.harness.interference import read_system
-from py_backends.harness.runner import Runner
 from py_backends.kernel_text import KernelText
 from py_backends.system import machine
+from py_backends.workers.runner import Runner
 
 pytestmark = pytest.mark.slow
 

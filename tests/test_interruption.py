@@ -28,10 +28,10 @@ from py_backends.harness.case import Case
 from py_backends.harness.compare import Comparison, Progress
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Runner
-from py_backends.harness.workers import WorkerFailed
 from py_backends.results.report import Row
 from py_backends.system.signals import SIGNALS, hold_off, interruptible, let_go
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Runner
 
 pytestmark = pytest.mark.slow
 

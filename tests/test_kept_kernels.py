@@ -16,9 +16,9 @@ from conftest import targets_of
 from py_backends import registry
 from py_backends.backend import _kernel_keys, _numba, _sycl, opencl
 from py_backends.contract import Device
-from py_backends.harness.runner import Runner
 from py_backends.kernel_text import KernelText
 from py_backends.system import kernel_store
+from py_backends.workers.runner import Runner
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 WHERE = {"sycl": "intel-cpu", "opencl": "intel-cpu", "cuda": "emulated", "numba_cpu": "cpu"}

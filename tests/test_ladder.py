@@ -21,13 +21,13 @@ from py_backends import registry
 from py_backends.commands import _common
 from py_backends.contract import Target
 from py_backends.harness import compare, estimates, ladder
-from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.ladder import Climb, climbs, ladders
 from py_backends.harness.plan import Plan
 from py_backends.report.ladder import print_ladders
 from py_backends.report.pictures import ladder as picture
 from py_backends.report.pictures import style
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Row, Seconds
+from py_backends.workers.probe import BackendTarget
 
 ROUNDS = 24
 RATES = {

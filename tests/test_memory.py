@@ -16,11 +16,11 @@ import pytest
 from py_backends import registry
 from py_backends.contract import Array
 from py_backends.harness import bench
-from py_backends.harness.arena import Arena, zone_elements
 from py_backends.harness.case import Case
 from py_backends.system import shared_memory
 from py_backends.system.bits import page_aligned_copy
 from py_backends.system.shared_memory import SharedMemory
+from py_backends.workers.arena import Arena, zone_elements
 
 MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -16,11 +16,11 @@ from py_backends import number_formats, registry
 from py_backends.contract import Array, Problem, Reference, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.harness.case import Case
-from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Request
-from py_backends.harness.worker import Session
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS, NumberFormat, number_format
+from py_backends.workers.probe import BackendTarget
+from py_backends.workers.session import Session
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 

@@ -19,10 +19,10 @@ from commands import Finished, run_command, run_here, run_python
 from py_backends.__main__ import _command_parser
 from py_backends.commands import _common, _outputs
 from py_backends.commands._arguments import Parser
-from py_backends.harness import doctor
 from py_backends.report.pictures import style
 from py_backends.results.report import Report, Row
 from py_backends.system import files
+from py_backends.workers import probe
 
 ROW = Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 1}, "ok")
 REPORT = Report("now", "0", {}, {}, [ROW])
@@ -260,7 +260,7 @@ def test_a_file_that_was_not_written_is_exit_code_1(
     monkeypatch.chdir(full)
     for runs in "compared", "run_planned":
         monkeypatch.setattr(_common, runs, lambda *_: REPORT)
-    monkeypatch.setattr(doctor, "backends", list)
+    monkeypatch.setattr(probe, "backends", list)
     command = line.partition(" ")[0]
     for path, code in ("full", 1), ("written", 0):
         parser = Parser()

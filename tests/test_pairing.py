@@ -18,12 +18,12 @@ from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group, add_controls, groups
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.summary import summarise
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.harness.watch import Watch
-from py_backends.harness.workers import WorkerFailed
 from py_backends.results.report import Communication, Row
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Runner, Sample
 
 N = 1000
 

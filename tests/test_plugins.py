@@ -25,7 +25,7 @@ from py_backends.kernel_text import KernelText
 
 IN_WORKERS_ONLY = """
     import sys
-    assert sys.orig_argv[3] == "py_backends.harness.worker", f"imported by {sys.orig_argv}"
+    assert sys.orig_argv[3] == "py_backends.workers.session", f"imported by {sys.orig_argv}"
 """
 TARGETS = """
     import os, sys, time
@@ -158,7 +158,7 @@ REFUSED_KERNELS = {
 SMALL = ("--shape", "vecadd=509", "--shape", "matmul=9")
 WITH_PATIENCE = """
 import sys
-import py_backends.harness.workers as workers
+import py_backends.workers.process as workers
 from py_backends.__main__ import main
 workers.ANSWER_WITHIN = 8.0
 sys.exit(main())

@@ -144,7 +144,7 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Target
 from py_backends.harness.case import Case
-from py_backends.harness.runner import Runner
+from py_backends.workers.runner import Runner
 
 found, runner = {}, Runner("mpi", Target("4x1"), 4)
 for variant, text in registry.kernel_texts("matmul", "mpi").items():

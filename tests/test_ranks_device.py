@@ -353,7 +353,7 @@ class TestOneCommand:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait_until(lambda: any("py_backends.harness.worker" in each.cmdline() for each in started._of_run(mark)))
+        wait_until(lambda: any("py_backends.workers.session" in each.cmdline() for each in started._of_run(mark)))
         process.send_signal(number)
         code = process.wait(60)
         wait_until(lambda: not addresses() - others)

@@ -32,13 +32,13 @@ from conftest import nightly
 
 from py_backends import registry
 from py_backends.contract import Target
-from py_backends.harness.arena import Arena
-from py_backends.harness.runner import Runner
-from py_backends.harness.workers import WorkerFailed
 from py_backends.ranks import endings, engine, progress, world
 from py_backends.ranks.log import FIRST
 from py_backends.system import interpreter, temporary
 from py_backends.system.channel import Channel
+from py_backends.workers.arena import Arena
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Runner
 
 pytestmark = [pytest.mark.slow, pytest.mark.mpi]
 
@@ -279,7 +279,7 @@ def rows(clone: Path, thorough: bool) -> dict[str, Any]:
 def started_with_patience() -> str:
     return (
         "import sys\n"
-        "import py_backends.harness.workers as workers\n"
+        "import py_backends.workers.process as workers\n"
         "from py_backends.__main__ import main\n"
         "workers.ANSWER_WITHIN = float(sys.argv.pop(1))\n"
         "sys.exit(main())\n"

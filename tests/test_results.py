@@ -24,6 +24,7 @@ from py_backends.report import below
 from py_backends.report.files import csv_text, markdown_text
 from py_backends.results.report import Check, Communication, Duration, Rate, Report, Row, Seconds
 from py_backends.system.files import write_whole
+from py_backends.workers.probe import BackendTarget
 
 NUMBER = (int, float)
 BOUND = (int, float, type(None))
@@ -308,8 +309,9 @@ class TestExitCode:
         assert report_of(*statuses, interrupted=True).exit_code() == 130
 
 
-def test_scripts_find_a_report_by_its_old_name() -> None:
+def test_scripts_find_by_its_old_name_what_the_reference_named() -> None:
     assert import_module("py_backends.harness.results").Report is Report
+    assert import_module("py_backends.harness.doctor").BackendTarget is BackendTarget
 
 
 def test_by_kernel_each_row_comes_with_its_kernel() -> None:

@@ -14,14 +14,14 @@ import pytest
 from py_backends import registry
 from py_backends.errors import BackendUnavailable
 from py_backends.harness import roofline
-from py_backends.harness.ceilings import READS, STORED, STREAMED
 from py_backends.harness.roofline import Ceilings, Roof, judge
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Prepared
 from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, TimedCeiling
-from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 from py_backends.results.report import Row
+from py_backends.workers.ceilings import READS, STORED, STREAMED
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Prepared
 
 ROUNDS = 8
 

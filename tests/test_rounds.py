@@ -14,11 +14,11 @@ from py_backends.harness import rounds
 from py_backends.harness.case import Case
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.rounds import SAMPLES_TO_CONDEMN, TimedRow, calls_of_a_sample, run_rounds, warm_up
-from py_backends.harness.runner import Runner, Sample
-from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 from py_backends.results import report as results
 from py_backends.results.check import Verdict
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Runner, Sample
 
 LONG_AGO, NEVER = -1.0, 1e18
 

@@ -24,11 +24,8 @@ from py_backends.backend import mpi
 from py_backends.commands.scaling import _most_threads
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
-from py_backends.harness import doctor, worker
 from py_backends.harness.compare import checked_settings, run
-from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import plan as rows_of
-from py_backends.harness.runner import Prepared, Runner
 from py_backends.harness.scaling import KINDS, STRONG, WEAK, Curve, curves, grown, plan, thread_counts
 from py_backends.ranks import SERVED
 from py_backends.report.pictures import style
@@ -37,6 +34,9 @@ from py_backends.report.scaling import name, notes, print_scaling
 from py_backends.results.report import Communication, Duration, Report, Row, Seconds
 from py_backends.results.spec import Spec
 from py_backends.system import machine
+from py_backends.workers import probe, session
+from py_backends.workers.probe import BackendTarget
+from py_backends.workers.runner import Prepared, Runner
 
 ROUNDS = 40
 BASE = (100_000,)
@@ -276,11 +276,11 @@ class TestProbedForNumbersOfThreads:
         kind = type(registry.backend("numpy"))
         monkeypatch.setattr(kind, "targets", lambda _: [Target("four", **of)])
         monkeypatch.setattr(kind, "on_threads", lambda _, target, threads: answer(target, threads))
-        said = worker.Session().targets([], "numpy", [], [1, 4])
-        monkeypatch.setattr(doctor.Worker, "__init__", lambda *_, **__: None)
-        monkeypatch.setattr(doctor.Worker, "close", lambda _: None)
-        monkeypatch.setattr(doctor.Worker, "ask", lambda *_, **__: json.loads(json.dumps(said)))
-        ((_, target),) = doctor.probe(["numpy"], (), [1, 4])
+        said = session.Session().targets([], "numpy", [], [1, 4])
+        monkeypatch.setattr(probe.Worker, "__init__", lambda *_, **__: None)
+        monkeypatch.setattr(probe.Worker, "close", lambda _: None)
+        monkeypatch.setattr(probe.Worker, "ask", lambda *_, **__: json.loads(json.dumps(said)))
+        ((_, target),) = probe.probe(["numpy"], (), [1, 4])
         return target
 
     def test_a_target_says_what_it_is_on_so_many(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,10 @@ from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group
 from py_backends.harness.plan import PlannedRow
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Runner, Sample
 from py_backends.harness.search import choose
-from py_backends.harness.workers import WorkerFailed
 from py_backends.results.report import Row
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Runner, Sample
 
 SIZES = tuple(2**power for power in range(6, 17))
 Seconds = Callable[[int], float]

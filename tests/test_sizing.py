@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from py_backends import registry
 from py_backends.harness.estimates import Estimates
-from py_backends.harness.runner import Runner
 from py_backends.harness.sizing import affordable, cheapest, estimate, fair_cap, growing, in_words, least
 from py_backends.results.spec import Spec
+from py_backends.workers.runner import Runner
 
 MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 Sizes = tuple[int, ...]

@@ -54,7 +54,7 @@ def doctor(backend: str, **variables: str) -> list[str]:
     """What doctor says of a target, or of the one that calls take: that it works, or the reason and the fix."""
     script = """
 import sys
-from py_backends.harness.doctor import probe
+from py_backends.workers.probe import probe
 backend, _, name = sys.argv[1].partition(" ")
 targets = [target for _, target in probe([backend]) if target.name == (name or target.name)]
 target = next((each for each in targets if each.available), targets[0])

@@ -19,7 +19,6 @@ from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.harness import sweep as sweeping
 from py_backends.harness.compare import checked_settings, run
-from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Request, baselines
 from py_backends.harness.plan import plan as plan_of
 from py_backends.harness.search import KERNEL, WHOLE
@@ -29,6 +28,7 @@ from py_backends.report.pictures import style
 from py_backends.report.pictures.sweep import describe, draw
 from py_backends.report.sweep import TIME, crossover, print_sweeps, size
 from py_backends.results.report import Control, Duration, Report, Row, Seconds, Speedup
+from py_backends.workers.probe import BackendTarget
 
 SIZES = (64, 128, 256, 512)
 ROUNDS = 30

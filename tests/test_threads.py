@@ -25,8 +25,8 @@ from conftest import at_hand, targets_of
 from py_backends import registry
 from py_backends.contract import Target
 from py_backends.harness.case import Case
-from py_backends.harness.runner import Runner
 from py_backends.kernel_text import KernelText
+from py_backends.workers.runner import Runner
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(len(CPUS) < 2, reason="there is one CPU (to chan
 IN_A_NEW_PROCESS = """
 import hashlib, os, sys, threading
 from pathlib import Path
-from py_backends.harness.threads_apart import move_apart
+from py_backends.workers.threads_apart import move_apart
 
 cpus = sorted(os.sched_getaffinity(0))
 os.sched_setaffinity(0, cpus[:1])

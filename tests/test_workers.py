@@ -19,22 +19,22 @@ from commands import CLONE, LONGEST, environment
 
 import py_backends as pb
 from py_backends.contract import Target
-from py_backends.harness import workers
 from py_backends.harness.failures import fail
 from py_backends.harness.plan import PlannedRow
-from py_backends.harness.runner import Runner
 from py_backends.results.report import Row
 from py_backends.system import interpreter, temporary
 from py_backends.system.channel import Channel
 from py_backends.system.shared_memory import SharedMemory
+from py_backends.workers import process
+from py_backends.workers.runner import Runner
 
 
 def test_a_worker_that_no_signal_reaches_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that a driver keeps within the kernel of the system."""
-    worker = workers.Worker()
+    worker = process.Worker()
     kill = worker.kill
     monkeypatch.setattr(worker, "kill", lambda: None)
-    monkeypatch.setattr(workers, "_ENDS_WITHIN", 0.01)
+    monkeypatch.setattr(process, "_ENDS_WITHIN", 0.01)
     worker.close()
     assert worker._process.poll() is None
     kill()
@@ -47,7 +47,7 @@ def test_only_a_worker_that_is_not_stopped_has_a_pool_that_sleeps(
 ) -> None:
     """A timed kernel finds its threads as its user's would be."""
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    worker = workers.Worker(stopped_between=stopped_between)
+    worker = process.Worker(stopped_between=stopped_between)
     environment = _environment(worker.process)
     worker.close()
     assert [each for each in environment if each.startswith("OMP_WAIT_POLICY=")] == policies
@@ -65,7 +65,7 @@ class TestWhoEndsOnce:
         """`unload` is asked when nobody waits for the answer."""
         ask, killed = Runner._ask, list[int]()
 
-        def once(self: Runner, worker: workers.Worker, do: str, **arguments: Any) -> Any:
+        def once(self: Runner, worker: process.Worker, do: str, **arguments: Any) -> Any:
             if (self.backend, do) == ("python", during) and not killed:
                 killed.append(worker.process)
                 os.kill(worker.process, number)
@@ -82,7 +82,7 @@ class TestWhoEndsOnce:
 
 LEAVES_FILES = """
     import os, tempfile
-    from py_backends.harness.serve import serve
+    from py_backends.workers.serve import serve
 
     class Session:
         def leave(self, descriptors):
@@ -108,7 +108,7 @@ def leaving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
 class TestTemporaryFiles:
     @pytest.mark.parametrize("killed", [False, True])
     def test_of_a_worker_are_gone_with_it(self, killed: bool, leaving: dict[str, str]) -> None:
-        worker = workers.Worker(leaving, module="leaves_files")
+        worker = process.Worker(leaving, module="leaves_files")
         told = worker.ask("leave")
         assert Path(told["left"]).is_file()
         assert told["own"] == leaving["TMPDIR"], "what Python keeps there stays"
@@ -121,7 +121,7 @@ class TestTemporaryFiles:
         """But not those of one that is alive."""
         script = """
             import os, signal, sys
-            from py_backends.harness.workers import Worker
+            from py_backends.workers.process import Worker
             print(Worker(module="leaves_files").ask("leave")["left"])
             sys.stdout.flush()
             sys.stdin.read()
@@ -141,7 +141,7 @@ class TestTemporaryFiles:
     def test_where_none_can_be_made_a_worker_starts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(temporary.tempfile, "tempdir", "/proc/none")
         temporary._folder_of_process.cache_clear()
-        worker = workers.Worker()
+        worker = process.Worker()
         worker.close()
         assert worker._folder is None
 
@@ -204,7 +204,7 @@ class TestTooManyFiles:
 
 def test_a_killed_worker_leaves_no_registration_of_its_openmp_behind() -> None:
     """Intel's, which MKL_THREADING_LAYER=INTEL loads. Two files for each comparison, hundreds after a day."""
-    worker = workers.Worker()
+    worker = process.Worker()
     registered = interpreter._REGISTERED.format(process="{}", user=os.getuid())
     own, of_another = (Path(registered.format(process)) for process in (worker.process, os.getpid()))
     there = of_another.exists()

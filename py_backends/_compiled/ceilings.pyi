@@ -1,4 +1,4 @@
-"""The compiled measurements of what the machine can do at most; `py_backends.harness.ceilings` calls them."""
+"""The compiled measurements of what the machine can do at most; `py_backends.workers.ceilings` calls them."""
 
 from py_backends._compiled.kernel_module import Kernel as Kernel
 from py_backends._compiled.kernel_module import instruction_sets as instruction_sets

@@ -18,11 +18,11 @@ COMMAND = _arguments.Command(
 
 def doctor(options: argparse.Namespace) -> int:
     """List the backends of this machine, and how to get the others."""
-    from py_backends.harness import doctor as harness
     from py_backends.report import doctor as report
     from py_backends.report import table
     from py_backends.system import machine
     from py_backends.system.files import write_whole, written
+    from py_backends.workers import probe as harness
 
     found, kernels, described = harness.backends(), harness.kernels(), machine.describe()
     whole = True

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from py_backends import registry
 from py_backends.contract import Target
-from py_backends.harness.doctor import BackendTarget, probe
+from py_backends.workers.probe import BackendTarget, probe
 
 _probed: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
 

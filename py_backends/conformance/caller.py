@@ -24,11 +24,11 @@ from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
 from py_backends.errors import in_one_line
 from py_backends.functions import api
-from py_backends.harness.serve import serve
-from py_backends.harness.worker import Session
 from py_backends.number_formats import number_format
 from py_backends.results.check import judge
 from py_backends.results.spec import Sizes
+from py_backends.workers.serve import serve
+from py_backends.workers.session import Session
 
 _LINE = 64
 _MARGIN = 256

@@ -25,10 +25,10 @@ from py_backends.conformance.selection import Extent, Selection, Subject
 from py_backends.conformance.tally import Tally, summary
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable, WrongRequest
-from py_backends.harness.runner import Runner
-from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 from py_backends.system.files import check_writable, write_whole, written
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Runner
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet

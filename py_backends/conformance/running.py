@@ -18,13 +18,13 @@ from py_backends.conformance.tally import PREPARE, REFERENCE, Tally
 from py_backends.conformance.trials import Answered, AnyCase, Kind, Trial, answered
 from py_backends.contract import Array, Problem
 from py_backends.errors import BrokenKernel
-from py_backends.harness.arena import Arena, span
-from py_backends.harness.runner import Runner
-from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 from py_backends.results.check import first_wrong, judge
 from py_backends.system import machine
 from py_backends.system.bits import same_bits
+from py_backends.workers.arena import Arena, span
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Runner
 
 _MODULE = "py_backends.conformance.caller"
 """The module that the workers run."""

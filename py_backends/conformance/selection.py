@@ -15,8 +15,8 @@ from py_backends.conformance.tally import DRAWN
 from py_backends.conformance.trials import AnyCase, Kind, Trial, chosen, named_as
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
-from py_backends.harness.doctor import BackendTarget
 from py_backends.kernel_text import KernelText
+from py_backends.workers.probe import BackendTarget
 
 _OF_KERNELS = (*of_vecadd.KINDS, *of_matmul.KINDS)
 

@@ -27,7 +27,7 @@ from py_backends.conformance.tally import DRAWN, Tally
 from py_backends.conformance.trials import Inputs, Shapes, Trial, answer, drawn_from, named
 from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel
-from py_backends.harness.workers import WorkerFailed
+from py_backends.workers.process import WorkerFailed
 
 _EXAMPLES = {(False, False): 300, (True, False): 15, (False, True): 12, (True, True): 2}
 """How many sequences are drawn for a source on a target, by whether the run is quick and work items are interpreted."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from py_backends.contract import Problem, Target
 from py_backends.harness.case import Case
-from py_backends.harness.runner import Runner
 from py_backends.results.spec import Sizes
 from py_backends.system import machine
+from py_backends.workers.runner import Runner
 
 COPIES = 6
 """The most memory that a case needs, in multiples of its arrays: reference, bound, and the copies of a backend."""

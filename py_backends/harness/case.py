@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from py_backends.contract import Array, Problem, Reference
-from py_backends.harness.arena import Arena, span
 from py_backends.number_formats import number_format
 from py_backends.results.check import Verdict, judge, reference_of
 from py_backends.results.spec import Sizes
+from py_backends.workers.arena import Arena, span
 
 _MOST_MEASURED = 2**25
 """Elements of all arrays together. Above this, a second result in float64 would take too long."""

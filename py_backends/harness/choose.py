@@ -20,7 +20,6 @@ from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.functions import this_process
-from py_backends.harness.doctor import BackendTarget, timed_targets
 from py_backends.harness.pairing import Group, ratios
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.rounds import TimedRow
@@ -32,6 +31,7 @@ from py_backends.results.ratios import by_round, row_ratio, speedup
 from py_backends.results.report import Report, Row, Speedup
 from py_backends.results.spec import Implementation, Sizes, Spec, Workload
 from py_backends.results.verdicts import FASTER, LEAST_ROUNDS, LOOKS, UNCLEAR, leads
+from py_backends.workers.probe import BackendTarget, timed_targets
 
 _RUNS = 14
 """Each row must have time for this many runs: its checks, and the fewest rounds that tell two of a dozen rows apart."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import py_backends
 from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest, shown, whole_number
-from py_backends.harness import doctor, roofline
+from py_backends.harness import roofline
 from py_backends.harness.bench import Bench
 from py_backends.harness.case import Case
 from py_backends.harness.estimates import Estimates, shorten, skip
@@ -29,6 +29,7 @@ from py_backends.harness.watch import Watch
 from py_backends.results.report import FAILURES, RAN, Report, Rounds
 from py_backends.results.spec import Sizes
 from py_backends.system import machine, signals
+from py_backends.workers import probe
 
 DEFAULT_BUDGET = 54.0
 CACHES = HOT, COLD = "hot", "cold"
@@ -147,7 +148,7 @@ class Comparison:
         self._begin = monotonic()
         self._deadline = self._begin + budget
         self._created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        self._found: list[doctor.BackendTarget] = []
+        self._found: list[probe.BackendTarget] = []
         self._rows: list[PlannedRow] = []
         self._timed: list[TimedRow] = []
         self._groups: list[Group] = []
@@ -158,7 +159,7 @@ class Comparison:
     def run(self, asked: Plan) -> None:
         """Run all of it. After an exception, finished rows keep their results."""
         self._progress.update(0, 1, "looking for backends")
-        self._found = doctor.probe(asked.backends, asked.targets, asked.threads)
+        self._found = probe.probe(asked.backends, asked.targets, asked.threads)
         how = {"timed_only": asked.timed_only, "controls": asked.controls}
         self._rows = plan(asked.specs(self._found), self._found, self._threads, **how)
         self._check_and_settle(self._affordable(asked))

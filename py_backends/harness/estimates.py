@@ -16,12 +16,12 @@ from py_backends.harness.failures import failures_of
 from py_backends.harness.pairing import COPIES
 from py_backends.harness.plan import PlannedRow, baselines, named
 from py_backends.harness.rounds import SHORTEST_SAMPLE
-from py_backends.harness.runner import Prepared, Runner
 from py_backends.harness.summary import add_note
-from py_backends.harness.workers import WorkerFailed
 from py_backends.results.report import Seconds
 from py_backends.results.spec import Sizes
 from py_backends.system import machine
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Prepared, Runner
 
 _RUNS_IF_CHECKED = 2
 """A row that is checked and never timed must have time for this many runs."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from py_backends import registry
 from py_backends.errors import fix_of
 from py_backends.harness.plan import PlannedRow
-from py_backends.harness.workers import WorkerFailed
+from py_backends.workers.process import WorkerFailed
 
 
 @contextlib.contextmanager

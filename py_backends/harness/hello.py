@@ -16,12 +16,13 @@ from pathlib import Path
 
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
-from py_backends.harness import doctor, programs
+from py_backends.harness import programs
 from py_backends.harness.programs import Program
 from py_backends.ranks import launcher
 from py_backends.ranks.engine import engine
 from py_backends.system import interpreter, machine
 from py_backends.system.files import printable
+from py_backends.workers import probe
 
 _EMULATED = programs.PLACE / "emulated"
 """Modules that stand in for libraries if their device is emulated."""
@@ -134,7 +135,7 @@ def _interpreted(program: Program, folder: str) -> Outcome:
 
 def _target(model: str) -> Target:
     """The first available target of the backend of that name. Raises BackendUnavailable if there is none."""
-    found = [each.target for each in doctor.probe([model])]
+    found = [each.target for each in probe.probe([model])]
     there = next((target for target in found if target.available), None)
     if there is None:
         raise BackendUnavailable(found[0].reason or "it is not there", found[0].fix)

@@ -18,7 +18,6 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Ladder, Rung
 from py_backends.errors import WrongRequest
-from py_backends.harness.doctor import BackendTarget, timed_targets
 from py_backends.harness.plan import Plan, Request
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.number_formats import DTYPES
@@ -26,6 +25,7 @@ from py_backends.results.grouping import grouped
 from py_backends.results.ratios import gflops, judged, row_ratio, speedup
 from py_backends.results.report import Report, Row, Speedup
 from py_backends.results.spec import Sizes, Spec
+from py_backends.workers.probe import BackendTarget, timed_targets
 
 _RUNS = 12
 """Runs of every rung, of which some 9 are rounds. The first rung is thousands of times as slow as the last. With few

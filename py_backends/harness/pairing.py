@@ -16,8 +16,8 @@ from operator import attrgetter
 from py_backends import registry
 from py_backends.harness.bench import Bench
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.workers import WorkerFailed
 from py_backends.results.verdicts import RESAMPLES, Ratio, band, ratio
+from py_backends.workers.process import WorkerFailed
 
 COPIES = 2
 """The number of controls of a baseline."""

@@ -12,12 +12,12 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Problem, Target
 from py_backends.errors import WrongRequest, shown, whole_number
-from py_backends.harness import doctor
-from py_backends.harness.doctor import BackendTarget
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
 from py_backends.results.report import Row
 from py_backends.results.spec import Sizes, Spec
+from py_backends.workers import probe
+from py_backends.workers.probe import BackendTarget
 
 if TYPE_CHECKING:
     from py_backends.harness.pairing import Group
@@ -52,7 +52,7 @@ class Request:
         for name in self.kernels or ():
             registry.known(name, _all_kernels(), "kernel")
         for name in self.backends or ():
-            registry.known(name, doctor.names(), "backend")
+            registry.known(name, probe.names(), "backend")
         for name in self.dtypes:
             registry.known(name, DTYPES, "dtype")
         self._check_shapes()
@@ -82,7 +82,7 @@ class Request:
 
     def plan(self, specs: Callable[[Sequence[BackendTarget]], list[Spec]], **how: Any) -> Plan:
         """The plan for the requested backends and targets; `how` as in `Plan`."""
-        return Plan(list(self.backends or doctor.names()), specs, targets=self.targets or (), **how)
+        return Plan(list(self.backends or probe.names()), specs, targets=self.targets or (), **how)
 
     def specs(self, found: Sequence[BackendTarget]) -> list[Spec]:
         """The specs of the whole request on the targets that were found.

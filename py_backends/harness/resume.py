@@ -11,13 +11,13 @@ import py_backends
 from py_backends import registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import Progress, checked_settings, run
-from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Request
 from py_backends.results.report import Report, Rounds, Row
 from py_backends.results.spec import Spec
 from py_backends.results.structured import structured
 from py_backends.system import machine
 from py_backends.system.files import printable
+from py_backends.workers.probe import BackendTarget
 
 T = TypeVar("T")
 

@@ -24,15 +24,15 @@ import numpy as np
 
 from py_backends.contract import Problem
 from py_backends.errors import BackendUnavailable
-from py_backends.harness.ceilings import READS, STORED, STREAMED, instruction_sets, measured_dtypes
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Prepared
 from py_backends.harness.summary import add_note
 from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, TimedCeiling
-from py_backends.harness.workers import WorkerFailed
 from py_backends.results.report import Ceiling
 from py_backends.results.statistics import median
 from py_backends.system import caches, machine
+from py_backends.workers.ceilings import READS, STORED, STREAMED, instruction_sets, measured_dtypes
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Prepared
 
 MARGIN = 0.15
 """A figure that exceeds the roofline by more than this part counts as a bug in the timing.

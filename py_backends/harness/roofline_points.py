@@ -14,11 +14,11 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.contract import Problem
-from py_backends.harness.ceilings import READS, STORED, STREAMED
 from py_backends.harness.roofline import UNCERTAIN, bandwidth_kinds
 from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Ceiling, Report, Row
+from py_backends.workers.ceilings import READS, STORED, STREAMED
 
 ARITHMETIC, MEMORY = "arithmetic", "memory"
 """The bottleneck of a row: the lower roof at its intensity."""

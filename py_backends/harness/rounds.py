@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from py_backends.harness.case import Case
 from py_backends.harness.plan import PlannedRow
-from py_backends.harness.runner import Runner, Sample
-from py_backends.harness.workers import WorkerFailed
 from py_backends.kernel_text import KernelText
 from py_backends.results.check import Verdict
 from py_backends.results.grouping import grouped
 from py_backends.results.spec import Workload
+from py_backends.workers.process import WorkerFailed
+from py_backends.workers.runner import Runner, Sample
 
 if TYPE_CHECKING:
     from py_backends.harness.watch import Watch

@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
-from py_backends.harness.doctor import BackendTarget
 from py_backends.harness.plan import Plan, Request
 from py_backends.results.report import Report, Row
 from py_backends.results.spec import Sizes, Spec
 from py_backends.results.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP, ratio
+from py_backends.workers.probe import BackendTarget
 
 STRONG, WEAK = KINDS = ("strong", "weak")
 _EVERY_COUNT_UP_TO = 8

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from py_backends.contract import Problem
-from py_backends.harness import workers
 from py_backends.results.spec import Sizes
+from py_backends.workers import process
 
 _SMALLEST_WORK = 4096
 """Work of the shape at which estimates begin. Even the slowest backend takes well under a second for it."""
@@ -71,7 +71,7 @@ def least(seconds: Callable[[], float]) -> float:
 
 def longest_run() -> float:
     """The most seconds that one run may take. A worker that is busy for longer would count as hung."""
-    return _OF_A_REQUEST * workers.ANSWER_WITHIN
+    return _OF_A_REQUEST * process.ANSWER_WITHIN
 
 
 def possible(seconds: float) -> float:

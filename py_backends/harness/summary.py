@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from py_backends.harness.pairing import Group
 from py_backends.harness.rounds import TimedRow
-from py_backends.harness.runner import Sample
 from py_backends.results.report import Communication, Control, Rate, Row, Seconds, Speedup, by_round
 from py_backends.results.statistics import duration, median
 from py_backends.results.verdicts import SAME, UNCLEAR, Ratio, verdicts
+from py_backends.workers.runner import Sample
 
 FEW_ROUNDS = "of the 6 samples that an interval needs"
 """The end of a row's note, after the number of its samples."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from py_backends.harness.workers import Worker, WorkerFailed
 from py_backends.results.report import Ceiling, by_round
 from py_backends.results.statistics import median
+from py_backends.workers.process import Worker, WorkerFailed
 
 MULTIPLY_ADDS, COPIES = "multiply_adds", "copies"
 _ON_CORES_OF_THEIR_OWN = {
@@ -88,7 +88,7 @@ class CeilingWorker:
         """Take one sample of a ceiling. Raises WorkerFailed if that fails."""
         try:
             if self._worker is None:
-                self._worker = Worker(_ON_CORES_OF_THEIR_OWN, "py_backends.harness.ceiling_worker")
+                self._worker = Worker(_ON_CORES_OF_THEIR_OWN, "py_backends.workers.ceiling_session")
                 self._worker.ask("open", largest=self.largest)
             answer = self._worker.ask(
                 "sample",

@@ -11,10 +11,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from py_backends.contract import Target
-from py_backends.harness.doctor import BroughtKernel, origin
 from py_backends.report import layout
 from py_backends.report.layout import Remark
 from py_backends.report.table import plain_table, print_parts, print_remarks
+from py_backends.workers.probe import BroughtKernel, origin
 
 SCHEMA_VERSION = 1
 _STYLES = {"available": "green", "emulated": "yellow", "missing": "dim"}

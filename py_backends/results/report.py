@@ -154,7 +154,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A ceiling of a device, measured in this run (see `harness.ceilings`).
+    """A ceiling of a device, measured in this run (see `workers.ceilings`).
 
     device: `cpu`, or the name of a GPU.
     kind: for the CPU `multiply_adds`, `streamed_additions` (non-temporal stores), `stored_additions` or `reads`. For a

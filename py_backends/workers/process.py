@@ -18,7 +18,7 @@ from py_backends.errors import fix_of
 from py_backends.system import interpreter, temporary
 from py_backends.system.channel import Channel
 
-MODULE = "py_backends.harness.worker"
+MODULE = "py_backends.workers.session"
 """The module that a worker runs by default."""
 ANSWER_WITHIN = 120.0
 """Seconds after which a worker that has not answered counts as hung."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from py_backends.contract import Target
-from py_backends.harness.arena import Arena
-from py_backends.harness.workers import Worker, WorkerFailed
 from py_backends.kernel_text import KernelText
+from py_backends.workers.arena import Arena
+from py_backends.workers.process import Worker, WorkerFailed
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A worker: a process for one backend on one target, which receives requests over a channel.
 
-`py_backends.harness.workers` starts it as `python -m py_backends.harness.worker DESCRIPTOR`.
+`py_backends.workers.process` starts it as `python -m py_backends.workers.session DESCRIPTOR`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from py_backends.contract import Array, Communication, Device, HostDevice, Launc
 from py_backends.errors import BackendUnavailable, listed
 from py_backends.functions import call
 from py_backends.functions.targets import targets_of
-from py_backends.harness.arena import Span
-from py_backends.harness.flush import flush
-from py_backends.harness.serve import serve
-from py_backends.harness.threads_apart import move_apart
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import number_format
 from py_backends.system import kernel_store
 from py_backends.system.bits import page_aligned_copy, same_bits
 from py_backends.system.shared_memory import SharedMemory
+from py_backends.workers.arena import Span
+from py_backends.workers.flush import flush
+from py_backends.workers.serve import serve
+from py_backends.workers.threads_apart import move_apart
 
 _SHORTEST = 1e-9
 """Seconds that replace a time of 0 or less: speed-ups and rates divide by it. A device's events may give 0 for a short

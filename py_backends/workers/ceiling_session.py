@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from py_backends.harness.ceilings import Bandwidth, Block, MultiplyAdds
-from py_backends.harness.serve import serve
+from py_backends.workers.ceilings import Bandwidth, Block, MultiplyAdds
+from py_backends.workers.serve import serve
 
 
 class Session:
