@@ -38,7 +38,7 @@ class Contender:
     """Somebody who is timed, or a ceiling.
 
     label: its name in tables.
-    timed: `LIBRARY`, `CALL`, `KERNEL`, or the kind of a ceiling (`harness.roofline`).
+    timed: `LIBRARY`, `CALL`, `KERNEL`, or the kind of a ceiling (`harness.roofs`).
     backend: whose it is; of a ceiling, on whose device.
     target: the first available one where None.
     dtype: that of the conditions where None.

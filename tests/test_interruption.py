@@ -23,10 +23,10 @@ from started import LAST_STAGE, OPTIONS, TELLING_ITS_STAGES, Ended, Started, sta
 
 import py_backends as pb
 from py_backends.contract import Target
-from py_backends.harness.bench import Bench
 from py_backends.harness.case import Case
 from py_backends.harness.compare import Comparison, Progress
 from py_backends.harness.plan import PlannedRow
+from py_backends.harness.pool import Bench
 from py_backends.harness.rounds import TimedRow
 from py_backends.results.report import Row
 from py_backends.system.signals import SIGNALS, hold_off, interruptible, let_go

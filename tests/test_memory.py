@@ -15,7 +15,7 @@ import pytest
 
 from py_backends import registry
 from py_backends.contract import Array
-from py_backends.harness import bench
+from py_backends.harness import pool
 from py_backends.harness.case import Case
 from py_backends.system import shared_memory
 from py_backends.system.bits import page_aligned_copy
@@ -228,15 +228,15 @@ class TestNeeded:
             tracemalloc.stop()
         held = most + MATMUL.bytes(sizes, np.dtype(dtype))
         case.close()
-        asked = bench.needed_memory(MATMUL, sizes, np.dtype(dtype))
+        asked = pool.needed_memory(MATMUL, sizes, np.dtype(dtype))
         assert held <= asked <= 3 * held
 
     def test_bits_are_compared_without_float64(self) -> None:
-        assert bench.needed_memory(VECADD, (1000,), FLOAT32) == 6 * 3 * 4000
+        assert pool.needed_memory(VECADD, (1000,), FLOAT32) == 6 * 3 * 4000
 
     def test_who_asks_for_more_than_is_free_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sizes, narrow = (1000, 1000, 1000), np.dtype(np.float16)
-        monkeypatch.setattr(bench.machine, "free_memory", lambda: 60 * 10**6)
-        bench.check_memory(VECADD, (10**6,), narrow)
+        monkeypatch.setattr(pool.machine, "free_memory", lambda: 60 * 10**6)
+        pool.check_memory(VECADD, (10**6,), narrow)
         with pytest.raises(MemoryError, match=r"^matmul 1000 x 1000 x 1000 needs about 0\.2 GB, and 0\.1 GB are free$"):
-            bench.check_memory(MATMUL, sizes, narrow)
+            pool.check_memory(MATMUL, sizes, narrow)

@@ -13,10 +13,10 @@ import pytest
 
 from py_backends.contract import Target
 from py_backends.harness import watch as watching
-from py_backends.harness.bench import Bench
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group, add_controls, groups
 from py_backends.harness.plan import PlannedRow
+from py_backends.harness.pool import Bench
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.summary import summarise
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling

@@ -13,8 +13,8 @@ import pytest
 
 from py_backends import registry
 from py_backends.errors import BackendUnavailable
-from py_backends.harness import roofline
-from py_backends.harness.roofline import Ceilings, Roof, judge
+from py_backends.harness import roofs
+from py_backends.harness.roofs import Ceilings, Roof, judge
 from py_backends.harness.rounds import TimedRow
 from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, TimedCeiling
 from py_backends.kernel_text import KernelText
@@ -121,26 +121,26 @@ def test_a_figure_above_the_ceiling_is_impossible(kernel: float) -> None:
 
 def test_a_few_rounds_condemn_no_row_and_give_no_per_cent_above_the_ceiling() -> None:
     row = judged(timed("matmul", (1, 1, 1), [0.1] * 5), 50, 1, PEAK, MEMORY)
-    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, roofline.UNCERTAIN)
+    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, roofs.UNCERTAIN)
     below = judged(timed("matmul", (1, 1, 1), [1.0] * 5), 50, 1, PEAK, MEMORY)
     assert (below.percent_of_ceiling, below.note) == (pytest.approx(50), None)
 
 
 def test_a_figure_within_the_margin_is_none() -> None:
-    just_below = 0.5 / (1 + roofline.MARGIN) * 1.001
+    just_below = 0.5 / (1 + roofs.MARGIN) * 1.001
     row = judged(timed("matmul", (1, 1, 1), just_below), 50, 1, PEAK, MEMORY)
-    assert (row.status, round(row.percent_of_ceiling or 0)) == ("ok", round(100 * (1 + roofline.MARGIN)))
+    assert (row.status, round(row.percent_of_ceiling or 0)) == ("ok", round(100 * (1 + roofs.MARGIN)))
 
 
 def test_a_median_above_the_ceiling_must_be_sure() -> None:
     uncertain = judged(timed("matmul", (1, 1, 1), [0.1] * 5 + [0.6] * 3), 50, 1, PEAK, MEMORY)
-    assert (uncertain.status, uncertain.percent_of_ceiling, uncertain.note) == ("ok", None, roofline.UNCERTAIN)
+    assert (uncertain.status, uncertain.percent_of_ceiling, uncertain.note) == ("ok", None, roofs.UNCERTAIN)
 
 
 def test_a_ceiling_that_was_disturbed_condemns_no_row() -> None:
     disturbed = ceiling(MULTIPLY_ADDS, [50.0] * (ROUNDS - 1) + [100.0])
     row = judged(timed("matmul", (1, 1, 1), 0.55), 50, 1, disturbed, MEMORY)
-    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, roofline.UNCERTAIN)
+    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, roofs.UNCERTAIN)
 
 
 def test_a_row_that_is_not_right_is_not_judged() -> None:
@@ -154,15 +154,15 @@ class TestNeeded:
 
     @pytest.fixture(autouse=True)
     def _one_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(roofline, "instruction_sets", lambda *_: ["avx2", "sse"])
-        monkeypatch.setattr(roofline, "measured_dtypes", lambda: {"float32", "float64"})
-        monkeypatch.setattr(roofline.caches, "first_level_cache", lambda: 2**15)
-        monkeypatch.setattr(roofline.machine, "cpus", lambda: 4)
-        monkeypatch.setattr(roofline.machine, "free_memory", lambda: 2**40)
+        monkeypatch.setattr(roofs, "instruction_sets", lambda *_: ["avx2", "sse"])
+        monkeypatch.setattr(roofs, "measured_dtypes", lambda: {"float32", "float64"})
+        monkeypatch.setattr(roofs.caches, "first_level_cache", lambda: 2**15)
+        monkeypatch.setattr(roofs.machine, "cpus", lambda: 4)
+        monkeypatch.setattr(roofs.machine, "free_memory", lambda: 2**40)
         monkeypatch.setattr(CeilingWorker, "sample", lambda *_: 1e9)
 
     def needed(self, *rows: TimedRow, threads: int = 2) -> set[tuple[str, str, int | None]]:
-        return {(each.kind, each.dtype, each.working_set) for each in roofline.ceilings(rows, threads)}
+        return {(each.kind, each.dtype, each.working_set) for each in roofs.ceilings(rows, threads)}
 
     def test_one_peak_a_dtype_and_two_bandwidths_a_working_set(self) -> None:
         rows = [timed("vecadd", (10**6,)), timed("vecadd", (10**6,)), timed("vecadd", (10**6,), dtype="float64")]
@@ -181,7 +181,7 @@ class TestNeeded:
 
     def test_vast_ones_have_a_limit(self) -> None:
         found = self.needed(timed("vecadd", (2**29,)), timed("vecadd", (2**30,)))
-        assert {size for _, _, size in found} == {None, roofline.LARGEST_WORKING_SET}
+        assert {size for _, _, size in found} == {None, roofs.LARGEST_WORKING_SET}
 
     def test_a_row_that_mostly_reads_may_come_near_to_what_reading_reaches(self) -> None:
         assert READS in {kind for kind, _, _ in self.needed(timed("matmul", (1, 500, 500)))}
@@ -191,7 +191,7 @@ class TestNeeded:
     @pytest.mark.parametrize("sizes", [(0, 5, 5), (5, 5, 0)])
     def test_a_row_without_work_has_none(self, sizes: tuple[int, ...]) -> None:
         row = timed("matmul", sizes)
-        found = roofline.ceilings([row], 2)
+        found = roofs.ceilings([row], 2)
         assert list(found) == []
         assert judge([row], found) == []
         assert row.planned.row.percent_of_ceiling is None
@@ -201,15 +201,15 @@ class TestNeeded:
 
     def test_who_does_not_keep_to_threads_has_the_ceiling_of_all_cpus(self) -> None:
         free, bound = timed("vecadd", (9,), prepared=Prepared(0.0, None, obeys_threads=False)), timed("vecadd", (9,))
-        found = roofline.ceilings([free, bound], 2)
+        found = roofs.ceilings([free, bound], 2)
         assert [roof.more for row in (free, bound) if (roof := found.roof(row))] == [2.0, 1.0]
 
     def test_more_threads_than_cpus_measure_nothing_better(self) -> None:
-        assert {each.threads for each in roofline.ceilings([timed("vecadd", (9,))], 64)} == {4}
+        assert {each.threads for each in roofs.ceilings([timed("vecadd", (9,))], 64)} == {4}
 
     def test_the_results_have_every_instruction_set_and_memory_in_and_out_of_caches(self) -> None:
         row = timed("vecadd", (10**6,))
-        found = roofline.ceilings([row], 2)
+        found = roofs.ceilings([row], 2)
         for each in found:
             each.samples[0] = 2e9
         record = judge([row], found)
@@ -226,10 +226,10 @@ class TestNeeded:
         assert {(each.rate, each.low, each.high) for each in record if each not in in_rounds} == {(1.0, 1.0, 1.0)}
 
     def test_with_little_time_the_results_have_one_sample_of_each(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        in_time = roofline.ceilings([timed("vecadd", (10**6,))], 2, 60.0)
+        in_time = roofs.ceilings([timed("vecadd", (10**6,))], 2, 60.0)
         clock = iter(range(10**6))
-        monkeypatch.setattr(roofline, "monotonic", lambda: next(clock))
-        late = roofline.ceilings([timed("vecadd", (10**6,))], 2, roofline.LEAST_FOR_RECORD)
+        monkeypatch.setattr(roofs, "monotonic", lambda: next(clock))
+        late = roofs.ceilings([timed("vecadd", (10**6,))], 2, roofs.LEAST_FOR_RECORD)
         assert {(each.rate, each.low) for each in judge([], late)} == {(1.0, None)}
         assert [each.working_set_bytes for each in judge([], late)] == [
             each.working_set_bytes for each in judge([], in_time)
@@ -238,7 +238,7 @@ class TestNeeded:
     def test_without_time_the_results_have_the_ceilings_of_rows_alone(self) -> None:
         """Memory beyond the caches takes longer to write than a small budget has for all rows together."""
         row = timed("vecadd", (10**6,))
-        found = roofline.ceilings([row], 2, roofline.LEAST_FOR_RECORD / 2)
+        found = roofs.ceilings([row], 2, roofs.LEAST_FOR_RECORD / 2)
         assert {(each.kind, each.working_set_bytes) for each in judge([row], found)} == {
             (MULTIPLY_ADDS, None),
             (STREAMED, 12 * 10**6),
@@ -251,9 +251,9 @@ class TestNeeded:
         def missing() -> list[str]:
             raise BackendUnavailable("its extension module has not been built", "make")
 
-        monkeypatch.setattr(roofline, "instruction_sets", missing)
+        monkeypatch.setattr(roofs, "instruction_sets", missing)
         row = timed("vecadd", (9,))
-        found = roofline.ceilings([row], 2)
+        found = roofs.ceilings([row], 2)
         assert (list(found), judge([row], found)) == ([], [])
         assert found.why_none == "its extension module has not been built; make"
         assert (row.planned.row.status, row.planned.row.percent_of_ceiling) == ("ok", None)
@@ -264,9 +264,9 @@ class TestNeeded:
         def sets(dtype: str = "float32") -> list[str]:
             return ["amx", "avx512"] if dtype == "bfloat16" else ["avx512"]
 
-        monkeypatch.setattr(roofline, "instruction_sets", sets)
-        monkeypatch.setattr(roofline, "measured_dtypes", lambda: {"float32", "bfloat16"})
-        needed = roofline.ceilings([timed("matmul", (64, 64, 64), dtype="bfloat16")], 2)
+        monkeypatch.setattr(roofs, "instruction_sets", sets)
+        monkeypatch.setattr(roofs, "measured_dtypes", lambda: {"float32", "bfloat16"})
+        needed = roofs.ceilings([timed("matmul", (64, 64, 64), dtype="bfloat16")], 2)
         assert {(each.kind, each.instruction_set) for each in needed} == {
             (MULTIPLY_ADDS, "amx"),
             (STREAMED, "avx512"),
@@ -274,8 +274,8 @@ class TestNeeded:
         }
 
     def test_in_a_format_that_nothing_measures_there_are_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(roofline, "measured_dtypes", lambda: {"float64"})
-        found = roofline.ceilings([timed("vecadd", (9,))], 2)
+        monkeypatch.setattr(roofs, "measured_dtypes", lambda: {"float64"})
+        found = roofs.ceilings([timed("vecadd", (9,))], 2)
         assert list(found) == []
         assert "float32" in (found.why_none or "")
 
@@ -285,13 +285,13 @@ class TestNeeded:
 
         monkeypatch.setattr(CeilingWorker, "sample", fails)
         row = timed("vecadd", (9,))
-        found = roofline.ceilings([row], 2)
+        found = roofs.ceilings([row], 2)
         assert judge([row], found) == []
         assert (found.why_none, row.planned.row.percent_of_ceiling) == ("the worker was ended by SIGILL", None)
 
     def test_one_that_fails_during_the_rounds_is_told_as_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(CeilingWorker, "sample", lambda *_: 1e9)
-        found = roofline.ceilings([timed("vecadd", (9,))], 2)
+        found = roofs.ceilings([timed("vecadd", (9,))], 2)
         assert found.why_none is None
         next(iter(found)).failed = WorkerFailed("timeout", "no answer to 'sample' within 120 s")
         assert found.why_none == "no answer to 'sample' within 120 s"
@@ -299,10 +299,10 @@ class TestNeeded:
 
 def test_the_worker_measures_every_kind() -> None:
     try:
-        roofline.instruction_sets()
+        roofs.instruction_sets()
     except BackendUnavailable as missing:
         pytest.skip(missing.reason)
-    with roofline.ceilings([timed("vecadd", (1000,)), timed("matmul", (1, 99, 99))], 2) as found:
+    with roofs.ceilings([timed("vecadd", (1000,)), timed("matmul", (1, 99, 99))], 2) as found:
         assert found.why_none is None
         assert found._worker._worker is not None
         for each in found:
@@ -324,7 +324,7 @@ class TestOnAGpu:
 
     def percent(self, row: TimedRow, *others: TimedRow) -> tuple[float | None, list[tuple[str, str, float]]]:
         """What is said of the row once all ceilings were sampled, and which these were."""
-        found = roofline.ceilings([row, *others], threads=2)
+        found = roofs.ceilings([row, *others], threads=2)
         for each, number in itertools.product(found, range(ROUNDS)):
             each.samples[number] = each.sample()
         known = judge([row, *others], found)

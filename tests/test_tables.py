@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from py_backends.harness.roofline import UNCERTAIN
+from py_backends.harness.roofs import UNCERTAIN
 from py_backends.report import below, layout, table
 from py_backends.results.report import Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
 

@@ -17,7 +17,7 @@ import pytest
 from commands import CLONE, copy_clone
 from conftest import found
 
-from py_backends.harness.roofline import UNCERTAIN
+from py_backends.harness.roofs import UNCERTAIN
 from py_backends.number_formats import DTYPES
 from py_backends.registry import kernel_texts
 

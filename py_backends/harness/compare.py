@@ -14,14 +14,14 @@ from typing import Any, Protocol
 
 import py_backends
 from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest, shown, whole_number
-from py_backends.harness import roofline
-from py_backends.harness.bench import Bench
+from py_backends.harness import roofs
 from py_backends.harness.case import Case
 from py_backends.harness.estimates import Estimates, shorten, skip
 from py_backends.harness.failures import fail, failures_of
 from py_backends.harness.pairing import Group, add_controls, groups
 from py_backends.harness.plan import Plan, PlannedRow, Request, plan
-from py_backends.harness.roofline import Ceilings
+from py_backends.harness.pool import Bench
+from py_backends.harness.roofs import Ceilings
 from py_backends.harness.rounds import TimedRow, run_rounds
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.timed_ceilings import TimedCeiling
@@ -165,7 +165,7 @@ class Comparison:
         self._check_and_settle(self._affordable(asked))
         self._add_controls()
         self._progress.update(0, 1, "measuring the machine's ceilings")
-        with roofline.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
+        with roofs.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
             self._time(self._ceilings, asked)
             self._check_what_timing_left()
         never_chosen = {
@@ -200,7 +200,7 @@ class Comparison:
 
     def report(self, settings: dict[str, Any], machine: dict[str, Any]) -> Report:
         """The results so far."""
-        ceilings = roofline.judge(self._timed, self._ceilings) if self._ceilings else []
+        ceilings = roofs.judge(self._timed, self._ceilings) if self._ceilings else []
         for group in self._groups:
             group.keep_right()
         control = summarise(self._groups)

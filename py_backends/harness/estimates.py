@@ -11,10 +11,10 @@ from operator import attrgetter
 
 from py_backends import registry
 from py_backends.harness import sizing
-from py_backends.harness.bench import Bench, check_memory
 from py_backends.harness.failures import failures_of
 from py_backends.harness.pairing import COPIES
 from py_backends.harness.plan import PlannedRow, baselines, named
+from py_backends.harness.pool import Bench, check_memory
 from py_backends.harness.rounds import SHORTEST_SAMPLE
 from py_backends.harness.summary import add_note
 from py_backends.results.report import Seconds

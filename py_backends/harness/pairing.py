@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from py_backends import registry
-from py_backends.harness.bench import Bench
+from py_backends.harness.pool import Bench
 from py_backends.harness.rounds import TimedRow
 from py_backends.results.verdicts import RESAMPLES, Ratio, band, ratio
 from py_backends.workers.process import WorkerFailed

@@ -1,7 +1,7 @@
 """Places the rows of a report under the roofline: arithmetic intensity, rate, and the bottleneck.
 
 A row's roof is the lower of two rates: the peak of multiply-adds, and arithmetic intensity times bandwidth. The
-bandwidth was measured for the row's own working set, see `harness.roofline`.
+bandwidth was measured for the row's own working set, see `harness.roofs`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.contract import Problem
-from py_backends.harness.roofline import UNCERTAIN, bandwidth_kinds
+from py_backends.harness.roofs import UNCERTAIN, bandwidth_kinds
 from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Ceiling, Report, Row

@@ -17,8 +17,8 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
-from py_backends.harness.bench import COPIES
 from py_backends.harness.plan import LARGEST_SIZE, Plan, Request
+from py_backends.harness.pool import COPIES
 from py_backends.harness.search import KERNEL, MEASURES, WHOLE, choose
 from py_backends.number_formats import DTYPES
 from py_backends.results.grouping import grouped
