@@ -19,8 +19,7 @@ from py_backends.contract import Target
 from py_backends.harness.case import Case
 from py_backends.harness.choose import Standing, choices, race
 from py_backends.harness.pairing import Group
-from py_backends.harness.plan import PlannedRow
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.running_row import RunningRow
 from py_backends.results.report import Duration, Report, Row, Seconds
 from py_backends.results.verdicts import FASTER, NARROWEST_BAND, SAME
 from py_backends.workers.runner import Runner, Sample
@@ -71,7 +70,7 @@ def simulated(seconds: Sequence[float], runs: int, *, noise: float = NOISE, seed
         group, number = Group(rows, None), 0
         while chosen := race([group]):
             for row in chosen:
-                taken = seconds[_number(row.planned.row)] * float(np.exp(noise * generator.standard_normal()))
+                taken = seconds[_number(row.result)] * float(np.exp(noise * generator.standard_normal()))
                 row.samples[number] = Sample(upload=0.0, kernel=taken, download=0.0, end_to_end=taken, drain=0.0)
             number += 1
         standing = _answer(rows, number)
@@ -79,25 +78,25 @@ def simulated(seconds: Sequence[float], runs: int, *, noise: float = NOISE, seed
         yield Outcome(_number(standing.best), answers, number)
 
 
-def _timed_row(at: int) -> TimedRow:
+def _timed_row(at: int) -> RunningRow:
     row = Row("vecadd", f"call{at}", "cpu", "tuned", "float32", {"n": SIZE}, "ok", statement="a call", threads=1)
     case = cast(Case, type("Sizes", (), {"sizes": (SIZE,)})())
-    return TimedRow(PlannedRow(row.spec, row, Target("cpu"), None, controls=False), cast(Runner, None), case)
+    return RunningRow(row.spec, row, Target("cpu"), None, controls=False).on(cast(Runner, None), case)
 
 
 def _number(row: Row) -> int:
     return int(row.backend.removeprefix("call"))
 
 
-def _answer(rows: Sequence[TimedRow], rounds: int) -> Standing:
+def _answer(rows: Sequence[RunningRow], rounds: int) -> Standing:
     """What `choose` reads from the results of the run."""
     for timed in rows:
-        row, samples = timed.planned.row, timed.samples
+        row, samples = timed.result, timed.samples
         row.kernel_seconds = [samples[at].kernel if at in samples else None for at in range(rounds)]
         kernels = [sample.kernel for sample in samples.values()]
         row.seconds = Seconds(kernel=Duration(float(np.median(kernels)), None, None, min(kernels), len(kernels)))
     asked = Row("vecadd", "call0", "cpu", "tuned", "float32", {"n": SIZE}, "skipped", threads=1)
-    made = [asked, *(timed.planned.row for timed in rows)]
+    made = [asked, *(timed.result for timed in rows)]
     (choice,) = choices(Report("", "", {}, {"seed": 1, "budget_seconds": 60.0}, made))
     return choice.calls
 

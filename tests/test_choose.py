@@ -25,8 +25,7 @@ from py_backends.harness import choose
 from py_backends.harness.case import Case
 from py_backends.harness.choose import _RUNS, Choice, _budget_for_others, choices, other_sizes, plan, race, statement
 from py_backends.harness.pairing import Group, groups
-from py_backends.harness.plan import PlannedRow
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.running_row import RunningRow
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.report.choose import answer, print_choices
 from py_backends.report.page import page
@@ -338,10 +337,10 @@ class TestPlan:
             plan(["vecadd"], 60, shapes={"vecadd": [(5,), (6,)]})
 
 
-def timed(backend: str, size: int, *, call: bool) -> TimedRow:
+def timed(backend: str, size: int, *, call: bool) -> RunningRow:
     made = Row("vecadd", backend, "cpu", "tuned", "float32", {"n": size}, "ok", statement="a call" if call else None)
     case = cast(Case, type("Sizes", (), {"sizes": (size,)})())
-    return TimedRow(PlannedRow(made.spec, made, Target("cpu"), None, controls=False), cast(Runner, None), case)
+    return RunningRow(made.spec, made, Target("cpu"), None, controls=False).on(cast(Runner, None), case)
 
 
 def run_race(made: Sequence[Group], times: Times, most: int = 200) -> int:
@@ -352,7 +351,7 @@ def run_race(made: Sequence[Group], times: Times, most: int = 200) -> int:
         if not in_round:
             return number
         for each in in_round:
-            taken = times[each.planned.row.backend] * math.exp(0.002 * generator.standard_normal())
+            taken = times[each.result.backend] * math.exp(0.002 * generator.standard_normal())
             each.samples[number] = Sample(upload=0.0, kernel=taken, download=0.0, end_to_end=taken, drain=0.0)
     return most
 
@@ -364,7 +363,7 @@ class TestRace:
         rows += [timed(name, ASKED, call=False) for name in times]
         taken = run_race(groups(rows), times)
         return taken, {
-            (each.planned.row.backend, each.case.sizes[0], each.planned.row.statement is not None): len(each.samples)
+            (each.result.backend, each.case.sizes[0], each.result.statement is not None): len(each.samples)
             for each in rows
         }
 

@@ -21,7 +21,8 @@ from rich.console import Console
 import py_backends as pb
 from py_backends.harness import compare as module_of_compare
 from py_backends.harness.compare import DEFAULT_BUDGET, Comparison, checked_settings, run
-from py_backends.harness.plan import Plan, Request
+from py_backends.harness.plan import Plan
+from py_backends.harness.request import Request
 from py_backends.report.files import markdown_text
 from py_backends.report.table import print_report
 from py_backends.results.report import Report, Rounds
@@ -254,7 +255,7 @@ def test_no_run_takes_longer_than_its_worker_may(
     """With a budget of half an hour Python had a shape for which its worker counted as hung."""
     monkeypatch.setattr(process, "ANSWER_WITHIN", 2.5)
     request = Request(["matmul"], ["python"], shapes={"matmul": [(400, 400, 400)]})
-    asked = request.plan(request.specs, shorten=shorten)
+    asked = Plan.of(request, request.specs, shorten=shorten)
     (row,) = run(replace(asked, rounds=1), checked_settings(budget=600)).rows
     assert row.status == status, row.reason
     assert words in f"{row.note} {row.reason}"
@@ -272,7 +273,7 @@ def test_rounds_have_what_preparing_leaves(monkeypatch: pytest.MonkeyPatch, begi
     now, deadlines = [0.0], []
     monkeypatch.setattr(module_of_compare, "monotonic", lambda: now[0])
     monkeypatch.setattr(module_of_compare, "run_rounds", lambda _, deadline, *__, **___: deadlines.append(deadline))
-    comparison = Comparison(bench=None, threads=1, budget=DEFAULT_BUDGET, order=None, progress=None)  # type: ignore[arg-type]
+    comparison = Comparison(pool=None, threads=1, budget=DEFAULT_BUDGET, order=None, progress=None)  # type: ignore[arg-type]
     now[0] = begins
     comparison._time([], Plan([], lambda _: []))  # type: ignore[arg-type]
     assert deadlines == [ends]

@@ -23,15 +23,12 @@ from started import LAST_STAGE, OPTIONS, TELLING_ITS_STAGES, Ended, Started, sta
 
 import py_backends as pb
 from py_backends.contract import Target
-from py_backends.harness.case import Case
 from py_backends.harness.compare import Comparison, Progress
-from py_backends.harness.plan import PlannedRow
-from py_backends.harness.pool import Bench
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.pool import Pool
+from py_backends.harness.running_row import RunningRow
 from py_backends.results.report import Row
 from py_backends.system.signals import SIGNALS, hold_off, interruptible, let_go
 from py_backends.workers.process import WorkerFailed
-from py_backends.workers.runner import Runner
 
 pytestmark = pytest.mark.slow
 
@@ -87,10 +84,9 @@ def assert_interrupted(ended: Ended, stage: str) -> None:
 def test_a_row_that_had_failed_says_how() -> None:
     """And not that it was interrupted, as those do that could have gone on."""
     row = Row("vecadd", "avx", "sse", "lecture", "float32", {"n": 9}, "ok")
-    planned = PlannedRow(row.spec, row, Target("sse"), None)
-    timed = TimedRow(planned, cast(Runner, None), cast(Case, None), failed=WorkerFailed("crashed", "it died"))
-    comparison = Comparison(cast(Bench, None), 1, 1.0, random.Random(1), cast(Progress, None))
-    comparison._rows, comparison._timed = [planned], [timed]
+    timed = RunningRow(row.spec, row, Target("sse"), None, failed=WorkerFailed("crashed", "it died"))
+    comparison = Comparison(cast(Pool, None), 1, 1.0, random.Random(1), cast(Progress, None))
+    comparison._rows = comparison._timed = [timed]
     comparison.interrupt()
     assert (row.status, row.reason, row.note, row.finished) == ("crashed", "it died", None, True)
 

@@ -338,7 +338,8 @@ class TestPlan:
         assert runs < usual
         target = SimpleNamespace(emulated=False)
         rows: list[Any] = [
-            SimpleNamespace(row=row_of(name, "lecture", 1.0), target=target, controls=True) for name in ("cpp", "numpy")
+            SimpleNamespace(result=row_of(name, "lecture", 1.0), target=target, controls=True)
+            for name in ("cpp", "numpy")
         ]
         cpp, numpy = rows
         assert (estimates._runs(cpp, runs), estimates._runs(numpy, runs)) == (runs, 3 * runs)

@@ -16,7 +16,7 @@ from py_backends import number_formats, registry
 from py_backends.contract import Array, Problem, Reference, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.harness.case import Case
-from py_backends.harness.plan import Request
+from py_backends.harness.request import Request
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS, NumberFormat, number_format
 from py_backends.workers.probe import BackendTarget

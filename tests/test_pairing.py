@@ -15,9 +15,9 @@ from py_backends.contract import Target
 from py_backends.harness import watch as watching
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group, add_controls, groups
-from py_backends.harness.plan import PlannedRow
-from py_backends.harness.pool import Bench
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.pool import Pool
+from py_backends.harness.running_row import RunningRow
+from py_backends.harness.schedule import until_known
 from py_backends.harness.summary import summarise
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.harness.watch import Watch
@@ -35,23 +35,22 @@ class Sizes:
     sizes: tuple[int, ...]
 
 
-def timed(backend: str = "numpy", size: int = N, requested: int = N) -> TimedRow:
+def timed(backend: str = "numpy", size: int = N, requested: int = N) -> RunningRow:
     """A row of vecadd that was found right."""
     row = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": size}, "ok", requested={"n": requested})
-    planned = PlannedRow(row.spec, row, Target("cpu"), None)
-    return TimedRow(planned, cast(Runner, None), cast(Case, Sizes((size,))))
+    return RunningRow(row.spec, row, Target("cpu"), None).on(cast(Runner, None), cast(Case, Sizes((size,))))
 
 
-def sampled(row: TimedRow, seconds: float, noise: float = 0.01, rounds: int = 40) -> TimedRow:
+def sampled(row: RunningRow, seconds: float, noise: float = 0.01, rounds: int = 40) -> RunningRow:
     """With samples of so many rounds, of lengths about `seconds`."""
-    generator = np.random.default_rng(zlib.crc32(f"{row.planned.row.backend} {seconds}".encode()))
+    generator = np.random.default_rng(zlib.crc32(f"{row.result.backend} {seconds}".encode()))
     for number in range(rounds):
         kernel = seconds * math.exp(noise * generator.standard_normal())
         row.samples[number] = Sample(upload=0.0, kernel=kernel, download=0.0, end_to_end=kernel, drain=0.0)
     return row
 
 
-def group_of(*rows: TimedRow, controls: tuple[float, float] = (1.001, 0.999)) -> Group:
+def group_of(*rows: RunningRow, controls: tuple[float, float] = (1.001, 0.999)) -> Group:
     """A baseline of one second with controls, and these rows."""
     baseline = sampled(timed(), 1.0)
     return Group([baseline, *rows], baseline, [sampled(timed(), seconds) for seconds in controls])
@@ -70,8 +69,8 @@ class TestPairs:
     def test_without_its_baseline_nothing_is_compared(self) -> None:
         alone = sampled(timed("avx"), 0.5)
         assert summarise(groups([alone])) == []
-        assert alone.planned.row.versus is None
-        assert alone.planned.row.seconds is not None
+        assert alone.result.versus is None
+        assert alone.result.seconds is not None
 
     def test_a_row_of_ranks_says_what_they_tell_one_another(self) -> None:
         row = sampled(timed("mpi"), 0.5)
@@ -80,10 +79,10 @@ class TestPairs:
             told = {"communicating": 0.02 + late, "bytes_sent": (8, 16), "kernel_by_rank": (0.4, 0.5 + late)}
             row.samples[number] = replace(sample, **told, communicating_by_rank=(0.01, 0.02 + late))
         summarise(groups([row]))
-        assert row.planned.row.communication == Communication(
+        assert row.result.communication == Communication(
             pytest.approx(0.0201), [8, 16], 0.0, [0.01, pytest.approx(0.0201)], [0.4, pytest.approx(0.5001)]
         )
-        assert row.planned.row.communicating == pytest.approx(0.04, rel=0.1)
+        assert row.result.communicating == pytest.approx(0.04, rel=0.1)
 
     def test_rows_and_the_second_control_are_judged_by_the_first(self) -> None:
         quick, alike = sampled(timed("avx"), 0.5), sampled(timed("openmp"), 1.0005)
@@ -93,7 +92,7 @@ class TestPairs:
         assert 0.01 <= control.band < 0.06
         assert (control.second.baseline, control.second.verdict, control.second.rounds) == ("numpy", "same", 40)
         assert control.first.verdict == "same", "it sets what is called so"
-        versus = [row.planned.row.versus for row in (quick, alike)]
+        versus = [row.result.versus for row in (quick, alike)]
         assert [each and each.verdict for each in versus] == ["faster", "same"]
         assert versus[0] is not None
         assert versus[0].speedup == pytest.approx(2, rel=0.02)
@@ -106,7 +105,7 @@ class TestPairs:
     def test_rows_at_another_shape_are_compared_by_rate(self) -> None:
         small = sampled(timed("python", size=N // 10), 1.0)
         summarise([group_of(small)])
-        versus = small.planned.row.versus
+        versus = small.result.versus
         assert versus is not None
         assert versus.speedup == pytest.approx(0.1, rel=0.02)
         assert not versus.same_shape
@@ -117,8 +116,8 @@ class TestPairs:
         group.controls[0].failed = WorkerFailed("crashed", "it died")
         (control,) = summarise([group])
         assert (control.band, control.first.verdict, control.second.verdict) == (None, "unclear", "unclear")
-        assert quick.planned.row.versus is not None
-        assert quick.planned.row.versus.verdict == "unclear"
+        assert quick.result.versus is not None
+        assert quick.result.versus.verdict == "unclear"
 
     def test_of_a_control_that_never_came_to_a_sample_nothing_is_said(self) -> None:
         """Its worker may die in the first round, or that round may be dropped; the others' figures stand."""
@@ -127,37 +126,37 @@ class TestPairs:
         group.controls[0].failed = WorkerFailed("crashed", "it died")
         group.controls[0].samples.clear()
         assert summarise([group]) == []
-        assert quick.planned.row.versus is not None
-        assert quick.planned.row.versus.speedup == pytest.approx(2, rel=0.02)
+        assert quick.result.versus is not None
+        assert quick.result.versus.speedup == pytest.approx(2, rel=0.02)
 
     def test_what_went_wrong_since_is_left_out(self) -> None:
         wrong, right = sampled(timed("avx"), 0.5), sampled(timed("openmp"), 0.5)
         group = group_of(wrong, right)
-        wrong.planned.row.status = "mismatch"
+        wrong.result.status = "mismatch"
         group.keep_right()
         summarise([group])
-        assert wrong.planned.row.versus is None
-        assert right.planned.row.versus is not None
+        assert wrong.result.versus is None
+        assert right.result.versus is not None
 
     def test_a_baseline_that_went_wrong_is_compared_with_nothing(self) -> None:
         right = sampled(timed("avx"), 0.5)
         group = group_of(right)
-        group.rows[0].planned.row.status = "mismatch"
+        group.rows[0].result.status = "mismatch"
         group.keep_right()
         assert (group.rows, group.baseline) == ([right], None)
         assert summarise([group]) == []
-        assert right.planned.row.versus is None
+        assert right.result.versus is None
 
     @pytest.mark.parametrize("threads", [(1, 2, 4), (4, 2, 1), (None, 4)])
     def test_the_baseline_is_the_one_on_the_most_threads(self, threads: tuple[int | None, ...]) -> None:
         rows = [timed() for _ in threads]
         for row, number in zip(rows, threads, strict=True):
-            row.planned.row.threads = number
+            row.result.threads = number
         (group,) = groups(rows)
         assert group.baseline is rows[threads.index(4)]
 
 
-class MadeUpBench:
+class MadeUpPool:
     """Of controls: which runners they have, and what is done with each. `fails_at`: of those deeds, if any."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails_at: int | None = None) -> None:
@@ -165,27 +164,27 @@ class MadeUpBench:
         self.deeds: list[tuple[str, int]] = []
         self._fails_at = fails_at
         for deed in "check", "sample":
-            monkeypatch.setattr(TimedRow, deed, lambda row, deed=deed: self._do(deed, row))
+            monkeypatch.setattr(RunningRow, deed, lambda row, deed=deed: self._do(deed, row))
 
-    def runner(self, *of: Any) -> Runner:
-        self.runners.append(of)
+    def runner_of(self, row: RunningRow, copy: int) -> Runner:
+        self.runners.append((row.result.backend, row.target, row.result.threads, copy))
         return cast(Runner, len(self.runners))
 
-    def _do(self, deed: str, row: TimedRow) -> None:
+    def _do(self, deed: str, row: RunningRow) -> None:
         self.deeds.append((deed, cast(int, row.runner)))
         if len(self.deeds) - 1 == self._fails_at:
             raise WorkerFailed("crashed", "as expected")
 
-    def controls_of(self, group: Group) -> list[TimedRow]:
+    def controls_of(self, group: Group) -> list[RunningRow]:
         group.controls.clear()
-        add_controls(group, cast(Bench, self))
+        add_controls(group, cast(Pool, self))
         return group.controls
 
 
 class TestControls:
     def test_are_two_copies_that_are_checked_and_have_had_a_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The sample does not count: it loads code and pages, as the baseline has them loaded."""
-        group, bench = group_of(timed("avx")), MadeUpBench(monkeypatch)
+        group, bench = group_of(timed("avx")), MadeUpPool(monkeypatch)
         baseline = group.rows[0]
         baseline.repetitions, baseline.warm_up = 7, 3
         controls = bench.controls_of(group)
@@ -193,14 +192,14 @@ class TestControls:
         assert [of[-1] for of in bench.runners] == [1, 2], "each has a worker of its own"
         assert bench.deeds == [("check", 1), ("sample", 1), ("check", 2), ("sample", 2)]
         assert [(each.repetitions, each.warm_up, each.samples) for each in controls] == [(7, 3, {})] * 2
-        assert all(each.planned.row is not baseline.planned.row for each in controls)
+        assert all(each.result is not baseline.result for each in controls)
 
     @pytest.mark.parametrize("fails_at", range(4))
     def test_if_one_fails_there_is_none(self, fails_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert MadeUpBench(monkeypatch, fails_at).controls_of(group_of(timed("avx"))) == []
+        assert MadeUpPool(monkeypatch, fails_at).controls_of(group_of(timed("avx"))) == []
 
     def test_cost_nothing_where_nothing_is_compared(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        bench = MadeUpBench(monkeypatch)
+        bench = MadeUpPool(monkeypatch)
         assert bench.controls_of(group_of()) == [], "the baseline alone"
         assert bench.controls_of(Group([timed("avx"), timed("openmp")], None)) == []
         assert bench.runners == []
@@ -221,37 +220,45 @@ class MadeUpInterference:
 
 def watch(monkeypatch: pytest.MonkeyPatch, group: Group, seen: Any, *ceilings: TimedCeiling) -> Watch:
     monkeypatch.setattr(watching, "Interference", lambda: MadeUpInterference(seen))
-    return Watch([group], ceilings)
+    return Watch([*group.sampled, *ceilings])
 
 
-def run(watch: Watch, rounds: int) -> int:
-    """Have rounds end one after the other; how many there were when it had enough."""
-    for number in range(rounds):
+def run(watch: Watch, group: Group, most: int = 40) -> int:
+    """Have rounds sample the group anew, one after the other; how many there were when all was known."""
+    given = [(row, dict(row.samples)) for row in group.sampled]
+    for row, _ in given:
+        row.samples.clear()
+    for number in range(most):
+        if not until_known([group]):
+            return number
         watch.begin()
-        if watch.end(number):
-            return number + 1
-    return rounds
+        for row, samples in given:
+            row.samples |= {number: samples[number]} if number in samples else {}
+        watch.end(number)
+    return most
 
 
 class TestWatch:
     def test_ends_when_every_interval_is_narrow(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5)), itertools.repeat([]))
-        assert run(watcher, 40) == 30
+        group = group_of(sampled(timed("avx"), 0.5))
+        watcher = watch(monkeypatch, group, itertools.repeat([]))
+        assert run(watcher, group) == 30
         assert (watcher.finish().taken, watcher.finish().kept) == (30, 30)
 
     def test_goes_on_while_one_is_wide(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5, noise=0.3)), itertools.repeat([]))
-        assert run(watcher, 40) == 40
+        group = group_of(sampled(timed("avx"), 0.5, noise=0.3))
+        assert run(watch(monkeypatch, group, itertools.repeat([])), group) == 40
 
     def test_does_not_wait_for_rows_that_failed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         row = sampled(timed("avx"), 0.5, rounds=3)
         row.failed = WorkerFailed("crashed", "it died")
-        assert run(watch(monkeypatch, group_of(row), itertools.repeat([])), 40) == 30
+        group = group_of(row)
+        assert run(watch(monkeypatch, group, itertools.repeat([])), group) == 30
 
     def test_without_a_baseline_the_time_itself_has_to_be_narrow(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for noise, rounds in (0.001, 30), (0.3, 40):
             (group,) = groups([sampled(timed("avx"), 0.5, noise)])
-            assert run(watch(monkeypatch, group, itertools.repeat([])), 40) == rounds
+            assert run(watch(monkeypatch, group, itertools.repeat([])), group) == rounds
 
     def test_disturbed_rounds_are_dropped_whole_and_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         group = group_of(sampled(timed("avx"), 0.5, noise=0.3))
@@ -259,19 +266,19 @@ class TestWatch:
         peak.samples.update(enumerate([1e9] * 40))
         seen = [["steal"], *[[]] * 20, ["others"], ["others", "steal"], *[[]] * 17]
         watcher = watch(monkeypatch, group, seen, peak)
-        run(watcher, 40)
+        run(watcher, group)
         rounds = watcher.finish()
         assert (rounds.taken, rounds.kept, rounds.disturbed) == (40, 37, {"steal": 2, "others": 2})
         assert all(set(each.samples) == {*range(40)} - {0, 21, 22} for each in (*group.sampled, peak))
 
     def test_disturbed_rounds_are_not_among_those_that_suffice(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        watcher = watch(monkeypatch, group_of(sampled(timed("avx"), 0.5)), [*[["others"]] * 5, *[[]] * 35])
-        assert run(watcher, 40) == 35
+        group = group_of(sampled(timed("avx"), 0.5))
+        assert run(watch(monkeypatch, group, [*[["others"]] * 5, *[[]] * 35]), group) == 35
 
     def test_where_all_are_disturbed_all_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
         group = group_of(sampled(timed("avx"), 0.5))
         watcher = watch(monkeypatch, group, [*[["others"]] * 35, *[[]] * 5])
-        assert run(watcher, 40) == 40
+        assert run(watcher, group) == 40
         rounds = watcher.finish()
         assert (rounds.taken, rounds.kept, rounds.disturbed) == (40, 40, {"others": 35})
         assert all(len(row.samples) == 40 for row in group.sampled)

@@ -18,7 +18,7 @@ from started import started_until
 
 from py_backends import registry
 from py_backends.errors import WrongRequest
-from py_backends.harness.plan import Request
+from py_backends.harness.request import Request
 from py_backends.harness.resume import _Asked, _asked, _combined, _sum
 from py_backends.results.ratios import row_ratio
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds

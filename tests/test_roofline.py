@@ -8,14 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from py_backends import registry
+from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
 from py_backends.harness import roofs
 from py_backends.harness.roofs import Ceilings, Roof, judge
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.running_row import RunningRow
 from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, TimedCeiling
 from py_backends.kernel_text import KernelText
 from py_backends.results.report import Row
@@ -32,7 +32,7 @@ def timed(
     seconds: list[float] | float = 1.0,
     dtype: str = "float32",
     prepared: Prepared | WorkerFailed | None = None,
-) -> TimedRow:
+) -> RunningRow:
     """A row with these kernel times, as it is after its rounds."""
 
     def prepare(*_: object) -> Prepared:
@@ -41,16 +41,13 @@ def timed(
         return prepared or Prepared(0.0, None)
 
     problem = registry.problem(kernel)
-    planned = SimpleNamespace(
-        row=Row(kernel, "one", "cpu", "tuned", dtype, {}, "ok"),
-        problem=problem,
-        text=KernelText(problem, "tuned", "one", Path()),
-        dtype=np.dtype(dtype),
-    )
+    result = Row(kernel, "one", "cpu", "tuned", dtype, dict(zip(problem.dimensions, sizes, strict=True)), "ok")
+    text = KernelText(problem, "tuned", "one", Path())
     times = [seconds] * ROUNDS if isinstance(seconds, float) else seconds
     samples: dict[int, Any] = {number: SimpleNamespace(kernel=each) for number, each in enumerate(times)}
     runner, case = SimpleNamespace(prepare=prepare), SimpleNamespace(sizes=sizes)
-    return TimedRow(planned, runner, case, samples=samples)  # type: ignore[arg-type]
+    made = RunningRow(result.spec, result, Target("cpu"), text, samples=samples)
+    return made.on(runner, case)  # type: ignore[arg-type]
 
 
 def ceiling(kind: str, rates: list[float] | float, working_set: int | None = None) -> TimedCeiling:
@@ -60,13 +57,13 @@ def ceiling(kind: str, rates: list[float] | float, working_set: int | None = Non
     return made
 
 
-def judged(row: TimedRow, flops: int, moved: int, *ceilings: TimedCeiling, more: float = 1.0) -> Row:
+def judged(row: RunningRow, flops: int, moved: int, *ceilings: TimedCeiling, more: float = 1.0) -> Row:
     """The row, once judged by a roof of these ceilings, the peak first."""
     peak, *bandwidths = ceilings
     found = Ceilings(2)
     found._roofs[row] = Roof(flops, moved, peak, tuple(bandwidths), more)
     judge([row], found)
-    return row.planned.row
+    return row.result
 
 
 PEAK, MEMORY = ceiling(MULTIPLY_ADDS, 100.0), ceiling(STORED, 10.0, 10**6)
@@ -145,8 +142,8 @@ def test_a_ceiling_that_was_disturbed_condemns_no_row() -> None:
 
 def test_a_row_that_is_not_right_is_not_judged() -> None:
     row = timed("matmul", (1, 1, 1), 1e-6)
-    row.planned.row.status = "mismatch"
-    assert (judged(row, 50, 1, PEAK, MEMORY).status, row.planned.row.percent_of_ceiling) == ("mismatch", None)
+    row.result.status = "mismatch"
+    assert (judged(row, 50, 1, PEAK, MEMORY).status, row.result.percent_of_ceiling) == ("mismatch", None)
 
 
 class TestNeeded:
@@ -161,7 +158,7 @@ class TestNeeded:
         monkeypatch.setattr(roofs.machine, "free_memory", lambda: 2**40)
         monkeypatch.setattr(CeilingWorker, "sample", lambda *_: 1e9)
 
-    def needed(self, *rows: TimedRow, threads: int = 2) -> set[tuple[str, str, int | None]]:
+    def needed(self, *rows: RunningRow, threads: int = 2) -> set[tuple[str, str, int | None]]:
         return {(each.kind, each.dtype, each.working_set) for each in roofs.ceilings(rows, threads)}
 
     def test_one_peak_a_dtype_and_two_bandwidths_a_working_set(self) -> None:
@@ -194,7 +191,7 @@ class TestNeeded:
         found = roofs.ceilings([row], 2)
         assert list(found) == []
         assert judge([row], found) == []
-        assert row.planned.row.percent_of_ceiling is None
+        assert row.result.percent_of_ceiling is None
 
     def test_a_row_whose_worker_died_has_none(self) -> None:
         assert self.needed(timed("vecadd", (9,), prepared=WorkerFailed("crashed", "it went"))) == set()
@@ -256,7 +253,7 @@ class TestNeeded:
         found = roofs.ceilings([row], 2)
         assert (list(found), judge([row], found)) == ([], [])
         assert found.why_none == "its extension module has not been built; make"
-        assert (row.planned.row.status, row.planned.row.percent_of_ceiling) == ("ok", None)
+        assert (row.result.status, row.result.percent_of_ceiling) == ("ok", None)
 
     def test_a_format_has_the_peak_of_the_unit_that_is_best_for_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A row on a matrix unit would be above any other peak; memory is measured with vectors all the same."""
@@ -287,7 +284,7 @@ class TestNeeded:
         row = timed("vecadd", (9,))
         found = roofs.ceilings([row], 2)
         assert judge([row], found) == []
-        assert (found.why_none, row.planned.row.percent_of_ceiling) == ("the worker was ended by SIGILL", None)
+        assert (found.why_none, row.result.percent_of_ceiling) == ("the worker was ended by SIGILL", None)
 
     def test_one_that_fails_during_the_rounds_is_told_as_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(CeilingWorker, "sample", lambda *_: 1e9)
@@ -314,21 +311,21 @@ def test_the_worker_measures_every_kind() -> None:
 class TestOnAGpu:
     """There may be no GPU at hand: ceilings that a device tells itself, of a made-up one."""
 
-    def row(self, kernel: str, size: int, rates: dict[str | None, float | None], cache: int = 2**20) -> TimedRow:
+    def row(self, kernel: str, size: int, rates: dict[str | None, float | None], cache: int = 2**20) -> RunningRow:
         """A row on a GPU with such a cache, whose device tells these rates; a launch takes a second."""
         sizes = (size,) * len(registry.problem(kernel).dimensions)
         row = timed(kernel, sizes, prepared=Prepared(0.0, None, on_cpu=False, cache_bytes=cache))
-        row.planned.row.device = "a GPU"
+        row.result.device = "a GPU"
         row.runner.ceiling = rates.__getitem__  # type: ignore[method-assign]  # the runner is made up, too
         return row
 
-    def percent(self, row: TimedRow, *others: TimedRow) -> tuple[float | None, list[tuple[str, str, float]]]:
+    def percent(self, row: RunningRow, *others: RunningRow) -> tuple[float | None, list[tuple[str, str, float]]]:
         """What is said of the row once all ceilings were sampled, and which these were."""
         found = roofs.ceilings([row, *others], threads=2)
         for each, number in itertools.product(found, range(ROUNDS)):
             each.samples[number] = each.sample()
         known = judge([row, *others], found)
-        return row.planned.row.percent_of_ceiling, [(each.device, each.kind, each.rate) for each in known]
+        return row.result.percent_of_ceiling, [(each.device, each.kind, each.rate) for each in known]
 
     def test_its_memory_is_a_ceiling_beyond_its_caches(self) -> None:
         percent, known = self.percent(self.row("vecadd", 10**6, {"float32": 1e12, None: 24e6}))

@@ -12,8 +12,8 @@ import pytest
 from py_backends.contract import Target
 from py_backends.harness import rounds
 from py_backends.harness.case import Case
-from py_backends.harness.plan import PlannedRow
-from py_backends.harness.rounds import SAMPLES_TO_CONDEMN, TimedRow, calls_of_a_sample, run_rounds, warm_up
+from py_backends.harness.rounds import run_rounds
+from py_backends.harness.running_row import SAMPLES_TO_CONDEMN, RunningRow, calls_of_a_sample, warm_up
 from py_backends.kernel_text import KernelText
 from py_backends.results import report as results
 from py_backends.results.check import Verdict
@@ -159,10 +159,10 @@ class RightCase:
         return Verdict(results.Check(True, "bitwise", 0.0), None)
 
 
-def timed(runner: MadeUpRunner) -> TimedRow:
+def timed(runner: MadeUpRunner) -> RunningRow:
     row = results.Row("vecadd", "avx", "cpu", "tuned", "float32", {"n": 1}, "ok")
-    planned = PlannedRow(row.spec, row, Target("cpu"), cast(KernelText, object()))
-    return TimedRow(planned, cast(Runner, runner), cast(Case, None))
+    made = RunningRow(row.spec, row, Target("cpu"), cast(KernelText, object()))
+    return made.on(cast(Runner, runner), cast(Case, None))
 
 
 class TestSettling:
@@ -215,7 +215,7 @@ class TestSettling:
         few = 3 if right else 3 + SAMPLES_TO_CONDEMN
         assert runner.asked == [(1, 0)] * 3 + [(3, 20)] * few
         assert row.repetitions == (10_000 if right else 20)
-        assert row.planned.row.status == ("ok" if right else "impossible")
+        assert row.result.status == ("ok" if right else "impossible")
 
 
 class TestOneRound:
@@ -233,4 +233,4 @@ class TestOneRound:
         row.repetitions = 3
         row.samples[0] = row.sample()
         row.check_timed()
-        assert row.planned.row.status == status
+        assert row.result.status == status

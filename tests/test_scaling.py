@@ -25,7 +25,7 @@ from py_backends.commands.scaling import _most_threads
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import checked_settings, run
-from py_backends.harness.plan import plan as rows_of
+from py_backends.harness.running_row import running_rows
 from py_backends.harness.scaling import KINDS, STRONG, WEAK, Curve, curves, grown, plan, thread_counts
 from py_backends.ranks import SERVED
 from py_backends.report.pictures import style
@@ -233,7 +233,7 @@ class TestTargetsOnOtherNumbersOfThreads:
 
     def test_run_as_what_they_are_on_so_many(self) -> None:
         found = self.found("4x1")
-        made = rows_of(self.planned([1, 2], found), found, 4)
+        made = running_rows(self.planned([1, 2], found), found, 4)
         assert [(each.target.name, each.row.target, each.row.device, each.row.threads) for each in made] == [
             ("1x1", "1x1", "the CPU", 1), ("2x1", "2x1", "the CPU", 2), ("2x1", "2x1", "the CPU", 2),
         ]  # fmt: skip

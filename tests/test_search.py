@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from py_backends.contract import Target
+from py_backends.harness import search as searching
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group
-from py_backends.harness.plan import PlannedRow
-from py_backends.harness.rounds import TimedRow
-from py_backends.harness.search import choose
+from py_backends.harness.running_row import RunningRow
 from py_backends.results.report import Row
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Runner, Sample
@@ -32,9 +31,9 @@ class Sizes:
     sizes: tuple[int, ...]
 
 
-def timed(backend: str, size: int) -> TimedRow:
+def timed(backend: str, size: int) -> RunningRow:
     row = Row("vecadd", backend, "cpu", "lecture", "float32", {"n": size}, "ok")
-    return TimedRow(PlannedRow(row.spec, row, Target("cpu"), None), cast(Runner, None), cast(Case, Sizes((size,))))
+    return RunningRow(row.spec, row, Target("cpu"), None).on(cast(Runner, None), cast(Case, Sizes((size,))))
 
 
 def groups_of(backends: Sequence[str]) -> list[Group]:
@@ -53,11 +52,11 @@ def search(
     """Give samples to whom it chooses until it has enough, or for `most` rounds; how many rounds there were."""
     generator = np.random.default_rng(1)
     for number in range(most):
-        chosen = choose(groups)
+        chosen = searching.search(groups)
         if not chosen:
             return number
         for row in chosen:
-            (size,), backend = row.case.sizes, row.planned.row.backend
+            (size,), backend = row.case.sizes, row.result.backend
             noise = math.exp(0.01 * generator.standard_normal())
             kernel, whole = (times.get(backend, lambda _: 1.0)(size) * noise for times in (kernels, wholes))
             row.samples[number] = Sample(upload=0.0, kernel=kernel, download=0.0, end_to_end=whole, drain=0.0)
@@ -66,7 +65,7 @@ def search(
 
 def rounds_at(groups: Sequence[Group], backend: str) -> dict[int, int]:
     """How many rounds a backend had at each size that it came to."""
-    rows = [row for group in groups for row in group.rows if row.planned.row.backend == backend]
+    rows = [row for group in groups for row in group.rows if row.result.backend == backend]
     return {row.case.sizes[0]: len(row.samples) for row in rows if row.samples}
 
 
@@ -148,7 +147,7 @@ def test_who_is_faster_by_less_than_a_win_needs_does_not_seem_to_win() -> None:
 
 def test_without_a_baseline_all_are_in_every_round() -> None:
     groups = [Group([timed("other", size)], None) for size in SIZES]
-    assert len(choose(groups)) == len(SIZES)
+    assert len(searching.search(groups)) == len(SIZES)
 
 
 def test_where_only_one_size_has_no_baseline_its_rows_still_have_their_times() -> None:

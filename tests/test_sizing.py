@@ -234,8 +234,8 @@ class TestEstimate:
     def test_rows_of_one_kernel_share_the_shortest_run_of_a_shape(self) -> None:
         """The call of a kernel takes what the kernel alone took, although its last run at some shape was delayed."""
         spec = Spec("matmul", "avx", "cpu", "tuned", "float32", (256, 256, 256))
-        planned: Any = SimpleNamespace(spec=spec, problem=MATMUL, dtype=np.dtype("float32"), text=object())
-        bench: Any = SimpleNamespace(case=lambda _, sizes, *__, **___: sizes)
+        row: Any = SimpleNamespace(spec=spec, problem=MATMUL, dtype=np.dtype("float32"), text=object())
+        pool: Any = SimpleNamespace(case=lambda _, sizes, *__, **___: sizes)
         delays = iter([0.3, 0.3, 0.9, 0.9])  # two runs, and two again as the first two took longer than expected
 
         class Delayed:
@@ -243,8 +243,8 @@ class TestEstimate:
                 return next(delays) if sizes[0] == 64 else 1e-9 * MATMUL.work(sizes)
 
         runner = cast(Runner, Delayed())
-        estimates = Estimates(bench, 60.0, lambda *_: None)
-        first, second = (estimates._seconds(planned, runner, 1.0) for _ in range(2))
+        estimates = Estimates(pool, 60.0, lambda *_: None)
+        first, second = (estimates._seconds(row, runner, 1.0) for _ in range(2))
         assert next(delays, None) is None, "they were met"
         assert first == second
 

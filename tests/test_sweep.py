@@ -19,8 +19,9 @@ from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.harness import sweep as sweeping
 from py_backends.harness.compare import checked_settings, run
-from py_backends.harness.plan import Request, baselines
-from py_backends.harness.plan import plan as plan_of
+from py_backends.harness.request import Request
+from py_backends.harness.running_row import baselines, running_rows
+from py_backends.harness.schedule import until_known
 from py_backends.harness.search import KERNEL, WHOLE
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.sweep import Crossover, Sweep, plan, size_of, sizes_between, sweeps
@@ -239,23 +240,23 @@ class TestRequests:
         specs = planned.specs([BackendTarget("numpy", Target("cpu"))])
         assert [spec.sizes for spec in specs] == [(8, 8, 8), (16, 16, 16)]
         assert not planned.shorten
-        assert planned.choose is None, "sizes that are named have rounds at all of them"
-        assert plan(["matmul"], {"matmul": [8]}, search=True).choose is not None
+        assert planned.schedule is until_known, "sizes that are named have rounds at all of them"
+        assert plan(["matmul"], {"matmul": [8]}, search=True).schedule is not until_known
 
     def test_each_row_has_the_baseline_of_its_own_size(self) -> None:
         found = [BackendTarget("numpy", Target("cpu")), BackendTarget("cpp", Target("cpu"))]
         planned = plan(["matmul", "vecadd"], {"matmul": [8, 16], "vecadd": [8]}, backends=["numpy", "cpp"])
-        assert baselines(plan_of(planned.specs(found), found, 2)) == {1: 0, 3: 2, 5: 4}
-        assert baselines(plan_of(planned.specs(found[1:]), found, 2)) == {}
+        assert baselines(running_rows(planned.specs(found), found, 2)) == {1: 0, 3: 2, 5: 4}
+        assert baselines(running_rows(planned.specs(found[1:]), found, 2)) == {}
 
     @pytest.mark.parametrize("timed_only", [False, True])
     def test_what_is_emulated_is_not_there_for_who_needs_times(self, timed_only: bool) -> None:
         found = [BackendTarget("cuda", Target("emulated", emulated=True, reason="no driver", fix="get one"))]
         specs = Request(["vecadd"], ["cuda"]).specs(found)
-        (planned,) = plan_of(specs, found, 2, timed_only=timed_only)
+        (planned,) = running_rows(specs, found, 2, timed_only=timed_only)
         assert (planned.text is None) == timed_only
         told = ("unavailable", "no driver", "get one") if timed_only else ("skipped", None, None)
-        assert (planned.row.status, planned.row.reason, planned.row.fix) == told
+        assert (planned.result.status, planned.result.reason, planned.result.fix) == told
 
 
 def whole() -> Report:
@@ -388,7 +389,7 @@ def test_a_real_run(tmp_path: Path) -> None:
 def test_what_a_search_never_came_to_is_left_out() -> None:
     """It is right, but has no times: a row of it would look as if it had been measured."""
     asked = replace(
-        plan(["vecadd"], {"vecadd": [64, 128]}, backends=["numpy"]), rounds=2, choose=lambda groups: groups[1].sampled
+        plan(["vecadd"], {"vecadd": [64, 128]}, backends=["numpy"]), rounds=2, schedule=lambda groups: groups[1].sampled
     )
     (only,) = run(asked, checked_settings(budget=20)).rows
     assert (only.status, only.shape, len(only.kernel_seconds)) == ("ok", {"n": 128}, 2)

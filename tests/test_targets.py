@@ -15,7 +15,7 @@ from py_backends.backend import _amx, _cpu_kernels, _numba, avx, numba_cpu
 from py_backends.contract import Array, Buffer, HostDevice, Launch, Shortcut, Target
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.functions import call, dispatch, this_process
-from py_backends.harness.plan import Request
+from py_backends.harness.request import Request
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
 from py_backends.workers.probe import BackendTarget

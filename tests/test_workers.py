@@ -20,7 +20,7 @@ from commands import CLONE, LONGEST, environment
 import py_backends as pb
 from py_backends.contract import Target
 from py_backends.harness.failures import fail
-from py_backends.harness.plan import PlannedRow
+from py_backends.harness.running_row import RunningRow
 from py_backends.results.report import Row
 from py_backends.system import interpreter, temporary
 from py_backends.system.channel import Channel
@@ -150,12 +150,13 @@ def test_no_handler_of_a_fork_runs_when_workers_start() -> None:
     """As those of Numba and TBB, which complain. dpctl makes Python fork as in this test."""
     script = """
         import ctypes, subprocess
-        from py_backends.harness import machine, workers
+        from py_backends.system import machine
+        from py_backends.workers import process
         subprocess._USE_VFORK = False
         called = []
         handler = ctypes.CFUNCTYPE(None)(lambda: called.append(1))
         ctypes.CDLL(None).__register_atfork(handler, None, None, None)
-        workers.Worker().close()
+        process.Worker().close()
         machine.describe()
         assert not called
         assert not subprocess._USE_VFORK
@@ -183,7 +184,7 @@ class TestTooManyFiles:
             with pytest.raises(OSError, match="open files") as raised:
                 SharedMemory.create(100)
             row = Row("vecadd", "numpy", "cpu", "lecture", "float32", {"n": 9}, "skipped")
-            fail(PlannedRow(row.spec, row, Target("cpu"), None, controls=False), raised.value)
+            fail(RunningRow(row.spec, row, Target("cpu"), None, controls=False), raised.value)
             assert "ulimit -n" in str(row.fix)
 
     def test_descriptors_that_were_lost_on_their_way_say_so(self) -> None:

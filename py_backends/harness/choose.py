@@ -21,8 +21,9 @@ from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.functions import this_process
 from py_backends.harness.pairing import Group, ratios
-from py_backends.harness.plan import Plan, Request
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.plan import Plan
+from py_backends.harness.request import Request
+from py_backends.harness.running_row import RunningRow
 from py_backends.harness.sizing import growing
 from py_backends.harness.sweep import most_bytes
 from py_backends.harness.timeline import KERNEL, Call, timelines
@@ -180,8 +181,8 @@ def plan(kernels: Sequence[str], budget: float, threads: int | None = None, **na
                 made += [call, *(replace(call, sizes=sizes) for sizes in others)]
         return made
 
-    return request.plan(
-        specs, timed_only=True, runs=_RUNS, shorten=False, least_rounds=_RUNS, controls=False, choose=race
+    return Plan.of(
+        request, specs, timed_only=True, runs=_RUNS, shorten=False, least_rounds=_RUNS, controls=False, schedule=race
     )
 
 
@@ -227,18 +228,18 @@ def _budget_for_others(problem: Problem, sizes: Sizes, dtype: str) -> float | No
     return next((budget for budget in budgets if other_sizes(problem, sizes, dtype, budget)), None)
 
 
-def race(groups: Sequence[Group]) -> list[TimedRow]:
+def race(groups: Sequence[Group]) -> list[RunningRow]:
     """The rows of the next round: at each size the fastest row, and those that cannot be told from it yet.
 
     Calls are compared with calls, and kernels with kernels. Only the requested size has kernels, and it comes first.
     The other sizes wait until it is decided, or has had its rounds. The result is empty when everything is decided.
     """
-    first: list[TimedRow] = []
-    rest: list[TimedRow] = []
+    first: list[RunningRow] = []
+    rest: list[RunningRow] = []
     for group in groups:
         running = [row for row in group.rows if not row.failed]
-        kernels = [row for row in running if row.planned.spec.statement is None]
-        calls = [row for row in running if row.planned.spec.statement is not None]
+        kernels = [row for row in running if row.spec.statement is None]
+        calls = [row for row in running if row.spec.statement is not None]
         if kernels:
             first += _undecided(calls, _ENOUGH) + _undecided(kernels, _RUNS)
         else:
@@ -248,7 +249,7 @@ def race(groups: Sequence[Group]) -> list[TimedRow]:
     return [*first, *rest]
 
 
-def _undecided(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
+def _undecided(rows: Sequence[RunningRow], most: int) -> list[RunningRow]:
     """The rows that need another round, of rows that are compared with one another. No row gets more than `most`."""
     if not rows or max(len(row.samples) for row in rows) >= most:
         return []
@@ -262,7 +263,7 @@ def _undecided(rows: Sequence[TimedRow], most: int) -> list[TimedRow]:
     return [best, *still] if still else []
 
 
-def _median(row: TimedRow) -> float:
+def _median(row: RunningRow) -> float:
     return median(sample.kernel for sample in row.samples.values()) if row.samples else math.inf
 
 

@@ -19,10 +19,12 @@ from py_backends.harness.case import Case
 from py_backends.harness.estimates import Estimates, shorten, skip
 from py_backends.harness.failures import fail, failures_of
 from py_backends.harness.pairing import Group, add_controls, groups
-from py_backends.harness.plan import Plan, PlannedRow, Request, plan
-from py_backends.harness.pool import Bench
+from py_backends.harness.plan import Plan
+from py_backends.harness.pool import Pool
+from py_backends.harness.request import Request
 from py_backends.harness.roofs import Ceilings
-from py_backends.harness.rounds import TimedRow, run_rounds
+from py_backends.harness.rounds import run_rounds
+from py_backends.harness.running_row import RunningRow, running_rows
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.watch import Watch
@@ -86,7 +88,7 @@ def compare(
     in_formats = ("float32",) if dtypes is None else dtypes
     request = Request(kernels, backends, targets, variants, in_formats, shapes or {})
     settings = checked_settings(threads, seed, budget, cache, command) | {"request": request.settings()}
-    return run(request.plan(request.specs), settings, progress)
+    return run(Plan.of(request, request.specs), settings, progress)
 
 
 def checked_settings(
@@ -125,11 +127,11 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
     """
     threads, seed, budget = settings["threads"], settings["seed"], settings["budget_seconds"]
     state = machine.state() | {"busy_cpus": machine.busy_cpus()}
-    with Bench(threads, seed, cold=settings["cache"] == COLD) as bench, ThreadPoolExecutor(1) as background:
+    with Pool(threads, seed, cold=settings["cache"] == COLD) as pool, ThreadPoolExecutor(1) as background:
         loaded = background.submit(importlib.import_module, "scipy.stats")
         described = background.submit(machine.describe)
         progress = _NoProgress() if progress is None else progress
-        comparison = Comparison(bench, threads, budget, random.Random(seed), progress)
+        comparison = Comparison(pool, threads, budget, random.Random(seed), progress)
         try:
             loaded.result()
             comparison.run(asked)
@@ -142,15 +144,15 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
 class Comparison:
     """One run of `compare`. A row without a source, or with a reason, is not run."""
 
-    def __init__(self, bench: Bench, threads: int, budget: float, order: random.Random, progress: Progress) -> None:
-        self._bench, self._threads, self._budget = bench, threads, budget
+    def __init__(self, pool: Pool, threads: int, budget: float, order: random.Random, progress: Progress) -> None:
+        self._pool, self._threads, self._budget = pool, threads, budget
         self._order, self._progress = order, progress
         self._begin = monotonic()
         self._deadline = self._begin + budget
         self._created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         self._found: list[probe.BackendTarget] = []
-        self._rows: list[PlannedRow] = []
-        self._timed: list[TimedRow] = []
+        self._rows: list[RunningRow] = []
+        self._timed: list[RunningRow] = []
         self._groups: list[Group] = []
         self._ceilings: Ceilings | None = None
         self._rounds: Rounds | None = None
@@ -161,33 +163,29 @@ class Comparison:
         self._progress.update(0, 1, "looking for backends")
         self._found = probe.probe(asked.backends, asked.targets, asked.threads)
         how = {"timed_only": asked.timed_only, "controls": asked.controls}
-        self._rows = plan(asked.specs(self._found), self._found, self._threads, **how)
+        self._rows = running_rows(asked.specs(self._found), self._found, self._threads, **how)
         self._check_and_settle(self._affordable(asked))
         self._add_controls()
         self._progress.update(0, 1, "measuring the machine's ceilings")
         with roofs.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
             self._time(self._ceilings, asked)
             self._check_what_timing_left()
-        never_chosen = {
-            id(each.planned) for each in self._timed if asked.choose and not each.samples and not each.failed
-        }
-        self._rows = [planned for planned in self._rows if id(planned) not in never_chosen]
+        never_sampled = [row for row in self._timed if not row.samples and not row.failed]
+        self._rows = [row for row in self._rows if row not in never_sampled]
 
     def interrupt(self) -> None:
         """Give each unfinished row its reason."""
         self._interrupted = True
         for each in self._timed:
             if each.failed:  # it has ended, if badly
-                fail(each.planned, each.failed)
-        for planned in self._rows:
-            if planned.row.status == "skipped" and planned.row.reason is None:
-                planned.row.reason, planned.row.finished = "interrupted before it ran", False
-        timed = {id(each.planned): each for each in self._timed}
-        for planned in self._rows:
-            at = timed.get(id(planned))
-            if planned.row.status == "ok" and not (at and at.checked_again):
-                planned.row.finished = False
-                add_note(planned.row, f"interrupted before it was {'checked again' if at else 'timed'}")
+                fail(each, each.failed)
+        for row in self._rows:
+            if row.result.status == "skipped" and row.result.reason is None:
+                row.result.reason, row.result.finished = "interrupted before it ran", False
+        for row in self._rows:
+            if row.result.status == "ok" and not row.checked_again:
+                row.result.finished = False
+                add_note(row.result, f"interrupted before it was {'checked again' if row in self._timed else 'timed'}")
 
     def machine(self, state: dict[str, Any]) -> dict[str, Any]:
         """The part of the machine's description that belongs to this run: its state before and after, and versions."""
@@ -210,7 +208,7 @@ class Comparison:
             package_version=py_backends.__version__,
             machine=machine,
             settings=settings,
-            rows=[planned.row for planned in self._rows],
+            rows=[row.result for row in self._rows],
             control=control,
             ceilings=ceilings,
             without_ceilings=self._ceilings.why_none if self._ceilings else None,
@@ -224,17 +222,16 @@ class Comparison:
 
         A worker that ends while several are prepared, or when nobody waits for it, is started again.
         """
-        told = {planned.row.reason for planned in self._rows}
-        for planned in self._rows:
-            row = planned.row
-            if row.status in RAN - FAILURES:
-                ended = self._bench.runner(row.backend, planned.target, row.threads).ended
+        told = {row.result.reason for row in self._rows}
+        for row in self._rows:
+            if row.result.status in RAN - FAILURES:
+                ended = self._pool.runner_of(row).ended
                 for reason in dict.fromkeys(each for each in ended if each not in told):
-                    add_note(row, f"its worker ended, and another was started: {reason}")
+                    add_note(row.result, f"its worker ended, and another was started: {reason}")
 
-    def _affordable(self, asked: Plan) -> list[PlannedRow]:
+    def _affordable(self, asked: Plan) -> list[RunningRow]:
         """The rows with a source for which there is time, some of them at a smaller shape."""
-        estimates = Estimates(self._bench, self._budget, self._progress.update)
+        estimates = Estimates(self._pool, self._budget, self._progress.update)
         estimated = estimates.of([row for row in self._rows if row.text is not None])
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         left = self._deadline - monotonic()
@@ -242,47 +239,46 @@ class Comparison:
             return shorten(estimated, asked.runs, left)
         return skip(estimated, asked.runs, left, self._budget)
 
-    def _check_and_settle(self, rows: Sequence[PlannedRow]) -> None:
+    def _check_and_settle(self, rows: Sequence[RunningRow]) -> None:
         """Check each row at its shape. Prepare those that are right and not emulated for timing."""
         cases = {id(row): case for row in rows if (case := self._case(row)) is not None}
-        self._bench.keep_only(list(cases.values()))
+        self._pool.keep_only(list(cases.values()))
         checked = [row for row in rows if id(row) in cases]
-        for number, planned in enumerate(checked):
-            self._progress.update(number, len(checked), f"checking {planned.title}")
-            runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads)
-            timed = TimedRow(planned, runner, cases[id(planned)])
-            with failures_of(planned):
-                timed.check()
-                if planned.row.status == "ok" and timed.settle():
-                    self._timed.append(timed)
+        for number, row in enumerate(checked):
+            self._progress.update(number, len(checked), f"checking {row.title}")
+            row.on(self._pool.runner_of(row), cases[id(row)])
+            with failures_of(row):
+                row.check()
+                if row.result.status == "ok" and row.settle():
+                    self._timed.append(row)
 
-    def _case(self, planned: PlannedRow) -> Case | None:
-        sizes = tuple(planned.row.shape.values())
-        with failures_of(planned):
-            return self._bench.case(planned.problem, sizes, planned.dtype)
+    def _case(self, row: RunningRow) -> Case | None:
+        sizes = tuple(row.result.shape.values())
+        with failures_of(row):
+            return self._pool.case(row.problem, sizes, row.dtype)
         return None
 
     def _add_controls(self) -> None:
         self._groups = groups(self._timed)
         for number, group in enumerate(self._groups):
             self._progress.update(number, len(self._groups), "starting controls")
-            add_controls(group, self._bench)
+            add_controls(group, self._pool)
 
     def _time(self, ceilings: Ceilings, asked: Plan) -> None:
-        def progress(number: int, row: TimedRow | TimedCeiling) -> None:
+        def progress(number: int, row: RunningRow | TimedCeiling) -> None:
             done = (monotonic() - begin) / max(1e-9, self._deadline - begin)
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
 
-        def choose() -> list[TimedRow | TimedCeiling]:
-            every = asked.choose or (lambda groups: [row for group in groups for row in group.sampled])
-            return [*rows, *ceilings] if (rows := every(self._groups)) or not self._groups else []
+        def next_rows() -> list[RunningRow | TimedCeiling]:
+            rows = asked.schedule(self._groups)
+            return [*rows, *ceilings] if rows or not self._groups else []
 
         begin = monotonic()
         self._deadline = max(self._deadline, begin + _LEAST_FOR_ROUNDS * self._budget)
-        watch = Watch(self._groups, ceilings)
+        watch = Watch([*(row for group in self._groups for row in group.sampled), *ceilings])
         try:
             least, most = asked.least_rounds, asked.rounds
-            run_rounds(choose, self._deadline, self._order, progress, most=most, least=least, watcher=watch)
+            run_rounds(next_rows, self._deadline, self._order, progress, most=most, least=least, watch=watch)
         finally:
             self._rounds = watch.finish()
 
@@ -290,7 +286,7 @@ class Comparison:
         """Take one more timed sample of each row, on an output of NaN, and judge it like the first run."""
         for number, timed in enumerate(self._timed):
             self._progress.update(number, len(self._timed), f"checking again {timed.title}")
-            with failures_of(timed.planned):
+            with failures_of(timed):
                 if timed.failed:
                     raise timed.failed
                 if timed.samples:

@@ -13,9 +13,8 @@ from py_backends import registry
 from py_backends.harness import sizing
 from py_backends.harness.failures import failures_of
 from py_backends.harness.pairing import COPIES
-from py_backends.harness.plan import PlannedRow, baselines, named
-from py_backends.harness.pool import Bench, check_memory
-from py_backends.harness.rounds import SHORTEST_SAMPLE
+from py_backends.harness.pool import Pool, check_memory
+from py_backends.harness.running_row import SHORTEST_SAMPLE, RunningRow, baselines, named
 from py_backends.harness.summary import add_note
 from py_backends.results.report import Seconds
 from py_backends.results.spec import Sizes
@@ -31,95 +30,95 @@ _LONGEST_ESTIMATE, _FLOOR_OF_ESTIMATES = 0.25, 0.2
 """A run for an estimate may take this part of a row's even share of the budget, and always the seconds of the floor.
 With less, the delays of a busy machine at a small shape would be extrapolated to a large one."""
 
-Estimated = Sequence[tuple[PlannedRow, float]]
+Estimated = Sequence[tuple[RunningRow, float]]
 """Rows, with the seconds of one run of each at the shape that was asked for."""
 
 
 class Estimates:
     """Estimates rows of one comparison. Rows of one kernel on one worker share what their smaller shapes took."""
 
-    def __init__(self, bench: Bench, budget: float, progress: Callable[[float, float, str], None]) -> None:
+    def __init__(self, pool: Pool, budget: float, progress: Callable[[float, float, str], None]) -> None:
         """`budget`: seconds of the whole comparison. `progress`: is given what is done, of how much, and its name."""
-        self._bench, self._budget, self._progress = bench, budget, progress
+        self._pool, self._budget, self._progress = pool, budget, progress
         self._known: dict[tuple[str, str, str, Runner], dict[Sizes, float]] = {}
 
-    def of(self, rows: Sequence[PlannedRow]) -> Estimated:
+    def of(self, rows: Sequence[RunningRow]) -> Estimated:
         """Prepare all rows, several backends at once. Then estimate the seconds of one run, row by row.
 
         A row that fails is left out, and says why. No estimate runs beside a compiler: threads that wait for each other
         may take a hundred times as long then.
         """
-        estimates: list[tuple[PlannedRow, float]] = []
+        estimates: list[tuple[RunningRow, float]] = []
         limit = min(_LONGEST_ESTIMATE * self._budget / max(1, len(rows)), sizing.longest_run())
         self._prepare_all(rows)
-        for planned in rows:
-            self._progress(len(estimates), len(rows), f"estimating {planned.title}")
-            with failures_of(planned):
-                planned.row.estimated_seconds = self._estimate(planned, max(_FLOOR_OF_ESTIMATES, limit))
-                estimates.append((planned, planned.row.estimated_seconds))
+        for row in rows:
+            self._progress(len(estimates), len(rows), f"estimating {row.title}")
+            with failures_of(row):
+                row.result.estimated_seconds = self._estimate(row, max(_FLOOR_OF_ESTIMATES, limit))
+                estimates.append((row, row.result.estimated_seconds))
         return estimates
 
-    def _prepare_all(self, rows: Sequence[PlannedRow]) -> None:
-        def of_one_worker(group: list[PlannedRow]) -> None:
-            for planned in group:
-                self._progress(0, 1, f"preparing {planned.title}")
+    def _prepare_all(self, rows: Sequence[RunningRow]) -> None:
+        def of_one_worker(group: list[RunningRow]) -> None:
+            for row in group:
+                self._progress(0, 1, f"preparing {row.title}")
                 with contextlib.suppress(Exception):  # its estimate fails with the same error
-                    self._prepare(planned)
+                    self._prepare(row)
 
         worker = attrgetter("worker")
         by_worker = [list(group) for _, group in groupby(sorted(rows, key=worker), key=worker)]
         # What has most to compile comes first: the longest compilation decides when all is ready.
-        by_worker.sort(key=lambda group: sum(planned.to_compile for planned in group), reverse=True)
+        by_worker.sort(key=lambda group: sum(row.to_compile for row in group), reverse=True)
         with ThreadPoolExecutor(min(4, machine.cpus())) as pool:
             try:
                 list(pool.map(of_one_worker, by_worker))
             except KeyboardInterrupt:
-                self._bench.kill()  # so that nothing waits for requests that were begun
+                self._pool.kill()  # so that nothing waits for requests that were begun
                 raise
 
-    def _prepare(self, planned: PlannedRow, copy: int = 0) -> tuple[Runner, Prepared]:
-        text, dtype = planned.text, planned.dtype
+    def _prepare(self, row: RunningRow, copy: int = 0) -> tuple[Runner, Prepared]:
+        text, dtype = row.text, row.dtype
         assert text is not None  # only rows with a source are prepared
-        check_memory(planned.problem, planned.spec.sizes, dtype)
-        runner = self._bench.runner(planned.row.backend, planned.target, planned.row.threads, copy)
-        smallest = next(sizing.growing(planned.problem, planned.spec.sizes))
-        return runner, runner.prepare(text, self._bench.case(planned.problem, smallest, dtype, checked=False))
+        check_memory(row.problem, row.spec.sizes, dtype)
+        runner = self._pool.runner_of(row, copy)
+        smallest = next(sizing.growing(row.problem, row.spec.sizes))
+        return runner, runner.prepare(text, self._pool.case(row.problem, smallest, dtype, checked=False))
 
-    def _estimate(self, planned: PlannedRow, limit: float) -> float:
-        runner, prepared = self._prepare(planned)
-        if planned.spec.threads and not (prepared.on_cpu and prepared.obeys_threads):
+    def _estimate(self, row: RunningRow, limit: float) -> float:
+        runner, prepared = self._prepare(row)
+        if row.spec.threads and not (prepared.on_cpu and prepared.obeys_threads):
             reason = (
                 "it does not run on the CPU, so it has no number of threads" if not prepared.on_cpu else prepared.note
             )
             raise WorkerFailed("skipped", reason or "it ignores the number of threads")
-        planned.row.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
-        planned.row.kept = prepared.kept
+        row.result.seconds = Seconds(prepare=prepared.seconds, first_launch=prepared.first_launch)
+        row.result.kept = prepared.kept
         if prepared.note:
-            add_note(planned.row, prepared.note)
+            add_note(row.result, prepared.note)
 
         # Controls take every step that the baseline takes. In matmul, copies without these runs were one or two per
         # cent faster than the baseline in run after run.
-        for copy in range(1, 1 + _copies(planned)):
-            self._seconds(planned, self._prepare(planned, copy)[0], limit)
-        return self._seconds(planned, runner, limit)
+        for copy in range(1, 1 + _copies(row)):
+            self._seconds(row, self._prepare(row, copy)[0], limit)
+        return self._seconds(row, runner, limit)
 
-    def _seconds(self, planned: PlannedRow, runner: Runner, limit: float) -> float:
+    def _seconds(self, row: RunningRow, runner: Runner, limit: float) -> float:
         """The estimated seconds of one run, from smaller runs of about `limit` seconds each at most."""
-        text, dtype = planned.text, planned.dtype
+        text, dtype = row.text, row.dtype
         assert text is not None  # only rows with a source are estimated
-        known = self._known.setdefault((planned.spec.kernel, planned.spec.variant, dtype.name, runner), {})
+        known = self._known.setdefault((row.spec.kernel, row.spec.variant, dtype.name, runner), {})
         earlier = dict(known)  # of other rows; a copy, since this estimate may run a shape twice
 
         def seconds_at(sizes: Sizes) -> float:
             if sizes not in earlier:
-                case = self._bench.case(planned.problem, sizes, dtype, checked=False)
+                case = self._pool.case(row.problem, sizes, dtype, checked=False)
                 known[sizes] = min(known.get(sizes, math.inf), sizing.least(lambda: runner.whole_call(text, case)))
             return known[sizes]
 
-        return sizing.estimate(planned.problem, planned.spec.sizes, seconds_at, limit)
+        return sizing.estimate(row.problem, row.spec.sizes, seconds_at, limit)
 
 
-def shorten(estimates: Estimated, if_timed: int, left: float) -> list[PlannedRow]:
+def shorten(estimates: Estimated, if_timed: int, left: float) -> list[RunningRow]:
     """Give a smaller shape to rows that would take more than their share, and skip those that take too long anyway.
 
     if_timed: how many runs a timed row takes.
@@ -127,48 +126,48 @@ def shorten(estimates: Estimated, if_timed: int, left: float) -> list[PlannedRow
 
     Returns the rows to run. A shortened or skipped row says so.
     """
-    runs = [_runs(planned, if_timed) for planned, _ in estimates]
+    runs = [_runs(row, if_timed) for row, _ in estimates]
     costs = [count * max(seconds, _SHORTEST_SAMPLING) for count, (_, seconds) in zip(runs, estimates, strict=True)]
     cap, longest = sizing.fair_cap(costs, left), sizing.longest_run()
     affordable_rows = []
-    for count, (planned, seconds) in zip(runs, estimates, strict=True):
-        wanted = "x".join(map(str, planned.spec.sizes))
-        sizes = sizing.affordable(planned.problem, planned.spec.sizes, seconds, min(cap / count, longest))
+    for count, (row, seconds) in zip(runs, estimates, strict=True):
+        wanted = "x".join(map(str, row.spec.sizes))
+        sizes = sizing.affordable(row.problem, row.spec.sizes, seconds, min(cap / count, longest))
         if sizes is None:
-            planned.row.reason = f"even a small part of {wanted} takes too long for the budget"
-            planned.row.fix = sizing.LONGER_BUDGET
+            row.result.reason = f"even a small part of {wanted} takes too long for the budget"
+            row.result.fix = sizing.LONGER_BUDGET
             continue
-        affordable_rows.append(planned)
-        if sizes != planned.spec.sizes:
-            planned.row.requested, planned.row.shape = planned.row.shape, named(planned.problem, sizes)
-            add_note(planned.row, f"shortened from {wanted}, where one run would take {sizing.in_words(seconds)}")
+        affordable_rows.append(row)
+        if sizes != row.spec.sizes:
+            row.result.requested, row.result.shape = row.result.shape, named(row.problem, sizes)
+            add_note(row.result, f"shortened from {wanted}, where one run would take {sizing.in_words(seconds)}")
     return affordable_rows
 
 
-def skip(estimates: Estimated, if_timed: int, left: float, budget: float) -> list[PlannedRow]:
+def skip(estimates: Estimated, if_timed: int, left: float, budget: float) -> list[RunningRow]:
     """Skip the slowest rows until the others fit the time left at their own shapes, and return the others.
 
     A baseline is skipped with the last row that is compared with it. The parameters are those of `shorten`, and the
     budget of the whole comparison.
     """
     # A sample repeats a short kernel, so it has a least length.
-    costs = [_runs(planned, if_timed) * max(sizing.possible(each), SHORTEST_SAMPLE) for planned, each in estimates]
-    kept = sizing.cheapest(costs, baselines([planned for planned, _ in estimates]), left)
-    for at, (planned, seconds) in enumerate(estimates):
+    costs = [_runs(row, if_timed) * max(sizing.possible(each), SHORTEST_SAMPLE) for row, each in estimates]
+    kept = sizing.cheapest(costs, baselines([row for row, _ in estimates]), left)
+    for at, (row, seconds) in enumerate(estimates):
         if at not in kept:
-            wanted = "x".join(map(str, planned.spec.sizes))
-            planned.row.reason, planned.row.fix = sizing.too_long(wanted, seconds, budget)
+            wanted = "x".join(map(str, row.spec.sizes))
+            row.result.reason, row.result.fix = sizing.too_long(wanted, seconds, budget)
     return [estimates[at][0] for at in kept]
 
 
-def _runs(planned: PlannedRow, if_timed: int) -> int:
+def _runs(row: RunningRow, if_timed: int) -> int:
     """The number of runs for which a row must have time. A baseline's number includes its controls."""
-    if planned.target.emulated:
+    if row.target.emulated:
         return _RUNS_IF_CHECKED
-    return if_timed * (1 + _copies(planned))
+    return if_timed * (1 + _copies(row))
 
 
-def _copies(planned: PlannedRow) -> int:
+def _copies(row: RunningRow) -> int:
     """The number of controls of a row, if it is timed."""
-    copied = planned.controls and registry.is_baseline(planned.row.backend) and not planned.target.emulated
+    copied = row.controls and registry.is_baseline(row.result.backend) and not row.target.emulated
     return COPIES if copied else 0

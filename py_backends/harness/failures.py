@@ -7,30 +7,30 @@ from collections.abc import Iterator
 
 from py_backends import registry
 from py_backends.errors import fix_of
-from py_backends.harness.plan import PlannedRow
+from py_backends.harness.running_row import RunningRow
 from py_backends.workers.process import WorkerFailed
 
 
 @contextlib.contextmanager
-def failures_of(planned: PlannedRow) -> Iterator[None]:
+def failures_of(row: RunningRow) -> Iterator[None]:
     """Record in the row whatever fails within."""
     try:
         yield
     except Exception as failed:  # noqa: BLE001  # `fail` raises again what no row can have caused
-        fail(planned, failed)
+        fail(row, failed)
 
 
-def fail(planned: PlannedRow, failed: Exception) -> None:
+def fail(row: RunningRow, failed: Exception) -> None:
     """Record in a row how it failed. Raises any error again that neither a worker nor a plug-in's problem caused."""
-    row = planned.row
-    row.check = row.seconds = None
+    result = row.result
+    result.check = result.seconds = None
     if isinstance(failed, MemoryError):
-        row.status, row.reason = "skipped", str(failed)
+        result.status, result.reason = "skipped", str(failed)
     elif isinstance(failed, WorkerFailed):
-        row.status, row.reason, row.fix = failed.status, failed.reason, failed.fix
+        result.status, result.reason, result.fix = failed.status, failed.reason, failed.fix
     elif fix := fix_of(failed):
-        row.status, row.reason, row.fix = "error", str(failed), fix
-    elif broken := registry.blamed(row.kernel, failed):
-        row.status, row.reason, row.fix = "error", broken.reason, broken.fix
+        result.status, result.reason, result.fix = "error", str(failed), fix
+    elif broken := registry.blamed(result.kernel, failed):
+        result.status, result.reason, result.fix = "error", broken.reason, broken.fix
     else:
         raise failed

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from py_backends import registry
-from py_backends.harness.plan import Plan, Request
+from py_backends.harness.plan import Plan
+from py_backends.harness.request import Request
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.number_formats import DTYPES
 from py_backends.results.grouping import grouped
@@ -63,7 +64,7 @@ def plan(
     every_target: whether a backend runs on all targets of a device, and not only on the first.
     """
     request = Request(kernels, backends, targets, variants, dtypes, shapes, every_target)
-    return request.plan(request.specs, timed_only=True, runs=_RUNS, least_rounds=_LEAST_ROUNDS)
+    return Plan.of(request, request.specs, timed_only=True, runs=_RUNS, least_rounds=_LEAST_ROUNDS)
 
 
 def choices(report: Report) -> dict[str, list[Choice]]:

@@ -18,7 +18,8 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Ladder, Rung
 from py_backends.errors import WrongRequest
-from py_backends.harness.plan import Plan, Request
+from py_backends.harness.plan import Plan
+from py_backends.harness.request import Request
 from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.number_formats import DTYPES
 from py_backends.results.grouping import grouped
@@ -118,7 +119,7 @@ def plan(
         dtypes=tuple(dtypes),
         shapes=sizes,
     )
-    return request.plan(specs, timed_only=True, runs=_RUNS)
+    return Plan.of(request, specs, timed_only=True, runs=_RUNS)
 
 
 def ladders() -> dict[str, Ladder]:

@@ -8,14 +8,13 @@ this band like any row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
 from py_backends import registry
-from py_backends.harness.pool import Bench
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.pool import Pool
+from py_backends.harness.running_row import RunningRow
 from py_backends.results.verdicts import RESAMPLES, Ratio, band, ratio
 from py_backends.workers.process import WorkerFailed
 
@@ -27,12 +26,12 @@ COPIES = 2
 class Group:
     """The rows of one workload. If their baseline cannot run, nothing is compared."""
 
-    rows: list[TimedRow]
-    baseline: TimedRow | None
-    controls: list[TimedRow] = field(default_factory=list)
+    rows: list[RunningRow]
+    baseline: RunningRow | None
+    controls: list[RunningRow] = field(default_factory=list)
 
     @property
-    def sampled(self) -> list[TimedRow]:
+    def sampled(self) -> list[RunningRow]:
         """The rows and controls that a round samples."""
         return [*self.rows, *self.controls]
 
@@ -42,61 +41,57 @@ class Group:
             return None
         return band(self.ratios(self.controls[0]))
 
-    def ratio(self, row: TimedRow, resamples: int = RESAMPLES) -> Ratio | None:
+    def ratio(self, row: RunningRow, resamples: int = RESAMPLES) -> Ratio | None:
         """The speed-up of a row over the baseline in the rounds so far; None if there is nothing to compare."""
         ratios = self.ratios(row)
         return ratio(ratios, resamples) if ratios else None
 
-    def ratios(self, row: TimedRow, *, whole_calls: bool = False) -> list[float]:
+    def ratios(self, row: RunningRow, *, whole_calls: bool = False) -> list[float]:
         """What the function `ratios` says of a row over the baseline; empty without one."""
         return ratios(row, self.baseline, whole_calls=whole_calls) if self.baseline else []
 
     def keep_right(self) -> None:
         """Remove the rows that are no longer `ok`. Without the baseline, nothing is compared."""
-        self.rows = [row for row in self.rows if row.planned.row.status == "ok"]
+        self.rows = [row for row in self.rows if row.result.status == "ok"]
         if self.baseline not in self.rows:
             self.baseline = None
 
-    def compared(self) -> list[TimedRow]:
+    def compared(self) -> list[RunningRow]:
         """The rows to judge: all but the baseline, and the second control if the first was ever sampled."""
         judged = [row for row in self.rows if row is not self.baseline]
         return [*judged, *self.controls[1:]] if self.controls and self.controls[0].samples else judged
 
 
-def ratios(row: TimedRow, other: TimedRow, *, whole_calls: bool = False) -> list[float]:
+def ratios(row: RunningRow, other: RunningRow, *, whole_calls: bool = False) -> list[float]:
     """The speed-up of a row over another in each round that both have: of rates, if they ran at different shapes.
 
     whole_calls: times from upload to release in place of the kernel's.
     """
-    work = row.planned.problem.work
+    work = row.problem.work
     more = work(row.case.sizes) / work(other.case.sizes)
     rounds = sorted(row.samples.keys() & other.samples.keys())
     seconds = attrgetter("end_to_end" if whole_calls else "kernel")
     return [seconds(other.samples[n]) / seconds(row.samples[n]) * more for n in rounds]
 
 
-def groups(timed: Sequence[TimedRow]) -> list[Group]:
+def groups(timed: Sequence[RunningRow]) -> list[Group]:
     """The rows by workload, each group with its baseline."""
     made = []
     for _, rows in groupby(sorted(timed, key=attrgetter("workload")), key=attrgetter("workload")):
         members = list(rows)
-        baselines = [row for row in members if registry.is_baseline(row.planned.row.backend)]
+        baselines = [row for row in members if registry.is_baseline(row.result.backend)]
         # If it runs on several numbers of threads, a user would take the most.
-        made.append(Group(members, max(baselines, key=lambda row: row.planned.row.threads or 0, default=None)))
+        made.append(Group(members, max(baselines, key=lambda row: row.result.threads or 0, default=None)))
     return made
 
 
-def add_controls(group: Group, bench: Bench) -> None:
+def add_controls(group: Group, pool: Pool) -> None:
     """Start the copies of a group's baseline and check them. If one fails, the group has no controls."""
     baseline = group.baseline
-    if baseline is None or len(group.rows) < 2 or not baseline.planned.controls:
+    if baseline is None or len(group.rows) < 2 or not baseline.controls:
         return
-    planned = baseline.planned
     for number in range(1, COPIES + 1):
-        runner = bench.runner(planned.row.backend, planned.target, planned.row.threads, number)
-        how = baseline.repetitions, baseline.warm_up, baseline.calls
-        control = TimedRow(copy(planned), runner, baseline.case, *how)
-        control.planned.row = copy(planned.row)
+        control = baseline.copy_on(pool.runner_of(baseline, number))
         try:
             control.check()
             control.sample()  # so that code and pages are loaded, as after the baseline's `settle`

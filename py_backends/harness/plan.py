@@ -1,156 +1,16 @@
-"""The rows of a comparison: every requested kernel on every requested backend and target."""
+"""What a run has to do: which rows it has, and how it spends its budget."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from py_backends import registry
-from py_backends.contract import Problem, Target
-from py_backends.errors import WrongRequest, shown, whole_number
-from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES
-from py_backends.results.report import Row
-from py_backends.results.spec import Sizes, Spec
+from py_backends.harness.request import Request
+from py_backends.harness.schedule import Schedule, until_known
+from py_backends.results.spec import Spec
 from py_backends.workers import probe
 from py_backends.workers.probe import BackendTarget
-
-if TYPE_CHECKING:
-    from py_backends.harness.pairing import Group
-    from py_backends.harness.rounds import TimedRow
-
-ALL = "all"
-LARGEST_SIZE = 2**40
-Place = tuple[str, Target, str]
-"""The backend, its target and the variant of a row."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """The names and shapes that a user requests. None stands for all; for variants, for the first of each backend.
-
-    The variant `all` stands for all variants of a backend. If a backend lacks a named variant, its row is skipped.
-
-    every_target: whether a backend runs on all targets of a device, or only on the first with the source and format.
-    """
-
-    kernels: Sequence[str] | None = None
-    backends: Sequence[str] | None = None
-    targets: Sequence[str] | None = None
-    variants: Sequence[str] | None = None
-    dtypes: Sequence[str] = ("float32",)
-    shapes: Mapping[str, Sequence[Sizes]] = field(default_factory=dict)
-    every_target: bool = True
-
-    def __post_init__(self) -> None:
-        for what in ("kernels", "backends", "targets", "variants", "dtypes"):
-            object.__setattr__(self, what, _names(what, getattr(self, what)))
-        for name in self.kernels or ():
-            registry.known(name, _all_kernels(), "kernel")
-        for name in self.backends or ():
-            registry.known(name, probe.names(), "backend")
-        for name in self.dtypes:
-            registry.known(name, DTYPES, "dtype")
-        self._check_shapes()
-        for name in self.variants or ():
-            registry.known(name, [*registry.variant_names(), ALL], "variant")
-
-    def _check_shapes(self) -> None:
-        if not isinstance(self.shapes, Mapping):
-            raise WrongRequest(f"shapes takes a dict such as {{'vecadd': [(1000,)]}}, not {shown(self.shapes)}")
-        for kernel, shapes in self.shapes.items():
-            problem = registry.problem(kernel)
-            if not isinstance(shapes, Sequence) or not shapes or not all(isinstance(s, Sequence) for s in shapes):
-                raise WrongRequest(f"the shapes of {kernel} are a list of tuples of sizes, not {shown(shapes)}")
-            if self.kernels and kernel not in self.kernels:
-                raise WrongRequest(f"a shape is given for {kernel}, which is not among the requested kernels")
-            for sizes in shapes:
-                _check_sizes(problem, sizes)
-
-    def settings(self) -> dict[str, Any]:
-        """The request in values of JSON, as the results hold it. `resume` makes the same request from it."""
-        names = {each: getattr(self, each) for each in ("kernels", "backends", "targets", "variants", "dtypes")}
-        shapes = {
-            kernel: [[operator.index(size) for size in sizes] for sizes in given]
-            for kernel, given in self.shapes.items()
-        }
-        return {each: None if given is None else list(given) for each, given in names.items()} | {"shapes": shapes}
-
-    def plan(self, specs: Callable[[Sequence[BackendTarget]], list[Spec]], **how: Any) -> Plan:
-        """The plan for the requested backends and targets; `how` as in `Plan`."""
-        return Plan(list(self.backends or probe.names()), specs, targets=self.targets or (), **how)
-
-    def specs(self, found: Sequence[BackendTarget]) -> list[Spec]:
-        """The specs of the whole request on the targets that were found.
-
-        A number format that a kernel, a backend or a target lacks gives no spec. A broken kernel of a plug-in gets
-        specs without sizes, so that its rows show the fault. They are for backends that have a source of it, or for all
-        if none has.
-
-        Raises WrongRequest for a named target that was not found, and if there is no spec at all.
-        """
-        for name in self.targets or ():
-            registry.known(name, sorted({target.name for _, target in found}), "target")
-        taken = [each for each in found if not self.targets or each.target.name in self.targets]
-        chosen: Callable[[list[Place]], list[Place]] = list if self.every_target else _first_of_each_device
-        kernels = list(self.kernels or _all_kernels())
-        broken = [kernel for kernel in kernels if kernel in registry.broken_kernels()]
-        specs = [
-            Spec(kernel, backend, target.name, variant, dtype, sizes)
-            for kernel in kernels
-            if kernel not in broken
-            for sizes in self.chosen_shapes(registry.problem(kernel))
-            for dtype in self.dtypes
-            for backend, target, variant in chosen(self._places(kernel, taken, dtype))
-        ]
-        for kernel in broken:
-            files = {backend: list(registry.kernel_files(kernel, backend)) for backend, _ in found}
-            places = [
-                (backend, target, next(iter(files[backend]), "lecture"))
-                for backend, target in taken
-                if files[backend] or not any(files.values())
-            ]
-            specs += [
-                Spec(kernel, backend, target.name, variant, dtype, ())
-                for backend, target, variant in chosen(places)
-                for dtype in self.dtypes
-            ]
-        if kernels and taken and not specs:
-            raise WrongRequest(self._why_nothing(kernels))
-        return specs
-
-    def _places(self, kernel: str, taken: Sequence[BackendTarget], dtype: str) -> list[Place]:
-        """Where a kernel runs in a number format."""
-        return [
-            (backend, target, variant)
-            for backend, target in taken
-            for variant in self._variants(kernel, backend, target, dtype)
-        ]
-
-    def _variants(self, kernel: str, backend: str, target: Target, dtype: str) -> list[str]:
-        """The variants to run in a number format, and the named variants that the backend lacks in every format."""
-        texts = registry.kernel_texts(kernel, backend)
-        if not texts:
-            return _variants(texts, self.variants) if dtype in registry.problem(kernel).dtypes else []
-        able = registry.texts_in(dtype, kernel, backend, target)
-        return [
-            variant for variant in _variants(able or texts, self.variants) if variant in able or variant not in texts
-        ]
-
-    def _why_nothing(self, kernels: Sequence[str]) -> str:
-        """The error if no backend has any of the kernels in the requested number formats."""
-        has = [f"{kernel} has {', '.join(registry.problem(kernel).dtypes)}" for kernel in kernels]
-        where = f" in {', '.join(self.backends)}" if self.backends else ""
-        return f"nothing runs in {', '.join(self.dtypes)}{where}: {'; '.join(has)}"
-
-    def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
-        """The sizes at which a kernel runs."""
-        shapes = self.shapes.get(problem.name, [problem.default_sizes])
-        return [tuple(map(operator.index, sizes)) for sizes in shapes]
 
 
 @dataclass(frozen=True)
@@ -169,8 +29,7 @@ class Plan:
     threads: numbers of threads, for backends with another target for each number.
     controls: whether copies of the baseline run beside it, by which rows are judged. Without controls, rows are
         compared with one another, and the baseline is a row like any other.
-    choose: returns the rows of the next round; no rows end the rounds. None: every round has all rows. A row that it
-        never chooses is left out of the results.
+    schedule: which rows each round samples. A row that it never takes is left out of the results.
     """
 
     backends: Sequence[str]
@@ -183,148 +42,9 @@ class Plan:
     targets: Sequence[str] = ()
     threads: Sequence[int] = ()
     controls: bool = True
-    choose: Callable[[Sequence[Group]], Sequence[TimedRow]] | None = None
+    schedule: Schedule = until_known
 
-
-@dataclass
-class PlannedRow:
-    """A row before it has run.
-
-    text: the kernel's source; None if there is nothing to run. Then the status of the row says why.
-    controls: as in `Plan`.
-    """
-
-    spec: Spec
-    row: Row
-    target: Target
-    text: KernelText | None
-    controls: bool = True
-
-    @property
-    def problem(self) -> Problem:
-        """What its kernel computes."""
-        return registry.problem(self.spec.kernel)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of its inputs."""
-        return np.dtype(self.spec.dtype)
-
-    @property
-    def title(self) -> str:
-        """What runs, in a few words."""
-        return f"{self.spec.kernel} {self.spec.dtype} {self.spec.backend} {self.spec.target}"
-
-    @property
-    def worker(self) -> tuple[str, str, int]:
-        """The backend, target and number of threads of the worker that runs it."""
-        return self.row.backend, self.row.target, self.row.threads or 0
-
-    @property
-    def to_compile(self) -> int:
-        """Characters of its source, if that is compiled when it is prepared."""
-        return len(self.text.text) if self.text and self.target.just_in_time else 0
-
-
-def _names(what: str, given: Iterable[str] | None) -> tuple[str, ...] | None:
-    """The names that a user gives, each once; None stands for all. WrongRequest for what is no list of names."""
-    if given is None:
-        return None
-    if isinstance(given, str):
-        raise WrongRequest(f"{what} takes a list of names, not the string {shown(given)}")
-    try:
-        names = tuple(dict.fromkeys(given))
-    except TypeError:
-        raise WrongRequest(f"{what} takes a list of names, not {shown(given)}") from None
-    if not names:  # a list that came out empty is hardly meant to stand for all
-        raise WrongRequest(f"{what} is an empty list: name some, or leave it out for all")
-    return names
-
-
-def plan(
-    specs: Sequence[Spec],
-    found: Sequence[BackendTarget],
-    threads: int,
-    *,
-    timed_only: bool = False,
-    controls: bool = True,
-) -> list[PlannedRow]:
-    """A row for each spec. A row that cannot run says why.
-
-    threads: the number for specs that have none.
-    timed_only, controls: as in `Plan`.
-    """
-    targets = {(backend, target.name): target for backend, target in found}
-    asked = [targets[spec.backend, next(iter(spec.stands_for), spec.target)] for spec in specs]
-    return [
-        replace(_planned(spec, replace(target, name=spec.target), threads, timed_only), controls=controls)
-        for spec, target in zip(specs, asked, strict=True)
-    ]
-
-
-def _planned(spec: Spec, target: Target, threads: int, timed_only: bool) -> PlannedRow:
-    broken = registry.broken_kernels().get(spec.kernel)
-    texts = {} if broken else registry.kernel_texts(spec.kernel, spec.backend)
-    shape = {} if broken else named(registry.problem(spec.kernel), spec.sizes)
-    row = Row(spec.kernel, *spec.implementation, spec.dtype, shape, "skipped", device=target.device)
-    row.threads, row.statement, row.stands_for = spec.threads or threads, spec.statement, list(spec.stands_for)
-    text = texts.get(spec.variant)
-    if not target.available or (target.emulated and timed_only):
-        row.status, row.reason, row.fix, text = "unavailable", target.reason, target.fix, None
-    elif broken:  # a failure, so that nobody overlooks it
-        row.status, row.reason, row.fix = "error", broken.reason, broken.fix
-    elif text is None:
-        row.reason = f"{spec.backend} has no {f'{spec.variant} ' if texts else ''}{spec.kernel}"
-        row.fix = registry.why_no_text(spec.backend)
-    return PlannedRow(spec, row, target, text)
-
-
-def _variants(texts: Mapping[str, KernelText], variants: Sequence[str] | None) -> list[str]:
-    """The variants of a backend to run, and the named ones that it lacks."""
-    if variants and ALL in variants:
-        return list(texts) or ["lecture"]
-    return list(variants or [next(iter(texts), "lecture")])
-
-
-def baselines(rows: Sequence[PlannedRow]) -> dict[int, int]:
-    """By the index of each compared row, the index of its baseline if there is one."""
-    workloads = [row.spec.on_any_threads.workload for row in rows]
-    of_workload = {
-        workload: at
-        for at, workload in enumerate(workloads)
-        if rows[at].controls and registry.is_baseline(rows[at].row.backend)
-    }
-    found = {at: of_workload[workload] for at, workload in enumerate(workloads) if workload in of_workload}
-    return {at: baseline for at, baseline in found.items() if not registry.is_baseline(rows[at].row.backend)}
-
-
-def _all_kernels() -> list[str]:
-    return [*registry.kernel_names(), *registry.broken_kernels()]
-
-
-def _first_of_each_device(places: list[Place]) -> list[Place]:
-    """For each backend, device and variant the first available target, and all unavailable targets.
-
-    Pictures and budgets have no room for every instruction set of a CPU. If a backend has another target for each
-    number of threads, the first target of each kind is taken.
-    """
-    first: dict[tuple[Any, ...], str] = {}
-    return [
-        (backend, target, variant)
-        for backend, target, variant in places
-        if not target.available
-        or first.setdefault((backend, target.device, variant, *target.on_threads.values()), target.name) == target.name
-    ]
-
-
-def named(problem: Problem, sizes: Sizes) -> dict[str, int]:
-    """The sizes by the names of the problem's dimensions."""
-    return dict(zip(problem.dimensions, sizes, strict=True))
-
-
-def _check_sizes(problem: Problem, sizes: Sizes) -> None:
-    if len(sizes) != len(problem.dimensions):
-        wanted = " x ".join(problem.dimensions)
-        raise WrongRequest(f"{problem.name} takes the sizes {wanted}: got {len(sizes)} of them")
-    for dimension, size in zip(problem.dimensions, sizes, strict=True):
-        whole_number(f"{dimension} of {problem.name}", size, 0, LARGEST_SIZE)
+    @classmethod
+    def of(cls, request: Request, specs: Callable[[Sequence[BackendTarget]], list[Spec]], **how: Any) -> Plan:
+        """The plan for the backends and targets of a request; `how`: other fields."""
+        return cls(list(request.backends or probe.names()), specs, targets=request.targets or (), **how)

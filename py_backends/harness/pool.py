@@ -11,6 +11,7 @@ import numpy as np
 
 from py_backends.contract import Problem, Target
 from py_backends.harness.case import Case
+from py_backends.harness.running_row import RunningRow
 from py_backends.results.spec import Sizes
 from py_backends.system import machine
 from py_backends.workers.runner import Runner
@@ -22,7 +23,7 @@ _OF_INPUTS, _OF_RESULT = 4, 6
 by it, the result alone needs all of them. In narrow formats that is most of what a case needs."""
 
 
-class Bench:
+class Pool:
     """Holds workers and shared memory. Leaving it ends the workers and frees the memory.
 
     cold: whether samples begin with empty caches.
@@ -47,7 +48,7 @@ class Bench:
     def runner(self, backend: str, target: Target, threads: int | None = None, copy: int = 0) -> Runner:
         """The runner of a backend and target. Its worker starts when it is first needed.
 
-        threads: of the backend. None: those of the bench.
+        threads: of the backend. None: those of the pool.
         copy: 0, or the number of a further worker for the same backend and target.
         """
         threads = threads or self._threads
@@ -56,6 +57,10 @@ class Bench:
         if self._killed:
             runner.kill()
         return runner
+
+    def runner_of(self, row: RunningRow, copy: int = 0) -> Runner:
+        """The runner of a row, or that of a copy of it."""
+        return self.runner(row.spec.backend, row.target, row.result.threads, copy)
 
     def kill(self) -> None:
         """End all workers at once. A thread that waits for one gets WorkerFailed."""

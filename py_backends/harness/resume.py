@@ -11,7 +11,8 @@ import py_backends
 from py_backends import registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import Progress, checked_settings, run
-from py_backends.harness.plan import Request
+from py_backends.harness.plan import Plan
+from py_backends.harness.request import Request
 from py_backends.results.report import Report, Rounds, Row
 from py_backends.results.spec import Spec
 from py_backends.results.structured import structured
@@ -74,7 +75,7 @@ def resume(
             if spec not in finished or (spec.workload in workloads and registry.is_baseline(spec.backend))
         ]
 
-    return _combined(old, run(request.plan(missing), settings, progress))
+    return _combined(old, run(Plan.of(request, missing), settings, progress))
 
 
 def _check_origin(old: Report, path: Path) -> None:

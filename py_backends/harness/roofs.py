@@ -24,7 +24,7 @@ import numpy as np
 
 from py_backends.contract import Problem
 from py_backends.errors import BackendUnavailable
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.running_row import RunningRow
 from py_backends.harness.summary import add_note
 from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, TimedCeiling
 from py_backends.results.report import Ceiling
@@ -116,7 +116,7 @@ class Ceilings:
         self._least = self._threads * caches.first_level_cache() // 2
         self._worker = CeilingWorker()
         self._all: dict[tuple[str, str, str, str | None, int | None], TimedCeiling] = {}
-        self._roofs: dict[TimedRow, Roof] = {}
+        self._roofs: dict[RunningRow, Roof] = {}
 
     def __iter__(self) -> Iterator[TimedCeiling]:
         """The ceilings that rounds sample."""
@@ -139,11 +139,11 @@ class Ceilings:
         missing += [each.failed for each in self._all.values() if each.failed]
         return "; ".join(filter(None, (missing[0].reason, missing[0].fix))) if missing else None
 
-    def roof(self, row: TimedRow) -> Roof | None:
+    def roof(self, row: RunningRow) -> Roof | None:
         """The ceilings of a row; None if it has none."""
         return self._roofs.get(row)
 
-    def add_if_there(self, row: TimedRow) -> None:
+    def add_if_there(self, row: RunningRow) -> None:
         """Add the ceilings of a row, or the reason why there are none."""
         try:
             self.add(row)
@@ -152,9 +152,9 @@ class Ceilings:
         except WorkerFailed:  # a row says itself that its worker died
             pass
 
-    def add(self, row: TimedRow) -> None:
+    def add(self, row: RunningRow) -> None:
         """Add the ceilings of a row, unless it computes nothing, or its device has none."""
-        text, problem, sizes, dtype = row.planned.text, row.planned.problem, row.case.sizes, row.planned.dtype
+        text, problem, sizes, dtype = row.text, row.problem, row.case.sizes, row.dtype
         assert text is not None  # rows without a source are not timed
         prepared = row.runner.prepare(text, row.case)
         if 0 in sizes:
@@ -176,9 +176,9 @@ class Ceilings:
             more=1.0 if prepared.obeys_threads else self._cpus / self._threads,
         )
 
-    def _add_on_device(self, row: TimedRow, prepared: Prepared) -> None:
+    def _add_on_device(self, row: RunningRow, prepared: Prepared) -> None:
         """Add the ceilings of a row on a GPU, if its device has them."""
-        device, dtype = row.planned.row.device or row.planned.row.target, row.planned.dtype.name
+        device, dtype = row.result.device or row.result.target, row.dtype.name
         if row.runner.ceiling(dtype) is None:
             return
 
@@ -191,9 +191,9 @@ class Ceilings:
             )
             for kind in (MULTIPLY_ADDS, COPIES)
         )
-        moved = row.planned.problem.bytes(row.case.sizes, row.planned.dtype)
+        moved = row.problem.bytes(row.case.sizes, row.dtype)
         self._roofs[row] = Roof(
-            flops=row.planned.problem.flops(row.case.sizes),
+            flops=row.problem.flops(row.case.sizes),
             bytes=moved,
             peak=peak,
             bandwidths=(copies,),
@@ -263,7 +263,7 @@ def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]
     return STREAMED, STORED, READS
 
 
-def ceilings(timed: Sequence[TimedRow], threads: int, seconds: float = math.inf) -> Ceilings:
+def ceilings(timed: Sequence[RunningRow], threads: int, seconds: float = math.inf) -> Ceilings:
     """The ceilings of rows that will be timed with so many threads. Their first samples are taken here.
 
     seconds: for the ceilings that only readers of the results need: see `Ceilings.take_record`.
@@ -281,21 +281,21 @@ def ceilings(timed: Sequence[TimedRow], threads: int, seconds: float = math.inf)
     return made
 
 
-def judge(timed: Sequence[TimedRow], ceilings: Ceilings) -> list[Ceiling]:
+def judge(timed: Sequence[RunningRow], ceilings: Ceilings) -> list[Ceiling]:
     """Fill in `percent_of_ceiling` of rows that are right and timed, and mark impossible ones.
 
     Call it after the rounds and the second check. Returns all ceilings, for the results.
     """
     for row in timed:
         roof = ceilings.roof(row)
-        if roof and row.planned.row.status == "ok":
+        if roof and row.result.status == "ok":
             _judge(row, roof)
     return ceilings.summary()
 
 
-def _judge(timed: TimedRow, roof: Roof) -> None:
+def _judge(timed: RunningRow, roof: Roof) -> None:
     """Compare a row with its roof, round by round. If it only seems to exceed its roof, it gets no per cent."""
-    row = timed.planned.row
+    row = timed.result
     kernel = {number: sample.kernel for number, sample in timed.samples.items()}
     fewest = {number: roof.seconds(number) for number in kernel}
     ratios = [seconds / kernel[number] for number, seconds in fewest.items() if seconds is not None]

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
-from py_backends.harness.plan import Plan, Request
+from py_backends.harness.plan import Plan
+from py_backends.harness.request import Request
 from py_backends.results.report import Report, Row
 from py_backends.results.spec import Sizes, Spec
 from py_backends.results.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP, ratio
@@ -194,7 +195,7 @@ def plan(
                     kinds.setdefault(replace(spec, target=target, threads=n), []).append(spec.target)
         return [replace(spec, stands_for=tuple(of) if of != [spec.target] else ()) for spec, of in kinds.items()]
 
-    return request.plan(specs, timed_only=True, threads=threads)
+    return Plan.of(request, specs, timed_only=True, threads=threads)
 
 
 def curves(report: Report) -> list[Curve]:

@@ -13,7 +13,8 @@ from itertools import pairwise
 from statistics import median
 
 from py_backends.harness.pairing import Group
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.running_row import RunningRow
+from py_backends.harness.schedule import until_known
 from py_backends.results.grouping import grouped
 from py_backends.results.verdicts import LEAST_ROUNDS, LOOKS, RESAMPLES_TO_STOP, UNCLEAR, WIDEST_SAME, edge, wins
 
@@ -30,14 +31,14 @@ class _State:
     clear: Mapping[str, bool]
 
 
-def choose(groups: Sequence[Group]) -> list[TimedRow]:
+def search(groups: Sequence[Group]) -> list[RunningRow]:
     """The rows of the next round, with their baselines and controls. The result is empty when all is clear.
 
     If there is nothing to compare, every round has all rows.
     """
     compared = [group for group in groups if group.controls]
     if not compared:
-        return [row for group in groups for row in group.sampled]
+        return until_known(groups)
     states = _states(compared)
     wanted = [row for rows in _lines(compared) for row in _wanted(rows, states)]
     alone = [row for group in groups if not group.controls for row in group.rows if len(row.samples) < LEAST_ROUNDS]
@@ -51,14 +52,14 @@ def choose(groups: Sequence[Group]) -> list[TimedRow]:
     return chosen + alone
 
 
-def _lines(groups: Sequence[Group]) -> list[list[TimedRow]]:
+def _lines(groups: Sequence[Group]) -> list[list[RunningRow]]:
     """The compared rows of each backend, by increasing size."""
     by_size = sorted(groups, key=lambda group: group.rows[0].case.sizes)
     compared = (row for group in by_size for row in group.rows if row is not group.baseline and not row.failed)
-    return list(grouped((replace(row.planned.spec, sizes=()), row) for row in compared).values())
+    return list(grouped((replace(row.spec, sizes=()), row) for row in compared).values())
 
 
-def _wanted(rows: Sequence[TimedRow], states: Mapping[int, _State]) -> list[TimedRow]:
+def _wanted(rows: Sequence[RunningRow], states: Mapping[int, _State]) -> list[RunningRow]:
     """The rows of the next round. `rows`: those of one backend, by increasing size."""
     last = len(rows) - 1
     first_sizes = {round(last * part / (_FIRST_SIZES - 1)) for part in range(_FIRST_SIZES)}
@@ -84,13 +85,15 @@ def _wanted(rows: Sequence[TimedRow], states: Mapping[int, _State]) -> list[Time
     ]
 
 
-def _deciding(rows: Sequence[TimedRow], looked: Sequence[int], states: Mapping[int, _State], measure: str) -> list[int]:
+def _deciding(
+    rows: Sequence[RunningRow], looked: Sequence[int], states: Mapping[int, _State], measure: str
+) -> list[int]:
     """The indices of the last size that does not seem to win, and of all sizes above it."""
     lost = [at for at in looked if not _seems(rows[at], states, measure)]
     return [at for at in looked if not lost or at >= lost[-1]]
 
 
-def _seems(row: TimedRow, states: Mapping[int, _State], measure: str) -> bool:
+def _seems(row: RunningRow, states: Mapping[int, _State], measure: str) -> bool:
     return states[id(row)].seems_to_win[measure]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from py_backends.harness.pairing import Group
-from py_backends.harness.rounds import TimedRow
+from py_backends.harness.running_row import RunningRow
 from py_backends.results.report import Communication, Control, Rate, Row, Seconds, Speedup, by_round
 from py_backends.results.statistics import duration, median
 from py_backends.results.verdicts import SAME, UNCLEAR, Ratio, verdicts
@@ -23,8 +23,8 @@ def summarise(groups: Sequence[Group]) -> list[Control]:
     return _judge(groups)
 
 
-def _figures(timed: TimedRow) -> None:
-    row, problem, sizes = timed.planned.row, timed.planned.problem, timed.case.sizes
+def _figures(timed: RunningRow) -> None:
+    row, problem, sizes = timed.result, timed.problem, timed.case.sizes
     samples = list(timed.samples.values())
     kernel = duration([sample.kernel for sample in samples])
     clocks = [sample.clock for sample in samples if sample.clock is not None]
@@ -45,16 +45,16 @@ def _figures(timed: TimedRow) -> None:
         add_note(row, f"{kernel.samples} {FEW_ROUNDS}")
     row.rate = Rate(
         gflops=problem.flops(sizes) / kernel.median / 1e9,
-        gbytes_per_second=problem.bytes(sizes, timed.planned.dtype) / kernel.median / 1e9,
+        gbytes_per_second=problem.bytes(sizes, timed.dtype) / kernel.median / 1e9,
     )
 
 
-def _communication(timed: TimedRow, samples: Sequence[Sample]) -> Communication | None:
+def _communication(timed: RunningRow, samples: Sequence[Sample]) -> Communication | None:
     seconds = [sample.communicating for sample in samples if sample.communicating is not None]
     if not seconds:
         return None
-    sent, planned = list(samples[-1].bytes_sent), timed.planned
-    least = planned.problem.least_communication(timed.case.sizes, planned.dtype, len(sent))
+    sent = list(samples[-1].bytes_sent)
+    least = timed.problem.least_communication(timed.case.sizes, timed.dtype, len(sent))
     by_rank = ([sample.communicating_by_rank for sample in samples], [sample.kernel_by_rank for sample in samples])
     return Communication(median(seconds).value, sent, least, *map(_of_each_rank, by_rank))
 
@@ -71,22 +71,22 @@ def _judge(groups: Sequence[Group]) -> list[Control]:
     said = verdicts([found for *_, found in ratios], [group.band() for group, *_ in ratios])
     for group in groups:
         if group.baseline and group.baseline.samples:
-            group.baseline.planned.row.versus = _itself(group.baseline)
+            group.baseline.result.versus = _itself(group.baseline)
     controls = []
     for (group, row, found), verdict in zip(ratios, said, strict=True):
         speedup = _speedup(group, row, found, verdict)
         if row in group.controls:
             controls.append(_control(group, speedup))
             continue
-        row.planned.row.versus = speedup
+        row.result.versus = speedup
     return controls
 
 
-def _speedup(group: Group, row: TimedRow, found: Ratio, verdict: str) -> Speedup:
+def _speedup(group: Group, row: RunningRow, found: Ratio, verdict: str) -> Speedup:
     assert group.baseline is not None  # nothing is compared without a baseline
     band = group.band()
     return Speedup(
-        baseline=group.baseline.planned.row.backend,
+        baseline=group.baseline.result.backend,
         speedup=found.median,
         low=found.low,
         high=found.high,
@@ -97,15 +97,15 @@ def _speedup(group: Group, row: TimedRow, found: Ratio, verdict: str) -> Speedup
     )
 
 
-def _itself(baseline: TimedRow) -> Speedup:
-    return Speedup(baseline.planned.row.backend, 1.0, 1.0, 1.0, True, SAME, len(baseline.samples), True)
+def _itself(baseline: RunningRow) -> Speedup:
+    return Speedup(baseline.result.backend, 1.0, 1.0, 1.0, True, SAME, len(baseline.samples), True)
 
 
 def _control(group: Group, second: Speedup) -> Control:
     first, band = group.controls[0], group.band()
     found = group.ratio(first)
     assert found is not None  # otherwise the second control is not judged
-    row = first.planned.row
+    row = first.result
     verdict = UNCLEAR if band is None else SAME
     return Control(row.kernel, row.dtype, row.shape, band, _speedup(group, first, found, verdict), second)
 

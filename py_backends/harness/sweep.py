@@ -17,9 +17,12 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
-from py_backends.harness.plan import LARGEST_SIZE, Plan, Request
+from py_backends.harness.plan import Plan
 from py_backends.harness.pool import COPIES
-from py_backends.harness.search import KERNEL, MEASURES, WHOLE, choose
+from py_backends.harness.request import LARGEST_SIZE, Request
+from py_backends.harness.schedule import until_known
+from py_backends.harness.search import KERNEL, MEASURES, WHOLE
+from py_backends.harness.search import search as searching
 from py_backends.number_formats import DTYPES
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import by_round
@@ -187,12 +190,13 @@ def plan(
         kernel: [(size,) * len(registry.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
     }
     request = Request(kernels, shapes=shapes, every_target=every_target, **names)
-    return request.plan(
+    return Plan.of(
+        request,
         request.specs,
         timed_only=True,
         runs=_RUNS,
         shorten=False,
-        choose=choose if search else None,
+        schedule=searching if search else until_known,
     )
 
 
