@@ -234,11 +234,11 @@ class TestTargetsOnOtherNumbersOfThreads:
     def test_run_as_what_they_are_on_so_many(self) -> None:
         found = self.found("4x1")
         made = running_rows(self.planned([1, 2], found), found, 4)
-        assert [(each.target.name, each.row.target, each.row.device, each.row.threads) for each in made] == [
+        assert [(each.target.name, each.result.target, each.result.device, each.result.threads) for each in made] == [
             ("1x1", "1x1", "the CPU", 1), ("2x1", "2x1", "the CPU", 2), ("2x1", "2x1", "the CPU", 2),
         ]  # fmt: skip
-        assert [each.row.stands_for for each in made] == [["4x1"], ["4x1"], ["4x1"]]
-        assert all(each.row.spec == each.spec for each in made)
+        assert [each.result.stands_for for each in made] == [["4x1"], ["4x1"], ["4x1"]]
+        assert all(each.result.spec == each.spec for each in made)
 
     def test_may_be_on_other_machines(self) -> None:
         found = [*self.found("4x1"), BackendTarget("openmp", Target("cpu", device="the CPU"))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
 
@@ -12,11 +12,18 @@ from py_backends.contract import Adopted, Array
 from py_backends.errors import listed
 from py_backends.number_formats import FORMATS
 
-if TYPE_CHECKING:
-    from py_backends.ranks.device import Device
-
 _ADDRESSES_APART = 1 << 48
 """More bytes than any array has, so that no two share memory."""
+
+
+class Ranks(Protocol):
+    """What an array needs of the device on whose ranks it lies."""
+
+    def download(self, buffer: int, array: Array) -> None: ...
+
+    def release(self, buffer: int) -> None: ...
+
+    def scatter(self, array: Array) -> int: ...
 
 
 class DistributedArray:
@@ -25,7 +32,7 @@ class DistributedArray:
     shape, dtype: as in NumPy.
     """
 
-    def __init__(self, device: Device, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(self, device: Ranks, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.device, self.number, self.shape, self.dtype = device, number, shape, dtype
         weakref.finalize(self, device.release, number).atexit = False
 
