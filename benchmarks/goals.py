@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from py_backends import registry
-from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS
-from py_backends.workers.ceilings import STREAMED as STREAMED_ADDITIONS
+from py_backends.results.report import COPIES, MULTIPLY_ADDS
+from py_backends.results.report import STREAMED as STREAMED_ADDITIONS
 
 SIZES = (64, 127, 256, 512, 1000, 1024, 2048, 4096)
 """Of square matrices; a geometric mean is over these, unless its goal says otherwise."""

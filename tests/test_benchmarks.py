@@ -20,10 +20,8 @@ from benchmarks import goals, measure, table
 from benchmarks.figures import NotMeasured, Rates, Reason, figure, mean, worst
 from benchmarks.goals import CALL, KERNEL, Comparison, Conditions, Contender, Entry, Goal
 from py_backends.contract import Target
-from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 from py_backends.report.table import print_remarks, print_section
-from py_backends.results.report import Ceiling, Report, Rounds, Row
-from py_backends.workers.ceilings import STREAMED
+from py_backends.results.report import MULTIPLY_ADDS, STREAMED, Ceiling, Report, Rounds, Row
 from py_backends.workers.probe import BackendTarget
 
 pytestmark = pytest.mark.slow

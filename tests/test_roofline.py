@@ -16,10 +16,10 @@ from py_backends.errors import BackendUnavailable
 from py_backends.harness import roofs
 from py_backends.harness.roofs import Ceilings, Roof, judge
 from py_backends.harness.running_row import RunningRow
-from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, TimedCeiling
+from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.kernel_text import KernelText
-from py_backends.results.report import Row
-from py_backends.workers.ceilings import READS, STORED, STREAMED
+from py_backends.results.report import COPIES, MULTIPLY_ADDS, READS, STORED, STREAMED, Row
+from py_backends.results.roofline import UNCERTAIN
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Prepared
 
@@ -118,7 +118,7 @@ def test_a_figure_above_the_ceiling_is_impossible(kernel: float) -> None:
 
 def test_a_few_rounds_condemn_no_row_and_give_no_per_cent_above_the_ceiling() -> None:
     row = judged(timed("matmul", (1, 1, 1), [0.1] * 5), 50, 1, PEAK, MEMORY)
-    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, roofs.UNCERTAIN)
+    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, UNCERTAIN)
     below = judged(timed("matmul", (1, 1, 1), [1.0] * 5), 50, 1, PEAK, MEMORY)
     assert (below.percent_of_ceiling, below.note) == (pytest.approx(50), None)
 
@@ -131,13 +131,13 @@ def test_a_figure_within_the_margin_is_none() -> None:
 
 def test_a_median_above_the_ceiling_must_be_sure() -> None:
     uncertain = judged(timed("matmul", (1, 1, 1), [0.1] * 5 + [0.6] * 3), 50, 1, PEAK, MEMORY)
-    assert (uncertain.status, uncertain.percent_of_ceiling, uncertain.note) == ("ok", None, roofs.UNCERTAIN)
+    assert (uncertain.status, uncertain.percent_of_ceiling, uncertain.note) == ("ok", None, UNCERTAIN)
 
 
 def test_a_ceiling_that_was_disturbed_condemns_no_row() -> None:
     disturbed = ceiling(MULTIPLY_ADDS, [50.0] * (ROUNDS - 1) + [100.0])
     row = judged(timed("matmul", (1, 1, 1), 0.55), 50, 1, disturbed, MEMORY)
-    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, roofs.UNCERTAIN)
+    assert (row.status, row.percent_of_ceiling, row.note) == ("ok", None, UNCERTAIN)
 
 
 def test_a_row_that_is_not_right_is_not_judged() -> None:

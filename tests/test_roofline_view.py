@@ -13,11 +13,11 @@ from commands import run_here
 from page_commands import PageRuns
 from rich.console import Console
 
-from py_backends.harness.roofline_points import percent_of_peak, point, rooflines, without_roof
 from py_backends.report.pictures import roofline as picture
 from py_backends.report.pictures import style
 from py_backends.report.roofline import print_rooflines, roof_name
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
+from py_backends.results.roofline import percent_of_peak, point, rooflines, without_roof
 
 MACHINE: dict[str, Any] = {"cpu": "a CPU", "logical_cpus": 2, "cache_bytes": {"L1": 32_768, "L2": 2**20, "L3": 2**25}}
 SMALL, LARGE = 12_000, 1_200_000

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from py_backends.harness.roofs import UNCERTAIN
 from py_backends.report import below, layout, table
 from py_backends.results.report import Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
+from py_backends.results.roofline import UNCERTAIN
 
 ASKED, SMALLER = {"m": 521, "n": 509, "k": 499}, {"m": 261, "n": 255, "k": 249}
 FEW = "3 of the 6 samples that an interval needs"

@@ -26,11 +26,11 @@ from py_backends.harness.request import Request
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.sizing import growing
 from py_backends.harness.sweep import most_bytes
-from py_backends.harness.timeline import KERNEL, Call, timelines
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import by_round, row_ratio, speedup
 from py_backends.results.report import Report, Row, Speedup
 from py_backends.results.spec import Implementation, Sizes, Spec, Workload
+from py_backends.results.timeline import KERNEL, Call, timelines
 from py_backends.results.verdicts import FASTER, LEAST_ROUNDS, LOOKS, UNCLEAR, leads
 from py_backends.workers.probe import BackendTarget, timed_targets
 

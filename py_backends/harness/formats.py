@@ -14,11 +14,11 @@ import numpy as np
 from py_backends import registry
 from py_backends.harness.plan import Plan
 from py_backends.harness.request import Request
-from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.number_formats import DTYPES
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import gflops, judged
 from py_backends.results.report import Report, Row, Speedup
+from py_backends.results.roofline import percent_of_peak
 from py_backends.results.spec import Sizes
 
 BASIS = "float32"

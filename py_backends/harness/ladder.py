@@ -20,11 +20,11 @@ from py_backends.contract import Ladder, Rung
 from py_backends.errors import WrongRequest
 from py_backends.harness.plan import Plan
 from py_backends.harness.request import Request
-from py_backends.harness.roofline_points import percent_of_peak
 from py_backends.number_formats import DTYPES
 from py_backends.results.grouping import grouped
 from py_backends.results.ratios import gflops, judged, row_ratio, speedup
 from py_backends.results.report import Report, Row, Speedup
+from py_backends.results.roofline import percent_of_peak
 from py_backends.results.spec import Sizes, Spec
 from py_backends.workers.probe import BackendTarget, timed_targets
 

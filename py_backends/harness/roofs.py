@@ -7,9 +7,9 @@ bytes. Caches may hold them, and a row that is timed hot finds them there.
 
 Rounds sample the ceilings beside the rows, so a machine that slows down slows both:
 
-    with roofline.ceilings(timed, threads, seconds) as ceilings:
+    with roofs.ceilings(timed, threads, seconds) as ceilings:
         run_rounds(lambda: [*timed, *ceilings], ...)
-        report.ceilings = roofline.judge(timed, ceilings)
+        report.ceilings = roofs.judge(timed, ceilings)
 """
 
 from __future__ import annotations
@@ -18,19 +18,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
-
-from py_backends.contract import Problem
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.summary import add_note
-from py_backends.harness.timed_ceilings import COPIES, MULTIPLY_ADDS, CeilingWorker, TimedCeiling
-from py_backends.results.report import Ceiling
+from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
+from py_backends.results.report import COPIES, MULTIPLY_ADDS, STORED, STREAMED, Ceiling
+from py_backends.results.roofline import UNCERTAIN, bandwidth_kinds
 from py_backends.results.statistics import median
 from py_backends.system import caches, machine
-from py_backends.workers.ceilings import READS, STORED, STREAMED, instruction_sets, measured_dtypes
+from py_backends.workers.ceilings import instruction_sets, measured_dtypes
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Prepared
 
@@ -43,8 +41,6 @@ best medians reached 1.00 of the roofline, and single rounds on an idle machine 
 LARGEST_WORKING_SET = 2**30
 """Bytes of the largest working set of a ceiling. It exceeds most caches. A row with more bytes has this ceiling: its
 own cannot be higher, since a larger working set is never faster."""
-UNCERTAIN = "it seems to exceed its ceiling, but the samples are too few or too noisy to tell"
-"""The note of a row that has no per cent, since it would be above 100 without being certain."""
 _OUT_OF_CACHE = 2**28
 _PART_OF_FREE_MEMORY = 8
 """The largest working set is the free memory divided by this."""
@@ -54,9 +50,6 @@ _RECORD = 6
 """Samples of each ceiling for the record. Fewer would have no interval."""
 LEAST_FOR_RECORD = 0.25
 """With fewer seconds the record is not begun: making vectors that exceed the caches takes about as long."""
-_ADDITIONS_WRITE = 1 / 3
-"""The part of an addition's bytes that are written. A row that writes a smaller part may come near the rate of reads
-alone."""
 
 
 @dataclass(frozen=True)
@@ -253,14 +246,6 @@ def _best_instruction_set() -> str:
     if best == "sse" and "avx" in machine.describe()["isa"]:
         raise BackendUnavailable("this CPU has AVX without AVX2, and ceilings are measured in SSE, AVX2 or AVX-512")
     return best
-
-
-def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[str, ...]:
-    """The kinds of bandwidth for a kernel. The best of them is its ceiling."""
-    written = math.prod(problem.shapes(sizes)[-1]) * problem.result_dtype(dtype).itemsize
-    if written >= _ADDITIONS_WRITE * problem.bytes(sizes, dtype):
-        return STREAMED, STORED
-    return STREAMED, STORED, READS
 
 
 def ceilings(timed: Sequence[RunningRow], threads: int, seconds: float = math.inf) -> Ceilings:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from py_backends.results.report import Ceiling, by_round
+from py_backends.results.report import MULTIPLY_ADDS, Ceiling, by_round
 from py_backends.results.statistics import median
 from py_backends.workers.process import Worker, WorkerFailed
 
-MULTIPLY_ADDS, COPIES = "multiply_adds", "copies"
 _ON_CORES_OF_THEIR_OWN = {
     "OMP_PROC_BIND": "spread",
     "OMP_PLACES": "cores",

@@ -11,11 +11,11 @@ from rich.text import Text
 from py_backends import registry
 from py_backends.harness.choose import Choice, Standing, choices, seconds, unanswered
 from py_backends.harness.sizing import LONGER_BUDGET, in_words
-from py_backends.harness.timeline import PHASES
 from py_backends.report import layout, table, units
 from py_backends.report.layout import Remark
 from py_backends.results.grouping import grouped
 from py_backends.results.report import FAILURES, Report, Row
+from py_backends.results.timeline import PHASES
 from py_backends.results.verdicts import SAME
 
 _MOST_NAMES = 3

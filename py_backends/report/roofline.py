@@ -7,12 +7,11 @@ from typing import Any
 
 from rich.console import Console
 
-from py_backends.harness.roofline_points import Point, Roofline, rooflines, without_roof
 from py_backends.report import below, layout, table, units
 from py_backends.report.layout import UNSURE, Remark, Section, why_unsure
 from py_backends.results.grouping import grouped
-from py_backends.results.report import FAILURES, Ceiling, Report
-from py_backends.workers.ceilings import READS
+from py_backends.results.report import FAILURES, READS, Ceiling, Report
+from py_backends.results.roofline import Point, Roofline, rooflines, without_roof
 
 ROOFS = ("roof", "", "", "binds")
 POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of ceiling", "bound by")

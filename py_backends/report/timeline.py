@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from py_backends.harness.timeline import (
+from py_backends.report import below, table, units
+from py_backends.report.layout import Section
+from py_backends.results.report import Report
+from py_backends.results.timeline import (
     FIRST_LAUNCH,
     KERNEL,
     ONCE,
@@ -18,9 +21,6 @@ from py_backends.harness.timeline import (
     Timeline,
     timelines,
 )
-from py_backends.report import below, table, units
-from py_backends.report.layout import Section
-from py_backends.results.report import Report
 
 HEADER = ("backend", "target", "variant", *PHASES, REST, "end to end", "not kernel", *ONCE)
 """`rest` is what a measured call takes beyond its phases. `not kernel` is the part of the call outside its kernel."""

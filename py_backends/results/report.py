@@ -152,6 +152,11 @@ class Rounds:
     disturbed: dict[str, int]
 
 
+MULTIPLY_ADDS, COPIES = "multiply_adds", "copies"
+STREAMED, STORED, READS = "streamed_additions", "stored_additions", "reads"
+"""The kinds of ceilings: see `Ceiling`."""
+
+
 @dataclass(frozen=True)
 class Ceiling:
     """A ceiling of a device, measured in this run (see `workers.ceilings`).

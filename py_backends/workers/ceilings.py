@@ -27,9 +27,8 @@ import numpy as np
 
 from py_backends import _compiled
 from py_backends.contract import Array
+from py_backends.results.report import READS, STORED, STREAMED
 
-STREAMED, STORED, READS = "streamed_additions", "stored_additions", "reads"
-"""The kinds of memory ceilings."""
 _KERNELS = {STREAMED: "vecadd_streamed", STORED: "vecadd_stored", READS: "read"}
 
 _STEP = 98_304

@@ -12,7 +12,11 @@ from itertools import accumulate
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from py_backends.harness.timeline import (
+from py_backends.report import units
+from py_backends.report.pictures import style
+from py_backends.report.timeline import communicating
+from py_backends.results.report import Report
+from py_backends.results.timeline import (
     FIRST_LAUNCH,
     KERNEL,
     ONCE,
@@ -23,10 +27,6 @@ from py_backends.harness.timeline import (
     Timeline,
     timelines,
 )
-from py_backends.report import units
-from py_backends.report.pictures import style
-from py_backends.report.timeline import communicating
-from py_backends.results.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from py_backends import registry
 from py_backends.contract import Problem
-from py_backends.harness.roofs import UNCERTAIN, bandwidth_kinds
-from py_backends.harness.timed_ceilings import MULTIPLY_ADDS
 from py_backends.results.grouping import grouped
-from py_backends.results.report import Ceiling, Report, Row
-from py_backends.workers.ceilings import READS, STORED, STREAMED
+from py_backends.results.report import MULTIPLY_ADDS, READS, STORED, STREAMED, Ceiling, Report, Row
 
+UNCERTAIN = "it seems to exceed its ceiling, but the samples are too few or too noisy to tell"
+"""The note of a row that has no per cent, since it would be above 100 without being certain."""
+_ADDITIONS_WRITE = 1 / 3
+"""The part of an addition's bytes that are written. A row that writes a smaller part may come near the rate of reads
+alone."""
 ARITHMETIC, MEMORY = "arithmetic", "memory"
 """The bottleneck of a row: the lower roof at its intensity."""
 _CPU = "cpu"
@@ -85,6 +88,14 @@ def rooflines(report: Report) -> list[Roofline]:
     )
     found = grouped((point.row.dtype, point) for point in points)
     return [_roofline(dtype, points, report.ceilings) for dtype, points in found.items()]
+
+
+def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[str, ...]:
+    """The kinds of bandwidth for a kernel. The best of them is its ceiling."""
+    written = math.prod(problem.shapes(sizes)[-1]) * problem.result_dtype(dtype).itemsize
+    if written >= _ADDITIONS_WRITE * problem.bytes(sizes, dtype):
+        return STREAMED, STORED
+    return STREAMED, STORED, READS
 
 
 def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
