@@ -15,6 +15,7 @@ from statistics import NormalDist, median
 from typing import Any, NamedTuple
 
 from py_backends.errors import WrongRequest
+from py_backends.results.ratios import speedups
 from py_backends.results.report import FAILURES, Report, Row
 from py_backends.results.spec import Spec, told_apart
 from py_backends.results.verdicts import LEAST_ROUNDS, SLOWER, UNCLEAR, Ratio, band, ratio, verdicts
@@ -215,8 +216,7 @@ class _Measured:
             summary = _stand_ins(told.median, told.low, told.high) if told else []
             return _plausible(1 / each for each in _plausible(row.kernel_seconds) or summary)
         baseline = None if self.run.settings.get("resumed") else self.baseline
-        paired = zip(baseline.kernel_seconds, row.kernel_seconds, strict=False) if baseline else ()
-        ratios = _plausible(theirs / own for theirs, own in paired if theirs and own)
+        ratios = _plausible(speedups(row.kernel_seconds, baseline.kernel_seconds) if baseline else ())
         if ratios and not versus.same_shape:  # only the speed-up accounts for the different work
             ratios = _plausible(each / median(ratios) * versus.speedup for each in ratios)
         return ratios or _stand_ins(versus.speedup, versus.low, versus.high)

@@ -15,6 +15,8 @@ from operator import attrgetter
 from py_backends import registry
 from py_backends.harness.pool import Pool
 from py_backends.harness.running_row import RunningRow
+from py_backends.results.ratios import speedups
+from py_backends.results.report import by_round
 from py_backends.results.verdicts import RESAMPLES, Ratio, band, ratio
 from py_backends.workers.process import WorkerFailed
 
@@ -67,11 +69,9 @@ def ratios(row: RunningRow, other: RunningRow, *, whole_calls: bool = False) -> 
 
     whole_calls: times from upload to release in place of the kernel's.
     """
-    work = row.problem.work
-    more = work(row.case.sizes) / work(other.case.sizes)
-    rounds = sorted(row.samples.keys() & other.samples.keys())
     seconds = attrgetter("end_to_end" if whole_calls else "kernel")
-    return [seconds(other.samples[n]) / seconds(row.samples[n]) * more for n in rounds]
+    ours, theirs = (by_round({n: seconds(each) for n, each in one.samples.items()}) for one in (row, other))
+    return speedups(ours, theirs, row.problem.work(row.case.sizes) / row.problem.work(other.case.sizes))
 
 
 def groups(timed: Sequence[RunningRow]) -> list[Group]:

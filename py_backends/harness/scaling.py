@@ -34,6 +34,7 @@ from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness.plan import Plan
 from py_backends.harness.request import Request
+from py_backends.results.ratios import in_common
 from py_backends.results.report import Report, Row
 from py_backends.results.spec import Sizes, Spec
 from py_backends.results.verdicts import LEAST_ROUNDS, NARROWEST_BAND, RESAMPLES_TO_STOP, ratio
@@ -238,13 +239,11 @@ def _work_fits(problem: Problem, one: Row, row: Row, times: int) -> bool:
 
 def _curve(kind: str, one: Row, several: Sequence[Row]) -> Curve | None:
     """A law fitted to rows on several threads; None if they share no round with the row on one thread."""
-    by_round = [dict(enumerate(row.kernel_seconds)) for row in (one, *several)]
-    rounds = [n for n in by_round[0] if all((samples.get(n) or 0) > 0 for samples in by_round)]
+    rounds = in_common(*(row.kernel_seconds for row in (one, *several)))
     if not several or not rounds:
         return None
     problem = registry.problem(one.kernel)
-    seconds = np.array([[samples[n] for n in rounds] for samples in by_round], dtype=np.float64)
-    rates = np.array([_work(problem, row) for row in (one, *several)])[:, None] / seconds
+    rates = np.array([_work(problem, row) for row in (one, *several)])[:, None] / np.array(rounds).T
     speedups = rates[1:] / rates[0]
     threads = [row.threads or 1 for row in several]
     found = fit(kind, threads, speedups)

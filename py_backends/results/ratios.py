@@ -1,4 +1,4 @@
-"""Speed-ups of one row of a report over another, from the rounds that both have."""
+"""Speed-ups inside rounds, which the drift of a shared machine does not reach: of samples, and of rows of a report."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ from collections.abc import Sequence
 from py_backends import registry
 from py_backends.results.report import Row, Speedup
 from py_backends.results.verdicts import NARROWEST_BAND, Ratio, ratio, verdicts
+
+
+def in_common(*samples: Sequence[float | None]) -> list[tuple[float, ...]]:
+    """The samples of each round that all have. `samples`: by round, as results hold them, which may hold anything."""
+    return [each for each in zip(*samples, strict=False) if all(one is not None and one > 0 for one in each)]
+
+
+def speedups(ours: Sequence[float | None], theirs: Sequence[float | None], work: float = 1.0) -> list[float]:
+    """How many times as fast the first is in each round that both have. `work`: its work over that of the second."""
+    return [theirs / ours * work for ours, theirs in in_common(ours, theirs)]
 
 
 def judged(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
@@ -31,10 +41,8 @@ def row_ratio(row: Row, other: Row) -> Ratio:
 
 def by_round(row: Row, other: Row, *, whole_calls: bool = False) -> list[float]:
     """The speed-ups of a row over another in the rounds that both have, of their kernels or of whole calls."""
-    work = _work(row) / _work(other)
-    samples = (each.end_to_end_seconds if whole_calls else each.kernel_seconds for each in (row, other))
-    both = zip(*samples, strict=False)  # one may have failed earlier
-    return [theirs / ours * work for ours, theirs in both if ours and theirs and min(ours, theirs) > 0]
+    ours, theirs = (each.end_to_end_seconds if whole_calls else each.kernel_seconds for each in (row, other))
+    return speedups(ours, theirs, _work(row) / _work(other))
 
 
 def speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
