@@ -18,9 +18,9 @@ from benchmarks.measure import Reports, measure
 from benchmarks.table import print_all
 from py_backends.commands._arguments import Parser, add_options, whole_number
 from py_backends.commands._common import progress
+from py_backends.display import console
 from py_backends.errors import MOST_THREADS, WrongRequest
 from py_backends.harness.compare import checked_settings
-from py_backends.report import table
 from py_backends.system.files import check_writable, write_whole, written
 
 KERNELS = ("matmul", "vecadd")
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     whole = options.json is None or written(options.json, lambda path: write_whole(path, to_json(figures, reports)))
     one = next(iter(reports.values()))
     taken = sum(report.seconds_taken or 0 for report in reports.values())
-    with table.output() as out:
+    with console.output() as out:
         print_all(replace(one, settings=settings, seconds_taken=taken), figures, reports, out)
     return 130 if any(report.interrupted for report in reports.values()) else int(not whole)
 

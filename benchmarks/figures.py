@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.goals import Comparison, Conditions, Contender, Entry, Goal
 from benchmarks.measure import Reports, sizes
 from py_backends import registry
-from py_backends.report import units
+from py_backends.display import units
 from py_backends.results.report import MULTIPLY_ADDS, Row
 from py_backends.results.statistics import Median, median
 

@@ -10,9 +10,9 @@ from rich.text import Text
 from benchmarks.figures import Figure, NotMeasured, Rates
 from benchmarks.goals import Conditions, Contender, Goal
 from benchmarks.measure import Reports
-from py_backends.report import layout, units
-from py_backends.report.layout import Remark, Section
-from py_backends.report.table import print_parts, print_remarks, print_section
+from py_backends.display import layout, units
+from py_backends.display.console import print_parts, print_remarks, print_section
+from py_backends.display.layout import Remark, Section
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Report
 from py_backends.results.statistics import Median, median

@@ -19,8 +19,8 @@ from rich.console import Console
 
 from py_backends.commands import show
 from py_backends.commands._arguments import Parser, add_options
+from py_backends.display import style
 from py_backends.report.page import page
-from py_backends.report.pictures import style
 from py_backends.report.show import print_texts
 from py_backends.results.report import Report
 

@@ -20,7 +20,7 @@ from benchmarks import goals, measure, table
 from benchmarks.figures import NotMeasured, Rates, Reason, figure, mean, worst
 from benchmarks.goals import CALL, KERNEL, Comparison, Conditions, Contender, Entry, Goal
 from py_backends.contract import Target
-from py_backends.report.table import print_remarks, print_section
+from py_backends.display.console import print_remarks, print_section
 from py_backends.results.report import MULTIPLY_ADDS, STREAMED, Ceiling, Report, Rounds, Row
 from py_backends.workers.probe import BackendTarget
 

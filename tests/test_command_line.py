@@ -19,8 +19,8 @@ from conftest import Comparison, found
 from started import LAST_STAGE, SOON
 
 from py_backends import registry
+from py_backends.display import layout
 from py_backends.harness.case import Case
-from py_backends.report import layout
 from py_backends.results.check import judge
 
 COMMANDS = sorted(re.findall(r"^### ([a-z]+)$", (CLONE / "docs" / "reference.md").read_text("utf-8"), re.MULTILINE))

@@ -19,12 +19,12 @@ from commands import CLONE, run_python
 from rich.console import Console
 
 import py_backends as pb
+from py_backends.display.console import print_report
+from py_backends.display.files import markdown_text
 from py_backends.harness import compare as module_of_compare
 from py_backends.harness.compare import DEFAULT_BUDGET, Comparison, checked_settings, run
 from py_backends.harness.plan import Plan
 from py_backends.harness.request import Request
-from py_backends.report.files import markdown_text
-from py_backends.report.table import print_report
 from py_backends.results.report import Report, Rounds
 from py_backends.results.spec import Spec
 from py_backends.system import machine

@@ -13,12 +13,12 @@ from rich.console import Console
 
 from py_backends import registry
 from py_backends.contract import Target
+from py_backends.display import style
 from py_backends.harness.case import Case
 from py_backends.harness.formats import choices, plan
 from py_backends.number_formats import DTYPES
 from py_backends.report.formats import cells, print_formats
 from py_backends.report.pictures import formats as picture
-from py_backends.report.pictures import style
 from py_backends.results.report import Ceiling, Check, Duration, Rate, Report, Row, Seconds
 from py_backends.results.statistics import median
 from py_backends.workers.probe import BackendTarget

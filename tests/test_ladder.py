@@ -20,12 +20,12 @@ from rich.console import Console
 from py_backends import registry
 from py_backends.commands import _common
 from py_backends.contract import Target
+from py_backends.display import style
 from py_backends.harness import compare, estimates, ladder
 from py_backends.harness.ladder import Climb, climbs, ladders
 from py_backends.harness.plan import Plan
 from py_backends.report.ladder import print_ladders
 from py_backends.report.pictures import ladder as picture
-from py_backends.report.pictures import style
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Row, Seconds
 from py_backends.workers.probe import BackendTarget
 

@@ -19,7 +19,7 @@ from conftest import found
 from numpy._core import _multiarray_umath
 
 from py_backends.contract import Target
-from py_backends.report import layout
+from py_backends.display import layout
 from py_backends.system import cpu, machine
 
 SET_BY_PEOPLE = [

@@ -19,7 +19,7 @@ from commands import Finished, run_command, run_here, run_python
 from py_backends.__main__ import _command_parser
 from py_backends.commands import _common, _outputs
 from py_backends.commands._arguments import Parser
-from py_backends.report.pictures import style
+from py_backends.display import style
 from py_backends.results.report import Report, Row
 from py_backends.system import files
 from py_backends.workers import probe

@@ -19,9 +19,9 @@ import pytest
 from conftest import Comparison
 
 from py_backends import registry
+from py_backends.display import remarks
+from py_backends.display.files import csv_text, markdown_text
 from py_backends.number_formats import DTYPES
-from py_backends.report import below
-from py_backends.report.files import csv_text, markdown_text
 from py_backends.results.report import Check, Communication, Duration, Rate, Report, Row, Seconds
 from py_backends.system.files import write_whole
 from py_backends.workers.probe import BackendTarget
@@ -97,7 +97,7 @@ class TestRanks:
         ],
     )
     def test_are_noted_below_the_table(self, told: Communication | None, note: str) -> None:
-        (remark,) = below.notes(self.report(told))
+        (remark,) = remarks.notes(self.report(told))
         assert (remark.subject, remark.text) == ("mpi 2x1", f"by avx{note}")
 
     @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from commands import run_here
 from page_commands import PageRuns
 from rich.console import Console
 
+from py_backends.display import style
 from py_backends.report.pictures import roofline as picture
-from py_backends.report.pictures import style
 from py_backends.report.roofline import print_rooflines, roof_name
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
 from py_backends.results.roofline import percent_of_peak, point, rooflines, without_roof

@@ -23,12 +23,12 @@ from py_backends import registry
 from py_backends.backend import mpi
 from py_backends.commands.scaling import _most_threads
 from py_backends.contract import Target
+from py_backends.display import style
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.running_row import running_rows
 from py_backends.harness.scaling import KINDS, STRONG, WEAK, Curve, curves, grown, plan, thread_counts
 from py_backends.ranks import SERVED
-from py_backends.report.pictures import style
 from py_backends.report.pictures.scaling import _apart, describe, draw
 from py_backends.report.scaling import name, notes, print_scaling
 from py_backends.results.report import Communication, Duration, Report, Row, Seconds

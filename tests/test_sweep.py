@@ -16,6 +16,7 @@ from rich.console import Console
 
 from py_backends import registry
 from py_backends.contract import Target
+from py_backends.display import style
 from py_backends.errors import WrongRequest
 from py_backends.harness import sweep as sweeping
 from py_backends.harness.compare import checked_settings, run
@@ -25,7 +26,6 @@ from py_backends.harness.schedule import until_known
 from py_backends.harness.search import KERNEL, WHOLE
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.sweep import Crossover, Sweep, plan, size_of, sizes_between, sweeps
-from py_backends.report.pictures import style
 from py_backends.report.pictures.sweep import describe, draw
 from py_backends.report.sweep import TIME, crossover, print_sweeps, size
 from py_backends.results.report import Control, Duration, Report, Row, Seconds, Speedup

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from py_backends.report import below, layout, table
+from py_backends.display import comparison, console, remarks
 from py_backends.results.report import Communication, Duration, Rate, Report, Rounds, Row, Seconds, Speedup
 from py_backends.results.roofline import UNCERTAIN
 
@@ -35,13 +35,13 @@ def report_of(*rows: Row, baseline_at: dict[str, int] = ASKED, rounds: Rounds | 
 
 
 def footnotes(report: Report) -> list[str]:
-    (section,) = layout.sections(report)
+    (section,) = comparison.sections(report)
     return list(section.footnotes)
 
 
 class TestPerCentsOfTheCeiling:
     def cell(self, report: Report) -> str:
-        (section,) = layout.sections(report)
+        (section,) = comparison.sections(report)
         return str(section.rows[0][section.header.index("of ceiling")])
 
     def test_are_marked_where_the_rounds_were_disturbed(self) -> None:
@@ -61,7 +61,7 @@ class TestPerCentsOfTheCeiling:
 
     def test_have_one_note_where_they_are_missing(self) -> None:
         rows = [row(name, percent_of_ceiling=None, note=UNCERTAIN) for name in ("mkl", "avx")]
-        (remark,) = below.notes(report_of(*rows, row("numpy")))
+        (remark,) = remarks.notes(report_of(*rows, row("numpy")))
         assert (remark.subject, remark.text) == ("several", f"{UNCERTAIN}: mkl cpu, avx cpu")
 
 
@@ -102,24 +102,24 @@ class TestVariantsAreNamed:
     def test_in_notes_on_some_of_them(self) -> None:
         rows = [row(*each) for each in self.ROWS]
         rows[0].note = "older than its source"
-        (remark,) = below.notes(report_of(*rows))
+        (remark,) = remarks.notes(report_of(*rows))
         assert remark.subject == "cpp cpu lecture"
         rows[1].note = rows[0].note
-        (remark,) = below.notes(report_of(*rows))
+        (remark,) = remarks.notes(report_of(*rows))
         assert remark.subject == "cpp cpu", "all of its variants"
 
 
 class TestNotesOnSeveralRows:
     def test_stand_once(self) -> None:
         report = report_of(row("cpp", note=f"older than its source; {FEW}"), row("openmp", note=FEW))
-        assert [(each.subject, each.text) for each in below.notes(report)] == [
+        assert [(each.subject, each.text) for each in remarks.notes(report)] == [
             ("all timed rows", FEW),
             ("cpp cpu", "older than its source"),
         ]
 
     def test_name_the_rows_if_others_were_timed(self) -> None:
         report = report_of(row("cpp", note=FEW), row("openmp", note=FEW), row("numpy"))
-        (remark,) = below.notes(report)
+        (remark,) = remarks.notes(report)
         assert (remark.subject, remark.text) == ("several", f"{FEW}: cpp cpu, openmp cpu")
 
 
@@ -137,13 +137,13 @@ def test_what_a_process_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[st
     """Open MPI begins lines with a name in brackets. Taken for markup, they were lost, or no table was printed."""
     words = "it last wrote: [node1:1234] *** Process received signal ***; cannot open [/usr/lib/x.so] :b:"
     made = report_of(row("numpy"), row("mpi", status="crashed", reason=words, seconds=None, rate=None))
-    with table.output() as out:
-        table.print_report(made, out)
+    with console.output() as out:
+        console.print_report(made, out)
     assert words in " ".join(capsys.readouterr().out.split())
     assert words in " ".join(html.unescape(re.sub("<[^>]*>", "", made._repr_html_())).split())
 
 
 def test_only_line_feeds_end_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    with table.output() as out:
+    with console.output() as out:
         out.print(Text("one\u2028still one  \ntwo"))
     assert capsys.readouterr().out == "one\u2028still one\ntwo\n"

@@ -14,7 +14,7 @@ from commands import run_command, run_here
 from page_commands import PageRuns
 from rich.console import Console
 
-from py_backends.report.pictures import style
+from py_backends.display import style
 from py_backends.report.pictures import timeline as picture
 from py_backends.report.timeline import HEADER, cells, print_timeline
 from py_backends.results.report import Communication, Duration, Report, Row, Seconds

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from py_backends import __main__ as command_line
 from py_backends import registry
-from py_backends.report import notebook
+from py_backends.display import notebook
 from py_backends.results.report import Report
 
 pytestmark = pytest.mark.documents

@@ -36,7 +36,7 @@ def check(options: argparse.Namespace) -> None:
 def _check_picture(kind: str, path: Path) -> None:
     if path.suffix.lower() != f".{kind}":
         raise WrongRequest(f"--{kind} takes a file name that ends in .{kind}, not {printable(path)}")
-    from py_backends.report.pictures import style
+    from py_backends.display import style
 
     style.check_library()
 
@@ -53,11 +53,11 @@ def show_view(
 
 def show_written(report: Report, print_report: Callable[[Report, Console], None], *, written: bool) -> int:
     """Print results, and return the exit code. `written`: whether the requested files are there."""
-    from py_backends.report import table
+    from py_backends.display import console
     from py_backends.system.signals import let_go
 
     let_go()
-    with table.output() as out:
+    with console.output() as out:
         print_report(report, out)
     return report.exit_code() if written else report.exit_code() or 1
 
@@ -67,7 +67,7 @@ def write_results(report: Report, options: argparse.Namespace) -> bool:
 
     Returns False if a file could not be written. A failure of one does not stop the others.
     """
-    from py_backends.report import files
+    from py_backends.display import files
 
     texts = {"json": type(report).to_json, "csv": files.csv_text, "markdown": files.markdown_text}
     named = [(path, text) for kind, text in texts.items() if (path := getattr(options, kind, None))]
@@ -84,7 +84,7 @@ def write_view(report: Report, draw: Callable[[Report], Figure], options: argpar
 
     Each failure is one line on standard error. If there is nothing to draw, the line says what is missing.
     """
-    from py_backends.report.pictures import style
+    from py_backends.display import style
 
     done = [write_results(report, options)]
     pictures = [path for path in (options.png, options.svg) if path]

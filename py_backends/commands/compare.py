@@ -33,9 +33,9 @@ COMMAND = _arguments.Command(
 def compare(options: argparse.Namespace) -> int:
     """Run or resume the comparison, write its files and print its tables."""
     report = (_resumed if options.resume else _common.compared)(options)
-    from py_backends.report import table
+    from py_backends.display import console
 
-    return _outputs.show_written(report, table.print_report, written=_outputs.write_results(report, options))
+    return _outputs.show_written(report, console.print_report, written=_outputs.write_results(report, options))
 
 
 def _resumed(options: argparse.Namespace) -> Report:

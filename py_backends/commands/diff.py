@@ -27,13 +27,13 @@ COMMAND = _arguments.Command(
 
 def diff(options: argparse.Namespace) -> int:
     """Compare two result files row by row."""
+    from py_backends.display import console
     from py_backends.harness.diff import diff as compared
-    from py_backends.report import table
     from py_backends.report.diff import print_difference
     from py_backends.results.report import Report
 
     difference = compared(Report.read(options.old), Report.read(options.new))
-    with table.output() as out:
+    with console.output() as out:
         print_difference(difference, out)
     unclear = options.fail_on == "unclear" and difference.is_unclear()
     return int(unclear or (options.fail_on is not None and difference.is_worse()))

@@ -18,8 +18,8 @@ COMMAND = _arguments.Command(
 
 def doctor(options: argparse.Namespace) -> int:
     """List the backends of this machine, and how to get the others."""
+    from py_backends.display import console
     from py_backends.report import doctor as report
-    from py_backends.report import table
     from py_backends.system import machine
     from py_backends.system.files import write_whole, written
     from py_backends.workers import probe as harness
@@ -29,6 +29,6 @@ def doctor(options: argparse.Namespace) -> int:
     if options.json:
         text = report.doctor_json(found, kernels, described)
         whole = written(options.json, partial(write_whole, content=text))
-    with table.output() as out:
+    with console.output() as out:
         report.print_doctor(found, kernels, described, out)
     return 0 if whole else 1

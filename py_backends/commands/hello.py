@@ -32,10 +32,10 @@ def hello(options: argparse.Namespace) -> int:
     registry.known(options.model, programs.models(), "model")
     chosen = programs.programs(options.model)
     if options.source:
+        from py_backends.display import console
         from py_backends.report import hello as report
-        from py_backends.report import table
 
-        with table.output() as out:
+        with console.output() as out:
             report.print_sources(chosen, out)
         return 0
     outcomes = [_run(program, first=program is chosen[0]) for program in chosen]
@@ -45,12 +45,12 @@ def hello(options: argparse.Namespace) -> int:
 
 def _run(program: programs.Program, *, first: bool) -> Outcome:
     """Run one program and show its steps."""
+    from py_backends.display import console
     from py_backends.harness.hello import run
-    from py_backends.report import table
     from py_backends.report.hello import print_program
 
     outcome = run(program)
-    with table.output() as out:
+    with console.output() as out:
         if not first:
             out.print()
         print_program(program, outcome, out)

@@ -37,12 +37,12 @@ COMMAND = _arguments.Command(
 
 def show(options: argparse.Namespace) -> int:
     """Print a kernel's sources side by side, its steps, or the difference of two sources."""
-    from py_backends.report import table
+    from py_backends.display import console
     from py_backends.report.show import print_difference, print_steps, print_texts
 
     chains = chosen_steps(options) if options.steps else []
     texts = [] if options.steps else _two_texts(options) if options.diff else chosen_texts(options)
-    with table.output() as out:
+    with console.output() as out:
         for ladder, sources in chains:
             print_steps(ladder, sources, out)
         if options.diff:

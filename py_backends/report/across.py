@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from py_backends.report import layout, units
+from py_backends.display import comparison, layout, units
 from py_backends.results.report import FAILURES, Report, Row
 from py_backends.results.spec import Spec, Workload, told_apart
 
@@ -69,4 +69,4 @@ def _cell(row: Row) -> Cell:
     if row.status != "ok" or row.rate is None:
         return Cell(row.status, wrong=row.status in FAILURES)
     star = "*" if row.requested and row.requested != row.shape else ""
-    return Cell(f"{star}{units.figure(layout.rate(row))}", layout.versus(row))
+    return Cell(f"{star}{units.figure(layout.rate(row))}", comparison.versus(row))

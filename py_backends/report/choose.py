@@ -9,10 +9,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from py_backends import registry
+from py_backends.display import console, layout, units
+from py_backends.display.layout import Remark
 from py_backends.harness.choose import Choice, Standing, choices, seconds, unanswered
 from py_backends.harness.sizing import LONGER_BUDGET, in_words
-from py_backends.report import layout, table, units
-from py_backends.report.layout import Remark
 from py_backends.results.grouping import grouped
 from py_backends.results.report import FAILURES, Report, Row
 from py_backends.results.timeline import PHASES
@@ -37,16 +37,16 @@ _TOO_LONG = "too long for the budget"
 
 def print_choices(report: Report, out: Console) -> None:
     """Five lines for each kernel and dtype, and who was not timed; or why there is no answer. Then the verdict."""
-    table.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    console.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
     found = choices(report)
     for choice in found:
         title = f"{choice.asked.title}  by whole calls from Python, arrays in the host's memory"
-        table.print_remarks(title, list(answer(choice)), out)
+        console.print_remarks(title, list(answer(choice)), out)
         if left_out := _left_out(choice.missing):
             out.print(Padding(Text(left_out, style="dim"), (0, 0, 0, 2)))
     for asked, rows in unanswered(report, found).items():
-        table.print_remarks(f"{asked.title}  no call was timed", _reasons(rows), out)
-    table.print_end(report, out)
+        console.print_remarks(f"{asked.title}  no call was timed", _reasons(rows), out)
+    console.print_end(report, out)
 
 
 def answer(choice: Choice) -> Iterator[Remark]:

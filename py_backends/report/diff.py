@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from py_backends.display import units
+from py_backends.display.console import print_parts, print_remarks, print_section
+from py_backends.display.layout import Remark, Section, count
 from py_backends.harness.diff import Difference, Pair, Setting
-from py_backends.report import units
-from py_backends.report.layout import Remark, Section, count
-from py_backends.report.table import print_parts, print_remarks, print_section
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Row
 from py_backends.results.verdicts import FASTER, SAME, SLOWER, UNCLEAR, WIDEST_SAME

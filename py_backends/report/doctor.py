@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from py_backends.contract import Target
-from py_backends.report import layout
-from py_backends.report.layout import Remark
-from py_backends.report.table import plain_table, print_parts, print_remarks
+from py_backends.display import layout
+from py_backends.display.console import plain_table, print_parts, print_remarks
+from py_backends.display.layout import Remark
 from py_backends.workers.probe import BroughtKernel, origin
 
 SCHEMA_VERSION = 1

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
+from py_backends.display import console, layout, remarks, units
+from py_backends.display.layout import Section
 from py_backends.harness.formats import BASIS, Choice, choices
-from py_backends.report import below, layout, table, units
-from py_backends.report.layout import Section
-from py_backends.report.roofline import percent, remarks
 from py_backends.results.report import Report
 
 _DROPPED_NAMES = ("moved", "variant", "of peak", "target")
@@ -19,8 +18,8 @@ _RIGHT = frozenset({4, 5, 6, 7, 8})
 
 def print_formats(report: Report, out: Console) -> None:
     """A table for each kernel and shape. Below them, what has no place there."""
-    said = {"Checked only, or wrong": (each for each in remarks(report)), "Not run": below.not_run(report)}
-    table.print_view(report, _sections(report), said, out)
+    said = {"Checked only, or wrong": remarks.without_roof(report), "Not run": remarks.not_run(report)}
+    console.print_view(report, _sections(report), said, out)
 
 
 def _sections(report: Report) -> Iterator[Section]:
@@ -63,7 +62,7 @@ def cells(choice: Choice) -> tuple[str, ...]:
         units.size(choice.bytes),
         units.figure(layout.rate(row)),
         over_float32(choice),
-        "" if choice.percent_of_peak is None else percent(choice.percent_of_peak),
+        "" if choice.percent_of_peak is None else units.percent(choice.percent_of_peak),
         error(choice),
     )
 
@@ -88,4 +87,4 @@ def footnotes(found: Sequence[Choice]) -> Iterator[str]:
     yield "error: of the result against float64, of inputs as they were before they were rounded to their format"
     rows = [choice.row for choice in found]
     named = ((row, f"{row.backend} {row.target} {row.dtype}") for row in rows)
-    yield from below.at_smaller_shapes(named, ", compared by rate")
+    yield from remarks.at_smaller_shapes(named, ", compared by rate")

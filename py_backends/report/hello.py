@@ -11,11 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from py_backends.display.code import coloured
+from py_backends.display.console import print_remarks
+from py_backends.display.layout import Remark
 from py_backends.harness.hello import Outcome
 from py_backends.harness.programs import Program, Step
-from py_backends.report.layout import Remark
-from py_backends.report.show import coloured
-from py_backends.report.table import print_remarks
 
 _NUMBERS, _GAP = 3, 3
 """Widths in characters: of the number of a line, and between columns."""

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from py_backends.contract import Ladder, Rung
+from py_backends.display import console, layout, remarks, units
+from py_backends.display.layout import Remark, Section
 from py_backends.harness.ladder import Climb, Step, climbs
-from py_backends.report import below, layout, table, units
-from py_backends.report.layout import Remark, Section
-from py_backends.report.roofline import percent
 from py_backends.results.grouping import grouped
 from py_backends.results.report import FAILURES, Report, Row, Speedup
 
@@ -21,8 +20,8 @@ _RIGHT = frozenset({3, 4, 5, 6, 8})
 
 def print_ladders(report: Report, out: Console) -> None:
     """A table for each ladder. Below it, the source of its published figures, and what was not run."""
-    remarks = {"Went wrong": _wrong(report.rows), "Not run": below.not_run(report)}
-    table.print_view(report, map(_section, climbs(report)), remarks, out)
+    said = {"Went wrong": _wrong(report.rows), "Not run": remarks.not_run(report)}
+    console.print_view(report, map(_section, climbs(report)), said, out)
 
 
 def _section(climb: Climb) -> Section:
@@ -48,7 +47,7 @@ def header(climb: Climb) -> tuple[str, ...]:
     """The names of the columns. That of the speed-up says over what, and at which shape that was measured."""
     rung, row = climb.ladder.rungs[0], climb.steps[0].row
     is_first = (row.backend, row.variant) == (rung.backend, rung.variant)
-    smaller = f" at {sizes(row.shape)}" if is_first and row.shape != climb.shape else ""
+    smaller = f" at {units.short_shape(row.shape)}" if is_first and row.shape != climb.shape else ""
     over = f"over {first(climb.ladder)}{smaller}"
     rate = layout.unit(climb.kernel)
     published = ("published",) if climb.ladder.source else ()
@@ -83,9 +82,9 @@ def cells(step: Step) -> tuple[str, ...]:
         idea(rung) if rung else "to compare with",
         f"{row.backend} {row.target}",
         row.variant,
-        sizes(row.shape),
+        units.short_shape(row.shape),
         units.figure(layout.rate(row)),
-        "" if step.percent_of_peak is None else percent(step.percent_of_peak),
+        "" if step.percent_of_peak is None else units.percent(step.percent_of_peak),
         _speedup(step.over_first) if step.over_first else ("1" if rung else ""),
         over_below(step.over_below) if step.over_below else "",
         published(step),
@@ -95,12 +94,6 @@ def cells(step: Step) -> tuple[str, ...]:
 def idea(rung: Rung) -> str:
     """What it adds, and its number format if that is another one."""
     return f"{rung.idea}, {rung.dtype}" if rung.dtype else rung.idea
-
-
-def sizes(shape: dict[str, int]) -> str:
-    """A short shape: one size if all are equal."""
-    values = list(shape.values())
-    return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))
 
 
 def published(step: Step) -> str:
@@ -121,7 +114,7 @@ def footnotes(climb: Climb) -> Iterator[str]:
     if not climb.ladder.source and last and climb.together:
         yield f"the steps multiplied: {units.figure(climb.together)}; the last over the first: {_speedup(last)}"
     rows = [step.row for step in (*climb.steps, *climb.baselines) if step.row.shape != climb.shape]
-    for at, names in grouped((sizes(row.shape), f"{row.backend} {row.variant}") for row in rows).items():
+    for at, names in grouped((units.short_shape(row.shape), f"{row.backend} {row.variant}") for row in rows).items():
         yield f"at {at}, since larger ones take too long; compared by rate: {', '.join(names)}"
     for rung, reason in climb.missing:
         yield f"no rung {rung.backend} {rung.variant} ({idea(rung)}): {reason}"

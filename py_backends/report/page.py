@@ -19,11 +19,10 @@ import jinja2
 from markupsafe import Markup
 
 import py_backends
-from py_backends.report import below, layout
+from py_backends.display import comparison, layout, remarks, style
+from py_backends.display.drawable import drawable, known
+from py_backends.display.layout import Remark, Section
 from py_backends.report.across import Beside, across
-from py_backends.report.layout import Remark, Section
-from py_backends.report.pictures import style
-from py_backends.report.pictures.drawable import drawable, known
 from py_backends.report.sources import DARK, LIGHT, Source, sources, style_sheet
 from py_backends.report.steps import Walk, walks
 from py_backends.results.grouping import grouped
@@ -131,9 +130,9 @@ def _shown(key: str, name: str, report: Report) -> Shown:
         verdict=verdict,
         bad=bad,
         disturbance=layout.disturbance(report),
-        sections=layout.sections(report),
-        not_run=below.not_run(report),
-        notes=below.notes(report),
+        sections=comparison.sections(report),
+        not_run=remarks.not_run(report),
+        notes=remarks.notes(report),
         pictures=list(_pictures(key, report)),
         walks=walks(drawable(report)),
         machine=list(_machine(report)),

@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.console import Console
 
-from py_backends.report import below, layout, table, units
-from py_backends.report.layout import UNSURE, Remark, Section, why_unsure
+from py_backends.display import console, layout, remarks, units
+from py_backends.display.layout import UNSURE, Section, why_unsure
 from py_backends.results.grouping import grouped
-from py_backends.results.report import FAILURES, READS, Ceiling, Report
-from py_backends.results.roofline import Point, Roofline, rooflines, without_roof
+from py_backends.results.report import READS, Ceiling, Report
+from py_backends.results.roofline import Point, Roofline, rooflines
 
 ROOFS = ("roof", "", "", "binds")
 POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of ceiling", "bound by")
@@ -22,10 +22,10 @@ _DRAM = "DRAM"
 
 def print_rooflines(report: Report, out: Console) -> None:
     """For each dtype its ceilings, then a table for each kernel and shape. Below them, what has no place there."""
-    table.print_view(
+    console.print_view(
         report,
         _sections(report),
-        {"Under no roof": remarks(report), "Not run": below.not_run(report)},
+        {"Under no roof": remarks.without_roof(report), "Not run": remarks.not_run(report)},
         out,
     )
 
@@ -103,38 +103,18 @@ def cells(point: Point) -> tuple[str, ...]:
     )
 
 
-def percent(value: float) -> str:
-    """Per cent, as whole numbers, or below 10 with two significant digits."""
-    return f"{value:.0f}%" if value >= 9.95 else f"{value:.2g}%"
-
-
 def of_ceiling(point: Point) -> str:
     """Per cent of its roof, marked if the figure may be far off."""
-    return f"{UNSURE if point.unsure else ''}{percent(point.percent)}"
+    return f"{UNSURE if point.unsure else ''}{units.percent(point.percent)}"
 
 
 def footnotes(points: Sequence[Point], report: Report) -> list[str]:
     """The notes on points of a smaller shape than requested, and on unreliable ones."""
     rows = [point.row for point in points]
-    notes = below.at_smaller_shapes((row, f"{row.backend} {row.target}") for row in rows)
+    notes = remarks.at_smaller_shapes((row, f"{row.backend} {row.target}") for row in rows)
     if any(point.unsure for point in points):
         notes.append(f"{UNSURE} {why_unsure(report)}")
     return notes
-
-
-def remarks(report: Report) -> Iterator[Remark]:
-    """The rows that ran and have no roof: without a ceiling, without a time, or wrong."""
-    said = [(row, reason) for row, reason in without_roof(report)]
-    for row in report.rows:
-        if row.status == "emulated":
-            said.append((row, f"right, never timed: {row.reason or 'emulated'}"))
-        elif row.status in FAILURES:
-            said.append((row, f"{row.status}: {row.reason}" if row.reason else row.status))
-    kernels = grouped(
-        ((f"{row.backend} {row.target} {row.variant}", words), f"{row.kernel} {row.dtype}") for row, words in said
-    )
-    for (name, words), places in kernels.items():
-        yield Remark(f"{name} ({', '.join(dict.fromkeys(places))})", words)
 
 
 def _spread(ceiling: Ceiling) -> str:

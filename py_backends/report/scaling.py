@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from py_backends.display import console, remarks, units
+from py_backends.display.layout import Section
 from py_backends.harness.scaling import STRONG, Curve, Point, curves
-from py_backends.report import below, table, units
-from py_backends.report.layout import Section
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Report, Row
 
@@ -35,8 +35,8 @@ def print_scaling(report: Report, out: Console) -> None:
     """
     # The tables have the communication of ranks, since a line for each number of ranks would be too much.
     quiet = replace(report, rows=[replace(row, communication=None) for row in report.rows])
-    remarks = {"Not run": below.not_run(report), "Notes": below.notes(quiet)}
-    table.print_view(report, map(_section, groups(curves(report))), remarks, out)
+    said = {"Not run": remarks.not_run(report), "Notes": remarks.notes(quiet)}
+    console.print_view(report, map(_section, groups(curves(report))), said, out)
 
 
 def groups(found: Sequence[Curve]) -> list[list[Curve]]:
@@ -86,7 +86,7 @@ def notes(group: Sequence[Curve]) -> Iterator[str]:
         )
     if alone := [name(curve) for curve in group if curve.one_thread_only]:
         yield f"no part of it is measurably parallel: {', '.join(alone)}"
-    yield from below.at_smaller_shapes(((curve.row, name(curve)) for curve in group), ", for the budget")
+    yield from remarks.at_smaller_shapes(((curve.row, name(curve)) for curve in group), ", for the budget")
     if few := [name(curve) for curve in group if curve.fit.low is None]:
         yield f"too few rounds for intervals (give a longer --budget): {', '.join(few)}"
 

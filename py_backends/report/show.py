@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -15,19 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from py_backends.contract import Ladder
+from py_backends.display.code import coloured, comment_of, rest_begins
 from py_backends.kernel_text import KernelText
 
-LANGUAGES = {".py": "python", ".cpp": "cpp", ".cu": "cuda", ".cl": "c"}
-"""Pygments' name for the language of a file."""
-_COMMENT = {".py": "# "}
-"""How a comment line begins. In other languages it is as in C++."""
 _FRAME, _FRAME_OF_TITLE = 4, 6
 """What a panel adds to the width of its source, and of its title: borders and spaces."""
 _READABLE = 76, 56
 """The widths of lines for which two panels may stand side by side. Longer lines are wrapped. The second width is for
 terminals without room for two panels of the first. From 120 columns on there is room for two of the second."""
-_INDENT = 4
-"""How much further to the right the rest of a wrapped line of code begins."""
 
 
 def print_texts(texts: Sequence[KernelText], out: Console) -> None:
@@ -131,31 +125,12 @@ def _widest(text: KernelText) -> int:
     return max(_FRAME + max(map(cell_len, text.text.splitlines()), default=0), _FRAME_OF_TITLE + cell_len(_title(text)))
 
 
-def comment_of(text: KernelText) -> str:
-    """How a comment line begins in a source."""
-    return _COMMENT.get(text.path.suffix, "// ")
-
-
 def _panel(text: KernelText, width: int, out: Console) -> Panel:
     code = coloured(text.text.rstrip(), text.path).split("\n", allow_blank=True)
     lines = [_wrapped(line, width - _FRAME, comment_of(text), out) for line in code]
     fits = _FRAME_OF_TITLE + cell_len(_title(text)) <= width
     title = Text(_title(text) if fits else _name(text))
     return Panel(Text("\n").join(lines), title=title, title_align="left", width=width)
-
-
-def coloured(source: str, path: Path) -> Text:
-    """A source in the colours of the terminal, as its file's name says."""
-    syntax = Syntax("", LANGUAGES.get(path.suffix, "text"), theme="ansi_dark", background_color="default")
-    code = syntax.highlight(source)
-    code.rstrip()
-    return code
-
-
-def rest_begins(line: str, comment: str) -> int:
-    """How far to the right the rest of a wrapped line begins. That of a comment begins below its words."""
-    indent = len(line) - len(line.lstrip())
-    return indent + (len(comment) if line.startswith(comment, indent) else _INDENT)
 
 
 def _wrapped(line: Text, width: int, comment: str, out: Console) -> Text:

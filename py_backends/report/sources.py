@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from py_backends import registry
+from py_backends.display import comparison, layout, units
+from py_backends.display.code import LANGUAGES, comment_of, rest_begins
 from py_backends.kernel_text import KernelText
-from py_backends.report import layout, units
-from py_backends.report.show import LANGUAGES, comment_of, rest_begins
 from py_backends.results.report import Report, Row
 
 LIGHT, DARK = "xcode", "lightbulb"
@@ -99,7 +99,7 @@ def _speed(report: str, row: Row) -> Speed:
     if row.rate is None or row.timed is None:
         return Speed(*at, row.status, "", "")
     said = f"{units.figure(layout.rate(row))} {layout.unit(row.kernel)}"
-    return Speed(*at, units.duration(row.timed.median), said, layout.versus(row))
+    return Speed(*at, units.duration(row.timed.median), said, comparison.versus(row))
 
 
 def highlighted(text: KernelText, marked: Collection[int] = ()) -> Markup:

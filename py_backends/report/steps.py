@@ -11,11 +11,10 @@ from markupsafe import Markup
 
 from py_backends import registry
 from py_backends.contract import Ladder, Rung
+from py_backends.display import layout, units
 from py_backends.harness.ladder import Climb, Step, climbs
 from py_backends.kernel_text import KernelText
-from py_backends.report import layout, units
-from py_backends.report.ladder import over_below, share_of, sizes, title
-from py_backends.report.roofline import percent
+from py_backends.report.ladder import over_below, share_of, title
 from py_backends.report.sources import highlighted
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Report
@@ -79,10 +78,10 @@ def _figures(rung: Rung, its: Sequence[Climb]) -> Iterator[str]:
 
 def _figure(step: Step, climb: Climb) -> str:
     """Its rate, with the size if it is another one, its share, and how many times as fast it is as the step before."""
-    at = f" at {sizes(step.row.shape)}" if step.row.shape != climb.shape else ""
+    at = f" at {units.short_shape(step.row.shape)}" if step.row.shape != climb.shape else ""
     said = [f"{units.figure(layout.rate(step.row))} {layout.unit(climb.kernel)}{at}"]
     if step.percent_of_peak is not None:
-        said.append(f"{percent(step.percent_of_peak)} of {share_of(climb.kernel)}")
+        said.append(f"{units.percent(step.percent_of_peak)} of {share_of(climb.kernel)}")
     if step.over_below:
         said.append(over_below(step.over_below))
     return ", ".join(said)

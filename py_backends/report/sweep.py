@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from py_backends.display import console, remarks, units
+from py_backends.display.layout import Remark, Section
 from py_backends.harness.search import KERNEL, MEASURES, WHOLE
 from py_backends.harness.sizing import LONGER_BUDGET
 from py_backends.harness.summary import FEW_ROUNDS
 from py_backends.harness.sweep import Crossover, Line, Point, Sweep, sweeps
-from py_backends.report import below, table, units
-from py_backends.report.layout import Remark, Section
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Report, Row
 
@@ -27,12 +27,12 @@ def print_sweeps(report: Report, out: Console, figure: str = RATE) -> None:
     """For each kernel and dtype a table of the kernel alone, one of whole calls, and one of crossovers."""
     rows = [row for row in report.rows if not (row.status == "skipped" and row.fix == LONGER_BUDGET)]
     quiet = [replace(row, note=_without_few_rounds(row.note), communication=None) for row in rows]
-    remarks = {
-        "Not run": below.not_run(replace(report, rows=rows)),
+    said = {
+        "Not run": remarks.not_run(replace(report, rows=rows)),
         "Too long for the budget: give a longer --budget": _too_long(report),
-        "Notes": below.notes(replace(report, rows=quiet)),
+        "Notes": remarks.notes(replace(report, rows=quiet)),
     }
-    table.print_view(report, _sections(report, figure), remarks, out)
+    console.print_view(report, _sections(report, figure), said, out)
 
 
 def _sections(report: Report, figure: str) -> Iterator[Section]:

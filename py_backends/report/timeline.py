@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from py_backends.report import below, table, units
-from py_backends.report.layout import Section
+from py_backends.display import console, remarks, units
+from py_backends.display.layout import Section
 from py_backends.results.report import Report
 from py_backends.results.timeline import (
     FIRST_LAUNCH,
@@ -30,7 +30,7 @@ _DROPPED = tuple(map(HEADER.index, (FIRST_LAUNCH, REST, PREPARE, "release", "lau
 
 def print_timeline(report: Report, out: Console) -> None:
     """A table for each kernel, dtype and shape. Below them, what was not run, and the verdict."""
-    table.print_view(report, map(_section, timelines(report)), {"Not run": below.not_run(report)}, out)
+    console.print_view(report, map(_section, timelines(report)), {"Not run": remarks.not_run(report)}, out)
 
 
 def _section(timeline: Timeline) -> Section:
@@ -66,7 +66,7 @@ def cells(call: Call) -> tuple[str, ...]:
 def footnotes(calls: Sequence[Call]) -> list[str]:
     """Which calls had a smaller shape than the requested one, which kernels were only loaded, and what ranks did."""
     rows = [call.row for call in calls if call.shortened]
-    smaller = below.at_smaller_shapes((row, f"{row.backend} {row.target}") for row in rows)
+    smaller = remarks.at_smaller_shapes((row, f"{row.backend} {row.target}") for row in rows)
     kept = [f"{call.row.backend} {call.row.target}" for call in calls if call.row.kept]
     loaded = [f"{PREPARE} only loads what an earlier run compiled: {', '.join(kept)}"] if kept else []
     return [*smaller, *loaded, *(_ranks(call) for call in calls if call.lanes)]

@@ -203,7 +203,7 @@ def _notebook() -> Any:
 
     It is imported by its name and only when needed: the report imports the harness, not the other way round.
     """
-    return import_module("py_backends.report.notebook")
+    return import_module("py_backends.display.notebook")
 
 
 @dataclass

@@ -18,10 +18,10 @@ from rich.console import Console
 
 from py_backends import commands, registry
 from py_backends.commands._arguments import Parser
+from py_backends.display import files, style
+from py_backends.display.notebook import VIEWS
 from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.report import files, page, pictures
-from py_backends.report.notebook import VIEWS
-from py_backends.report.pictures import style
+from py_backends.report import page, pictures
 from py_backends.results.report import Report
 
 CLONE = Path(__file__).parents[2]

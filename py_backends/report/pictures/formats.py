@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from py_backends.display import layout, style, units
 from py_backends.harness.formats import Choice, choices
-from py_backends.report import layout, units
 from py_backends.report.formats import error, over_float32
-from py_backends.report.pictures import style
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Report
 

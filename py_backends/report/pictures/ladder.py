@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from py_backends.display import layout, style, units
 from py_backends.harness.ladder import Climb, Step, climbs
-from py_backends.report import layout, units
-from py_backends.report.ladder import first, idea, published, share_of, sizes, title
-from py_backends.report.pictures import style
-from py_backends.report.roofline import percent
+from py_backends.report.ladder import first, idea, published, share_of, title
 from py_backends.results.report import Report
 
 if TYPE_CHECKING:
@@ -124,7 +122,7 @@ def _measured(step: Step) -> str:
 
 
 def _with_percent(said: str, share: float | None, of: str = "peak") -> str:
-    return f"{said}, {percent(share)} of {of}" if share else said
+    return f"{said}, {units.percent(share)} of {of}" if share else said
 
 
 def _beside(step: Step) -> str:
@@ -143,4 +141,4 @@ def _name(step: Step, between: str) -> str:
 def _first(climb: Climb) -> str:
     row = climb.steps[0].row
     name = first(climb.ladder)
-    return f"{name} at {sizes(row.shape)}" if row.shape != climb.shape else name
+    return f"{name} at {units.short_shape(row.shape)}" if row.shape != climb.shape else name

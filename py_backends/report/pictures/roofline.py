@@ -11,9 +11,8 @@ from itertools import cycle
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from py_backends.report import units
-from py_backends.report.layout import UNSURE, why_unsure
-from py_backends.report.pictures import style
+from py_backends.display import style, units
+from py_backends.display.layout import UNSURE, why_unsure
 from py_backends.report.roofline import groups, of_ceiling, roof_name
 from py_backends.results.report import READS, Ceiling, Report
 from py_backends.results.roofline import Point, Roofline, rooflines

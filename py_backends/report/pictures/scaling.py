@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from py_backends.display import style, units
 from py_backends.harness.scaling import STRONG, WEAK, Curve, Point, curves
-from py_backends.report import units
-from py_backends.report.ladder import sizes
-from py_backends.report.pictures import style
 from py_backends.report.scaling import communicating, efficiency, groups, limit, name, over_bound, part, title
 from py_backends.results.report import Report
 from py_backends.results.spec import Workload
@@ -206,7 +204,7 @@ def _above(point: Point) -> float:
 
 
 def _label(curve: Curve) -> str:
-    at = f" at {sizes(curve.row.shape)}" if curve.row.requested else ""
+    at = f" at {units.short_shape(curve.row.shape)}" if curve.row.requested else ""
     said = f"{name(curve)}{at}: {_fastest(curve)}, p = {part(curve)}"
     return f"{said}, {beyond}" if (beyond := _beyond(curve)) else said
 

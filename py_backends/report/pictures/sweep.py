@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from py_backends.display import style, units
 from py_backends.harness.search import KERNEL, MEASURES
 from py_backends.harness.sweep import Line, Sweep, sweeps
-from py_backends.report import units
-from py_backends.report.pictures import style
 from py_backends.report.sweep import RATE, WORDS, crossover, name, size, value
 from py_backends.results.report import Report
 

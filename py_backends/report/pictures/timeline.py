@@ -12,8 +12,7 @@ from itertools import accumulate
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from py_backends.report import units
-from py_backends.report.pictures import style
+from py_backends.display import style, units
 from py_backends.report.timeline import communicating
 from py_backends.results.report import Report
 from py_backends.results.timeline import (

@@ -6,8 +6,8 @@ import csv
 import io
 from typing import Any
 
-from py_backends.report import below, layout, units
-from py_backends.report.layout import Section
+from py_backends.display import comparison, layout, remarks, units
+from py_backends.display.layout import Section
 from py_backends.results.report import Report, Row
 
 _COLUMNS = (
@@ -39,17 +39,17 @@ def csv_text(report: Report) -> str:
 def markdown_text(report: Report) -> str:
     """A section for each table, then what was not run, notes and the verdict."""
     lines = ["# " + layout.heading(report)[0], "", ", ".join(layout.heading(report)[1:])]
-    for section in layout.sections(report):
+    for section in comparison.sections(report):
         lines += ["", f"## {section.title}", ""]
         lines += [section.subtitle.capitalize() + ".", ""] if section.subtitle else []
         if section.rows:
             lines += _markdown_table(section)
         lines += [f"- {' '.join(line.names)}: {_escape(line.text)}" for line in section.lines]
         lines += [f"\n{_escape(footnote)}" for footnote in section.footnotes]
-    for title, remarks in ("Not run", below.not_run(report)), ("Notes", below.notes(report)):
-        if remarks:
+    for title, said in ("Not run", remarks.not_run(report)), ("Notes", remarks.notes(report)):
+        if said:
             lines += ["", f"## {title}", ""]
-            lines += [f"- {r.subject}: {_escape(r.text)}" + (f" ({_escape(r.fix)})" if r.fix else "") for r in remarks]
+            lines += [f"- {r.subject}: {_escape(r.text)}" + (f" ({_escape(r.fix)})" if r.fix else "") for r in said]
     if disturbed := layout.disturbance(report):
         lines += ["", disturbed]
     return "\n".join([*lines, "", layout.verdict(report)[0], ""])

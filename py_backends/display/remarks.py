@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from py_backends.report import units
-from py_backends.report.layout import NOT_RUN, Remark
+from py_backends.display import units
+from py_backends.display.layout import NOT_RUN, Remark
+from py_backends.results import roofline
 from py_backends.results.grouping import grouped
-from py_backends.results.report import Report, Row
+from py_backends.results.report import FAILURES, Report, Row
 
 
 def not_run(report: Report) -> list[Remark]:
@@ -30,6 +31,21 @@ def notes(report: Report) -> list[Remark]:
     if report.without_ceilings:
         remarks.append(Remark("ceilings", f"not all were measured: {report.without_ceilings}"))
     return remarks
+
+
+def without_roof(report: Report) -> Iterator[Remark]:
+    """The rows that ran and have no roof: without a ceiling, without a time, or wrong."""
+    said = [(row, reason) for row, reason in roofline.without_roof(report)]
+    for row in report.rows:
+        if row.status == "emulated":
+            said.append((row, f"right, never timed: {row.reason or 'emulated'}"))
+        elif row.status in FAILURES:
+            said.append((row, f"{row.status}: {row.reason}" if row.reason else row.status))
+    kernels = grouped(
+        ((f"{row.backend} {row.target} {row.variant}", words), f"{row.kernel} {row.dtype}") for row, words in said
+    )
+    for (name, words), places in kernels.items():
+        yield Remark(f"{name} ({', '.join(dict.fromkeys(places))})", words)
 
 
 def at_smaller_shapes(named: Iterable[tuple[Row, str]], how: str = "") -> list[str]:

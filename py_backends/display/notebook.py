@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from py_backends.report import below, choose, formats, ladder, layout, roofline, scaling, sweep, table, timeline
-from py_backends.report.pictures import style
-from py_backends.report.pictures.drawable import drawable, is_known
+from py_backends.display import comparison, console, remarks, style
+from py_backends.display.drawable import drawable, is_known
+from py_backends.report import choose, formats, ladder, roofline, scaling, sweep, timeline
 from py_backends.results.report import Report, Row
 
 VIEWS: dict[str, Callable[[Report, Console], None]] = {
     "choose": choose.print_choices,
-    "compare": table.print_report,
+    "compare": console.print_report,
     "formats": formats.print_formats,
     "ladder": ladder.print_ladders,
     "roofline": roofline.print_rooflines,
@@ -49,17 +49,17 @@ def as_html(results: Report | Row) -> str:
 
 def _printed(results: Report | Row) -> Console:
     # rich is told that this is not Jupyter, where it would display its output by itself.
-    out = table.console(file=io.StringIO(), record=True, width=_WIDTH, force_jupyter=False)
+    out = console.console(file=io.StringIO(), record=True, width=_WIDTH, force_jupyter=False)
     if isinstance(results, Report):
         # A view may compute with the kernels. The table of `compare` shows those too that are missing here.
-        view = VIEWS[_command(results)] if all(map(is_known, results.rows)) else table.print_report
+        view = VIEWS[_command(results)] if all(map(is_known, results.rows)) else console.print_report
         view(results, out)
         return out
     alone = Report("", "", {}, {}, [results])
-    for section in layout.sections(alone):
-        table.print_section(section, out)
-    table.print_remarks("Not run", below.not_run(alone), out)
-    table.print_remarks("Notes", below.notes(alone), out)
+    for section in comparison.sections(alone):
+        console.print_section(section, out)
+    console.print_remarks("Not run", remarks.not_run(alone), out)
+    console.print_remarks("Notes", remarks.notes(alone), out)
     return out
 
 

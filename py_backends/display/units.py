@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 RATES = {"gflops": "GFLOP/s", "gbytes_per_second": "GB/s"}
@@ -74,3 +74,14 @@ def ratio(speedup: float, verdict: str | None) -> str:
 def shape(sizes: Iterable[int]) -> str:
     """Sizes as people write them: "1000 x 777 x 513"."""
     return " x ".join(map(str, sizes))
+
+
+def short_shape(shape: Mapping[str, int]) -> str:
+    """A short shape: one size if all are equal."""
+    values = list(shape.values())
+    return str(values[0]) if len(set(values)) == 1 else "x".join(map(str, values))
+
+
+def percent(value: float) -> str:
+    """Per cent, as whole numbers, or below 10 with two significant digits."""
+    return f"{value:.0f}%" if value >= 9.95 else f"{value:.2g}%"

@@ -14,8 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from py_backends.report import below, layout
-from py_backends.report.layout import Remark, Section
+from py_backends.display import comparison, layout, remarks
+from py_backends.display.layout import Remark, Section
 from py_backends.results.report import Report
 from py_backends.system import streams
 
@@ -50,7 +50,9 @@ def console(**how: Any) -> Console:
 
 def print_report(report: Report, out: Console) -> None:
     """A table for each kernel, dtype and shape. Below them, what was not run, notes and the verdict."""
-    print_view(report, layout.sections(report), {"Not run": below.not_run(report), "Notes": below.notes(report)}, out)
+    print_view(
+        report, comparison.sections(report), {"Not run": remarks.not_run(report), "Notes": remarks.notes(report)}, out
+    )
 
 
 def print_view(

@@ -1,0 +1,174 @@
+"""What every view says of a report: its heading, its verdict, what disturbed it; and the parts of a view."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from py_backends import registry
+from py_backends.display import units
+from py_backends.results.report import FAILURES, RAN, SURE, Report, Row
+
+NOT_RUN = frozenset({"unavailable", "skipped"})
+"""The statuses of rows that were not run."""
+UNSURE = "~"
+"""The mark before a figure that may be far off."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row without a time, by backend, target and variant, and the reason."""
+
+    names: tuple[str, str, str]
+    text: str
+    wrong: bool
+
+
+_SIGNALS = {"steal": "while the host took CPUs away", "others": "while other processes used CPUs"}
+"""The signals of interference in words."""
+
+
+@dataclass
+class Section:
+    """A table under its title.
+
+    rows: each has a cell for every column of the header.
+    lines: rows of a comparison that have no time, below the others.
+    right: the right-aligned columns; the others are left-aligned.
+    dropped: the columns that a narrow terminal drops, in this order.
+    """
+
+    title: str
+    subtitle: str = ""
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str | Text]] = ()
+    lines: Sequence[Line] = ()
+    footnotes: Sequence[str] = ()
+    right: Container[int] = ()
+    dropped: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A remark on one backend and target: why it did not run, with the fix, or a note."""
+
+    subject: str
+    text: str
+    fix: str | None = None
+
+
+def heading(report: Report) -> list[str]:
+    """What was run, and on what machine, in a few words each."""
+    machine, settings = report.machine, report.settings
+    parts = [f"py-backends {report.package_version}", processor(machine)]
+    if machine.get("python"):
+        parts.append(f"Python {machine['python']}")
+    if settings.get("threads") not in (None, machine.get("logical_cpus")):
+        parts.append(count(settings["threads"], "thread"))
+    parts.append(f"seed {settings.get('seed')}")
+    if report.seconds_taken is not None:
+        parts.append(f"{report.seconds_taken:.0f} s")
+    return [part for part in parts if part]
+
+
+def disturbance(report: Report) -> str | None:
+    """Which rounds were disturbed, and what became of them. None if nothing disturbed the comparison."""
+    rounds = report.rounds
+    if rounds is None or not rounds.disturbed:
+        return None
+    disturbed = ", ".join(f"{count} {_SIGNALS.get(signal, signal)}" for signal, count in rounds.disturbed.items())
+    if dropped := rounds.taken - rounds.kept:
+        return f"{dropped} of {count(rounds.taken, 'round')} dropped: {disturbed}."
+    return (
+        f"Of {count(rounds.taken, 'round')} too few were undisturbed, so all of them count: {disturbed}. Times are "
+        "worse than on an idle machine, most of all for backends with several threads."
+    )
+
+
+def warning(report: Report) -> str | None:
+    """`disturbance` in short where disturbed rounds count, for readers who do not reach the end."""
+    rounds = report.rounds
+    if rounds is None or not rounds.disturbed or rounds.kept < rounds.taken:
+        return None
+    return "Disturbed rounds count, since too few others are left: times are worse than on an idle machine."
+
+
+def verdict(report: Report) -> tuple[str, bool]:
+    """One sentence on the whole, and whether it is bad news."""
+    counts = Counter(row.status for row in report.rows)
+    ran, failed = sum(counts[status] for status in RAN), sum(counts[status] for status in FAILURES)
+    end = " Interrupted: what was finished is shown." if report.interrupted else ""
+    agreed = "right as far as they were checked" if report.interrupted else "right"
+    if not ran:
+        return f"No row ran.{end}", True
+    if failed:
+        kinds = ", ".join(f"{counts[status]} {status}" for status in sorted(FAILURES) if counts[status])
+        return f"{failed} of {count(ran, 'row')} that ran went wrong: {kinds}.{end}", True
+    emulated = f", {counts['emulated']} of them emulated" if counts["emulated"] else ""
+    agree = f"1 row ran, and is {agreed}" if ran == 1 else f"{ran} rows ran{emulated}, and all are {agreed}"
+    return f"{agree}.{end}", report.interrupted
+
+
+def judged_by(kernel: str) -> tuple[str, str]:
+    """The rule by which a kernel's results are checked, and the rate by which they are compared.
+
+    Results may come from a clone with other kernels. Their rule is unknown here.
+    """
+    if kernel not in registry.kernel_names():
+        return "", "gflops"
+    problem = registry.problem(kernel)
+    return problem.rule, problem.rate
+
+
+def rate(row: Row) -> float:
+    """The rate by which rows of its kernel are compared; 0 without one."""
+    return float(getattr(row.rate, judged_by(row.kernel)[1], 0.0))
+
+
+def unit(kernel: str) -> str:
+    """The unit of that rate."""
+    return units.RATES[judged_by(kernel)[1]]
+
+
+def why_unsure(report: Report) -> str:
+    """Why marked figures are unreliable."""
+    if report.mostly_disturbed:
+        return "may be far off: other processes used the CPUs in most rounds"
+    return f"may be far off: its time is known to no better than ±{100 * SURE:.0f}%"
+
+
+def processor(machine: Mapping[str, Any]) -> str:
+    """The CPU: its name, how many cores, and its widest vectors."""
+    name = str(machine.get("cpu") or "unknown CPU").replace("(R)", "").replace("(TM)", "")
+    parts = [" ".join(name.split())]
+    if machine.get("logical_cpus"):
+        parts.append(count(machine["logical_cpus"], "core"))
+    best = best_instruction_set(machine)
+    return ", ".join([*parts, best] if best else parts)
+
+
+def caches(machine: Mapping[str, Any]) -> str:
+    """The size of each level; empty where the machine does not say."""
+    sizes: Mapping[str, int] = machine.get("cache_bytes") or {}
+    levels = ", ".join(f"{level} {units.cache_size(size)}" for level, size in sizes.items())
+    return f"caches {levels}" if levels else ""
+
+
+def best_instruction_set(machine: Mapping[str, Any]) -> str | None:
+    """The usual name of a machine's widest vectors; None if the report does not say."""
+    isa = set(machine.get("isa") or ())
+    return next((label for flag, label in _INSTRUCTION_SETS if flag in isa), None)
+
+
+_INSTRUCTION_SETS = (
+    ("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", "SSE2"), ("sve", "SVE"), ("asimd", "NEON"),
+)  # fmt: skip
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun: "1 thread", "2 threads"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
