@@ -16,8 +16,9 @@ from benchmarks import goals
 from benchmarks.figures import Figure, figure
 from benchmarks.measure import Reports, measure
 from benchmarks.table import print_all
-from py_backends.commands._arguments import Parser, add_options, whole_number
-from py_backends.commands._common import progress
+from py_backends.commands import _options
+from py_backends.commands._options import Parser, whole_number
+from py_backends.commands._run import progress
 from py_backends.display import console
 from py_backends.errors import MOST_THREADS, WrongRequest
 from py_backends.harness.compare import checked_settings
@@ -100,7 +101,7 @@ def _parser() -> Parser:
     add("--elements", type=_whole(2**31), default=goals.ELEMENTS, metavar="N", help="of large vectors (default: 2^26)")
     add("--threads", type=_whole(MOST_THREADS), metavar="N", help="of everybody (default: all)")
     add("--rounds", type=_whole(1000), default=_DEFAULT_ROUNDS, metavar="N", help="at most (default: 21)")
-    add_options(parser, ("budget", "seed"), {"budget": _DEFAULT_BUDGET})
+    _options.add(parser, "budget", "seed", budget=_DEFAULT_BUDGET)
     add("--json", type=_file, metavar="FILE", help="write everything, every sample too")
     return parser
 

@@ -1,12 +1,12 @@
 """Draws every picture of README and docs anew, and measures nothing: `python docs/draw.py`, or into another FOLDER.
 
-The pictures of the commands are drawn from the files of docs/results. The one of docs/choose.md is what `SHOWN`
-prints on a terminal. That of the page is a screenshot: it needs Playwright, and the system's Chromium.
+The pictures of the commands are named by them, and drawn from the files of docs/results of the same names. The one of
+docs/choose.md is what `SHOWN` prints on a terminal. That of the page is a screenshot: it needs Playwright, and the
+system's Chromium.
 """
 
 from __future__ import annotations
 
-import importlib
 import io
 import re
 import shlex
@@ -17,11 +17,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from py_backends.commands import show
-from py_backends.commands._arguments import Parser, add_options
+from py_backends import commands
+from py_backends.commands._options import Parser
+from py_backends.commands.report.page import page
+from py_backends.commands.show import command as show
+from py_backends.commands.show.table import print_texts
 from py_backends.display import style
-from py_backends.report.page import page
-from py_backends.report.show import print_texts
 from py_backends.results.report import Report
 
 DOCS = Path(__file__).parent
@@ -29,8 +30,6 @@ RESULTS = DOCS / "results"
 SHOWN = "py-backends show vecadd --backend openmp,cuda --variant lecture"
 COLUMNS, LINES = 170, 40
 """Of the terminal: no line of code of these two is wrapped."""
-DRAWN = ("formats", "ladder", "ladder-steps", "roofline", "scaling", "sweep", "timeline")
-"""Files of results, each named by the command that draws it, and what it is of where there is another one."""
 OF_THE_PAGE = ("ladder", "roofline")
 
 
@@ -38,16 +37,16 @@ def draw(folder: Path) -> None:
     """Write all but the page's into `images` and `pictures` of a folder."""
     for name in ("images", "pictures"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    for name in DRAWN:
-        picture = importlib.import_module(f"py_backends.report.pictures.{name.partition('-')[0]}")
-        style.save(picture.draw(Report.read(RESULTS / f"{name}.json")), folder / "pictures" / f"{name}.svg")
+    for drawn in sorted((DOCS / "pictures").glob("*.svg")):
+        if picture := commands.part(drawn.stem.partition("-")[0], "picture"):
+            style.save(picture.draw(Report.read(RESULTS / f"{drawn.stem}.json")), folder / "pictures" / drawn.name)
     (folder / "images" / "vecadd.svg").write_text(shown(), encoding="utf-8")
 
 
 def shown() -> str:
     """What the command prints on a terminal, as SVG."""
     parser = Parser()
-    add_options(parser, show.COMMAND.options, show.COMMAND.defaults)
+    show.add_options(parser)
     texts = show.chosen_texts(parser.parse_args(shlex.split(SHOWN)[2:]))
     # Width and height: with one of them alone rich takes its own where TERM says that the terminal is dumb.
     out = Console(

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from py_backends.commands._arguments import Parser
+from py_backends.commands._options import Parser
 
 DOCS = Path(__file__).parent
 COMMAND = "py-backends "

@@ -11,11 +11,10 @@ import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pkgutil import iter_modules
 
 from py_backends import __version__, commands
 from py_backends.commands import _outputs
-from py_backends.commands._arguments import Command, Parser, add_options
+from py_backends.commands._options import Parser
 from py_backends.errors import BackendUnavailable, WrongRequest, hint
 from py_backends.ranks import launcher
 from py_backends.system import streams
@@ -91,32 +90,28 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"py-backends {__version__}")
     added = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    return parser, {name: _command_parser(name, added) for name in _names()}
+    return parser, {name: _command_parser(name, added) for name in commands.names()}
 
 
 def _command_parser(name: str, added: argparse._SubParsersAction[Parser]) -> Parser:
     """Add a command to those of the parser."""
-    module = import_module(f"{commands.__name__}.{name}")
-    said: Command = module.COMMAND
-    example = f"example: py-backends {said.example}"
-    parser = added.add_parser(name, help=said.help, description=said.description, epilog=example, allow_abbrev=False)
-    add_options(parser, said.options, said.defaults)
-    parser.set_defaults(run=getattr(module, name))
+    command = import_module(f"{commands.__name__}.{name}.command")
+    example = f"example: py-backends {command.EXAMPLE}"
+    parser = added.add_parser(
+        name, help=command.HELP, description=command.DESCRIPTION, epilog=example, allow_abbrev=False
+    )
+    command.add_options(parser)
+    parser.set_defaults(run=command.run)
     return parser
 
 
-def _names() -> list[str]:
-    """The names of all commands: the modules of py_backends/commands without a leading underscore."""
-    return sorted(module.name for module in iter_modules(commands.__path__) if not module.name.startswith("_"))
-
-
-def _check_command(parser: Parser, commands: dict[str, Parser], arguments: Sequence[str]) -> None:
+def _check_command(parser: Parser, by_name: dict[str, Parser], arguments: Sequence[str]) -> None:
     """Report a missing or unknown command. The message suggests the nearest one."""
     if not arguments:
-        parser.error(f"name a command: {', '.join(commands)}")
+        parser.error(f"name a command: {', '.join(by_name)}")
     name = arguments[0]
-    if name not in commands and not name.startswith("-"):
-        parser.error(f"unknown command {name!r}: {hint(name, list(commands))}")
+    if name not in by_name and not name.startswith("-"):
+        parser.error(f"unknown command {name!r}: {hint(name, list(by_name))}")
 
 
 if __name__ == "__main__":

@@ -21,12 +21,13 @@ from rich.console import Console
 from rich.table import Table
 
 from py_backends import registry
+from py_backends.commands.hello import programs
+from py_backends.commands.hello import run as hello
+from py_backends.commands.hello.run import Outcome
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
 from py_backends.conformance.plugin import SELECTION, skip_or_fail
 from py_backends.conformance.selection import Extent
 from py_backends.functions import call
-from py_backends.harness import hello, programs
-from py_backends.harness.hello import Outcome
 from py_backends.install import pip_install
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from py_backends.commands.choose.analysis import Standing, choices
+from py_backends.commands.choose.plan import race
 from py_backends.contract import Target
 from py_backends.harness.case import Case
-from py_backends.harness.choose import Standing, choices, race
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow
 from py_backends.results.report import Duration, Report, Row, Seconds

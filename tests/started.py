@@ -21,13 +21,13 @@ from commands import CLONE, LONGEST, environment
 TELLING_ITS_STAGES = """
 import contextlib, sys
 import py_backends.__main__ as command_line
-from py_backends.commands import _common
+from py_backends.commands import _run
 
 class Telling:
     def update(self, done, total, text):
         print(text, file=sys.stderr, flush=True)
 
-_common.progress = lambda: contextlib.nullcontext(Telling())
+_run.progress = lambda: contextlib.nullcontext(Telling())
 sys.exit(command_line.main())
 """
 """Runs the command line, and writes to standard error what it is doing."""

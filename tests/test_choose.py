@@ -18,17 +18,18 @@ from rich.console import Console
 from simulated_choices import simulated
 
 from py_backends import registry
+from py_backends.commands.choose import analysis as choose
+from py_backends.commands.choose.analysis import Choice, choices
+from py_backends.commands.choose.plan import _RUNS, budget_for_others, other_sizes, plan, race, statement
+from py_backends.commands.choose.table import answer, print_report
+from py_backends.commands.report.page import page
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.functions import api, call
-from py_backends.harness import choose
 from py_backends.harness.case import Case
-from py_backends.harness.choose import _RUNS, Choice, _budget_for_others, choices, other_sizes, plan, race, statement
 from py_backends.harness.pairing import Group, groups
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.report.choose import answer, print_choices
-from py_backends.report.page import page
 from py_backends.results.ratios import by_round
 from py_backends.results.report import Duration, Report, Row, Seconds
 from py_backends.results.spec import Spec
@@ -232,9 +233,9 @@ class TestOtherSizes:
         for choice in choices(made):
             assert lines(choice)["other sizes"] == f"not measured: {why}"
 
-    def test_what_is_named_as_the_budget_for_others_suffices(self) -> None:
+    def test_what_is_named_as_thebudget_for_others_suffices(self) -> None:
         problem = registry.problem("matmul")
-        budget = _budget_for_others(problem, (64, 64, 64), "float32")
+        budget = budget_for_others(problem, (64, 64, 64), "float32")
         assert budget is not None
         assert other_sizes(problem, (64, 64, 64), "float32", budget)
         assert not other_sizes(problem, (64, 64, 64), "float32", budget - 1)
@@ -435,7 +436,7 @@ def test_five_lines_a_workload_and_who_has_no_time() -> None:
     )
     rows = [row(name, taken, call=call) for name, taken in (("one", 1e-3), ("two", 2e-3)) for call in (True, False)]
     out = io.StringIO()
-    print_choices(report(*rows, missing, slow), Console(file=out, width=120, no_color=True))
+    print_report(report(*rows, missing, slow), Console(file=out, width=120, no_color=True))
     lines_of_answer = re.findall(r"^  (\w[\w ]*?)  +\S", out.getvalue(), re.MULTILINE)
     assert lines_of_answer == ["use", "why", "second", "one call", "other sizes"]
     assert (
@@ -449,7 +450,7 @@ def test_who_is_not_there_is_named_with_reason_and_fix_where_nothing_was_timed()
     rows = [replace(row("absent", 1.0, call=call), **missing) for call in (True, False)]
     elsewhere = replace(row("absent", 1.0, size=9), **missing | {"reason": "of another size"})
     out = io.StringIO()
-    print_choices(report(*rows, elsewhere), Console(file=out, width=120, no_color=True))
+    print_report(report(*rows, elsewhere), Console(file=out, width=120, no_color=True))
     printed = [" ".join(line.split()) for line in out.getvalue().splitlines()]
     at = printed.index("vecadd float32 1000 no call was timed")
     assert printed[at + 1 :] == ["absent cpu no driver get one", "", "No row ran."]

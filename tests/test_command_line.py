@@ -378,7 +378,7 @@ INTERRUPTED_AT = """
 import contextlib, json, signal, sys
 import psutil
 import py_backends.__main__ as command_line
-from py_backends.commands import _common
+from py_backends.commands import _run
 
 class Interrupting:
     pressed = False
@@ -391,7 +391,7 @@ class Interrupting:
             signal.raise_signal(signal.SIGINT)
 
 stage = sys.argv.pop(1)
-_common.progress = lambda: contextlib.nullcontext(Interrupting())
+_run.progress = lambda: contextlib.nullcontext(Interrupting())
 sys.exit(command_line.main())
 """
 """Runs the command line, with a progress bar that presses Ctrl-C at a stage of the comparison."""

@@ -16,9 +16,9 @@ import pytest
 from commands import Finished, run_here, run_in_terminal
 from conftest import nightly
 
+from py_backends.commands.diff import analysis as harness_diff
+from py_backends.commands.diff.analysis import BETWEEN_RUNS, Difference, Pair, diff
 from py_backends.errors import WrongRequest
-from py_backends.harness import diff as harness_diff
-from py_backends.harness.diff import BETWEEN_RUNS, Difference, Pair, diff
 from py_backends.results.report import Control, Duration, Report, Row, Seconds, Speedup
 from py_backends.results.verdicts import ratio
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import textwrap
 from pathlib import Path
 from textwrap import dedent
@@ -135,20 +136,35 @@ def test_modules_of_the_house_are_no_backends() -> None:
     assert not [name for name in names if name.startswith("_") or name in {"harness", "report", "kernels"}]
 
 
-def test_a_module_of_commands_is_a_command(clone: Path) -> None:
-    text = """
-        from py_backends.commands import _arguments
+def test_a_folder_of_commands_is_a_command_with_a_view(clone: Path) -> None:
+    files = {
+        "__init__": '"""The command `greet`."""',
+        "command": """
+            HELP, DESCRIPTION, EXAMPLE = "says hello", "Says hello.", "greet"
 
-        COMMAND = _arguments.Command(help="says hello", description="Says hello.", example="greet")
+            def add_options(parser):
+                pass
 
-        def greet(options):
-            print("hello from", options.line)
-            return 0
+            def run(options):
+                print("hello from", options.line)
+                return 0
+        """,
+        "table": """
+            def print_report(report, out):
+                out.print("hello from", report.created)
+        """,
+    }
+    shown = """
+        from py_backends.results.report import Report
+        print(Report("today", "1", {}, {"command": "py-backends greet"})._repr_html_())
     """
-    path = clone / "py_backends" / "commands" / "greet.py"
-    path.write_text(textwrap.dedent(text))
+    folder = clone / "py_backends" / "commands" / "greet"
+    folder.mkdir()
     try:
+        for name, text in files.items():
+            (folder / f"{name}.py").write_text(textwrap.dedent(text))
         assert run_command("greet", cwd=clone).stdout == "hello from py-backends greet\n"
         assert "says hello" in run_command("--help", cwd=clone).stdout
+        assert "hello from today" in run_python("-c", textwrap.dedent(shown), cwd=clone).stdout
     finally:
-        path.unlink()
+        shutil.rmtree(folder)

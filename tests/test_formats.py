@@ -12,13 +12,14 @@ from commands import run_command
 from rich.console import Console
 
 from py_backends import registry
+from py_backends.commands.formats import picture
+from py_backends.commands.formats.analysis import choices
+from py_backends.commands.formats.plan import plan
+from py_backends.commands.formats.table import cells, print_report
 from py_backends.contract import Target
 from py_backends.display import style
 from py_backends.harness.case import Case
-from py_backends.harness.formats import choices, plan
 from py_backends.number_formats import DTYPES
-from py_backends.report.formats import cells, print_formats
-from py_backends.report.pictures import formats as picture
 from py_backends.results.report import Ceiling, Check, Duration, Rate, Report, Row, Seconds
 from py_backends.results.statistics import median
 from py_backends.workers.probe import BackendTarget
@@ -104,7 +105,7 @@ def test_table_and_picture() -> None:
     """The table says what its columns mean; the words of the picture hold what it shows."""
     out = Console(width=120, no_color=True, force_terminal=False)
     with out.capture() as captured:
-        print_formats(REPORT, out)
+        print_report(REPORT, out)
     assert "were rounded" in captured.get()
     said = picture.describe(REPORT)
     assert "fast cpu: float64 100 GFLOP/s" in said

@@ -17,10 +17,11 @@ from conftest import has_device
 from rich.console import Console
 
 from py_backends.__main__ import main
-from py_backends.harness import hello, programs
-from py_backends.harness.hello import Outcome
-from py_backends.harness.programs import Program
-from py_backends.report.hello import print_program
+from py_backends.commands.hello import programs
+from py_backends.commands.hello import run as hello
+from py_backends.commands.hello.programs import Program
+from py_backends.commands.hello.run import Outcome
+from py_backends.commands.hello.table import print_program
 
 ALL = [program for model in programs.models() for program in programs.programs(model)]
 SUMS = "0.5 1.5 2.5 3.5 4.5 5.5 6.5 7.5 8.5 9.5"

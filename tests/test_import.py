@@ -8,7 +8,7 @@ import sys
 import pytest
 from commands import CLONE
 
-from py_backends import __main__ as command_line
+from py_backends import commands
 
 OPTIONAL = {"numba", "pyopencl", "dpctl", "cupy", "cuda", "scipy", "mpi4py", "mkl"}
 OUR_COMPILED = "py_backends._compiled"
@@ -38,7 +38,7 @@ def test_import_loads_no_optional_library(code: str) -> None:
     assert not {module for module in modules if module.startswith(f"{OUR_COMPILED}.")}
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in command_line._names())])
+@pytest.mark.parametrize("command", [[], *([name] for name in commands.names())])
 def test_help_loads_next_to_nothing(command: list[str]) -> None:
     assert not libraries(loaded_by("-m", "py_backends", *command, "--help")) & SLOW_TO_LOAD
 

@@ -18,14 +18,16 @@ from page_commands import PageRuns
 from rich.console import Console
 
 from py_backends import registry
-from py_backends.commands import _common
+from py_backends.commands import _run
+from py_backends.commands.ladder import picture
+from py_backends.commands.ladder import plan as ladder
+from py_backends.commands.ladder.analysis import Climb, climbs
+from py_backends.commands.ladder.plan import ladders
+from py_backends.commands.ladder.table import print_report
 from py_backends.contract import Target
 from py_backends.display import style
-from py_backends.harness import compare, estimates, ladder
-from py_backends.harness.ladder import Climb, climbs, ladders
+from py_backends.harness import compare, estimates
 from py_backends.harness.plan import Plan
-from py_backends.report.ladder import print_ladders
-from py_backends.report.pictures import ladder as picture
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Row, Seconds
 from py_backends.workers.probe import BackendTarget
 
@@ -78,7 +80,7 @@ def climb_of(*rows: Row) -> Climb:
 def printed(report: Report, width: int = 120) -> str:
     out = Console(width=width, no_color=True, force_terminal=False)
     with out.capture() as captured:
-        print_ladders(report, out)
+        print_report(report, out)
     return captured.get()
 
 
@@ -349,7 +351,7 @@ class TestPlan:
     def test_cannot_be_resumed_since_a_request_would_ask_for_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(compare, "run", lambda _plan, settings, _progress: replace(report_of(), settings=settings))
         options = Namespace(threads=2, seed=1, budget=1.0, line="py-backends ladder")  # there is no --cache
-        report = _common.run_planned(ladder.plan({}, ["float64"]), options)
+        report = _run.run_planned(ladder.plan({}, ["float64"]), options)
         assert (report.settings["threads"], report.settings["cache"]) == (2, "hot")
         assert "request" not in report.settings
 

@@ -13,7 +13,7 @@ import test_prose
 from commands import CLONE
 from test_documents import columns, section
 
-from py_backends.harness import programs
+from py_backends.commands.hello import programs
 
 pytestmark = pytest.mark.documents
 

@@ -17,8 +17,8 @@ import pytest
 from commands import Finished, run_command, run_here, run_python
 
 from py_backends.__main__ import _command_parser
-from py_backends.commands import _common, _outputs
-from py_backends.commands._arguments import Parser
+from py_backends.commands import _outputs, _run
+from py_backends.commands._options import Parser
 from py_backends.display import style
 from py_backends.results.report import Report, Row
 from py_backends.system import files
@@ -259,7 +259,7 @@ def test_a_file_that_was_not_written_is_exit_code_1(
     """The other files are there, and the tables are printed."""
     monkeypatch.chdir(full)
     for runs in "compared", "run_planned":
-        monkeypatch.setattr(_common, runs, lambda *_: REPORT)
+        monkeypatch.setattr(_run, runs, lambda *_: REPORT)
     monkeypatch.setattr(probe, "backends", list)
     command = line.partition(" ")[0]
     for path, code in ("full", 1), ("written", 0):

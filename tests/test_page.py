@@ -18,12 +18,14 @@ from commands import CLONE, run_here, run_python
 from conftest import Comparison, chromium
 
 from py_backends import registry
-from py_backends.display import comparison, layout, remarks
+from py_backends.commands.report.page import page
+from py_backends.commands.report.side_by_side import across
+from py_backends.commands.roofline import picture as roofline
+from py_backends.commands.timeline import picture as timeline
+from py_backends.display import layout, remarks
+from py_backends.display.comparison import sections
 from py_backends.errors import WrongRequest
 from py_backends.install import pip_install
-from py_backends.report.across import across
-from py_backends.report.page import page
-from py_backends.report.pictures import roofline, timeline
 from py_backends.results.report import Check, Duration, Rate, Report, Row, Seconds, Speedup
 
 VECTOR = {"n": 4000037}
@@ -121,7 +123,7 @@ def cells(table: Element) -> list[tuple[str, ...]]:
 
 class TestContents:
     def test_tables_are_those_of_the_terminal(self, parsed: Element) -> None:
-        (section,) = comparison.sections(report())
+        (section,) = sections(report())
         assert section.rows
         assert cells(parsed.all("table")[0]) == [section.header, *section.rows]
         words = parsed.words()
@@ -203,7 +205,7 @@ class TestContents:
         assert [pane.all("h3")[0].text.split(":")[0] for pane in panes] == ["openmp", "numpy"], "the fastest first"
 
     def test_threads_are_told_apart(self) -> None:
-        titles = [section.title for section in comparison.sections(report(timed("openmp", 1.5e-3, "same", threads=1)))]
+        titles = [section.title for section in sections(report(timed("openmp", 1.5e-3, "same", threads=1)))]
         assert titles == ["vecadd  float32  4000037  2 threads", "vecadd  float32  4000037  1 thread"]
 
     @pytest.mark.slow
@@ -343,8 +345,8 @@ class TestCommand:
         assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
         root = Parsed((tmp_path / "page.html").read_text(encoding="utf-8")).root
         read = Report.read(comparison.json)
-        assert [cells(table) for table in root.all("table")][: len(comparison.sections(read))] == [
-            [section.header, *section.rows] for section in comparison.sections(read) if section.rows
+        assert [cells(table) for table in root.all("table")][: len(sections(read))] == [
+            [section.header, *section.rows] for section in sections(read) if section.rows
         ]
         for remark in remarks.not_run(read):
             assert remark.text in root.words()

@@ -32,8 +32,9 @@ from test_diff import columns
 
 from py_backends import __main__ as command_line
 from py_backends import registry
-from py_backends.harness import hello, programs
-from py_backends.harness.hello import Outcome
+from py_backends.commands.hello import programs
+from py_backends.commands.hello import run as hello
+from py_backends.commands.hello.run import Outcome
 
 RIGHT = r"^\d+ rows? ran(, \d+ of them emulated)?, and (is|all are) right\.$"
 """The last line of a comparison."""

@@ -17,7 +17,7 @@ import pytest
 from commands import CLONE, Finished, environment, new_environment, run_here, run_python
 
 from py_backends import __main__ as command_line
-from py_backends.commands import doctor
+from py_backends.commands.doctor import command as doctor
 from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.install import pip, pip_install
 from py_backends.ranks import engine, launcher

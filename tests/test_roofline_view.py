@@ -13,9 +13,9 @@ from commands import run_here
 from page_commands import PageRuns
 from rich.console import Console
 
+from py_backends.commands.roofline import picture
+from py_backends.commands.roofline.table import print_report, roof_name
 from py_backends.display import style
-from py_backends.report.pictures import roofline as picture
-from py_backends.report.roofline import print_rooflines, roof_name
 from py_backends.results.report import Ceiling, Duration, Rate, Report, Rounds, Row, Seconds
 from py_backends.results.roofline import percent_of_peak, point, rooflines, without_roof
 
@@ -65,7 +65,7 @@ def report_of(*rows: Row, ceilings: list[Ceiling] | None = None, **others: Any) 
 def printed(report: Report, width: int = 120) -> str:
     out = Console(width=width, no_color=True, record=True, force_terminal=False)
     with out.capture() as captured:
-        print_rooflines(report, out)
+        print_report(report, out)
     return captured.get()
 
 

@@ -21,16 +21,17 @@ from rich.console import Console
 
 from py_backends import registry
 from py_backends.backend import mpi
-from py_backends.commands.scaling import _most_threads
+from py_backends.commands.scaling.analysis import KINDS, STRONG, WEAK, Curve, curves
+from py_backends.commands.scaling.command import _most_threads
+from py_backends.commands.scaling.picture import _apart, describe, draw
+from py_backends.commands.scaling.plan import grown, plan, thread_counts
+from py_backends.commands.scaling.table import name, notes, print_report
 from py_backends.contract import Target
 from py_backends.display import style
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.running_row import running_rows
-from py_backends.harness.scaling import KINDS, STRONG, WEAK, Curve, curves, grown, plan, thread_counts
 from py_backends.ranks import SERVED
-from py_backends.report.pictures.scaling import _apart, describe, draw
-from py_backends.report.scaling import name, notes, print_scaling
 from py_backends.results.report import Communication, Duration, Report, Row, Seconds
 from py_backends.results.spec import Spec
 from py_backends.system import machine
@@ -375,14 +376,14 @@ class TestPlans:
 
 def printed(report: Report, width: int = 120) -> str:
     text = io.StringIO()
-    print_scaling(report, Console(file=text, width=width))
+    print_report(report, Console(file=text, width=width))
     return " ".join(text.getvalue().split())
 
 
 def line(report: Report, who: str) -> str:
     """The first line of a table that begins with these names, two blanks between its figures."""
     text = io.StringIO()
-    print_scaling(report, Console(file=text, width=200))
+    print_report(report, Console(file=text, width=200))
     lines = (re.sub(r"\s{2,}", "  ", each.strip()) for each in text.getvalue().splitlines())
     return next(each for each in lines if each.replace("  ", " ").startswith(who))
 

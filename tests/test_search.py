@@ -10,8 +10,8 @@ from typing import cast
 import numpy as np
 import pytest
 
+from py_backends.commands.sweep import search as searching
 from py_backends.contract import Target
-from py_backends.harness import search as searching
 from py_backends.harness.case import Case
 from py_backends.harness.pairing import Group
 from py_backends.harness.running_row import RunningRow

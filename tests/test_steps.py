@@ -16,15 +16,16 @@ from rich.console import Console
 from test_ladder import found_on, report_of, row_of
 
 from py_backends import registry
+from py_backends.commands.ladder import picture
+from py_backends.commands.ladder import plan as ladder
+from py_backends.commands.ladder.analysis import climbs
+from py_backends.commands.ladder.plan import chains
+from py_backends.commands.ladder.table import print_report
+from py_backends.commands.report import steps
 from py_backends.contract import Ladder, Problem, Target
 from py_backends.errors import WrongRequest
-from py_backends.harness import ladder
-from py_backends.harness.ladder import chains, climbs
 from py_backends.kernel_text import KernelText
 from py_backends.plugins import checked_problem
-from py_backends.report import steps
-from py_backends.report.ladder import print_ladders
-from py_backends.report.pictures import ladder as picture
 from py_backends.results.report import Report, Row
 
 CHAINS = [(kernel, chain) for kernel, some in chains().items() for chain in some]
@@ -44,7 +45,7 @@ def rows_of(kernel: str = "matmul", dtype: str = "float32", at: int = 0) -> list
 def printed(report: Report) -> str:
     out = Console(width=150, no_color=True, force_terminal=False)
     with out.capture() as captured:
-        print_ladders(report, out)
+        print_report(report, out)
     return captured.get()
 
 

@@ -15,20 +15,22 @@ from commands import run_command, run_here
 from rich.console import Console
 
 from py_backends import registry
+from py_backends.commands.sweep import plan as sweeping
+from py_backends.commands.sweep.analysis import Crossover, Sweep, sweeps
+from py_backends.commands.sweep.picture import describe, draw
+from py_backends.commands.sweep.plan import plan, sizes_between
+from py_backends.commands.sweep.search import KERNEL, WHOLE
+from py_backends.commands.sweep.table import TIME, crossover, print_report, size
 from py_backends.contract import Target
 from py_backends.display import style
 from py_backends.errors import WrongRequest
-from py_backends.harness import sweep as sweeping
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.request import Request
 from py_backends.harness.running_row import baselines, running_rows
 from py_backends.harness.schedule import until_known
-from py_backends.harness.search import KERNEL, WHOLE
-from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.harness.sweep import Crossover, Sweep, plan, size_of, sizes_between, sweeps
-from py_backends.report.pictures.sweep import describe, draw
-from py_backends.report.sweep import TIME, crossover, print_sweeps, size
+from py_backends.harness.sizing import LONGER_BUDGET, most_bytes, size_of
 from py_backends.results.report import Control, Duration, Report, Row, Seconds, Speedup
+from py_backends.system import machine
 from py_backends.workers.probe import BackendTarget
 
 SIZES = (64, 128, 256, 512)
@@ -219,21 +221,21 @@ class TestRequests:
 
     def test_the_largest_size_fits_into_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = registry.problem("matmul")
-        monkeypatch.setattr(sweeping.machine, "free_memory", lambda: 12 * 6 * 2 * 1024**2)
+        monkeypatch.setattr(machine, "free_memory", lambda: 12 * 6 * 2 * 1024**2)
         assert sweeping.largest_size(problem, "float32", 60) == 1024
         assert sweeping.largest_size(problem, "float64", 60) == 512
 
     def test_a_longer_budget_reaches_a_larger_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """To make and check 2^26 elements takes a third of a minute, which the answers need."""
         problem = registry.problem("vecadd")
-        monkeypatch.setattr(sweeping.machine, "free_memory", lambda: 2**40)
+        monkeypatch.setattr(machine, "free_memory", lambda: 2**40)
         assert [sweeping.largest_size(problem, "float32", seconds) for seconds in (40, 60, 600)] == [
             2**23, 2**24, 2**27,
         ]  # fmt: skip
 
     def test_a_budget_without_end_reaches_what_memory_allows(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sweeping.machine, "free_memory", lambda: 2**20 * 6 * 2)
-        assert sweeping.most_bytes(1e305) == 2**20
+        monkeypatch.setattr(machine, "free_memory", lambda: 2**20 * 6 * 2)
+        assert most_bytes(1e305) == 2**20
 
     def test_all_dimensions_have_the_size_and_keep_it(self) -> None:
         planned = plan(["matmul"], {"matmul": [8, 16]}, dtypes=("float32",))
@@ -267,7 +269,7 @@ def whole() -> Report:
 
 def printed(width: int = 120, figure: str = "rate") -> str:
     text = io.StringIO()
-    print_sweeps(whole(), Console(file=text, width=width), figure)
+    print_report(whole(), Console(file=text, width=width), figure)
     return text.getvalue()
 
 
@@ -282,7 +284,7 @@ class TestShown:
     def test_what_takes_too_long_is_one_line_for_many_sizes(self) -> None:
         long = [replace(row("slow", at), status="skipped", fix=LONGER_BUDGET, reason="long") for at in (512, 2**20)]
         text = io.StringIO()
-        print_sweeps(report(*whole().rows, *long), Console(file=text, width=120))
+        print_report(report(*whole().rows, *long), Console(file=text, width=120))
         assert "512, 2²⁰: slow cpu" in text.getvalue()
         assert "Not run" not in text.getvalue()
 
@@ -291,7 +293,7 @@ class TestShown:
         looked.rows[0].note = "3 of the 6 samples that an interval needs"
         looked.rows[1].note = "built for a debugger; 3 of the 6 samples that an interval needs"
         text = io.StringIO()
-        print_sweeps(looked, Console(file=text, width=120))
+        print_report(looked, Console(file=text, width=120))
         assert "built for a debugger" in text.getvalue()
         assert "samples" not in text.getvalue()
 

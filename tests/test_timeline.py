@@ -14,9 +14,9 @@ from commands import run_command, run_here
 from page_commands import PageRuns
 from rich.console import Console
 
+from py_backends.commands.timeline import picture
+from py_backends.commands.timeline.table import HEADER, cells, print_report
 from py_backends.display import style
-from py_backends.report.pictures import timeline as picture
-from py_backends.report.timeline import HEADER, cells, print_timeline
 from py_backends.results.report import Communication, Duration, Report, Row, Seconds
 from py_backends.results.timeline import LAUNCH, MOST_LANES, PHASES, Call, Lane, timelines
 
@@ -51,7 +51,7 @@ def report(*rows: Row) -> Report:
 
 def printed(report: Report, width: int = 120) -> str:
     out = io.StringIO()
-    print_timeline(report, Console(file=out, width=width, no_color=True))
+    print_report(report, Console(file=out, width=width, no_color=True))
     return out.getvalue()
 
 

@@ -18,8 +18,8 @@ from commands import CLONE, run_python
 from rich.console import Console
 
 from py_backends import __main__ as command_line
-from py_backends import registry
-from py_backends.display import notebook
+from py_backends import commands, registry
+from py_backends.commands._notebook import views
 from py_backends.results.report import Report
 
 pytestmark = pytest.mark.documents
@@ -35,8 +35,8 @@ PAGES = [
     *KOREAN,
 ]
 RESULTS = sorted((CLONE / "docs" / "results").glob("*.json"))
-TABLES = notebook.VIEWS
-PRINT = {view: show for view, show in TABLES.items() if view not in ("choose", "compare")}
+TABLES = {name: commands.part(name, "table").print_report for name in views()}  # type: ignore[union-attr]
+PRINT = {view: show for view, show in TABLES.items() if commands.part(view, "picture")}
 """The views with a picture of their own."""
 WIDTH_OF_A_PIPE = 120
 FIGURE = re.compile(r"\d[\d,.]*\d%?|\d%?")

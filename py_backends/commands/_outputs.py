@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_backends.commands._arguments import PICTURES, RESULT_FILES
+from py_backends.commands._options import PICTURES, RESULT_FILES
 from py_backends.errors import WrongRequest
 from py_backends.system import streams
 from py_backends.system.files import check_writable, printable, real_path, write_whole, written

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from py_backends import registry
-from py_backends.commands._arguments import seconds
+from py_backends.commands._options import seconds
 from py_backends.conformance.at_hand import has_device, why_missing
 from py_backends.conformance.running import Arenas, Runners
 from py_backends.conformance.selection import Extent, Selection, Subject

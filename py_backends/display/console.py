@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from py_backends.display import comparison, layout, remarks
+from py_backends.display import layout
 from py_backends.display.layout import Remark, Section
 from py_backends.results.report import Report
 from py_backends.system import streams
@@ -46,13 +46,6 @@ def output() -> Iterator[Console]:
 def console(**how: Any) -> Console:
     """A console for what others have written too: brackets, colons and figures mean nothing in it."""
     return Console(highlight=False, markup=False, emoji=False, **how)
-
-
-def print_report(report: Report, out: Console) -> None:
-    """A table for each kernel, dtype and shape. Below them, what was not run, notes and the verdict."""
-    print_view(
-        report, comparison.sections(report), {"Not run": remarks.not_run(report), "Notes": remarks.notes(report)}, out
-    )
 
 
 def print_view(

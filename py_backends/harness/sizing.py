@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from py_backends.contract import Problem
+from py_backends.harness.pool import COPIES
+from py_backends.harness.request import LARGEST_SIZE
 from py_backends.results.spec import Sizes
+from py_backends.system import machine
 from py_backends.workers import process
 
 _SMALLEST_WORK = 4096
@@ -21,6 +27,23 @@ _OF_A_REQUEST = 0.4
 _MOST_RUNS, _SHORT = 5, 0.1
 """The most runs of one shape for an estimate, and seconds after which two are enough. A delay by other processes may
 make up all of a shorter run."""
+_PART_OF_FREE_MEMORY = 2
+"""The largest size may use the free memory divided by this: the arrays of all sizes exist at once."""
+_BYTES_A_SECOND = 5e6
+"""Bytes of the arrays at the largest size, for each second of the budget. Making and checking them takes a fifth of the
+budget."""
+
+
+def most_bytes(budget: float) -> int:
+    """The most bytes of all arrays at the largest size, by memory, and by the time to make and check them."""
+    free = machine.free_memory() // _PART_OF_FREE_MEMORY // COPIES
+    return int(min(free, _BYTES_A_SECOND * budget))  # the product may be infinite
+
+
+def size_of(problem: Problem, dtype: str, count: int) -> int:
+    """The largest size at which all arrays together take at most `count` bytes."""
+    dimensions, element = len(problem.dimensions), np.dtype(dtype)
+    return bisect_right(range(LARGEST_SIZE), count, key=lambda size: problem.bytes((size,) * dimensions, element)) - 1
 
 
 def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:

@@ -201,9 +201,9 @@ class ShownInNotebooks:
 def _notebook() -> Any:
     """The module that shows results in notebooks and IPython.
 
-    It is imported by its name and only when needed: the report imports the harness, not the other way round.
+    It is imported by its name and only when needed: commands import results, not the other way round.
     """
-    return import_module("py_backends.display.notebook")
+    return import_module("py_backends.commands._notebook")
 
 
 @dataclass

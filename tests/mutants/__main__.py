@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from py_backends import registry
-from py_backends.commands._arguments import Parser, whole_number
+from py_backends.commands._options import Parser, whole_number
 from py_backends.conformance.selection import Extent
 from py_backends.errors import WrongRequest
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import random
 import subprocess
@@ -10,25 +9,24 @@ import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 from rich.console import Console
 
 from py_backends import commands, registry
-from py_backends.commands._arguments import Parser
+from py_backends.commands._notebook import views
+from py_backends.commands._options import Parser
+from py_backends.commands.report import page
 from py_backends.display import files, style
-from py_backends.display.notebook import VIEWS
 from py_backends.harness.sizing import LONGER_BUDGET
-from py_backends.report import page, pictures
 from py_backends.results.report import Report
 
 CLONE = Path(__file__).parents[2]
 RECORDED = CLONE / "docs" / "results"
-COMMANDS = (*(each.name for each in iter_modules(commands.__path__) if not each.name.startswith("_")), "")
-HELPERS_OF_PICTURES = {"drawable", "style"}
-PICTURES = tuple(each.name for each in iter_modules(pictures.__path__) if each.name not in HELPERS_OF_PICTURES)
+COMMANDS = (*commands.names(), "")
+PICTURES = {name: part for name in commands.names() if (part := commands.part(name, "picture"))}
 WIDTHS = (60, 90, 120, 200)
 STATUSES = ("mismatch", "error", "crashed", "timeout", "impossible", "skipped", "unavailable", "emulated")
 WRONG = (
@@ -73,7 +71,8 @@ def of_a_report(name: str, report: Report) -> Iterator[tuple[str, str]]:
     yield f"files/{name}.csv", files.csv_text(report)
     yield f"files/{name}.md", files.markdown_text(report)
     yield f"pages/{name}.html", page.page([(name, report)])
-    for view, show in VIEWS.items():
+    for view in views():
+        show = import_module(f"py_backends.commands.{view}.table").print_report
         for width in WIDTHS:
             yield f"views/{view}-of-{name}-{width}.txt", printed(show, report, width)
     for view in PICTURES:
@@ -82,7 +81,7 @@ def of_a_report(name: str, report: Report) -> Iterator[tuple[str, str]]:
 
 def picture(view: str, name: str, report: Report) -> Iterator[tuple[str, str]]:
     """A view's picture and its words, or why there is none."""
-    module = importlib.import_module(f"py_backends.report.pictures.{view}")
+    module = PICTURES[view]
     try:
         figure = module.draw(report)
     except style.NothingToDraw as nothing:
@@ -102,8 +101,8 @@ def printed(show: Callable[[Any, Console], None], shown: Any, width: int) -> str
 
 def differences(name: str, report: Report) -> Iterator[tuple[str, str]]:
     """What `diff` says of a report and itself, and of what became of it."""
-    from py_backends.harness.diff import diff
-    from py_backends.report.diff import print_difference
+    from py_backends.commands.diff.analysis import diff
+    from py_backends.commands.diff.table import print_difference
 
     for kind, other in (("itself", report), ("slowed", slowed(report)), ("spoilt", spoil(report))):
         for width in WIDTHS:
@@ -151,9 +150,9 @@ def names() -> Iterator[tuple[str, str]]:
         yield f"names/suite{extent}.txt", lines_of(suite)
     yield "names/goals.txt", run("-m", "benchmarks", "--only", "cuda,numba_cuda", "--budget", "0.1", lines=60)
     sys.path.insert(0, str(CLONE / "tests"))
-    faults: Any = importlib.import_module("faults")
+    faults: Any = import_module("faults")
     yield "names/faults.txt", "\n".join([*sorted(faults.FAULTS), *sorted(faults.SHORTCUTS), ""])
-    wrong: Any = importlib.import_module("wrong_backends")
+    wrong: Any = import_module("wrong_backends")
     yield "names/wrong_backends.txt", "\n".join([*sorted(wrong.ENDINGS), ""])
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from py_backends import registry
-from py_backends.commands._arguments import Parser
+from py_backends.commands._options import Parser
 from py_backends.conformance.selection import Extent
 from py_backends.errors import WrongRequest
 

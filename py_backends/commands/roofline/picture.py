@@ -1,0 +1,237 @@
+"""The roofline: how fast a kernel may be at its arithmetic intensity, and how fast each row is, on log scales.
+
+Every mark stands at its own intensity and rate, even if it covers another one. A thin line leads to its name beside the
+panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from py_backends.commands.roofline.table import groups, of_ceiling, roof_name
+from py_backends.display import style, units
+from py_backends.display.layout import UNSURE, why_unsure
+from py_backends.results.report import READS, Ceiling, Report
+from py_backends.results.roofline import Point, Roofline, rooflines
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+TITLE = "The roofline"
+_WIDTH, _LEAST_HEIGHT, _HEIGHT_OF_A_LINE, _HEIGHT_OF_A_FRAME = 10.0, 4.5, 0.145, 0.9
+_MOST_POINTS_NAMED = 45
+"""More names than these beside a panel are too many to read. Then only the best of each group are named."""
+_MOST_GROUPS = 6
+"""Kernels and shapes in one panel."""
+_BEYOND = 4.0
+"""By which factor the axes go beyond the outermost points and edges."""
+_ONE_LINE = 1.08
+"""Bandwidths that differ by a smaller factor are drawn as one line."""
+_DASHES: Any = ("-", "--", "-.", ":", (0, (9, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4)))
+_GREY = "#808080"
+_MARKS: Any = {"markersize": 6.5, "zorder": 3}
+_LEADER: Any = {"arrowstyle": "-", "linewidth": 0.6, "alpha": 0.6, "shrinkA": 0, "shrinkB": 0}
+_ON_TOP = 6
+"""The drawing order of the thin lines: after the legend, since its names have no place before."""
+
+
+def draw(report: Report) -> Figure:
+    """A panel for each dtype: ceilings as lines, rows as marks, and their per cent of the roof beside their names.
+
+    Raises NothingToDraw if no row has a roof.
+    """
+    found = _found(report)
+    heights = [_height(roofline) for roofline in found]
+    figure, panels = style.grid(_WIDTH, sum(heights), len(found), 1, height_ratios=heights)
+    for roofline, (axes,) in zip(found, panels, strict=True):
+        _draw(axes, roofline, report)
+    return figure
+
+
+def describe(report: Report) -> str:
+    """What the picture shows, in words. Raises NothingToDraw if no row has a roof."""
+    sentences = ["A roofline: GFLOP/s over arithmetic intensity, on logarithmic scales."]
+    for roofline in _found(report):
+        peak, fastest, slowest = roofline.peaks[0], roofline.bandwidths[0], roofline.bandwidths[-1]
+        sentences.append(
+            f"In {roofline.dtype} the roof is {units.figure(peak.rate)} GFLOP/s of arithmetic, and from "
+            f"{units.figure(slowest.rate)} to {units.figure(fastest.rate)} GB/s of memory and caches."
+        )
+        for title, points in groups(_chosen(roofline)):
+            said = "; ".join(f"{_name(point)} reaches {of_ceiling(point)}" for point in points)
+            bound = " or ".join(dict.fromkeys(point.bound for point in points))
+            at = units.figure(points[0].intensity)
+            sentences.append(f"{' '.join(title.split())}, at {at} FLOP/byte, is bound by {bound}: {said}.")
+    return " ".join(sentences)
+
+
+def _found(report: Report) -> list[Roofline]:
+    found = rooflines(report)
+    if not found:
+        why = report.without_ceilings or "no row was timed on a device whose ceilings were measured"
+        raise style.NothingToDraw(f"there is no roofline: {why}")
+    return found
+
+
+def _name(point: Point) -> str:
+    row = point.row
+    return f"{row.backend} {row.target} {row.variant}"
+
+
+def _chosen(roofline: Roofline) -> list[Point]:
+    """The points that are drawn: all, or of many shapes only those of the largest shape of each kernel."""
+    all_groups = [points for _, points in groups(roofline.points)]
+    if len(all_groups) <= _MOST_GROUPS:
+        return roofline.points
+    largest: dict[str, list[Point]] = {}
+    for points in all_groups:
+        kernel = points[0].row.kernel
+        largest[kernel] = max(largest.get(kernel, points), points, key=_asked_work)
+    return [point for points in largest.values() for point in points]
+
+
+def _asked_work(points: Sequence[Point]) -> int:
+    row = points[0].row
+    return prod(row.asked.values())
+
+
+def _height(roofline: Roofline) -> float:
+    """The height in inches that leaves room for the names beside the panel."""
+    points = _chosen(roofline)
+    named = min(len(points), _MOST_POINTS_NAMED) + 3 * len(list(groups(points)))
+    lines = named + len(roofline.peaks) + len(_alike(roofline.bandwidths)) + 2
+    return max(_LEAST_HEIGHT, _HEIGHT_OF_A_LINE * lines + _HEIGHT_OF_A_FRAME)
+
+
+def _draw(axes: Axes, roofline: Roofline, report: Report) -> None:
+    left, right, bottom, top = _limits(roofline)
+    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
+    axes.set_xlabel("arithmetic intensity in FLOP/byte")
+    axes.set_ylabel("GFLOP/s")
+    axes.set_title(f"roofline, {roofline.dtype}", loc="left", fontsize=10)
+    legend = [_heading("roofs (fits: by reported size)"), *_draw_roofs(axes, roofline, report, (left, right))]
+    marks = style.marks(_name(point) for point in _chosen(roofline))
+    all_groups = list(groups(_chosen(roofline)))
+    named: dict[int, Point] = {}
+    for title, points in all_groups:
+        _draw_points(axes, points, marks)
+        bound = " or ".join(dict.fromkeys(f"by {point.bound}" for point in points))
+        legend += [_heading(""), _heading(title), _heading(f"bound {bound}; per cent of its roof:")]
+        if any(point.unsure for point in points):
+            legend.append(_heading(f"{UNSURE} and hollow {why_unsure(report)}"))
+        shown = points[: max(1, _MOST_POINTS_NAMED // len(all_groups))]
+        named |= dict(enumerate(shown, len(legend)))
+        legend += [_mark(marks[_name(point)], point, label=f"{of_ceiling(point)}  {_name(point)}") for point in shown]
+    handles = _write_beside(axes, legend)
+    for at, point in named.items():
+        _lead(axes, point, handles[at], marks[_name(point)].colour)
+
+
+def _limits(roofline: Roofline) -> tuple[float, float, float, float]:
+    """The ends of both axes. All points and all edges of the roof are between them."""
+    points = _chosen(roofline)
+    intensities = [point.intensity for point in points]
+    intensities += [roofline.ridge(each) for each in roofline.bandwidths]
+    left, right = min(intensities) / _BEYOND, max(intensities) * _BEYOND
+    rates = [point.gflops for point in points] + [left * roofline.bandwidths[-1].rate]
+    return left, right, min(rates) / 2, roofline.peaks[0].rate * 2
+
+
+def _draw_roofs(axes: Axes, roofline: Roofline, report: Report, ends: tuple[float, float]) -> list[Line2D]:
+    """The lines of arithmetic and of memory, the highest first. Those of memory end where they meet the peak."""
+    left, right = ends
+    lines = []
+    for peak, dashes in zip(roofline.peaks, cycle(_DASHES)):
+        label = f"{roof_name(peak, report.machine)}: {units.figure(peak.rate)} GFLOP/s"
+        begin = peak.rate / roofline.bandwidths[0].rate
+        lines += axes.plot([begin, right], [peak.rate] * 2, linestyle=dashes, color="black", linewidth=1.2, label=label)
+    for alike, dashes in zip(_alike(roofline.bandwidths), cycle(_DASHES)):
+        intensities = [left, roofline.ridge(alike[0])]
+        rates = [intensity * alike[0].rate for intensity in intensities]
+        label = _bandwidth(alike, roofline, report)
+        lines += axes.plot(intensities, rates, linestyle=dashes, color=_GREY, linewidth=1.2, label=label)
+    return lines
+
+
+def _alike(bandwidths: Sequence[Ceiling]) -> list[list[Ceiling]]:
+    """Groups of bandwidths that are so close that one line stands for each group, the highest first."""
+    groups: list[list[Ceiling]] = []
+    for each in bandwidths:
+        first = groups[-1][0] if groups else None
+        if first and (first.kind == READS) == (each.kind == READS) and each.rate * _ONE_LINE > first.rate:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
+def _bandwidth(alike: Sequence[Ceiling], roofline: Roofline, report: Report) -> str:
+    """The caches or memory that one line stands for."""
+    fastest, slowest = alike[0], alike[-1]
+    if units.figure(fastest.rate) == units.figure(slowest.rate):
+        rates = units.figure(fastest.rate)
+    else:
+        rates = f"{units.figure(slowest.rate)} to {units.figure(fastest.rate)}"
+    by_size = sorted(alike, key=lambda each: each.working_set_bytes or 0)
+    names = [roof_name(each, report.machine, roofline.from_memory) for each in (by_size[0], by_size[-1])]
+    return f"{' to '.join(dict.fromkeys(names))}: {rates} GB/s"
+
+
+def _draw_points(axes: Axes, points: Sequence[Point], marks: dict[str, style.Mark]) -> None:
+    for point in points:
+        axes.add_line(_mark(marks[_name(point)], point, ([point.intensity], [point.gflops])))
+
+
+def _mark(mark: style.Mark, point: Point, place: tuple[list[float], list[float]] = ([], []), label: str = "") -> Line2D:
+    """A point's mark, at its place, or without one for the legend. It is hollow if the point is unreliable."""
+    from matplotlib.lines import Line2D
+
+    looks: Any = {"fillstyle": "none"} if point.unsure else {"markeredgecolor": "white", "markeredgewidth": 0.5}
+    return Line2D(
+        place[0], place[1], linestyle="", color=mark.colour, marker=mark.marker, label=label, **_MARKS, **looks
+    )
+
+
+def _lead(axes: Axes, point: Point, handle: Artist, colour: str) -> None:
+    """A thin line from a point's place to its mark in the legend."""
+    leader = axes.annotate(
+        "",
+        (point.intensity, point.gflops),
+        (0, 0.5),
+        textcoords=handle,
+        arrowprops={**_LEADER, "color": colour},
+        annotation_clip=False,
+        zorder=_ON_TOP,
+    )
+    leader.set_in_layout(False)
+
+
+def _heading(words: str) -> Line2D:
+    """A line of the legend without a mark."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="", label=words or " ")
+
+
+def _write_beside(axes: Axes, lines: Sequence[Line2D]) -> Sequence[Artist]:
+    """All the lines as one legend beside the panel. Returns the legend's entry for each line."""
+    legend = axes.legend(
+        handles=lines,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        frameon=False,
+        fontsize=8,
+        handlelength=2.4,
+        labelspacing=0.25,
+    )
+    for text, line in zip(legend.get_texts(), lines, strict=True):
+        if line.get_linestyle() == "None" and line.get_marker() == "None":
+            text.set_fontweight("bold")
+    return [handle for handle in legend.legend_handles if handle is not None]
