@@ -10,15 +10,9 @@ has, and `compare()` runs, checks and times all of it. Importing the package imp
 from __future__ import annotations
 
 from importlib import import_module as _import_module
-from pathlib import Path as _Path
 from typing import Any as _Any
 
 __version__ = "0.1.0"
-
-# In a clone the folder kernels/ stands beside the package, in a wheel within it: py_backends.kernels is either.
-_clone = _Path(__file__).parent.parent
-if (_clone / "kernels").is_dir() and (_clone / "CMakeLists.txt").is_file():
-    __path__.append(str(_clone))
 
 
 def __getattr__(name: str) -> _Any:

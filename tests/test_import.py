@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 from commands import CLONE
@@ -54,3 +55,8 @@ def test_a_call_of_a_kernel_loads_no_harness() -> None:
     modules = set(run.stdout.split())
     assert "py_backends.backend.numpy" in modules
     assert not {module for module in modules if module.startswith(("py_backends.harness", "py_backends.report"))}
+
+
+def test_nothing_else_of_a_clone_is_a_part_of_the_package() -> None:
+    assert find_spec("py_backends.kernels.matmul")
+    assert not any(find_spec(f"py_backends.{folder}") for folder in ("tests", "docs", "benchmarks", "cmake"))

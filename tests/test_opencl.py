@@ -15,7 +15,8 @@ from conftest import nightly, targets_of
 
 from py_backends import registry
 from py_backends.backend._queues import MOST_IDLE_SCRATCH
-from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES, Sizes
+from py_backends.conformance.sizes import Sizes
+from py_backends.conformance.trials import of_kernel
 from py_backends.contract import Array, Launch, Problem
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES, number_format
@@ -115,7 +116,7 @@ def _wrong(device: OpenClDevice, launch: Launch, problem: Problem, sizes: Sizes,
 def test_the_form_for_gpus_is_right_on_a_cpu(device: OpenClDevice, kernel: str, dtype: str) -> None:
     if dtype not in registry.dtypes(tuned(kernel)):
         pytest.skip(f"{kernel} has no {dtype}")
-    assert wrong(device, tuned(kernel), [*SHAPES[kernel], *LARGER_SHAPES[kernel]], dtype) == {}
+    assert wrong(device, tuned(kernel), [*of_kernel(kernel).few, *of_kernel(kernel).larger], dtype) == {}
 
 
 @in_every_dtype
@@ -158,7 +159,7 @@ def test_vectors_are_no_longer_than_the_compiler_uses(device: OpenClDevice, monk
         assert lanes * sums.itemsize <= 32
     for text in (tuned("vecadd"), tuned("matmul")):
         for name in registry.dtypes(text):
-            assert wrong(narrow, text, SHAPES[text.kernel], name) == {}
+            assert wrong(narrow, text, of_kernel(text.kernel).few, name) == {}
 
 
 @pytest.mark.parametrize("device", [each for each in devices() if each.id == "pocl"], indirect=True)

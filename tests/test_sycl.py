@@ -20,7 +20,7 @@ import py_backends as pb
 from py_backends import registry
 from py_backends.backend import _amx, _sycl, sycl
 from py_backends.backend.sycl import SyclDevice
-from py_backends.conformance.sizes import LARGER_SHAPES, SHAPES
+from py_backends.conformance.trials import of_kernel
 from py_backends.contract import Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.case import Case
@@ -240,7 +240,7 @@ def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: s
     device = in_form(device, form, computed)
     stages, launch = text.stages(FORMS[form][0]), device.prepare(text, dtype)
     wrong = {}
-    for sizes in [*SHAPES[kernel], *LARGER_SHAPES[kernel], *EDGES[kernel]]:
+    for sizes in [*of_kernel(kernel).few, *of_kernel(kernel).larger, *EDGES[kernel]]:
         case = Case(text.problem, sizes, dtype, seed=11)
         case.poison()
         arrays = [case._part(at, span.first, span.size + span.zone) for at, span in enumerate(case.spans)]

@@ -10,8 +10,19 @@ from typing import Any
 import numpy as np
 
 from py_backends.conformance.formats import FLOATS, IN_ALL_KINDS, NARROW, limits
-from py_backends.conformance.sizes import EDGES, LARGER_SHAPES, SHAPES, SHARED, fits, middling, mixtures, ragged, sweeps
-from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, drawn_from, named, of_sizes, seeded
+from py_backends.conformance.sizes import EDGES, fits, middling, mixtures, ragged, sweeps
+from py_backends.conformance.trials import (
+    Draw,
+    Inputs,
+    Kind,
+    Shapes,
+    Trial,
+    drawn_from,
+    named,
+    of_kernel,
+    of_sizes,
+    seeded,
+)
 from py_backends.contract import Problem
 from py_backends.results.spec import Sizes
 
@@ -20,7 +31,8 @@ _MUCH_WORK = 3_000_000
 
 
 def _shapes(problem: Problem) -> Iterator[Trial]:
-    known = (*SHAPES.get(problem.name, ()), *problem.edges, *LARGER_SHAPES.get(problem.name, (_halved(problem),)))
+    own = of_kernel(problem.name)
+    known = (*own.few, *problem.edges, *(own.larger or (_halved(problem),)))
     all_quick = (*known, *sweeps(problem, EDGES), *mixtures(problem, EDGES, 60, 200_000, seed=1))
     fit = (sizes for sizes in all_quick if fits(problem, sizes))
     quick = [sizes for sizes in fit if sizes in known or problem.work(sizes) <= _MUCH_WORK]
@@ -69,7 +81,7 @@ def _repeats(problem: Problem) -> Iterator[Trial]:
 
 
 def _same_bits(problem: Problem) -> Iterator[Trial]:
-    yield from of_sizes([*middling(problem), SHARED.get(problem.name, _halved(problem))])
+    yield from of_sizes([*middling(problem), of_kernel(problem.name).shared or _halved(problem)])
 
 
 ALWAYS = (

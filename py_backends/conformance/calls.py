@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from py_backends.conformance.sizes import fitting, middling, ragged
-from py_backends.conformance.trials import Case, Kind, named
+from py_backends.conformance.trials import Case, Kind, named, of_kernel
 from py_backends.contract import Problem
 from py_backends.results.spec import Sizes
 
@@ -123,24 +123,8 @@ def _out(problem: Problem) -> Iterator[Call]:
 def _walls(problem: Problem) -> Iterator[Call]:
     """A result would not show this: what is read too far is not used, or is used for what is not written."""
     wall = Layout(wall=True)
-    for sizes in dict.fromkeys((*middling(problem), *problem.edges, *_WALLS.get(problem.name, ()))):
+    for sizes in dict.fromkeys((*middling(problem), *problem.edges, *of_kernel(problem.name).of_several_pages)):
         yield Call(named(sizes), sizes, (wall,), out=wall)
-
-
-_WALLS: dict[str, list[Sizes]] = {
-    "vecadd": [(4097,), (5000,), (70_001,)],
-    "matmul": [
-        (9, 5, 5),
-        (1, 300, 200),
-        (300, 1, 200),
-        (40, 2, 70),
-        (65, 66, 9),
-        (100, 98, 97),
-        (170, 172, 173),
-        (70, 132, 1),
-    ],
-}
-"""Arrays of several pages. Matrices are packed, also by two threads, and some are thin or deep."""
 
 
 def _in_place(problem: Problem) -> Iterator[Call]:

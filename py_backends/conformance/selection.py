@@ -8,17 +8,15 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from py_backends import registry
-from py_backends.conformance import any_kernel, calls, of_matmul, of_vecadd
+from py_backends.conformance import any_kernel, calls
 from py_backends.conformance.at_hand import at_hand, found
 from py_backends.conformance.formats import IN_ALL_KINDS
 from py_backends.conformance.tally import DRAWN
-from py_backends.conformance.trials import AnyCase, Kind, Trial, chosen, named_as
+from py_backends.conformance.trials import AnyCase, Kind, Trial, chosen, named_as, of_kernel
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.kernel_text import KernelText
 from py_backends.workers.probe import BackendTarget
-
-_OF_KERNELS = (*of_vecadd.KINDS, *of_matmul.KINDS)
 
 
 class Subject(NamedTuple):
@@ -219,12 +217,15 @@ def first_dtype(kind: Kind[Any], subject: Subject) -> str | None:
 
 def all_kinds_of(kernel: str) -> list[Kind[Trial]]:
     """Every kind of trials of a kernel: those of any kernel, and its own, or the general ones if it has none."""
-    own = [kind for kind in _OF_KERNELS if kind.kernel == kernel]
-    return [*any_kernel.ALWAYS, *(own or any_kernel.WITHOUT_OWN)]
+    return [*any_kernel.ALWAYS, *(of_kernel(kernel).kinds or any_kernel.WITHOUT_OWN)]
 
 
 def kind_names() -> list[str]:
     """The names of all kinds, those of trials and of calls."""
-    results = (*any_kernel.ALWAYS, *any_kernel.WITHOUT_OWN, *_OF_KERNELS)
-    names = [*(kind.name for kind in results), *(kind.name for kind in calls.KINDS), DRAWN]
+    own = [kind for kernel in registry.kernel_names() for kind in of_kernel(kernel).kinds]
+    names = [
+        *(kind.name for kind in (*any_kernel.ALWAYS, *any_kernel.WITHOUT_OWN, *own)),
+        *(kind.name for kind in calls.KINDS),
+        DRAWN,
+    ]
     return list(dict.fromkeys(names))

@@ -16,42 +16,6 @@ _SMALL = {1, 2, 3, 5, 6, 7, 11, 12, 13, 14, 21, 42}
 EDGES = tuple(sorted(_SMALL | {width + by for width in WIDTHS for by in (-1, 0, 1)}))
 """One below, at and above each width, and sizes smaller than any width."""
 
-SHAPES: dict[str, list[Sizes]] = {
-    # none, one, several blocks of a GPU, and one below, at and above each width of vectors and work groups
-    "vecadd": [
-        (n,) for n in (0, 1, 2049, 3, 255, 256, 257, 31, 33, 2, 4, 5, 7, 8, 9, 15, 16, 17, 32, 63, 65, 64, 521)
-    ],
-    "matmul": [
-        (0, 5, 3), (5, 0, 3), (5, 3, 0), (65, 63, 9), (1, 66, 17),
-        (2, 3, 5), (17, 15, 16), (33, 17, 9), (65, 1, 4), (1, 1, 1),
-        (1, 7, 3), (7, 1, 3), (7, 3, 1), (3, 4, 5), (4, 8, 5),
-        (9, 3, 4), (2, 15, 3), (3, 16, 2), (2, 17, 3), (15, 16, 17),
-        (1, 65, 4), (1, 1, 129), (3, 9, 2), (16, 16, 16), (4, 31, 3),
-        (2, 32, 5), (3, 33, 2),
-    ],
-}  # fmt: skip
-"""Few sizes that show the most, the most telling first. They are for kernels that run in several forms, or slowly."""
-
-LARGER_SHAPES: dict[str, list[Sizes]] = {
-    "vecadd": [(4096,), (100_003,), (1_048_577,)],
-    "matmul": [
-        (64, 64, 64),
-        (67, 131, 257),
-        (257, 131, 67),
-        (300, 1, 200),
-        (1, 300, 200),
-        (129, 127, 128),
-        (4, 6, 1700),
-        (29, 70, 800),
-        (4, 131, 1700),
-        (4, 4200, 3),
-        (200, 170, 150),
-    ],
-}
-"""Sizes for all but interpreted work items. The last one is shared among threads."""
-
-SHARED: dict[str, Sizes] = {"vecadd": (100_003,), "matmul": (200, 170, 150)}
-"""Sizes with so much work that threads share it."""
 _NEAR = 64
 """The most by which sizes are raised to fit a problem."""
 

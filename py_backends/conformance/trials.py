@@ -12,6 +12,8 @@ import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, lru_cache, partial
+from importlib import import_module
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -89,7 +91,6 @@ class Kind(Generic[AnyCase]):
     name: a few words with hyphens.
     protects: what it would catch, as a sentence.
     cases: makes the cases of a problem.
-    kernel: the one it belongs to; None for any kernel.
     again: whether each trial runs twice. If the device says that it is deterministic, both must leave the same bits.
     together: whether several threads make the calls at the same time.
     lecture, emulated: whether sources of the variant `lecture`, and emulated devices, are also tried.
@@ -103,7 +104,6 @@ class Kind(Generic[AnyCase]):
     name: str
     protects: str
     cases: Callable[[Problem], Iterable[AnyCase]]
-    kernel: str | None = None
     again: bool = False
     together: bool = False
     lecture: bool = True
@@ -113,6 +113,34 @@ class Kind(Generic[AnyCase]):
     dtypes: tuple[str, ...] = DTYPES
     in_others: int | None = 0
     costly: bool = False
+
+
+@dataclass(frozen=True)
+class OfKernel:
+    """What the suite tries of one kernel beyond what it tries of any: `TRIALS` of the file kernels/KERNEL/trials.py.
+
+    kinds: in place of the general ones about values.
+    few: sizes that show the most, the most telling first. They are for kernels that run in several forms, or slowly.
+    larger: sizes for all but interpreted work items.
+    shared: sizes with so much work that threads share it.
+    of_several_pages: sizes of which each array has several pages of memory.
+    """
+
+    kinds: Sequence[Kind[Trial]] = ()
+    few: Sequence[Sizes] = ()
+    larger: Sequence[Sizes] = ()
+    shared: Sizes | None = None
+    of_several_pages: Sequence[Sizes] = ()
+
+
+@cache
+def of_kernel(kernel: str) -> OfKernel:
+    """What a kernel's own file says; nothing if it has none."""
+    home = f"py_backends.kernels.{kernel}"
+    if registry.kernel_plugin(kernel) or find_spec(f"{home}.trials") is None:
+        return OfKernel()
+    found: OfKernel = import_module(f"{home}.trials").TRIALS
+    return found
 
 
 def named_as(text: str | None, cases: Iterable[AnyCase]) -> list[AnyCase]:

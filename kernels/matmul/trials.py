@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from py_backends.conformance.formats import FLOATS, limits, of_sums
-from py_backends.conformance.of_narrow_matmul import KINDS as NARROW_KINDS
-from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, named, of_sizes, seeded
+from py_backends.conformance.trials import Draw, Inputs, Kind, OfKernel, Shapes, Trial, named, of_sizes, seeded
 from py_backends.contract import Problem
 from py_backends.system import caches, machine
+
+from .narrow_trials import KINDS as NARROW_KINDS
 
 _SIZES = ((7, 19, 13), (33, 9, 67), (18, 66, 35))
 _MORE_SIZES = ((1, 23, 4), (16, 16, 16), (64, 64, 64), (65, 130, 33), (13, 1, 70), (50, 3, 41), (100, 120, 130))
@@ -229,7 +230,7 @@ def _several_passes(problem: Problem) -> Iterator[Trial]:
 def _of_themes(
     themes: Sequence[tuple[str, str, Callable[[Problem], Iterator[Trial]]]], **how: Any
 ) -> list[Kind[Trial]]:
-    return [Kind(name, protects, trials, "matmul", **how) for name, protects, trials in themes]
+    return [Kind(name, protects, trials, **how) for name, protects, trials in themes]
 
 
 _OF_ANY_NUMBERS = (
@@ -267,13 +268,12 @@ _OF_FLOATS = (
     ),
     ("zero-times-not-finite", "0 times NaN or infinity, left out because of the 0", _zero_times),
 )
-KINDS = (
+_KINDS = (
     *_of_themes(_OF_ANY_NUMBERS),
     Kind(
         "whole-numbers",
         "sums that must be exact in any order",
         partial(_at_sizes, {"{}": _small_integers}, exact=True),
-        "matmul",
         in_others=None,
     ),
     *_of_themes(_OF_FLOATS, dtypes=FLOATS),
@@ -281,7 +281,6 @@ KINDS = (
         "subnormals",
         "subnormal inputs and results that are flushed to zero",
         partial(_at_sizes, {"{}, results": _subnormal_products, "{}, inputs": _subnormal_inputs}),
-        "matmul",
         dtypes=FLOATS,
         in_others=None,
     ),
@@ -289,8 +288,27 @@ KINDS = (
         "several-passes",
         "restarted sums, or skipped blocks, where there are several passes",
         _several_passes,
-        "matmul",
         lecture=False,
     ),
     *NARROW_KINDS,
 )
+TRIALS = OfKernel(
+    _KINDS,
+    few=[
+        (0, 5, 3), (5, 0, 3), (5, 3, 0), (65, 63, 9), (1, 66, 17),
+        (2, 3, 5), (17, 15, 16), (33, 17, 9), (65, 1, 4), (1, 1, 1),
+        (1, 7, 3), (7, 1, 3), (7, 3, 1), (3, 4, 5), (4, 8, 5),
+        (9, 3, 4), (2, 15, 3), (3, 16, 2), (2, 17, 3), (15, 16, 17),
+        (1, 65, 4), (1, 1, 129), (3, 9, 2), (16, 16, 16), (4, 31, 3),
+        (2, 32, 5), (3, 33, 2),
+    ],
+    larger=[
+        (64, 64, 64), (67, 131, 257), (257, 131, 67), (300, 1, 200), (1, 300, 200), (129, 127, 128),
+        (4, 6, 1700), (29, 70, 800), (4, 131, 1700), (4, 4200, 3), (200, 170, 150),
+    ],
+    shared=(200, 170, 150),
+    # Matrices are packed, also by two threads, and some are thin or deep.
+    of_several_pages=[
+        (9, 5, 5), (1, 300, 200), (300, 1, 200), (40, 2, 70), (65, 66, 9), (100, 98, 97), (170, 172, 173), (70, 132, 1),
+    ],
+)  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from py_backends.conformance.formats import FLOATS, NARROW_FLOATS, limits
-from py_backends.conformance.trials import Draw, Inputs, Kind, Shapes, Trial, Values, named, of_sizes, seeded
+from py_backends.conformance.trials import Draw, Inputs, Kind, OfKernel, Shapes, Trial, Values, named, of_sizes, seeded
 from py_backends.contract import Problem
 from py_backends.system import caches
 
@@ -128,15 +128,15 @@ def _cheap(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator)
 
 def _kind(name: str, protects: str, draw: Draw) -> Kind[Trial]:
     """The trials of one way to draw inputs, at all lengths."""
-    return Kind(name, protects, partial(_at_lengths, {"{}": draw}), "vecadd", dtypes=FLOATS)
+    return Kind(name, protects, partial(_at_lengths, {"{}": draw}), dtypes=FLOATS)
 
 
 def _kind_of_pairs(name: str, protects: str, values: Values) -> Kind[Trial]:
     return _kind(name, protects, partial(_pairs, values))
 
 
-KINDS = (
-    Kind("indices", "an element taken from the wrong place", _indices, "vecadd"),
+_KINDS = (
+    Kind("indices", "an element taken from the wrong place", _indices),
     _kind_of_pairs("special-values", "sums of zeros, infinities, NaN and the largest numbers", _special),
     _kind_of_pairs("signed-zeros", "-0 + -0, which is -0", lambda _: [0.0, -0.0]),
     _kind_of_pairs("subnormals", "subnormal numbers that are flushed to zero", _subnormal),
@@ -152,13 +152,11 @@ KINDS = (
             _at_lengths,
             {f"{value} as the last of {{}}": partial(_last_is, value) for value in (np.nan, np.inf, -np.inf)},
         ),
-        "vecadd",
     ),
     Kind(
         "every-number",
         "numbers of 16 bits that are widened or narrowed wrongly: all of them",
         _all_of_16_bits,
-        "vecadd",
         dtypes=NARROW_FLOATS,
         in_others=None,
     ),
@@ -166,8 +164,15 @@ KINDS = (
         "beyond-the-caches",
         "non-temporal stores, which begin and end at full cache lines",
         _beyond_the_caches,
-        "vecadd",
         lecture=False,
         emulated=False,
     ),
+)
+TRIALS = OfKernel(
+    _KINDS,
+    # none, one, several blocks of a GPU, and one below, at and above each width of vectors and work groups
+    few=[(n,) for n in (0, 1, 2049, 3, 255, 256, 257, 31, 33, 2, 4, 5, 7, 8, 9, 15, 16, 17, 32, 63, 65, 64, 521)],
+    larger=[(4096,), (100_003,), (1_048_577,)],
+    shared=(100_003,),
+    of_several_pages=[(4097,), (5000,), (70_001,)],
 )
