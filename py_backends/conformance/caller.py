@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-import cattrs
+import msgspec
 import numpy as np
 
 from py_backends import registry
@@ -57,7 +57,7 @@ class Caller(Session):
         """
         run = partial(api.function(kernel), backend=self._backend, variant=variant, target=self._target)
         what = run, registry.problem(kernel), np.dtype(dtype)
-        every = [cattrs.structure(call, Call) for call in calls]
+        every = msgspec.convert(calls, list[Call])
         wrong: dict[int, str] = {}
 
         def make_share(first: int) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-import cattrs
+import msgspec
 import numpy as np
 import pytest
 
@@ -234,7 +234,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Keep the tallies that reports carry."""
     if report.when == "call":
         told = [value for name, value in report.user_properties if name == _PROPERTY]
-        _TALLIES.extend(cattrs.structure(told, list[Tally]))
+        _TALLIES.extend(msgspec.convert(told, list[Tally]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

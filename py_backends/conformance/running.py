@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import cattrs
+import msgspec
 import numpy as np
 
 from py_backends.conformance.calls import THREADS, Call
@@ -134,7 +134,7 @@ def run_calls(tally: Tally, runner: Runner, text: KernelText, kind: Kind[Call], 
 def _make(runner: Runner, text: KernelText, dtype: str, calls: Sequence[Call], threads: int = 1) -> dict[str, Any]:
     """Have the worker make calls: `Caller.call`."""
     what = {"kernel": text.kernel, "variant": text.variant, "dtype": dtype, "threads": threads}
-    return runner.ask("call", **what, calls=cattrs.unstructure(list(calls)))
+    return runner.ask("call", **what, calls=msgspec.to_builtins(list(calls)))
 
 
 class Arenas:

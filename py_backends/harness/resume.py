@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 import py_backends
 from py_backends import registry
 from py_backends.errors import WrongRequest
@@ -15,7 +17,6 @@ from py_backends.harness.plan import Plan
 from py_backends.harness.request import Request
 from py_backends.results.report import Report, Rounds, Row
 from py_backends.results.spec import Spec
-from py_backends.results.structured import structured
 from py_backends.system import machine
 from py_backends.system.files import printable
 from py_backends.workers.probe import BackendTarget
@@ -109,13 +110,11 @@ def _asked(old: Report, path: Path, budget: float | None, command: str | None) -
 
 def _structured(settings: dict[str, Any], path: Path) -> _Settings:
     """The settings in a file. Raises WrongRequest if one is missing or has the wrong type."""
-    from cattrs import ClassValidationError, transform_error
-
     try:
-        return structured(settings, _Settings)
-    except ClassValidationError as error:
-        what, _, where = transform_error(error, "settings")[0].rpartition(" @ ")
-        wrong = f"{where} is missing" if "missing" in what else f"{where} has the wrong type"
+        return msgspec.convert(settings, _Settings)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at ")
+        wrong = f"{where.strip('`').replace('$', 'settings') or 'settings'}: {what}"
         shown = printable(path)
         raise WrongRequest(f"{shown} does not say what was requested ({wrong}): run the comparison again") from error
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn, TypedDict
+from typing import Annotated, Any, TypedDict
+
+import msgspec
 
 from py_backends.errors import WrongRequest
 from py_backends.results.grouping import grouped
 from py_backends.results.spec import Spec
-from py_backends.results.structured import structured
 from py_backends.system.files import printable, read_text
 
+Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A whole number of 64 bits. A file may hold larger ones, which no view could divide."""
 SCHEMA_VERSION = 1
 FAILURES = frozenset({"mismatch", "error", "crashed", "timeout", "impossible"})
 """The statuses that make a comparison exit with 1."""
@@ -46,7 +48,7 @@ class Duration:
     low: float | None
     high: float | None
     minimum: float
-    samples: int
+    samples: Whole
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Communication:
     """
 
     seconds: float
-    bytes_sent: list[int]
+    bytes_sent: list[Whole]
     least_bytes: float | None
     seconds_by_rank: list[float] = field(default_factory=list)
     kernel_by_rank: list[float] = field(default_factory=list)
@@ -118,7 +120,7 @@ class Speedup:
     high: float | None
     same_shape: bool
     verdict: str | None = None
-    rounds: int = 0
+    rounds: Whole = 0
     converged: bool = False
 
 
@@ -134,7 +136,7 @@ class Control:
 
     kernel: str
     dtype: str
-    shape: dict[str, int]
+    shape: dict[str, Whole]
     band: float | None
     first: Speedup
     second: Speedup
@@ -147,9 +149,9 @@ class Rounds:
     Disturbed rounds are dropped, unless too few others are left. Then all are kept.
     """
 
-    taken: int
-    kept: int
-    disturbed: dict[str, int]
+    taken: Whole
+    kept: Whole
+    disturbed: dict[str, Whole]
 
 
 MULTIPLY_ADDS, COPIES = "multiply_adds", "copies"
@@ -174,8 +176,8 @@ class Ceiling:
     kind: str
     dtype: str
     instruction_set: str | None
-    threads: int | None
-    working_set_bytes: int | None
+    threads: Whole | None
+    working_set_bytes: Whole | None
     unit: str
     rate: float
     low: float | None
@@ -231,7 +233,7 @@ class Row(ShownInNotebooks):
     target: str
     variant: str
     dtype: str
-    shape: dict[str, int]
+    shape: dict[str, Whole]
     status: str
     reason: str | None = None
     fix: str | None = None
@@ -242,9 +244,9 @@ class Row(ShownInNotebooks):
     rate: Rate | None = None
     versus: Speedup | None = None
     percent_of_ceiling: float | None = None
-    requested: dict[str, int] | None = None
+    requested: dict[str, Whole] | None = None
     finished: bool = True
-    threads: int | None = None
+    threads: Whole | None = None
     statement: str | None = None
     kernel_seconds: list[float | None] = field(default_factory=list)
     end_to_end_seconds: list[float | None] = field(default_factory=list)
@@ -334,22 +336,17 @@ class Report(ShownInNotebooks):
 
         Raises WrongRequest, with one clear line, if the file cannot be read or holds no results.
         """
-        # Imported here: only readers need this library.
-        from cattrs import ClassValidationError
-
         try:
-            content = _parsed(read_text(path))
-            version = content["schema_version"]
+            text = _without_surrogates(read_text(path))
+            version = msgspec.json.decode(text, type=_Versioned).schema_version
             if version != SCHEMA_VERSION:
                 known = f"{printable(version)}, but only {SCHEMA_VERSION} is supported"
                 raise WrongRequest(f"{printable(path)} has the schema version {known}")
-            report = structured(content, cls)
-            structured(report.machine, _Machine)  # raises if a view could not read it
+            report = msgspec.json.decode(text, type=cls)
+            msgspec.convert(report.machine, _Machine)  # raises if a view could not read it
         except OSError as error:
             raise WrongRequest(f"{printable(path)} cannot be read: {error.strerror or error}") from error
-        except (ValueError, KeyError, TypeError, RecursionError, ClassValidationError) as error:
-            if isinstance(error, WrongRequest):
-                raise
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             known = "holds no results of a comparison: write one with compare --json"
             raise WrongRequest(f"{printable(path)} {known}") from error
         return report
@@ -364,30 +361,22 @@ class _Machine(TypedDict, total=False):
 
     cpu: str | None
     isa: list[str] | None
-    logical_cpus: int | None
+    logical_cpus: Whole | None
     memory_bytes: float | None
-    cache_bytes: dict[str, int] | None
+    cache_bytes: dict[str, Whole] | None
     python: str | None
     packages: dict[str, Any] | None
     versions: dict[str, Any] | None
     state: dict[str, Any] | None
 
 
-def _parsed(text: str) -> Any:
-    """Parse strict JSON. An unpaired surrogate becomes a question mark: JSON may hold one, but UTF-8 may not."""
-    content = json.loads(text, parse_constant=_refuse, parse_float=_finite)
-    if "\\ud" in text.lower():
-        return json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
-    return content
+@dataclass(frozen=True)
+class _Versioned:
+    schema_version: Any
 
 
-def _finite(number: str) -> float:
-    """A number of JSON. One that is too large, such as 1e999, would be infinity, which cannot be written again."""
-    value = float(number)
-    if not math.isfinite(value):
-        raise ValueError(f"{printable(number)} is too large")
-    return value
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
+def _without_surrogates(text: str) -> str:
+    """The same JSON with a question mark for each unpaired surrogate: JSON may hold one, but UTF-8 may not."""
+    if "\\ud" not in text.lower():
+        return text
+    return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
