@@ -22,6 +22,9 @@ class NumberFormat:
     name: in NumPy, in `--dtype` and in results.
     c: what C++, CUDA, OpenCL C and SYCL call it; the types that they do not have are in kernels/formats.hpp. Empty for
         a format that is not there either.
+    bits: the type of OpenCL C in which its bits lie in memory, where the language has no type for it.
+    sums: the format of sums of it, by its name, where that is another one: see `Problem.sums`.
+    mistaken_for: a format, by its name, that a source may take it for.
     drawn: the format in which random inputs are drawn, before they are rounded once. None where no input has this one.
     poison: fills an output before a run, and the memory around inputs: who reads it spoils the result.
     kept: stands around an output, and has to stand there after the run: no result, and not the poison.
@@ -30,6 +33,9 @@ class NumberFormat:
     name: str
     c: str
     drawn: str | None
+    mistaken_for: str
+    bits: str | None = None
+    sums: str | None = None
     poison: float = math.nan
     kept: float = -1.0e30
 
@@ -47,12 +53,16 @@ class NumberFormat:
 FORMATS = {
     each.name: each
     for each in (
-        NumberFormat("float32", c="float", drawn="float32"),
-        NumberFormat("float64", c="double", drawn="float64"),
-        NumberFormat("float16", c="Float16", drawn="float32", kept=-61440.0),
-        NumberFormat("bfloat16", c="BFloat16", drawn="float32"),
-        NumberFormat("int8", c="signed char", drawn="float32", poison=0x55, kept=-0x56),
-        NumberFormat("int32", c="int", drawn=None, poison=0x5A5A5A5A, kept=-0x56565656),
+        NumberFormat("float32", c="float", drawn="float32", mistaken_for="float64"),
+        NumberFormat("float64", c="double", drawn="float64", mistaken_for="float32"),
+        NumberFormat(
+            "float16", "Float16", "float32", mistaken_for="bfloat16", bits="ushort", sums="float32", kept=-61440.0
+        ),
+        NumberFormat("bfloat16", "BFloat16", "float32", mistaken_for="float16", bits="ushort", sums="float32"),
+        NumberFormat(
+            "int8", "signed char", "float32", mistaken_for="uint8", bits="char", sums="int32", poison=0x55, kept=-0x56
+        ),
+        NumberFormat("int32", "int", None, mistaken_for="float32", poison=0x5A5A5A5A, kept=-0x56565656),
     )
 }
 DTYPES = tuple(each.name for each in FORMATS.values() if each.drawn)

@@ -9,11 +9,12 @@ from string import ascii_lowercase
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-import ml_dtypes  # noqa: F401  # makes bfloat16 known to NumPy by its name
+import ml_dtypes  # noqa: F401  # makes its formats known to NumPy by their names
 import numpy as np
 from numpy.typing import NDArray
 
 from py_backends.errors import WrongRequest
+from py_backends.number_formats import FORMATS
 from py_backends.signature import Signature
 
 Array = NDArray[Any]
@@ -102,7 +103,9 @@ class Problem(ABC):
     """The number formats that inputs may have, by their names in NumPy."""
     results: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The dtype of the result by that of the inputs, where the two differ."""
-    sums: ClassVar[Mapping[str, str]] = MappingProxyType({"float16": "float32", "bfloat16": "float32", "int8": "int32"})
+    sums: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {each.name: each.sums for each in FORMATS.values() if each.sums}
+    )
     """The dtype of the arithmetic by that of the inputs, where the two differ. Sources call it `Sum`. In sources in C++
     it is always as given here."""
     in_place: ClassVar[bool]

@@ -40,7 +40,6 @@ _BUILDING = threading.Lock()
 """Held by the thread that builds, since all threads of a process share the filters of warnings."""
 _CACHE_LINE = 128
 """Alignment in bytes of the longest vector, and of a cache line."""
-_TYPES = {"float16": "ushort", "bfloat16": "ushort", "int8": "char"}
 """OpenCL C's name of a number format's element, if it differs from that in C++."""
 _AVX, _AVX_ALONE = 32, "avx_alone"
 """Bytes of a vector of AVX, and the name of a kernel that exists where a compiler uses no longer ones."""
@@ -307,7 +306,8 @@ def types(problem: contract.Problem, dtype: np.dtype[Any], lanes: int) -> dict[s
 
     lanes: the length of vectors of either, V and Sums. The names of such vectors end with WIDTH.
     """
-    kind, sums = _TYPES.get(dtype.name, number_format(dtype).c), number_format(problem.sum_dtype(dtype)).c
+    of, sums = number_format(dtype), number_format(problem.sum_dtype(dtype)).c
+    kind = of.bits or of.c
     width = str(lanes) if lanes > 1 else ""
     vectors = {"V": kind + width, "Sums": sums + width, "WIDTH": width}
     return {"T": kind, "Sum": sums, **vectors, f"FORMAT_{dtype.name}": "1"}

@@ -19,7 +19,6 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, Call, Layout, Misfit
-from py_backends.conformance.formats import COUNTERPARTS
 from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
 from py_backends.errors import in_one_line
@@ -206,7 +205,7 @@ def _spoilt(array: Array, at: int | None, misfit: Misfit | None) -> Array:
     if misfit is None or misfit.at != at:
         return array
     if misfit.fault == "dtype":
-        return array.astype(COUNTERPARTS[array.dtype.name])
+        return array.astype(number_format(array.dtype).mistaken_for)
     if misfit.fault == "dimensions":
         return array[..., np.newaxis]
     if misfit.fault == "size":

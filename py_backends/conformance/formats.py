@@ -18,17 +18,6 @@ FLOATS = tuple(name for name in DTYPES if np.dtype(name).kind != "i")
 NARROW_FLOATS = tuple(name for name in FLOATS if np.dtype(name).itemsize == 2)
 NARROW = tuple(name for name in DTYPES if name not in IN_ALL_KINDS)
 
-COUNTERPARTS = {
-    "float32": "float64",
-    "float64": "float32",
-    "float16": "bfloat16",
-    "bfloat16": "float16",
-    "int8": "uint8",
-    "int32": "float32",
-}
-"""For each format, another one that it may be mistaken for."""
-_OF_NEXT_LOWER = {"float32": 11, "float64": 24, "float16": 8, "bfloat16": 4}
-
 
 class Limits(NamedTuple):
     """The properties of a format.
@@ -60,8 +49,14 @@ def limits(dtype: np.dtype[Any]) -> Limits:
     least, normal, largest, step = (
         float(each) for each in (found.smallest_subnormal, found.smallest_normal, found.max, found.eps)
     )
-    reach = 8 if dtype.name == "float16" else 60
-    return Limits(found.nmant + 1, _OF_NEXT_LOWER[dtype.name], least, normal, largest, step, reach)
+    reach = min(60, found.maxexp // 2)
+    return Limits(found.nmant + 1, _lower_digits(found.nmant + 1), least, normal, largest, step, reach)
+
+
+def _lower_digits(digits: int) -> int:
+    """The digits of the next less exact format, or half of them where there is none."""
+    all_digits = {ml_dtypes.finfo(np.dtype(name)).nmant + 1 for name in FLOATS}  # type: ignore[no-untyped-call]
+    return max((each for each in all_digits if each < digits), default=digits // 2)
 
 
 def converted(values: Array, dtype: np.dtype[Any]) -> Array:

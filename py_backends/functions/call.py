@@ -37,6 +37,7 @@ from py_backends.functions.placement import (
     usable_in_place,
 )
 from py_backends.kernel_text import KernelText
+from py_backends.number_formats import FORMATS
 
 _PLACES = _HOST, _DEVICE = "host", "device"
 """Where a new result may lie."""
@@ -124,7 +125,8 @@ def _placed(device: Device, asked: Asked, name: str, array: Any) -> Placed:
     except foreign_arrays.REFUSALS as error:
         dtype = foreign_arrays.dtype_name(array)
         _check_dtype(name, dtype, asked, array)
-        how = "; bfloat16 is taken in arrays of NumPy, of the dtype ml_dtypes.bfloat16" if dtype == "bfloat16" else ""
+        in_numpy = dtype not in FORMATS or np.dtype(dtype).isbuiltin == 1
+        how = "" if in_numpy else f"; {dtype} is taken in arrays of NumPy, of the dtype ml_dtypes.{dtype}"
         raise TypeError(f"{name}: {error}{how}") from error
     if placed is None:
         _refuse(name, array, asked)

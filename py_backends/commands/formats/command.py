@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 
 from py_backends.commands import _options, _outputs, _run
+from py_backends.errors import listed
+from py_backends.number_formats import DTYPES
 
 _KERNEL = "matmul"
 
 
-HELP = "time every backend in float64, float32, float16, bfloat16 and int8, and show its error"
+HELP = f"time every backend in {listed(DTYPES)}, and show its error"
 DESCRIPTION = (
     "Times each backend in all number formats that it has. Shows bytes, rate, speed relative to its own "
     "float32, per cent of the machine's peak in that format, and the error against float64."

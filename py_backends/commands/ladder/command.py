@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one_of.add_argument(
         "--formats",
         action="store_true",
-        help="add the rungs of fewer bits: bfloat16, and the matrix unit made for it",
+        help="add the rungs of fewer bits, and the matrix unit made for them",
     )
     one_of.add_argument(
         "--steps",
