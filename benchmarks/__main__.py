@@ -20,8 +20,9 @@ from py_backends.commands import _options
 from py_backends.commands._options import Parser, whole_number
 from py_backends.commands._run import progress
 from py_backends.display import console
-from py_backends.errors import MOST_THREADS, WrongRequest
+from py_backends.errors import WrongRequest
 from py_backends.harness.compare import checked_settings
+from py_backends.limits import MOST_THREADS
 from py_backends.system.files import check_writable, write_whole, written
 
 KERNELS = ("matmul", "vecadd")

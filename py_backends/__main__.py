@@ -15,11 +15,12 @@ from importlib import import_module
 from py_backends import __version__, commands
 from py_backends.commands import _outputs
 from py_backends.commands._options import Parser
-from py_backends.errors import BackendUnavailable, WrongRequest, hint
+from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.ranks import launcher
 from py_backends.system import streams
 from py_backends.system.files import printable
 from py_backends.system.signals import SIGNALS, interruptible
+from py_backends.wording import hint
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

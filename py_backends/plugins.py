@@ -28,9 +28,11 @@ import numpy as np
 
 import py_backends
 from py_backends.contract import Backend, Device, Ladder, Launch, Problem, Target
-from py_backends.errors import BackendUnavailable, BrokenKernel, WithFix, WrongRequest, in_one_line, whole_number
+from py_backends.errors import BackendUnavailable, BrokenKernel, WithFix, WrongRequest
+from py_backends.limits import whole_number
 from py_backends.number_formats import DTYPES, FORMATS
 from py_backends.problem import RATES, RULES
+from py_backends.wording import in_one_line
 
 BACKENDS, KERNELS = "py_backends", "py_backends.kernels"
 """The groups of entry points."""

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from py_backends import plugins
 from py_backends.contract import Backend, Problem, Target
-from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest, hint, shown
+from py_backends.errors import BackendUnavailable, BrokenKernel, WrongRequest
 from py_backends.kernel_text import KernelText
 from py_backends.plugins import Plugin
+from py_backends.wording import hint, shown
 
 _BACKENDS = "py_backends.backend"
 

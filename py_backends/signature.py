@@ -13,7 +13,8 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
 
-from py_backends.errors import WrongRequest, listed
+from py_backends.errors import WrongRequest
+from py_backends.wording import listed
 
 Places = tuple[tuple[int, ...], ...]
 """For each array and dimension, which of the sizes it is."""

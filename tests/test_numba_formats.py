@@ -27,7 +27,7 @@ def compiled(converts: bool) -> tuple[Any, Any]:
     from numba import njit
     from numba.extending import intrinsic
 
-    from py_backends.backend import _numba_formats as formats
+    from py_backends.backend.formats import numba_cpu as formats
 
     if converts and not formats.CONVERTS:
         pytest.skip("this CPU has no instructions for float16")
@@ -78,14 +78,14 @@ def test_numbers_are_narrowed_to_the_nearest_and_ties_to_the_even_one(dtype: np.
 OF_ALL = """
 import numpy as np
 import py_backends
-from py_backends.backend import _numba_formats
+from py_backends.backend.formats import numba_cpu
 
 elements = np.tile(np.arange(2**16).astype(np.uint16).view("float16"), 2)
 for variant in ("lecture", "tuned"):
     sums = py_backends.vecadd(elements, elements, backend="numba_cpu", variant=variant)
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(sums, elements + elements)
-print(_numba_formats.CONVERTS)
+print(numba_cpu.CONVERTS)
 """
 
 
@@ -103,7 +103,8 @@ def test_a_cpu_without_instructions_for_float16_has_it_too(variable: str, monkey
 SIMULATED = """
 import numpy as np
 import ml_dtypes
-from py_backends.backend import _numba, _numba_cuda_formats as formats
+from py_backends.backend import _numba
+from py_backends.backend.formats import numba_cuda as formats
 
 for name in ("float16", "bfloat16"):
     x = np.array([0.1, -0.0, 3e38, np.nan, 1e-40, 257], np.float32)

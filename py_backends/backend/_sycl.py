@@ -22,11 +22,12 @@ from py_backends import _compiled
 from py_backends.backend import _device_names, _kernel_keys, _opencl_drivers, _queues, _wheels
 from py_backends.backend._queues import Event, Start
 from py_backends.contract import Adopted, Array, Buffer
-from py_backends.errors import BackendUnavailable, in_one_line
+from py_backends.errors import BackendUnavailable
 from py_backends.functions import foreign_arrays
 from py_backends.install import pip_install
 from py_backends.number_formats import number_format
 from py_backends.system import kernel_store
+from py_backends.wording import in_one_line
 
 if TYPE_CHECKING:
     import dpctl

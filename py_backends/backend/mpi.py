@@ -7,7 +7,8 @@ import re
 
 from py_backends import contract
 from py_backends.contract import Target
-from py_backends.errors import MOST_THREADS, BackendUnavailable, WrongRequest
+from py_backends.errors import BackendUnavailable, WrongRequest
+from py_backends.limits import MOST_THREADS
 from py_backends.number_formats import DTYPES
 from py_backends.ranks import served
 from py_backends.ranks.device import Device

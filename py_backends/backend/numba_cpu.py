@@ -17,9 +17,10 @@ import numpy as np
 from py_backends import contract
 from py_backends.backend import _amx, _numba, _openmp, _tbb
 from py_backends.contract import Array, Buffer, Launch, Target
-from py_backends.errors import BackendUnavailable, in_one_line
+from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED
+from py_backends.wording import in_one_line
 
 _ANY_POOL = "default"
 """Numba's threading layer where none is asked for."""

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest
+from py_backends.errors import WrongRequest
+from py_backends.limits import LARGEST_SEED, MOST_THREADS
 from py_backends.number_formats import DTYPES
 from py_backends.ranks import launcher
 from py_backends.system.files import printable

@@ -21,11 +21,11 @@ from py_backends import registry
 from py_backends.conformance.calls import IN_ORDER, NO_ARRAY, READ_ONLY, Call, Layout, Misfit
 from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
-from py_backends.errors import in_one_line
 from py_backends.functions import api
 from py_backends.number_formats import number_format
 from py_backends.results.check import judge
 from py_backends.results.spec import Sizes
+from py_backends.wording import in_one_line
 from py_backends.workers.serve import serve
 from py_backends.workers.session import Session
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from py_backends import registry
 from py_backends.contract import Problem
-from py_backends.errors import BrokenKernel, listed
+from py_backends.errors import BrokenKernel
 from py_backends.functions.call import call, shortcuts
 from py_backends.functions.dispatch import lookup
+from py_backends.wording import listed
 
 _ELSEWHERE = {"BackendUnavailable": "errors", "backends": "harness.doctor", "compare": "harness.compare"}
 """The modules of the other names. Calling a kernel does not import them."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from py_backends import plugins, registry
 from py_backends.contract import Adopted, Array, Device, HostDevice, Launch, Problem, Shortcut, Target
-from py_backends.errors import BackendUnavailable, WrongRequest, listed
+from py_backends.errors import BackendUnavailable, WrongRequest
 from py_backends.functions import foreign_arrays
 from py_backends.functions.dispatch import (
     Asked,
@@ -38,6 +38,7 @@ from py_backends.functions.placement import (
 )
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
+from py_backends.wording import listed
 
 _PLACES = _HOST, _DEVICE = "host", "device"
 """Where a new result may lie."""

@@ -12,10 +12,11 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.contract import Target
-from py_backends.errors import MOST_THREADS, BackendUnavailable, whole_number
+from py_backends.errors import BackendUnavailable
 from py_backends.functions import this_process
 from py_backends.functions.targets import targets_of
 from py_backends.kernel_text import KernelText
+from py_backends.limits import MOST_THREADS, whole_number
 
 Asked = tuple[str, str, str | None, str | None, int | None, type]
 """The arguments of a caller: kernel, backend, variant, target, threads, and the type of threads."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from py_backends.contract import Array
-from py_backends.errors import in_one_line
+from py_backends.wording import in_one_line
 
 NO_ARRAYS = (type, ModuleType, np.ma.MaskedArray)
 """Classes, modules and arrays with a mask are none, whatever attributes they have."""

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from py_backends.errors import BackendUnavailable, in_one_line, listed
+from py_backends.errors import BackendUnavailable
 from py_backends.system import interpreter
+from py_backends.wording import in_one_line, listed
 
 IN_TRIAL = "PY_BACKENDS_IN_TRIAL"
 """The variable that a trial and its children have: they try nothing first."""

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 import py_backends
-from py_backends.errors import LARGEST_SEED, MOST_THREADS, WrongRequest, shown, whole_number
+from py_backends.errors import WrongRequest
 from py_backends.harness import roofs
 from py_backends.harness.case import Case
 from py_backends.harness.estimates import Estimates, shorten, skip
@@ -28,9 +28,11 @@ from py_backends.harness.running_row import RunningRow, running_rows
 from py_backends.harness.summary import add_note, summarise
 from py_backends.harness.timed_ceilings import TimedCeiling
 from py_backends.harness.watch import Watch
+from py_backends.limits import LARGEST_SEED, MOST_THREADS, whole_number
 from py_backends.results.report import FAILURES, RAN, Report, Rounds
 from py_backends.results.spec import Sizes
 from py_backends.system import machine, signals
+from py_backends.wording import shown
 from py_backends.workers import probe
 
 DEFAULT_BUDGET = 54.0

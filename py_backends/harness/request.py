@@ -9,10 +9,12 @@ from typing import Any
 
 from py_backends import registry
 from py_backends.contract import Problem, Target
-from py_backends.errors import WrongRequest, shown, whole_number
+from py_backends.errors import WrongRequest
 from py_backends.kernel_text import KernelText
+from py_backends.limits import whole_number
 from py_backends.number_formats import DTYPES
 from py_backends.results.spec import Sizes, Spec
+from py_backends.wording import shown
 from py_backends.workers import probe
 from py_backends.workers.probe import BackendTarget
 

@@ -9,8 +9,8 @@ from typing import Any, NoReturn, Protocol, Self
 import numpy as np
 
 from py_backends.contract import Adopted, Array
-from py_backends.errors import listed
 from py_backends.number_formats import FORMATS
+from py_backends.wording import listed
 
 _ADDRESSES_APART = 1 << 48
 """More bytes than any array has, so that no two share memory."""

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from py_backends import registry
-from py_backends.errors import BackendUnavailable, KernelFault, fix_of, in_one_line
+from py_backends.errors import BackendUnavailable, KernelFault, fix_of
 from py_backends.system.channel import Channel
+from py_backends.wording import in_one_line
 
 _LONGEST_REASON, _MOST_LINES = 1000, 4
 

@@ -18,7 +18,7 @@ import numpy as np
 import py_backends
 from py_backends import plugins, registry
 from py_backends.contract import Array, Communication, Device, HostDevice, Launch, Target
-from py_backends.errors import BackendUnavailable, listed
+from py_backends.errors import BackendUnavailable
 from py_backends.functions import call
 from py_backends.functions.targets import targets_of
 from py_backends.kernel_text import KernelText
@@ -26,6 +26,7 @@ from py_backends.number_formats import number_format
 from py_backends.system import kernel_store
 from py_backends.system.bits import page_aligned_copy, same_bits
 from py_backends.system.shared_memory import SharedMemory
+from py_backends.wording import listed
 from py_backends.workers.arena import Span
 from py_backends.workers.flush import flush
 from py_backends.workers.serve import serve

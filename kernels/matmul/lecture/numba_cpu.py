@@ -6,7 +6,7 @@
 
 from numba import njit, prange
 
-from py_backends.backend._numba_formats import widen
+from py_backends.backend.formats.numba_cpu import widen
 
 
 @njit(parallel=True, nogil=True)

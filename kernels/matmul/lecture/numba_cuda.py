@@ -9,7 +9,7 @@
 
 from numba import cuda
 
-from py_backends.backend._numba_cuda_formats import widen
+from py_backends.backend.formats.numba_cuda import widen
 
 
 @cuda.jit

@@ -15,7 +15,7 @@ from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from py_backends.backend._numba_formats import widen
+from py_backends.backend.formats.numba_cpu import widen
 from py_backends.system.caches import first_level_cache, second_level_cache
 
 REGISTER, HEIGHT = (64, 14) if binding.get_host_cpu_features().get("avx512f") else (32, 6)

@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from py_backends.backend._numba_formats import widen
+from py_backends.backend.formats.numba_cpu import widen
 from py_backends.system.caches import second_level_cache
 
 from .numba_cpu import aligned, even_parts

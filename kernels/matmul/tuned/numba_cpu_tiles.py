@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from py_backends.backend._numba_formats import FLOAT16, emit_widened
+from py_backends.backend.formats.numba_cpu import FLOAT16, emit_widened
 
 from .numba_cpu import write_sums
 

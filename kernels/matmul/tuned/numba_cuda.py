@@ -11,7 +11,7 @@
 from numba import config, cuda, int64
 from numpy import uint64
 
-from py_backends.backend._numba_cuda_formats import widen
+from py_backends.backend.formats.numba_cuda import widen
 
 GROUP = 8  # threads of a block, down and across
 EACH = 8  # sums of a thread, down and across

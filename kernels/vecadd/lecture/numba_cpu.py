@@ -5,7 +5,7 @@
 
 from numba import njit, prange
 
-from py_backends.backend._numba_formats import narrow, widen
+from py_backends.backend.formats.numba_cpu import narrow, widen
 
 
 @njit(parallel=True, nogil=True)

@@ -7,7 +7,7 @@
 
 from numba import cuda
 
-from py_backends.backend._numba_cuda_formats import narrow, widen
+from py_backends.backend.formats.numba_cuda import narrow, widen
 
 
 @cuda.jit

@@ -16,7 +16,7 @@ from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from py_backends.backend._numba_formats import narrow, widen
+from py_backends.backend.formats.numba_cpu import narrow, widen
 from py_backends.system.caches import effective_cache
 
 from .numba_cpu_pairs import emit_sums_of_pairs

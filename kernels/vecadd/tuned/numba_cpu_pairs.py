@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from py_backends.backend._numba_formats import BFLOAT16
+from py_backends.backend.formats.numba_cpu import BFLOAT16
 
 
 def emit_sums_of_pairs(builder: ir.IRBuilder, x: ir.Value, y: ir.Value, element: Any) -> ir.Value:

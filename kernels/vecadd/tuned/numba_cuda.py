@@ -8,7 +8,7 @@
 from numba import cuda
 from numpy import uint64
 
-from py_backends.backend._numba_cuda_formats import narrow, widen
+from py_backends.backend.formats.numba_cuda import narrow, widen
 
 THREADS = 256
 EACH = 8  # elements of a thread

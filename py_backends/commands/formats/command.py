@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from py_backends.commands import _options, _outputs, _run
-from py_backends.errors import listed
 from py_backends.number_formats import DTYPES
+from py_backends.wording import listed
 
 _KERNEL = "matmul"
 

@@ -1,4 +1,4 @@
-"""Number formats for sources in Numba for GPUs: `widen` and `narrow`, as `_numba_formats` has them for CPUs.
+"""Number formats for sources in Numba for GPUs: `widen` and `narrow`, as `numba_cpu` has them for CPUs.
 
 For a GPU they are compiled. The simulator interprets them, one NumPy number at a time.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from numba import config
 
 from py_backends.backend._numba import meant_dtype
-from py_backends.backend._numba_formats import narrow_by, widen_by
+from py_backends.backend.formats.numba_cpu import narrow_by, widen_by
 
 if config.ENABLE_CUDASIM:
 

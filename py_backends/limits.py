@@ -1,0 +1,24 @@
+"""The largest numbers that a request may have, and how a number is checked."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from py_backends.errors import WrongRequest
+from py_backends.wording import shown
+
+MOST_THREADS = 2**12
+"""More than any machine has, and fewer than make a thread library end the process."""
+LARGEST_SEED = 2**63 - 1
+
+
+def whole_number(name: str, value: Any, least: int, most: int) -> int:
+    """`value` as an int; WrongRequest, with one clear line, where it is none or out of range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise WrongRequest(f"{name} must be a whole number, not {shown(value)}") from None
+    if not least <= number <= most:
+        raise WrongRequest(f"{name} must be from {least} to {most}, not {shown(number)}")
+    return number
