@@ -33,7 +33,7 @@ class NumberFormat:
     name: str
     c: str
     drawn: str | None
-    mistaken_for: str
+    mistaken_for: str = "float64"
     bits: str | None = None
     sums: str | None = None
     poison: float = math.nan
@@ -53,7 +53,7 @@ class NumberFormat:
 FORMATS = {
     each.name: each
     for each in (
-        NumberFormat("float32", c="float", drawn="float32", mistaken_for="float64"),
+        NumberFormat("float32", c="float", drawn="float32"),
         NumberFormat("float64", c="double", drawn="float64", mistaken_for="float32"),
         NumberFormat(
             "float16", "Float16", "float32", mistaken_for="bfloat16", bits="ushort", sums="float32", kept=-61440.0

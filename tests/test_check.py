@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from py_backends import registry
 from py_backends.contract import Array, Reference
 from py_backends.errors import WrongRequest
-from py_backends.results.check import judge, reference_of
+from py_backends.results.check import check_output, reference_of
 from py_backends.results.report import Check
 
 MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
@@ -21,7 +21,7 @@ MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 
 def vecadd_verdict(a: list[float], b: list[float], output: list[float], dtype: str = "float32") -> bool:
     reference = VECADD.reference([np.array(a, dtype), np.array(b, dtype)])
-    return judge(np.array(output, dtype), reference, VECADD.rule).check.passed
+    return check_output(np.array(output, dtype), reference, VECADD.rule).check.passed
 
 
 class TestBitwise:
@@ -45,14 +45,14 @@ class TestBitwise:
 
     def test_figure_is_zero_or_nothing(self) -> None:
         reference = Reference(np.ones(3, np.float32))
-        assert judge(np.ones(3, np.float32), reference, "bitwise").check.error_over_bound == 0
-        wrong = judge(np.zeros(3, np.float32), reference, "bitwise")
+        assert check_output(np.ones(3, np.float32), reference, "bitwise").check.error_over_bound == 0
+        wrong = check_output(np.zeros(3, np.float32), reference, "bitwise")
         assert wrong.check.error_over_bound is None
         assert re.findall(r"\d+", wrong.reason or "") == ["3", "3", "0", "0", "1"], "3 of 3, at [0], 0 instead of 1"
 
     def test_another_dtype_cannot_be_judged(self) -> None:
         with pytest.raises(TypeError):
-            judge(np.ones(3, np.float64), Reference(np.ones(3, np.float32)), "bitwise")
+            check_output(np.ones(3, np.float64), Reference(np.ones(3, np.float32)), "bitwise")
 
 
 class TestBlocks:
@@ -66,7 +66,7 @@ class TestBlocks:
         output = np.full(self.SHAPE, 1.5, np.float32)
         output[at] = wrong
         reference = Reference(np.ones(self.SHAPE), np.ones(self.SHAPE), overflow)
-        verdict = judge(output, reference, "componentwise")
+        verdict = check_output(output, reference, "componentwise")
         return verdict.reason, verdict.check.error_over_bound
 
     @pytest.mark.parametrize("at", [(0, 7), (1, 20_000), (2, 49_999)])
@@ -96,7 +96,7 @@ def matmul_inputs(m: int, n: int, k: int, dtype: str, seed: int = 0) -> tuple[Ar
 
 
 def matmul_passes(output: Array, a: Array, b: Array) -> bool:
-    return judge(output, MATMUL.reference([a, b]), MATMUL.rule).check.passed
+    return check_output(output, MATMUL.reference([a, b]), MATMUL.rule).check.passed
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -113,9 +113,9 @@ class TestComponentwise:
     def test_the_bound_is_the_last_error_that_passes(self, dtype: str) -> None:
         value, bound = np.zeros((2, 3)), np.full((2, 3), 2.0**-20)
         output = np.full((2, 3), 2.0**-20, dtype)
-        assert judge(output, Reference(value, bound), MATMUL.rule).check == Check(True, "componentwise", 1.0)
+        assert check_output(output, Reference(value, bound), MATMUL.rule).check == Check(True, "componentwise", 1.0)
         output[1, 2] = np.nextafter(output[1, 2], output.dtype.type(1))
-        assert not judge(output, Reference(value, bound), MATMUL.rule).check.passed
+        assert not check_output(output, Reference(value, bound), MATMUL.rule).check.passed
 
     def test_every_element_counts(self, dtype: str) -> None:
         a, b = matmul_inputs(7, 8, 9, dtype)
@@ -129,7 +129,7 @@ class TestComponentwise:
         a, b = matmul_inputs(3, 3, 3, dtype)
         output = a @ b
         output[1, 2] = np.nan
-        verdict = judge(output, MATMUL.reference([a, b]), MATMUL.rule)
+        verdict = check_output(output, MATMUL.reference([a, b]), MATMUL.rule)
         assert not verdict.check.passed
         assert verdict.check.error_over_bound is None
 

@@ -21,7 +21,7 @@ from started import LAST_STAGE, SOON
 from py_backends import registry
 from py_backends.display import layout
 from py_backends.harness.case import Case
-from py_backends.results.check import judge
+from py_backends.results.check import check_output
 
 COMMANDS = sorted(re.findall(r"^### ([a-z]+)$", (CLONE / "docs" / "reference.md").read_text("utf-8"), re.MULTILINE))
 """Those that the reference describes: a section each."""
@@ -344,7 +344,7 @@ class TestOptions:
         for seed in (3, 4):
             case = Case(problem, (9, 10, 11), np.dtype(np.float32), seed)
             a, b = (array.reshape(shape) for array, shape in zip(case.inputs, case.shapes[:-1], strict=True))
-            errors.append(judge(a @ b, case.reference, problem.rule).check.error_over_bound)
+            errors.append(check_output(a @ b, case.reference, problem.rule).check.error_over_bound)
             case.close()
         assert row["check"]["error_over_bound"] == errors[0] != errors[1]
 

@@ -91,6 +91,6 @@ def what_is_wrong_at(
     launch(buffers, sizes)
     device.wait()
     device.download(buffers[-1], arrays[-1])
-    reason = case.judge().reason
+    reason = case.check_output().reason
     case.close()
     return reason

@@ -142,7 +142,7 @@ def test_relative_error_is_that_of_the_rounding(dtype: str) -> None:
     """A right result in a format is as far from float64 as rounding the inputs takes it, and not 0."""
     case = Case(registry.problem("matmul"), (60, 50, 40), np.dtype(dtype), seed=1)
     case.output[...] = case.reference.value
-    error = case.judge().check.relative_error
+    error = case.check_output().check.relative_error
     assert error is not None
     assert ERRORS[dtype] / 10 < error < ERRORS[dtype] * 10 or (dtype == "float64" and error < 1e-15)
     case.close()
@@ -152,7 +152,7 @@ def test_an_output_too_large_for_a_norm_has_no_relative_error() -> None:
     """A kernel that takes float64 for float32 leaves such numbers, and a warning of NumPy would say nothing of it."""
     case = Case(registry.problem("matmul"), (6, 5, 4), np.dtype("float64"), seed=1)
     case.output[...] = 1e300
-    assert case.judge().check.relative_error is None
+    assert case.check_output().check.relative_error is None
     case.close()
 
 

@@ -19,7 +19,7 @@ import py_backends as pb
 from py_backends import registry
 from py_backends.contract import Array
 from py_backends.functions import call
-from py_backends.results.check import judge
+from py_backends.results.check import check_output
 
 with_every_backend = pytest.mark.parametrize("backend", marked_backends())
 
@@ -70,7 +70,7 @@ def read_only(array: Array) -> Array:
 
 def assert_right(kernel: str, result: Array, *inputs: Array) -> None:
     problem = registry.problem(kernel)
-    verdict = judge(np.ascontiguousarray(result), problem.reference(inputs), problem.rule)
+    verdict = check_output(np.ascontiguousarray(result), problem.reference(inputs), problem.rule)
     assert verdict.check.passed, verdict.reason
 
 

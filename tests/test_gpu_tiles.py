@@ -53,7 +53,7 @@ def run(runner: Runner, text: KernelText, case: Case) -> str | None:
         pytest.skip(f"{text.place} takes no {case.dtype.name}")
     case.poison()
     runner.run(text, case)
-    verdict = case.judge()
+    verdict = case.check_output()
     runner.unload(case)
     case.close()
     return verdict.reason
@@ -99,7 +99,7 @@ def test_any_array_may_be_unaligned(kernel: str, sizes: tuple[int, ...], dtype: 
         device.wait()
         device.download(buffers[-1], arrays[-1])
         shared[-1][...] = arrays[-1]
-        assert case.judge().reason is None
+        assert case.check_output().reason is None
         case.close()
 
 

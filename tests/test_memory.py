@@ -140,7 +140,7 @@ def test_a_result_in_its_place_passes(case: Case) -> None:
     a, b, c = arrays_of(case)
     case.poison()
     c[:100] = a[:100] + b[:100]
-    assert case.judge().check.passed
+    assert case.check_output().check.passed
 
 
 @pytest.mark.parametrize("beyond", [0, 1, 99])
@@ -150,12 +150,12 @@ def test_a_write_past_the_end_is_seen(case: Case, beyond: int, value: float) -> 
     case.poison()
     c[:100] = a[:100] + b[:100]
     c[100 + beyond] = value
-    verdict = case.judge()
+    verdict = case.check_output()
     assert (verdict.check.passed, verdict.reason) == (False, "it wrote past the end of its output")
     assert verdict.check.error_over_bound is None
     case.poison()
     c[:100] = a[:100] + b[:100]
-    assert case.judge().check.passed, "poison mends the guard"
+    assert case.check_output().check.passed, "poison mends the guard"
 
 
 def test_nothing_old_passes_for_a_result(case: Case) -> None:
@@ -163,10 +163,11 @@ def test_nothing_old_passes_for_a_result(case: Case) -> None:
     c[:100] = a[:100] + b[:100]
     case.poison()
     assert np.isnan(c[:100]).all()
-    assert not case.judge().check.passed
+    assert not case.check_output().check.passed
     c[:99] = a[:99] + b[:99]
     assert (
-        case.judge().reason == f"1 of 100 elements are wrong, the first at [99]: nan where {a[99] + b[99]:.9g} is right"
+        case.check_output().reason
+        == f"1 of 100 elements are wrong, the first at [99]: nan where {a[99] + b[99]:.9g} is right"
     )
 
 
@@ -222,7 +223,7 @@ class TestNeeded:
         tracemalloc.start()
         try:
             case = Case(MATMUL, sizes, np.dtype(dtype), 1)
-            case.judge()
+            case.check_output()
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

@@ -74,16 +74,16 @@ def test_a_case_has_an_output_of_the_results_format(case: Case) -> None:
     assert [array.dtype for array in (*case.inputs, case.output)] == [FLOAT32, FLOAT32, FLOAT64]
     assert np.isnan(case.output).all()
     case.output[...] = case.inputs[0].astype(np.float64) + case.inputs[1]
-    assert case.judge().check.passed
+    assert case.check_output().check.passed
     case.output[...] = case.inputs[0] + case.inputs[1]
-    assert not case.judge().check.passed, "a sum that was rounded on its way"
+    assert not case.check_output().check.passed, "a sum that was rounded on its way"
 
 
 def test_zones_around_a_result_are_watched_in_its_format(case: Case) -> None:
     case.output[...] = case.inputs[0].astype(np.float64) + case.inputs[1]
     end = case.spans[-1].first + case.spans[-1].size
     case._memory[-1].bytes[end] ^= 1
-    assert "the end" in (case.judge().reason or "")
+    assert "the end" in (case.check_output().reason or "")
 
 
 def test_a_format_of_few_bits_is_drawn_in_more_and_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from py_backends.conformance.trials import of_kernel
 from py_backends.contract import Array, Launch, Problem
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES, number_format
-from py_backends.results.check import judge
+from py_backends.results.check import check_output
 
 if TYPE_CHECKING:
     from py_backends.backend.opencl import OpenClDevice
@@ -104,7 +104,7 @@ def _wrong(device: OpenClDevice, launch: Launch, problem: Problem, sizes: Sizes,
     output = wholes[-1]
     if not before[-1].endswith(output[-GUARD:].tobytes()):
         return "it wrote past the end of its output"
-    return judge(output[:-GUARD].reshape(of_output), problem.reference(inputs), problem.rule).reason
+    return check_output(output[:-GUARD].reshape(of_output), problem.reference(inputs), problem.rule).reason
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_every_number_of_16_bits_is_widened_and_narrowed(device: OpenClDevice, v
         device.download(buffers[-1], c)
         for buffer in buffers:
             device.release(buffer)
-        assert judge(c, tuned("vecadd").problem.reference([a, b]), "bitwise").reason is None
+        assert check_output(c, tuned("vecadd").problem.reference([a, b]), "bitwise").reason is None
 
 
 @on_every_cpu

@@ -14,7 +14,7 @@ from py_backends import registry
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
 from py_backends.harness import roofs
-from py_backends.harness.roofs import Ceilings, Roof, judge
+from py_backends.harness.roofs import Ceilings, Roof, place_under
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.kernel_text import KernelText
@@ -62,7 +62,7 @@ def judged(row: RunningRow, flops: int, moved: int, *ceilings: TimedCeiling, mor
     peak, *bandwidths = ceilings
     found = Ceilings(2)
     found._roofs[row] = Roof(flops, moved, peak, tuple(bandwidths), more)
-    judge([row], found)
+    place_under([row], found)
     return row.result
 
 
@@ -190,7 +190,7 @@ class TestNeeded:
         row = timed("matmul", sizes)
         found = roofs.ceilings([row], 2)
         assert list(found) == []
-        assert judge([row], found) == []
+        assert place_under([row], found) == []
         assert row.result.percent_of_ceiling is None
 
     def test_a_row_whose_worker_died_has_none(self) -> None:
@@ -209,7 +209,7 @@ class TestNeeded:
         found = roofs.ceilings([row], 2)
         for each in found:
             each.samples[0] = 2e9
-        record = judge([row], found)
+        record = place_under([row], found)
         assert {each.instruction_set for each in record if each.kind == MULTIPLY_ADDS} == {"avx2", "sse"}
         for kind in STREAMED, STORED:
             assert sorted(each.working_set_bytes or 0 for each in record if each.kind == kind) == [
@@ -227,16 +227,16 @@ class TestNeeded:
         clock = iter(range(10**6))
         monkeypatch.setattr(roofs, "monotonic", lambda: next(clock))
         late = roofs.ceilings([timed("vecadd", (10**6,))], 2, roofs.LEAST_FOR_RECORD)
-        assert {(each.rate, each.low) for each in judge([], late)} == {(1.0, None)}
-        assert [each.working_set_bytes for each in judge([], late)] == [
-            each.working_set_bytes for each in judge([], in_time)
+        assert {(each.rate, each.low) for each in place_under([], late)} == {(1.0, None)}
+        assert [each.working_set_bytes for each in place_under([], late)] == [
+            each.working_set_bytes for each in place_under([], in_time)
         ]
 
     def test_without_time_the_results_have_the_ceilings_of_rows_alone(self) -> None:
         """Memory beyond the caches takes longer to write than a small budget has for all rows together."""
         row = timed("vecadd", (10**6,))
         found = roofs.ceilings([row], 2, roofs.LEAST_FOR_RECORD / 2)
-        assert {(each.kind, each.working_set_bytes) for each in judge([row], found)} == {
+        assert {(each.kind, each.working_set_bytes) for each in place_under([row], found)} == {
             (MULTIPLY_ADDS, None),
             (STREAMED, 12 * 10**6),
             (STORED, 12 * 10**6),
@@ -251,7 +251,7 @@ class TestNeeded:
         monkeypatch.setattr(roofs, "instruction_sets", missing)
         row = timed("vecadd", (9,))
         found = roofs.ceilings([row], 2)
-        assert (list(found), judge([row], found)) == ([], [])
+        assert (list(found), place_under([row], found)) == ([], [])
         assert found.why_none == "its extension module has not been built; make"
         assert (row.result.status, row.result.percent_of_ceiling) == ("ok", None)
 
@@ -283,7 +283,7 @@ class TestNeeded:
         monkeypatch.setattr(CeilingWorker, "sample", fails)
         row = timed("vecadd", (9,))
         found = roofs.ceilings([row], 2)
-        assert judge([row], found) == []
+        assert place_under([row], found) == []
         assert (found.why_none, row.result.percent_of_ceiling) == ("the worker was ended by SIGILL", None)
 
     def test_one_that_fails_during_the_rounds_is_told_as_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +324,7 @@ class TestOnAGpu:
         found = roofs.ceilings([row, *others], threads=2)
         for each, number in itertools.product(found, range(ROUNDS)):
             each.samples[number] = each.sample()
-        known = judge([row, *others], found)
+        known = place_under([row, *others], found)
         return row.result.percent_of_ceiling, [(each.device, each.kind, each.rate) for each in known]
 
     def test_its_memory_is_a_ceiling_beyond_its_caches(self) -> None:

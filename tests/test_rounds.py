@@ -155,7 +155,7 @@ class RightCase:
     def poison(self) -> None:
         pass
 
-    def judge(self) -> Verdict:
+    def check_output(self) -> Verdict:
         return Verdict(results.Check(True, "bitwise", 0.0), None)
 
 

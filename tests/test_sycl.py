@@ -250,7 +250,7 @@ def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: s
         buffers = [device.upload(array) for array in arrays]
         launch(buffers, sizes)
         device.wait()
-        reason = case.judge().reason
+        reason = case.check_output().reason
         if reason is not None:
             wrong[sizes] = reason
         for buffer in buffers:

@@ -24,7 +24,7 @@ from py_backends.conformance.selection import all_kinds_of
 from py_backends.conformance.trials import answered, chosen
 from py_backends.contract import Array
 from py_backends.kernel_text import KernelText
-from py_backends.results.check import judge
+from py_backends.results.check import check_output
 
 pytestmark = [pytest.mark.slow, pytest.mark.cuda]
 MATMUL = registry.problem("matmul")
@@ -77,7 +77,7 @@ def wrong_shapes(computed: Emulated, dtype: str) -> Iterator[str]:
         draw = np.random.default_rng(k)
         a, b = (3 * draw.standard_normal(shape) for shape in ((m, k), (k, n)))
         inputs = [array.astype(dtype) for array in (a, b)]
-        if reason := judge(computed(*inputs), MATMUL.reference(inputs), MATMUL.rule).reason:
+        if reason := check_output(computed(*inputs), MATMUL.reference(inputs), MATMUL.rule).reason:
             yield f"{m}x{n}x{k}: {reason}"
 
 

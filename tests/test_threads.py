@@ -69,7 +69,7 @@ def test_every_target_is_right_with_one_thread(backend: str, target: Target) -> 
     with vecadd_of(backend, target, threads=1) as (runner, text, case):
         case.poison()
         runner.run(text, case)
-        assert case.judge().reason is None
+        assert case.check_output().reason is None
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

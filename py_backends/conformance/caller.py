@@ -23,7 +23,7 @@ from py_backends.conformance.trials import Inputs, drawn_from, reference
 from py_backends.contract import Array, Device, Problem
 from py_backends.functions import api
 from py_backends.number_formats import number_format
-from py_backends.results.check import judge
+from py_backends.results.check import check_output
 from py_backends.results.spec import Sizes
 from py_backends.wording import in_one_line
 from py_backends.workers.serve import serve
@@ -180,7 +180,7 @@ class Arrays:
         if not isinstance(result, np.ndarray) or (result.shape, result.dtype) != (shape, dtype):
             return f"it returned {type(result).__name__} {getattr(result, 'shape', '')} {getattr(result, 'dtype', '')}"
         answer = reference(problem, values, call.sizes)
-        if wrong := judge(np.asarray(result, order="C"), answer, problem.rule).reason:
+        if wrong := check_output(np.asarray(result, order="C"), answer, problem.rule).reason:
             return wrong
         if self.out is not None:
             self.out[...] = self._out_before

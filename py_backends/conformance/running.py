@@ -19,7 +19,7 @@ from py_backends.conformance.trials import Answered, AnyCase, Kind, Trial, answe
 from py_backends.contract import Array, Problem
 from py_backends.errors import BrokenKernel
 from py_backends.kernel_text import KernelText
-from py_backends.results.check import first_wrong, judge
+from py_backends.results.check import check_output, first_wrong
 from py_backends.system import machine
 from py_backends.system.bits import same_bits
 from py_backends.workers.arena import Arena, span
@@ -214,7 +214,7 @@ def run_trials(
 def verdict(output: Array, case: Answered, rule: str) -> str | None:
     """What is wrong with a result; None where nothing is."""
     if not case.trial.exact:
-        return judge(output, case.reference, rule).reason
+        return check_output(output, case.reference, rule).reason
     right = output == case.reference.value  # 0 and -0 are the same number
     if right.all():
         return None

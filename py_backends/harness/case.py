@@ -12,7 +12,7 @@ import numpy as np
 
 from py_backends.contract import Array, Problem, Reference
 from py_backends.number_formats import number_format
-from py_backends.results.check import Verdict, judge, reference_of
+from py_backends.results.check import Verdict, check_output, reference_of
 from py_backends.results.spec import Sizes
 from py_backends.workers.arena import Arena, span
 
@@ -48,11 +48,11 @@ class Case(Arena):
         inputs = [array.reshape(shape) for array, shape in zip(self.inputs, self.shapes[:-1], strict=True)]
         return reference_of(self.problem, inputs, self.sizes)
 
-    def judge(self) -> Verdict:
+    def check_output(self) -> Verdict:
         """Judge the current content of the output."""
         if trespass := self.trespass():
             return Verdict.wrong(self.problem.rule, trespass)
-        found = judge(self.output, self.reference, self.problem.rule)
+        found = check_output(self.output, self.reference, self.problem.rule)
         return replace(found, check=replace(found.check, relative_error=self._relative_error()))
 
     @cached_property

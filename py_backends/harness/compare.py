@@ -121,7 +121,7 @@ def checked_settings(
     }
 
 
-def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None) -> Report:
+def run(plan: Plan, settings: dict[str, Any], progress: Progress | None = None) -> Report:
     """Run a planned comparison. `settings`: as `checked_settings` returns them.
 
     SciPy is imported first, and in another thread, which no signal reaches. An interrupted import would leave it
@@ -136,7 +136,7 @@ def run(asked: Plan, settings: dict[str, Any], progress: Progress | None = None)
         comparison = Comparison(pool, threads, budget, random.Random(seed), progress)
         try:
             loaded.result()
-            comparison.run(asked)
+            comparison.run(plan)
         except KeyboardInterrupt:
             comparison.interrupt()
         signals.hold_off()
@@ -160,17 +160,17 @@ class Comparison:
         self._rounds: Rounds | None = None
         self._interrupted = False
 
-    def run(self, asked: Plan) -> None:
+    def run(self, plan: Plan) -> None:
         """Run all of it. After an exception, finished rows keep their results."""
         self._progress.update(0, 1, "looking for backends")
-        self._found = probe.probe(asked.backends, asked.targets, asked.threads)
-        how = {"timed_only": asked.timed_only, "controls": asked.controls}
-        self._rows = running_rows(asked.specs(self._found), self._found, self._threads, **how)
-        self._check_and_settle(self._affordable(asked))
+        self._found = probe.probe(plan.backends, plan.targets, plan.threads)
+        how = {"timed_only": plan.timed_only, "controls": plan.controls}
+        self._rows = running_rows(plan.specs(self._found), self._found, self._threads, **how)
+        self._check_and_settle(self._affordable(plan))
         self._add_controls()
         self._progress.update(0, 1, "measuring the machine's ceilings")
         with roofs.ceilings(self._timed, self._threads, _FOR_THE_RECORD * self._budget) as self._ceilings:
-            self._time(self._ceilings, asked)
+            self._time(self._ceilings, plan)
             self._check_what_timing_left()
         never_sampled = [row for row in self._timed if not row.samples and not row.failed]
         self._rows = [row for row in self._rows if row not in never_sampled]
@@ -200,7 +200,7 @@ class Comparison:
 
     def report(self, settings: dict[str, Any], machine: dict[str, Any]) -> Report:
         """The results so far."""
-        ceilings = roofs.judge(self._timed, self._ceilings) if self._ceilings else []
+        ceilings = roofs.place_under(self._timed, self._ceilings) if self._ceilings else []
         for group in self._groups:
             group.keep_right()
         control = summarise(self._groups)
@@ -231,15 +231,15 @@ class Comparison:
                 for reason in dict.fromkeys(each for each in ended if each not in told):
                     add_note(row.result, f"its worker ended, and another was started: {reason}")
 
-    def _affordable(self, asked: Plan) -> list[RunningRow]:
+    def _affordable(self, plan: Plan) -> list[RunningRow]:
         """The rows with a source for which there is time, some of them at a smaller shape."""
         estimates = Estimates(self._pool, self._budget, self._progress.update)
         estimated = estimates.of([row for row in self._rows if row.text is not None])
         self._deadline = max(self._deadline, monotonic() + _LEAST_FOR_ROWS * self._budget)
         left = self._deadline - monotonic()
-        if asked.shorten:
-            return shorten(estimated, asked.runs, left)
-        return skip(estimated, asked.runs, left, self._budget)
+        if plan.shorten:
+            return shorten(estimated, plan.runs, left)
+        return skip(estimated, plan.runs, left, self._budget)
 
     def _check_and_settle(self, rows: Sequence[RunningRow]) -> None:
         """Check each row at its shape. Prepare those that are right and not emulated for timing."""
@@ -266,20 +266,20 @@ class Comparison:
             self._progress.update(number, len(self._groups), "starting controls")
             add_controls(group, self._pool)
 
-    def _time(self, ceilings: Ceilings, asked: Plan) -> None:
+    def _time(self, ceilings: Ceilings, plan: Plan) -> None:
         def progress(number: int, row: RunningRow | TimedCeiling) -> None:
             done = (monotonic() - begin) / max(1e-9, self._deadline - begin)
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
 
         def next_rows() -> list[RunningRow | TimedCeiling]:
-            rows = asked.schedule(self._groups)
+            rows = plan.schedule(self._groups)
             return [*rows, *ceilings] if rows or not self._groups else []
 
         begin = monotonic()
         self._deadline = max(self._deadline, begin + _LEAST_FOR_ROUNDS * self._budget)
         watch = Watch([*(row for group in self._groups for row in group.sampled), *ceilings])
         try:
-            least, most = asked.least_rounds, asked.rounds
+            least, most = plan.least_rounds, plan.rounds
             run_rounds(next_rows, self._deadline, self._order, progress, most=most, least=least, watch=watch)
         finally:
             self._rounds = watch.finish()

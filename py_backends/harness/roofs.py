@@ -9,7 +9,7 @@ Rounds sample the ceilings beside the rows, so a machine that slows down slows b
 
     with roofs.ceilings(timed, threads, seconds) as ceilings:
         run_rounds(lambda: [*timed, *ceilings], ...)
-        report.ceilings = roofs.judge(timed, ceilings)
+        report.ceilings = roofs.place_under(timed, ceilings)
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def ceilings(timed: Sequence[RunningRow], threads: int, seconds: float = math.in
     return made
 
 
-def judge(timed: Sequence[RunningRow], ceilings: Ceilings) -> list[Ceiling]:
+def place_under(timed: Sequence[RunningRow], ceilings: Ceilings) -> list[Ceiling]:
     """Fill in `percent_of_ceiling` of rows that are right and timed, and mark impossible ones.
 
     Call it after the rounds and the second check. Returns all ceilings, for the results.
@@ -274,11 +274,11 @@ def judge(timed: Sequence[RunningRow], ceilings: Ceilings) -> list[Ceiling]:
     for row in timed:
         roof = ceilings.roof(row)
         if roof and row.result.status == "ok":
-            _judge(row, roof)
+            _place(row, roof)
     return ceilings.summary()
 
 
-def _judge(timed: RunningRow, roof: Roof) -> None:
+def _place(timed: RunningRow, roof: Roof) -> None:
     """Compare a row with its roof, round by round. If it only seems to exceed its roof, it gets no per cent."""
     row = timed.result
     kernel = {number: sample.kernel for number, sample in timed.samples.items()}

@@ -118,23 +118,23 @@ class RunningRow:
         """Run once on an output of NaN with guard zones. The row becomes `ok`, `emulated` or `mismatch`."""
         self.case.poison()
         if self.spec.statement is None:
-            self._judge(self.runner.run(self._text, self.case))
+            self._check_output(self.runner.run(self._text, self.case))
         else:
             self._sample(poisoned=True)
-            self._judge()
+            self._check_output()
 
     def check_timed(self) -> None:
         """Take one more sample as it was timed, on an output of NaN, and judge its result and all times."""
         self.case.poison()
         self._sample(poisoned=True)
-        self._judge()
+        self._check_output()
         self.checked_again = True
         if self.result.status == "ok":
-            self._judge_times(list(self.samples.values()))
+            self._waits(list(self.samples.values()))
 
-    def _judge(self, wrong: str | None = None) -> None:
+    def _check_output(self, wrong: str | None = None) -> None:
         """Judge the output. `wrong`: another fault of the run, if any."""
-        row, verdict = self.result, self.case.judge()
+        row, verdict = self.result, self.case.check_output()
         if wrong is not None and verdict.check.passed:
             verdict = Verdict.wrong(verdict.check.rule, wrong)
         row.check, row.reason = verdict.check, verdict.reason
@@ -177,12 +177,12 @@ class RunningRow:
             wanted = min(_MOST_REPETITIONS, math.ceil(SHORTEST_SAMPLE / max(seconds, 1e-9)))
             # A few first: with a wait that does not wait, many launches would queue hours of work.
             self.repetitions = min(wanted, _FEW_REPETITIONS)
-            if not self._judge_times([self.sample() for _ in range(3)]):
+            if not self._waits([self.sample() for _ in range(3)]):
                 return False
             self.repetitions = wanted
         return True
 
-    def _judge_times(self, samples: list[Sample]) -> bool:
+    def _waits(self, samples: list[Sample]) -> bool:
         """Whether the work of a sample ended within its launches. If not, the row becomes `impossible`.
 
         If it seems not to have, further samples decide.

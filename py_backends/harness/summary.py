@@ -20,7 +20,7 @@ def summarise(groups: Sequence[Group]) -> list[Control]:
     for row in (row for group in groups for row in group.rows):
         if row.samples:
             _figures(row)
-    return _judge(groups)
+    return _fill_speedups(groups)
 
 
 def _figures(timed: RunningRow) -> None:
@@ -64,7 +64,7 @@ def _of_each_rank(samples: Sequence[Sequence[float]]) -> list[float]:
     return [median(seconds).value for seconds in zip(*samples, strict=True)]
 
 
-def _judge(groups: Sequence[Group]) -> list[Control]:
+def _fill_speedups(groups: Sequence[Group]) -> list[Control]:
     """Fill in the speed-up of every row over its baseline. Returns the controls by which rows were judged."""
     compared = [(group, row) for group in groups for row in group.compared()]
     ratios = [(group, row, found) for group, row in compared if (found := group.ratio(row))]

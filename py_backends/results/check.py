@@ -63,12 +63,12 @@ def _check_answer(reference: Reference, dtype: np.dtype[Any]) -> None:
     if not ((reference.bound >= 0) & ~unbounded)[finite].all():
         raise WrongRequest("the bound of its reference is negative or not finite where its value is finite")
     with np.errstate(over="ignore"):
-        rounded = judge(np.asarray(reference.value).astype(dtype), reference, "componentwise")
+        rounded = check_output(np.asarray(reference.value).astype(dtype), reference, "componentwise")
     if rounded.reason:
         raise WrongRequest(f"its reference, rounded to {dtype}, is not within its own bound: {rounded.reason}")
 
 
-def judge(output: Array, reference: Reference, rule: str) -> Verdict:
+def check_output(output: Array, reference: Reference, rule: str) -> Verdict:
     """Compare `output` with the reference of the same shape, element by element.
 
     Without a bound every bit must agree, and a NaN must stand where the reference has one. With a bound, an element is

@@ -19,7 +19,7 @@ def speedups(ours: Sequence[float | None], theirs: Sequence[float | None], work:
     return [theirs / ours * work for ours, theirs in in_common(ours, theirs)]
 
 
-def judged(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
+def with_verdicts(pairs: Sequence[tuple[Row, Row]]) -> list[Speedup]:
     """The speed-up of the first row of each pair over the second. All verdicts hold together at 95%.
 
     The band is the narrowest one, not that of the controls: the question is not whether the two are the same.

@@ -21,7 +21,7 @@ import py_backends
 from py_backends.backend import opencl
 from py_backends.contract import Array
 from py_backends.kernel_text import KernelText, Stages, WorkItems
-from py_backends.results.check import judge
+from py_backends.results.check import check_output
 
 _DRIVER = HERE / "on_threads"
 _TYPES = {"float32": "float", "float64": "double"}
@@ -170,7 +170,7 @@ class Program:
             shape = problem.shapes(case.sizes)[-1]
             output = np.frombuffer(answer, case.dtype, math.prod(shape), begin).reshape(shape)
             begin += output.nbytes
-            if reason := judge(output, problem.reference(inputs), problem.rule).reason:
+            if reason := check_output(output, problem.reference(inputs), problem.rule).reason:
                 yield case, reason
         assert begin == len(answer)
 

@@ -13,7 +13,7 @@ import pytest
 
 from py_backends import registry
 from py_backends.contract import Array
-from py_backends.results.check import judge
+from py_backends.results.check import check_output
 
 FORMATS = "bfloat16", "float16", "int8"
 
@@ -49,7 +49,7 @@ def wrong(cases: Sequence[Case], results: Sequence[Array]) -> dict[str, str]:
     """By shape and dtype what is not within the kernel's bound."""
     problem = registry.problem("matmul")
     verdicts = {
-        f"{case.a.shape} {case.b.shape} {case.a.dtype}": judge(
+        f"{case.a.shape} {case.b.shape} {case.a.dtype}": check_output(
             result, problem.reference([case.a, case.b]), problem.rule
         ).reason
         for case, result in zip(cases, results, strict=True)

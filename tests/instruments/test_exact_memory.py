@@ -18,7 +18,7 @@ from py_backends import registry
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
-from py_backends.results.check import judge
+from py_backends.results.check import check_output
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def test_right_up_to_the_last_element(text: KernelText, target: str, dtype: str,
         for result in [output, inputs[0]] if problem.in_place else [output]:  # the last call overwrites an input
             launch([*(array.ravel() for array in inputs), result.ravel()], sizes)
             device.wait()
-            if reason := judge(result, reference, problem.rule).reason:
+            if reason := check_output(result, reference, problem.rule).reason:
                 wrong[sizes] = reason
     assert wrong == {}
 

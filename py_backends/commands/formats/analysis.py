@@ -13,7 +13,7 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.results.grouping import grouped
-from py_backends.results.ratios import gflops, judged
+from py_backends.results.ratios import gflops, with_verdicts
 from py_backends.results.report import Report, Row, Speedup
 from py_backends.results.roofline import percent_of_peak
 
@@ -58,7 +58,7 @@ def _ordered(rows: Sequence[Row], report: Report) -> list[Choice]:
     in_float32 |= {_who(row): row for row in rows if row.dtype == BASIS}
     own = {id(row): in_float32.get(_who(row), in_float32.get(_where(row))) for row in rows if row.dtype != BASIS}
     pairs = [(row, float32) for row in rows if (float32 := own.get(id(row))) is not None]
-    over = {id(row): speedup for (row, _), speedup in zip(pairs, judged(pairs), strict=True)}
+    over = {id(row): speedup for (row, _), speedup in zip(pairs, with_verdicts(pairs), strict=True)}
     best: dict[tuple[str, str], float] = {}
     for row in rows:
         best[_who(row)] = max(best.get(_who(row), 0.0), gflops(row))

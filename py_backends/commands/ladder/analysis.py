@@ -11,7 +11,7 @@ from py_backends import registry
 from py_backends.commands.ladder.plan import baselines, chains, is_narrower, is_of, ladders
 from py_backends.contract import Ladder, Rung
 from py_backends.results.grouping import grouped
-from py_backends.results.ratios import gflops, judged, row_ratio, speedup
+from py_backends.results.ratios import gflops, row_ratio, speedup, with_verdicts
 from py_backends.results.report import Report, Row, Speedup
 from py_backends.results.roofline import percent_of_peak
 
@@ -111,7 +111,7 @@ def _climb(ladder: Ladder, rows: Sequence[Row], narrower: Sequence[Row], report:
     timed = [(rung, row) for rung, row in best if row is not None]
     first = timed[0][1] if timed and timed[0][0] is ladder.rungs[0] else None
     pairs = [(above, below) for (_, below), (_, above) in pairwise(timed)]
-    over_below = [None, *judged(pairs)]
+    over_below = [None, *with_verdicts(pairs)]
     steps = [_step(rung, row, first, below, report) for (rung, row), below in zip(timed, over_below, strict=False)]
     beside = [row for name in baselines() for its in _by_variant(rows, name) if (row := _best(its))]
     return Climb(
