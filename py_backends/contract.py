@@ -110,17 +110,16 @@ class Target:
     emulated: bool = False
     """Runs on the CPU in place of its device: checked, never timed, and only in a worker."""
     interpreted: bool = False
-    """Runs each work item in Python: tests use only a few small cases."""
+    """Runs each work item in Python."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that a worker for this target must be started with."""
     dtypes: Mapping[str, tuple[str, ...]] | None = None
     """The number formats that it takes, by kernel, or by source as `matmul/tuned`. A kernel that is missing here has
     none. None for those of its backend."""
     borrowed: bool = False
-    """Computes by the kernels of other backends, which are tested there. So a quick run of the suite tries only the
-    first such target, in few formats."""
+    """Computes by the kernels of other backends."""
     just_in_time: bool = False
-    """Compiles kernels when they are first needed, which takes seconds. Tests run others meanwhile."""
+    """Compiles kernels when they are first needed, which takes seconds."""
     on_threads: Mapping[int, str | None] = field(default_factory=lambda: MappingProxyType({}))
     """What `Backend.on_threads` says, by the numbers of threads that were probed; empty where it always says this
     target's own name. The probe fills it in."""

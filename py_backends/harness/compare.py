@@ -243,12 +243,13 @@ class Comparison:
 
     def _check_and_settle(self, rows: Sequence[RunningRow]) -> None:
         """Check each row at its shape. Prepare those that are right and not emulated for timing."""
-        cases = {id(row): case for row in rows if (case := self._case(row)) is not None}
-        self._pool.keep_only(list(cases.values()))
-        checked = [row for row in rows if id(row) in cases]
-        for number, row in enumerate(checked):
-            self._progress.update(number, len(checked), f"checking {row.title}")
-            row.on(self._pool.runner_of(row), cases[id(row)])
+        placed = []
+        for row in rows:
+            if case := self._case(row):
+                placed.append(row.on(self._pool.runner_of(row), case))
+        self._pool.keep_only([row.case for row in placed])
+        for number, row in enumerate(placed):
+            self._progress.update(number, len(placed), f"checking {row.title}")
             with failures_of(row):
                 row.check()
                 if row.result.status == "ok" and row.settle():
