@@ -19,7 +19,7 @@ from commands import CLONE, run_python
 from rich.console import Console
 
 import py_backends as pb
-from py_backends.display.console import print_report
+from py_backends.commands.compare.table import print_report
 from py_backends.display.files import markdown_text
 from py_backends.harness import compare as module_of_compare
 from py_backends.harness.compare import DEFAULT_BUDGET, Comparison, checked_settings, run

@@ -243,10 +243,8 @@ class Comparison:
 
     def _check_and_settle(self, rows: Sequence[RunningRow]) -> None:
         """Check each row at its shape. Prepare those that are right and not emulated for timing."""
-        placed = []
-        for row in rows:
-            if case := self._case(row):
-                placed.append(row.on(self._pool.runner_of(row), case))
+        cases = [(row, self._case(row)) for row in rows]
+        placed = [row.on(self._pool.runner_of(row), case) for row, case in cases if case]
         self._pool.keep_only([row.case for row in placed])
         for number, row in enumerate(placed):
             self._progress.update(number, len(placed), f"checking {row.title}")
