@@ -15,7 +15,7 @@ from py_backends.functions.call import call, shortcuts
 from py_backends.functions.dispatch import lookup
 from py_backends.wording import listed
 
-_ELSEWHERE = {"BackendUnavailable": "errors", "backends": "harness.doctor", "compare": "harness.compare"}
+_ELSEWHERE = {"BackendUnavailable": "errors", "backends": "workers.probe", "compare": "harness.compare"}
 """The modules of the other names. Calling a kernel does not import them."""
 _shortcut_of = shortcuts.get
 """Bound once, since the lookup of a method of an imported name takes 40 ns of a call's 300."""

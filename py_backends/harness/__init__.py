@@ -1,1 +1,1 @@
-"""Runs kernels on backends, judges their results and times them. Knows no backend by name."""
+"""One run: requested, planned, estimated, checked, timed in rounds and summed up. Knows no backend by name."""
