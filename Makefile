@@ -65,6 +65,7 @@ lint: build-all
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/python -m mypy
+	$(BIN)/python $(BIN)/lint-imports
 	$(BIN)/python $(BIN)/clang-format --dry-run -Werror $(CPP_SOURCES)
 	$(BIN)/python -m check_jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
 	$(BIN)/python -m pytest -q -m documents
@@ -75,7 +76,7 @@ format: build-all
 	$(BIN)/python $(BIN)/clang-format -i $(CPP_SOURCES)
 
 clean:
-	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis
 	rm -f py_backends/_compiled/*.so py_backends/_compiled/build.*.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

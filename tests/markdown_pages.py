@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 def pages() -> list[Path]:
     """Every page of the clone."""
-    return sorted(path for where in (".", "docs", "docs/results", "examples/*") for path in CLONE.glob(f"{where}/*.md"))
+    return sorted(path for where in (".", "docs", "docs/*", "examples/*") for path in CLONE.glob(f"{where}/*.md"))
 
 
 @cache

@@ -32,7 +32,7 @@ NOT_RUN = {
     r".*((?<!<)\b([A-Z]{2,}|P|T)\b(?!=)|\bA,B\b).*|.* \.\.\.": "a word in capitals stands for what a reader puts there",
     r"py-backends (compare --json|diff --fail-on slower)": "an option is meant, and no file is named",
     r"(\w+=\S+ )*(make|cmake|python -m benchmarks)\b.*": "builds, tests or measures the clone, as .ci/ does",
-    r"\.ci/.*": "takes a system of its own: .ci/run and .ci/nightly start it",
+    r"(\w+=\S+ )*\.ci/.*": "takes a system of its own: .ci/run and .ci/nightly start it",
     r"python -m tests\.(mutants|net|instruments)\b.*": "takes minutes to hours: .ci/nightly does",
     r"diff -r before after": "reads what a command of .ci/nightly wrote",
     r"(python -m )?pytest -m .*": "runs the clone's own tests, as this one",
@@ -42,7 +42,7 @@ NOT_RUN = {
     r"srun .*|.* --launcher 'srun .*|mpirun --bind-to core": "needs Slurm, or begins another command",
     r"python docs/(draw|notebook|blocks)\.py": "writes pages of the clone: test_walk, test_notebook and test_languages "
     "hold what stands there to what it would write",
-    r".*\b(iterators|triad)\b.*": "needs the files that its recipe tells how to write",
+    r".*\b(iterators|triad|slowest)\b.*": "needs the files that its recipe tells how to write",
     r".*(einsum|axpy).*": "needs the examples: test_examples installs and runs them",
 }  # fmt: skip
 """Commands, by a pattern for the whole of them, and why no test runs them here."""

@@ -1,8 +1,12 @@
-"""What the documents list is what there is: models, variants, extras, modules, options, kinds of cases."""
+"""What the documents list is what there is: models, variants, extras, rooms, options, kinds of cases.
+
+What the recipes have one write works: their sources compile, and their command shows a report.
+"""
 
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import shutil
 import subprocess
@@ -11,22 +15,27 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from commands import CLONE
 from compilers import gcc_or_skip
+from rich.console import Console
 
 import py_backends
 from py_backends import __main__ as command_line
-from py_backends import registry
+from py_backends import commands, registry
 from py_backends.conformance.selection import kind_names
 from py_backends.contract import KernelText, Problem
 from py_backends.number_formats import FORMATS
+from py_backends.plugins import checked_problem
 from py_backends.results.report import Report, Row
 
 pytestmark = pytest.mark.documents
 
 DOCS = CLONE / "docs"
+DEVELOP = DOCS / "develop"
 PACKAGE = CLONE / "py_backends"
 LIBRARIES = {"mkl", "cublas", "onednn"}
 """Backends that are no programming models: they are there to be compared with."""
@@ -105,7 +114,7 @@ class TestModels:
     def test_backends_of_one_variant_are_named(self) -> None:
         single = {name for name in our_backends() if variants(name) == {"lecture"}}
         assert all(variants(name) == {"lecture", "tuned"} for name in our_backends() if name not in single)
-        for page in (DOCS / "choose.md", DOCS / "reference.md", CLONE / "CONTRIBUTING.md"):
+        for page in (DOCS / "choose.md", DOCS / "reference.md", DEVELOP / "step.md"):
             (sentence,) = re.findall(r"((?:`\w+`,?\s+(?:and\s+)?)+)have\s+one\s+variant\b", read(page))
             assert set(quoted(sentence)) == single, page.name
 
@@ -138,14 +147,14 @@ class TestExtras:
         assert "extra pictures" in (commands["report"].description or "")
 
 
-class TestMap:
-    """CONTRIBUTING's map of folders and modules."""
+class TestHouse:
+    """CONTRIBUTING's picture of folders and floors."""
 
-    LAYOUT = section(CLONE / "CONTRIBUTING.md", "## Layout")
+    WORDS = section(CLONE / "CONTRIBUTING.md", "## The house")
+    LISTING, FLOORS = re.findall(r"^\n((?: {4}.*\n)+)", WORDS, re.MULTILINE)
 
     def test_the_folders(self) -> None:
-        (listing,) = re.findall(r"\A\n((?: {4}.*\n)+)", self.LAYOUT)
-        named = {line.split()[0] for line in listing.splitlines()}
+        named = {line.split()[0] for line in self.LISTING.splitlines()}
         assert {name for name in named if not re.search(r"[A-Z*]", name) and not (CLONE / name).exists()} == set()
         ours = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
         tops = {name.partition("/")[0] for name in named}
@@ -154,29 +163,26 @@ class TestMap:
         files = subprocess.run([git, "ls-files"], cwd=CLONE, capture_output=True, text=True, check=False).stdout
         assert {name.partition("/")[0] for name in files.splitlines() if "/" in name} <= tops
 
-    @pytest.mark.parametrize(
-        "folder", ["", "backend", "harness", "commands", "report", "report/pictures", "conformance", "ranks"]
-    )
-    def test_the_modules(self, folder: str) -> None:
-        lines = columns(self.LAYOUT, f"module of `{folder or 'py_backends'}/`")
-        named = [name for line in lines for name in quoted(line[0])]
-        backends = our_backends() if folder == "backend" else ()
-        there = (path.stem for path in (PACKAGE / folder).glob("*.py") if path.stem not in ("__init__", "__main__"))
-        assert sorted(named) == sorted(set(there) - set(backends))
+    def test_the_floors_are_those_that_import_linter_holds(self) -> None:
+        settings = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+        (layers,) = (each["layers"] for each in settings["contracts"] if each["type"] == "layers")
+        named = [re.split(r"\s{2,}", line.strip())[0] for line in self.FLOORS.splitlines()]
+        assert named == [layer.replace("py_backends.", "") for layer in layers]
 
-    def test_no_folder_is_left_out(self) -> None:
-        folders = {path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
-        mapped = {name.rstrip("/") for name in re.findall(r"^\| module of `([\w/]+)` \|", self.LAYOUT, re.MULTILINE)}
-        assert folders - mapped == {".", "_compiled", "hello", "hello/emulated"}
+
+def recipe(page: str, language: str) -> list[str]:
+    """The blocks of a language in a page for developers."""
+    blocks = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", read(DEVELOP / page), re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(block) for _, block in blocks]
 
 
 class TestRecipes:
-    """The sources in C++ that CONTRIBUTING has one add."""
+    """What the pages for developers have one write."""
 
-    SOURCES = [
-        textwrap.dedent(block)
-        for block in re.findall(r"^ *```cpp\n(.*?)^ *```$", read(CLONE / "CONTRIBUTING.md"), re.DOTALL | re.MULTILINE)
-    ]
+    SOURCES = [source for page in sorted(DEVELOP.glob("*.md")) for source in recipe(page.name, "cpp")]
+
+    def test_there_are_sources(self) -> None:
+        assert {source.split()[1] for source in self.SOURCES} >= {"triad:", "matmul:"}
 
     @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.split()[1].strip(":"))
     def test_a_source_compiles_in_every_format_that_it_takes(self, source: str, tmp_path: Path) -> None:
@@ -191,6 +197,39 @@ class TestRecipes:
         command = [gcc_or_skip(), "-std=c++17", "-fsyntax-only", f"-I{CLONE / 'kernels'}", str(path)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stderr
+
+    def test_the_problem_says_what_is_right(self) -> None:
+        made: dict[str, Any] = {}
+        exec(recipe("kernel.md", "python")[0], made)  # noqa: S102  # our own page
+        problem = checked_problem(made["PROBLEM"], "triad")
+        a, b = np.ones(3, np.float32), np.arange(3, dtype=np.float32)
+        right = problem.reference([a, b])
+        assert (right.value == a + 3 * b).all()
+        assert right.bound is not None
+        assert (right.bound > 0).all()
+        assert problem.sizes(a, b) == (3,)
+
+    def test_the_command_is_found_and_shows_a_report(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        pytest.importorskip("matplotlib")
+        names = re.findall(r"^\d\. `(\w+\.py)`", read(DEVELOP / "command.md"), re.MULTILINE)
+        (tmp_path / "slowest").mkdir()
+        for name, source in zip(names, recipe("command.md", "python"), strict=True):
+            (tmp_path / "slowest" / name).write_text(source, encoding="utf-8")
+        monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
+        parser, by_name = command_line._parser()
+        assert parser.parse_args(["slowest", "--svg", "slowest.svg"]).run
+        assert "list the rows of a comparison" in parser.format_help()
+        assert "example: py-backends slowest" in by_name["slowest"].format_help()
+        report = Report.read(DOCS / "results" / "roofline.json")
+        out = Console(file=io.StringIO(), width=120)
+        table, picture = (commands.part("slowest", name) for name in ("table", "picture"))
+        assert table
+        assert picture
+        table.print_report(report, out)
+        assert re.search(r"the slowest rows.*\n.*\n  python +cpu +lecture +matmul ", out.file.getvalue())  # type: ignore[attr-defined]
+        assert picture.draw(report).axes
+        assert picture.describe(report).startswith("The slowest rows")
+        assert picture.TITLE
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:

@@ -1,7 +1,7 @@
 """Wrong kernels and dying workers are caught by the whole harness, through the command line.
 
 A scratch clone gets backends that are wrong on purpose: two files each, and nothing else to edit, which
-is the promise of CONTRIBUTING.md to those who add a backend.
+is the promise of docs/develop/backend.md to those who add one.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
 """The site, by Sphinx: `make site`. Its pages are the clone's own Markdown files, at their own paths.
 
-So a link that leads somewhere in the clone leads to the same place on the site. The API reference is made of the
-docstrings. Warnings are errors: a link to a page or a heading that is not there fails the build.
+So a link that leads somewhere in the clone leads to the same place on the site. The API reference and the list of all
+modules are made of the docstrings. Warnings are errors: a link to a page or a heading that is not there fails the
+build.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ import py_backends  # noqa: E402  # after the line above
 from py_backends import registry  # noqa: E402
 
 API = "docs/site/api"
+HOUSE = "docs/site/house"
 CONTENTS = {
     "Learn": ("docs/walk", "docs/steps", "docs/steps_cuda", "docs/pictures", "docs/lecture", "docs/glossary"),
     "Look up": (
@@ -35,8 +39,26 @@ CONTENTS = {
         "docs/mutants",
     ),
     "Extend": ("docs/write-a-backend", "docs/write-a-kernel"),
+    "Develop": (
+        "CONTRIBUTING",
+        "docs/develop/house",
+        HOUSE,
+        "docs/develop/building",
+        "docs/develop/command",
+        "docs/develop/backend",
+        "docs/develop/kernel",
+        "docs/develop/step",
+        "docs/develop/number-format",
+        "docs/develop/first-program",
+        "docs/develop/testing",
+        "docs/develop/instruments",
+        "docs/develop/documents",
+        "docs/develop/releasing",
+    ),
 }
 """The contents, in the order of reading. A page that is not named here stands below the others."""
+MODULES = {".py", ".pyi", ".cpp"}
+"""Endings of files of the package with a line that says what they are: the first of their docstring or comment."""
 KOREAN = ".ko"
 """How the name of a page in Korean ends."""
 
@@ -66,6 +88,7 @@ def setup(app: Sphinx) -> None:
     app.connect("env-get-outdated", read_again)
     app.connect("source-read", add_contents)
     app.connect("source-read", add_kernels)
+    app.connect("source-read", add_modules)
     app.connect("doctree-read", resolve_folders)
     app.connect("autodoc-process-docstring", as_restructured_text)
     app.connect("html-page-context", set_language)
@@ -73,8 +96,8 @@ def setup(app: Sphinx) -> None:
 
 
 def read_again(_app: Sphinx, _env: Any, added: set[str], _changed: set[str], removed: set[str]) -> list[str]:
-    """README, where a page is new or gone: its contents are others then."""
-    return [root_doc] if added or removed else []
+    """The list of modules, and README where a page is new or gone: its contents are others then."""
+    return [HOUSE, root_doc] if added or removed else [HOUSE]
 
 
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
@@ -100,6 +123,36 @@ def add_kernels(_app: Sphinx, page: str, source: list[str]) -> None:
         for kernel in registry.kernel_names():
             name = type(registry.problem(kernel)).__module__
             source[0] += f"\n{name}\n{'-' * len(name)}\n\n.. automodule:: {name}\n   :members:\n"
+
+
+def add_modules(_app: Sphinx, page: str, source: list[str]) -> None:
+    """Append a table of modules for each room of the package. No module is imported: importing some of them acts."""
+    if page == HOUSE:
+        package = CLONE / "py_backends"
+        for room in rooms(package):
+            title = f"``{room.relative_to(CLONE)}/``"
+            source[0] += f"\n{title}\n{'-' * len(title)}\n\n{with_marks(first_line(room / '__init__.py'))}\n"
+            source[0] += "\n.. list-table::\n   :widths: 30 70\n\n" + "".join(
+                f"   * - ``{path.relative_to(room)}``\n     - {with_marks(first_line(path))}\n"
+                for path in sorted(room.glob("*") if room == package else room.rglob("*"))
+                if path.suffix in MODULES and path.stem != "__init__"
+            )
+
+
+def rooms(package: Path) -> list[Path]:
+    """The folders of a package, in the order of the layers that import-linter holds; the ground, and what has none."""
+    settings = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(each["layers"] for each in settings["contracts"] if each["type"] == "layers")
+    ordered = [package / name.strip().rpartition(".")[2] for layer in layers for name in layer.split("|")]
+    there = sorted(folder for folder in package.iterdir() if any(folder.glob("*.py")))
+    return [*(room for room in ordered if room in there), package, *(room for room in there if room not in ordered)]
+
+
+def first_line(path: Path) -> str:
+    """Of a module's docstring, or of its first comment; empty if it has neither, or is not there."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    said = ast.get_docstring(ast.parse(text)) if path.suffix.startswith(".py") else None
+    return (said or text.lstrip("#/ ")).partition("\n")[0]
 
 
 def resolve_folders(app: Sphinx, tree: nodes.document) -> None:

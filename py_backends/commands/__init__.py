@@ -1,10 +1,10 @@
-"""The commands of the command line, a folder each. Its files are found by their names, and no list names them:
+"""The commands of the command line, a folder each, which no list names. Its files are found by their names.
 
-command.py    HELP, DESCRIPTION, EXAMPLE, add_options(parser), and run(options), which returns the exit code
-plan.py       what is run, if the command runs anything of its own
-analysis.py   what the results say
-table.py      print_report(report, out), if the command shows results of a run
-picture.py    TITLE, draw(report) and describe(report), if it has a picture of them
+    command.py    HELP, DESCRIPTION, EXAMPLE, add_options(parser), and run(options), which returns the exit code
+    plan.py       what is run, if the command runs anything of its own
+    analysis.py   what the results say
+    table.py      print_report(report, out), if the command shows results of a run
+    picture.py    TITLE, draw(report) and describe(report), if it has a picture of them
 
 What commands share stands in the modules whose names begin with an underscore.
 """

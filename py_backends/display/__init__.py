@@ -1,1 +1,1 @@
-"""Text and pictures of anything: layout, units, remarks, the console, files, and what pictures share."""
+"""Shows anything in words and pictures: layout, units, remarks, the console, files, and what pictures share."""
