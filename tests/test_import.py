@@ -54,7 +54,8 @@ def test_a_call_of_a_kernel_loads_no_harness() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CLONE, check=True)
     modules = set(run.stdout.split())
     assert "py_backends.backend.numpy" in modules
-    assert not {module for module in modules if module.startswith(("py_backends.harness", "py_backends.report"))}
+    rooms = tuple(f"py_backends.{room}" for room in ("workers", "results", "harness", "display", "commands"))
+    assert not {module for module in modules if module.startswith(rooms)}
 
 
 def test_nothing_else_of_a_clone_is_a_part_of_the_package() -> None:

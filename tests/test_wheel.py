@@ -116,7 +116,7 @@ class TestCheck:
             "py_backends/py.typed",
             "py_backends/kernels/matmul/tuned/cuda.cu",
             "py_backends/kernels/workspace.hpp",
-            "py_backends/report/templates/page.html",
+            "py_backends/commands/report/templates/page.html",
             "py_backends/hello/openmp.cpp",
             "py_backends/hello/emulated/cupy.py",
         ],
