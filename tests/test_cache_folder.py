@@ -15,7 +15,7 @@ from py_backends.system import cache_folder
 
 FIND = """
 from pathlib import Path
-from py_backends import cache_folder
+from py_backends.system import cache_folder
 given = dict(room=2**22, executable={executable})
 print(cache_folder.find("kept/here", **given))
 print(cache_folder.why_unusable(Path.home() / ".cache" / "missing", **given))
@@ -45,7 +45,7 @@ def test_a_home_is_taken_where_it_is_of_use(tmp_path: Path, options: str, execut
 def test_a_limit_of_files_is_said() -> None:
     script = """
 import pathlib, resource
-from py_backends import cache_folder
+from py_backends.system import cache_folder
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 print(cache_folder.why_unusable(pathlib.Path(), room=2**20))
 """

@@ -197,7 +197,7 @@ def test_the_emulation_of_cuda_has_its_prelude_in_the_key(
 NUMBA = """
 import numpy as np
 import py_backends as pb
-from py_backends import kernel_store
+from py_backends.system import kernel_store
 a = np.arange(1, 4, dtype="f4")
 with kernel_store.watched() as found:
     c = pb.vecadd(a, np.full(3, 2, "f4"), backend="numba_cpu", variant="lecture")

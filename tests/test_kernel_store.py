@@ -19,7 +19,7 @@ from py_backends.system import cpu, kernel_store
 NAME = "a" * 64
 FROM_ANOTHER = """
 import os, sys, time
-from py_backends import kernel_store
+from py_backends.system import kernel_store
 """
 KILLED = f"""{FROM_ANOTHER}
 def replace(written, place):

@@ -251,7 +251,7 @@ def test_a_limit_of_the_address_space_counts() -> None:
     """As `ulimit -v` sets it."""
     code = """
 import resource, psutil
-from py_backends.harness import machine
+from py_backends.system import machine
 resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + 2**28,) * 2)
 print(machine.free_memory())
 """

@@ -63,7 +63,7 @@ FORK_IN_A_FIRST_CALL = """
     from threading import Event, Thread
     import numpy as np
     import py_backends as pb
-    from py_backends import calls
+    from py_backends.functions import call as calls
 
     def open_a_device():
         with calls._lock:

@@ -249,7 +249,7 @@ LEAVES_AT_ONCE = """
     import socket
     import numpy as np
     import py_backends as pb
-    from py_backends import calls
+    from py_backends.functions import call as calls
     from py_backends.ranks import SOCKET
 
     a = np.ones(5, np.float32)
@@ -328,7 +328,7 @@ TWO_DEVICES = """
     from pathlib import Path
     import numpy as np
     import py_backends as pb
-    from py_backends import calls
+    from py_backends.functions import call as calls
     from py_backends.harness.interference import our_processes
 
     random = np.random.default_rng(1)
@@ -363,7 +363,7 @@ FORKED = """
 import multiprocessing, os, signal
 import numpy as np
 import py_backends as pb
-from py_backends import calls
+from py_backends.functions import call as calls
 
 a = np.arange(12, dtype=np.float64).reshape(3, 4)
 
@@ -422,7 +422,7 @@ KEPT = """
     import os, signal, time
     import numpy as np
     import py_backends as pb
-    from py_backends import calls
+    from py_backends.functions import call as calls
 
     a = np.ones((8, 8), np.float32)
     kept = pb.matmul(a, a, backend="mpi", target="2x1", to="device")
@@ -455,7 +455,7 @@ IDLE = """
     import sys
     import numpy as np
     import py_backends as pb
-    from py_backends import calls
+    from py_backends.functions import call as calls
     a = np.ones((64, 64), np.float32)
     pb.matmul(a, a, backend="mpi", target="2x1")
     (device,) = calls._devices.values()

@@ -165,7 +165,7 @@ CELLS = """
 import json, sys
 import numpy as np
 import py_backends as pb
-from py_backends import calls
+from py_backends.functions import call as calls
 a, b = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
 for cell in sys.stdin:
     try:
@@ -508,7 +508,7 @@ LEAVES = """
 import threading, time
 import numpy as np
 import py_backends as pb
-from py_backends import calls
+from py_backends.functions import call as calls
 a = np.ones((300, 300), np.float32)
 def work():
     while True:

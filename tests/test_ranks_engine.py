@@ -413,7 +413,7 @@ class TestLauncherOption:
     def test_is_known_to_all_that_the_command_starts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(launcher.TEMPLATE, "of the shell")
         seen = []
-        monkeypatch.setattr(doctor, "doctor", lambda _: seen.append(os.environ[launcher.TEMPLATE]) or 0)
+        monkeypatch.setattr(doctor, "run", lambda _: seen.append(os.environ[launcher.TEMPLATE]) or 0)
         assert command_line.main(["doctor", "--launcher", "/bin/echo {ranks}"]) == 0
         assert seen == ["/bin/echo {ranks}"]
 
