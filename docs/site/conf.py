@@ -132,11 +132,12 @@ def add_modules(_app: Sphinx, page: str, source: list[str]) -> None:
         for room in rooms(package):
             title = f"``{room.relative_to(CLONE)}/``"
             source[0] += f"\n{title}\n{'-' * len(title)}\n\n{with_marks(first_line(room / '__init__.py'))}\n"
-            source[0] += "\n.. list-table::\n   :widths: 30 70\n\n" + "".join(
+            lines = [
                 f"   * - ``{path.relative_to(room)}``\n     - {with_marks(first_line(path))}\n"
                 for path in sorted(room.glob("*") if room == package else room.rglob("*"))
                 if path.suffix in MODULES and path.stem != "__init__"
-            )
+            ]
+            source[0] += "\n.. list-table::\n   :widths: 30 70\n\n" + "".join(lines) if lines else ""
 
 
 def rooms(package: Path) -> list[Path]:
