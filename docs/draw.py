@@ -1,7 +1,7 @@
 """Draws every picture of README and docs anew, and measures nothing: `python docs/draw.py`, or into another FOLDER.
 
-The pictures of the commands are named by them, and drawn from the files of docs/results of the same names. The one of
-docs/choose.md is what `SHOWN` prints on a terminal. That of the page is a screenshot: it needs Playwright, and the
+The picture of a command is drawn from the file of docs/results with its name; those of other files are drawn again where
+there is one. That of docs/choose.md is what `SHOWN` prints on a terminal. That of the page is a screenshot: it needs Playwright, and the
 system's Chromium.
 """
 
@@ -37,9 +37,10 @@ def draw(folder: Path) -> None:
     """Write all but the page's into `images` and `pictures` of a folder."""
     for name in ("images", "pictures"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    for drawn in sorted((DOCS / "pictures").glob("*.svg")):
-        if picture := commands.part(drawn.stem.partition("-")[0], "picture"):
-            style.save(picture.draw(Report.read(RESULTS / f"{drawn.stem}.json")), folder / "pictures" / drawn.name)
+    for results in sorted(RESULTS.glob("*.json")):
+        name, picture = results.stem, commands.part(results.stem.partition("-")[0], "picture")
+        if picture and (name in commands.names() or (DOCS / "pictures" / f"{name}.svg").exists()):
+            style.save(picture.draw(Report.read(results)), folder / "pictures" / f"{name}.svg")
     (folder / "images" / "vecadd.svg").write_text(shown(), encoding="utf-8")
 
 

@@ -568,6 +568,8 @@ class TestCommand:
             ('{"schema_version": 1, "rows": 3}', "holds no results"),
             ('{"schema_version": 2}', "schema version 2, but only 1 is supported"),
             ("\0\ud800", "holds no results"),
+            ('{"a": "\\ud800"', "holds no results"),
+            ('{"a": "\\ud800", "b": 1' + "0" * 5000 + "}", "holds no results"),
         ],
         ids=str,
     )

@@ -252,7 +252,16 @@ def test_what_has_no_wheels_for_a_machine_is_said_to_have_none(monkeypatch: pyte
 
 
 def test_no_fix_names_a_distribution_that_nobody_has_published() -> None:
-    folders = "py_backends/**/*.py", "tests/*.py", "cmake/*", "Makefile", "*.md", "docs/*.md", "docs/results/*.json"
+    folders = (
+        "py_backends/**/*.py",
+        "tests/*.py",
+        "cmake/*",
+        "Makefile",
+        "*.md",
+        "docs/*.md",
+        "docs/*/*.md",
+        "docs/results/*.json",
+    )
     sources = [path for folder in folders for path in CLONE.glob(folder) if path.is_file()]
     unpublished = re.compile(r"pip install \\?\"py-backends")
     named = [path.name for path in sources if unpublished.search(path.read_text(encoding="utf-8"))]

@@ -13,7 +13,7 @@ from py_backends import commands
 
 OPTIONAL = {"numba", "pyopencl", "dpctl", "cupy", "cuda", "scipy", "mpi4py", "mkl"}
 OUR_COMPILED = "py_backends._compiled"
-SLOW_TO_LOAD = OPTIONAL | {"numpy", "rich", "psutil", "cpuinfo", "pygments", "matplotlib", "jinja2"}
+SLOW_TO_LOAD = OPTIONAL | {"numpy", "rich", "psutil", "cpuinfo", "pygments", "matplotlib", "jinja2", "msgspec"}
 
 
 def loaded_by(*arguments: str) -> set[str]:

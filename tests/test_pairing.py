@@ -229,7 +229,7 @@ def run(watch: Watch, group: Group, most: int = 40) -> int:
     for row, _ in given:
         row.samples.clear()
     for number in range(most):
-        if not until_known([group]):
+        if not until_known([group], watch.undisturbed):
             return number
         watch.begin()
         for row, samples in given:
@@ -270,6 +270,21 @@ class TestWatch:
         rounds = watcher.finish()
         assert (rounds.taken, rounds.kept, rounds.disturbed) == (40, 37, {"steal": 2, "others": 2})
         assert all(set(each.samples) == {*range(40)} - {0, 21, 22} for each in (*group.sampled, peak))
+
+    def test_while_there_are_no_others_schedules_see_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """On a busy machine `choose` and `sweep` had nothing to go by, and never came to their other sizes."""
+        group = group_of(sampled(timed("avx"), 0.5))
+        watcher = watch(monkeypatch, group, itertools.repeat(["others"]))
+        for number in range(40):
+            watcher.begin()
+            watcher.end(number)
+        assert all(len(row.samples) == 40 for row in group.sampled)
+
+    def test_rows_that_all_failed_end_the_rounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rows = [sampled(timed(name), 0.5, rounds=3) for name in ("avx", "cpp")]
+        for row in rows:
+            row.failed = WorkerFailed("crashed", "it died")
+        assert until_known(groups(rows), 30) == []
 
     def test_disturbed_rounds_are_not_among_those_that_suffice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         group = group_of(sampled(timed("avx"), 0.5))

@@ -24,6 +24,7 @@ from py_backends.display.files import csv_text, markdown_text
 from py_backends.number_formats import DTYPES
 from py_backends.results.report import Check, Communication, Duration, Rate, Report, Row, Seconds
 from py_backends.system.files import write_whole
+from py_backends.workers.ceilings import MultiplyAdds
 from py_backends.workers.probe import BackendTarget
 
 NUMBER = (int, float)
@@ -312,6 +313,7 @@ class TestExitCode:
 def test_scripts_find_by_its_old_name_what_the_reference_named() -> None:
     assert import_module("py_backends.harness.results").Report is Report
     assert import_module("py_backends.harness.doctor").BackendTarget is BackendTarget
+    assert import_module("py_backends.harness.ceilings").MultiplyAdds is MultiplyAdds
 
 
 def test_by_kernel_each_row_comes_with_its_kernel() -> None:

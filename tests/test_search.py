@@ -52,7 +52,7 @@ def search(
     """Give samples to whom it chooses until it has enough, or for `most` rounds; how many rounds there were."""
     generator = np.random.default_rng(1)
     for number in range(most):
-        chosen = searching.search(groups)
+        chosen = searching.search(groups, 0)
         if not chosen:
             return number
         for row in chosen:
@@ -147,7 +147,7 @@ def test_who_is_faster_by_less_than_a_win_needs_does_not_seem_to_win() -> None:
 
 def test_without_a_baseline_all_are_in_every_round() -> None:
     groups = [Group([timed("other", size)], None) for size in SIZES]
-    assert len(searching.search(groups)) == len(SIZES)
+    assert len(searching.search(groups, 0)) == len(SIZES)
 
 
 def test_where_only_one_size_has_no_baseline_its_rows_still_have_their_times() -> None:

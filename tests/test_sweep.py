@@ -391,7 +391,9 @@ def test_a_real_run(tmp_path: Path) -> None:
 def test_what_a_search_never_came_to_is_left_out() -> None:
     """It is right, but has no times: a row of it would look as if it had been measured."""
     asked = replace(
-        plan(["vecadd"], {"vecadd": [64, 128]}, backends=["numpy"]), rounds=2, schedule=lambda groups: groups[1].sampled
+        plan(["vecadd"], {"vecadd": [64, 128]}, backends=["numpy"]),
+        rounds=2,
+        schedule=lambda groups, _: groups[1].sampled,
     )
     (only,) = run(asked, checked_settings(budget=20)).rows
     assert (only.status, only.shape, len(only.kernel_seconds)) == ("ok", {"n": 128}, 2)

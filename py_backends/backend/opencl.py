@@ -40,7 +40,6 @@ _BUILDING = threading.Lock()
 """Held by the thread that builds, since all threads of a process share the filters of warnings."""
 _CACHE_LINE = 128
 """Alignment in bytes of the longest vector, and of a cache line."""
-"""OpenCL C's name of a number format's element, if it differs from that in C++."""
 _AVX, _AVX_ALONE = 32, "avx_alone"
 """Bytes of a vector of AVX, and the name of a kernel that exists where a compiler uses no longer ones."""
 _WHAT_COMPILER_USES = f"""

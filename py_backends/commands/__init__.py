@@ -23,6 +23,6 @@ def names() -> list[str]:
 
 
 def part(command: str, name: str) -> ModuleType | None:
-    """A file of a command, such as its `picture`; None if it has none."""
+    """A file of a command, such as its `picture`; None if it has none, or there is no such command."""
     path = f"{__name__}.{command}.{name}"
-    return import_module(path) if find_spec(path) else None
+    return import_module(path) if command in names() and find_spec(path) else None

@@ -271,7 +271,7 @@ class Comparison:
             self._progress.update(min(done, 1.0), 1, f"round {number + 1}: {row.title}")
 
         def next_rows() -> list[RunningRow | TimedCeiling]:
-            rows = plan.schedule(self._groups)
+            rows = plan.schedule(self._groups, watch.undisturbed)
             return [*rows, *ceilings] if rows or not self._groups else []
 
         begin = monotonic()

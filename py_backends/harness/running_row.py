@@ -71,8 +71,8 @@ class RunningRow:
     samples: dict[int, Sample] = field(default_factory=dict)
     failed: WorkerFailed | None = None
     checked_again: bool = False
-    runner: Runner = field(init=False)
-    case: Case = field(init=False)
+    runner: Runner = field(init=False, repr=False)
+    case: Case = field(init=False, repr=False)
 
     @property
     def problem(self) -> Problem:

@@ -10,17 +10,17 @@ from py_backends.harness.running_row import RunningRow
 from py_backends.results.statistics import duration
 from py_backends.results.verdicts import NARROWEST_BAND, RESAMPLES_TO_STOP
 
-Schedule: TypeAlias = Callable[[Sequence[Group]], Sequence[RunningRow]]
-"""Returns the rows of the next round from what the rounds before have sampled. No rows end the rounds."""
+Schedule: TypeAlias = Callable[[Sequence[Group], int], Sequence[RunningRow]]
+"""Returns the rows of the next round, from what the rounds before have sampled and from how many of them nothing
+disturbed. No rows end the rounds."""
 _LEAST_ROUNDS = 30
 """With fewer rounds, the error of the band itself exceeds a quarter."""
 
 
-def until_known(groups: Sequence[Group]) -> list[RunningRow]:
+def until_known(groups: Sequence[Group], undisturbed: int) -> list[RunningRow]:
     """All rows and controls, until every interval is narrow enough for a verdict."""
     sampled = [(group, row) for group in groups for row in group.sampled]
-    rounds = min((len(row.samples) for _, row in sampled if not row.failed), default=0)
-    if rounds >= _LEAST_ROUNDS and all(_is_known(group, row) for group, row in sampled):
+    if undisturbed >= _LEAST_ROUNDS and all(_is_known(group, row) for group, row in sampled):
         return []
     return [row for _, row in sampled]
 
@@ -30,6 +30,8 @@ def _is_known(group: Group, row: RunningRow) -> bool:
     band = group.band()
     if row.failed or (row is group.baseline and band is not None):
         return True
+    if not row.samples:  # no round has sampled it yet
+        return False
     if band is not None:
         compared = group.ratio(row, RESAMPLES_TO_STOP)
         return compared is not None and compared.converged(band)

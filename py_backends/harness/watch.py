@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import product
 from typing import Any, Protocol
 
 from py_backends.harness.interference import Interference
@@ -18,16 +19,18 @@ class HasSamples(Protocol):
 
 
 class Watch:
-    """Drops the samples of disturbed rounds. If too few others are left for an interval, `finish` restores them.
+    """Drops the samples of disturbed rounds, once there are enough others for an interval.
+
+    Until then they stay: schedules go by them, and on a busy machine there may be no others.
 
     sampled: everything that rounds sample.
     """
 
     def __init__(self, sampled: Iterable[HasSamples]) -> None:
-        self._dropped: list[tuple[HasSamples, dict[int, Any]]] = [(each, {}) for each in sampled]
+        self._sampled = list(sampled)
         self._interference = Interference()
-        self._signals: Counter[str] = Counter()
-        self._taken = self._disturbed = 0
+        self._disturbed: dict[int, list[str]] = {}
+        self._taken = 0
 
     def begin(self) -> None:
         """A round begins."""
@@ -37,17 +40,18 @@ class Watch:
         """A round has ended."""
         self._taken = number + 1
         if seen := self._interference.end():
-            self._signals.update(seen)
-            self._disturbed += 1
-            for each, dropped in self._dropped:
-                if number in each.samples:
-                    dropped[number] = each.samples.pop(number)
+            self._disturbed[number] = seen
+        if self.undisturbed >= LEAST_ROUNDS:
+            for each, disturbed in product(self._sampled, self._disturbed):
+                each.samples.pop(disturbed, None)
+
+    @property
+    def undisturbed(self) -> int:
+        """How many rounds were not disturbed so far."""
+        return self._taken - len(self._disturbed)
 
     def finish(self) -> Rounds:
-        """The numbers of rounds."""
-        kept = self._taken - self._disturbed
-        if kept < LEAST_ROUNDS:
-            kept = self._taken
-            for each, dropped in self._dropped:
-                each.samples.update(dropped)
-        return Rounds(self._taken, kept, dict(self._signals))
+        """The numbers of rounds. If too few were undisturbed for an interval, all of them are kept."""
+        signals = Counter(signal for seen in self._disturbed.values() for signal in seen)
+        kept = self.undisturbed if self.undisturbed >= LEAST_ROUNDS else self._taken
+        return Rounds(self._taken, kept, dict(signals))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -377,6 +378,7 @@ class _Versioned:
 
 def _without_surrogates(text: str) -> str:
     """The same JSON with a question mark for each unpaired surrogate: JSON may hold one, but UTF-8 may not."""
-    if "\\ud" not in text.lower():
-        return text
-    return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
+    if "\\ud" in text.lower():
+        with suppress(ValueError):  # it is no JSON, which its reader tells
+            return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
+    return text

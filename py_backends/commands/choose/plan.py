@@ -116,7 +116,7 @@ def budget_for_others(problem: Problem, sizes: Sizes, dtype: str) -> float | Non
     return next((budget for budget in budgets if other_sizes(problem, sizes, dtype, budget)), None)
 
 
-def race(groups: Sequence[Group]) -> list[RunningRow]:
+def race(groups: Sequence[Group], _undisturbed: int = 0) -> list[RunningRow]:
     """The rows of the next round: at each size the fastest row, and those that cannot be told from it yet.
 
     Calls are compared with calls, and kernels with kernels. Only the requested size has kernels, and it comes first.

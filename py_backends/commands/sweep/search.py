@@ -31,14 +31,14 @@ class _State:
     clear: Mapping[str, bool]
 
 
-def search(groups: Sequence[Group]) -> list[RunningRow]:
+def search(groups: Sequence[Group], undisturbed: int) -> list[RunningRow]:
     """The rows of the next round, with their baselines and controls. The result is empty when all is clear.
 
     If there is nothing to compare, every round has all rows.
     """
     compared = [group for group in groups if group.controls]
     if not compared:
-        return until_known(groups)
+        return until_known(groups, undisturbed)
     states = _states(compared)
     wanted = [row for rows in _lines(compared) for row in _wanted(rows, states)]
     alone = [row for group in groups if not group.controls for row in group.rows if len(row.samples) < LEAST_ROUNDS]
