@@ -1,8 +1,8 @@
 """Draws every picture of README and docs anew, and measures nothing: `python docs/draw.py`, or into another FOLDER.
 
 The picture of a command is drawn from the file of docs/results with its name. Those of other files are drawn again
-where there is one. That of docs/choose.md is what `SHOWN` prints on a terminal. That of the page is a screenshot: it needs
-Playwright, and the system's Chromium.
+where there is one. That of docs/choose.md is what `SHOWN` prints on a terminal. That of the page is a screenshot: it
+needs Playwright, and the system's Chromium.
 """
 
 from __future__ import annotations
