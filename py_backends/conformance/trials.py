@@ -137,7 +137,7 @@ class OfKernel:
 def of_kernel(kernel: str) -> OfKernel:
     """What a kernel's own file says; nothing if it has none."""
     home = f"py_backends.kernels.{kernel}"
-    if registry.kernel_plugin(kernel) or find_spec(f"{home}.trials") is None:
+    if registry.kernel_plugin(kernel) or not (find_spec(home) and find_spec(f"{home}.trials")):
         return OfKernel()
     found: OfKernel = import_module(f"{home}.trials").TRIALS
     return found
