@@ -10,7 +10,9 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
+from typing import NoReturn
 
 from py_backends import __version__, commands
 from py_backends.commands import _outputs
@@ -95,15 +97,23 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
 
 
 def _command_parser(name: str, added: argparse._SubParsersAction[Parser]) -> Parser:
-    """Add a command to those of the parser."""
-    command = import_module(f"{commands.__name__}.{name}.command")
-    example = f"example: py-backends {command.EXAMPLE}"
-    parser = added.add_parser(
-        name, help=command.HELP, description=command.DESCRIPTION, epilog=example, allow_abbrev=False
-    )
-    command.add_options(parser)
-    parser.set_defaults(run=command.run)
+    """Add a command to those of the parser. One that is half written says so, and the others work."""
+    try:
+        command = import_module(f"{commands.__name__}.{name}.command")
+        texts = {"help": command.HELP, "description": command.DESCRIPTION}
+        example, add_options, run = command.EXAMPLE, command.add_options, command.run
+    except (ImportError, AttributeError, SyntaxError) as error:
+        parser = added.add_parser(name, help=f"cannot be used: {error}".replace("%", "%%"))
+        parser.set_defaults(run=partial(_refuse, f"the command {name} cannot be used: {error}"))
+        return parser
+    parser = added.add_parser(name, **texts, epilog=f"example: py-backends {example}", allow_abbrev=False)
+    add_options(parser)
+    parser.set_defaults(run=run)
     return parser
+
+
+def _refuse(reason: str, _options: argparse.Namespace) -> NoReturn:
+    raise WrongRequest(reason)
 
 
 def _check_command(parser: Parser, by_name: dict[str, Parser], arguments: Sequence[str]) -> None:

@@ -122,11 +122,10 @@ def why_no_text(backend: str) -> str | None:
 def problem(kernel: str) -> Problem:
     """The problem of that kernel. Raises WrongRequest, with the nearest name, for an unknown one.
 
-    Raises BrokenKernel if a plug-in declares it and its package does not contain it.
+    Raises BrokenKernel if its file, or the package of the plug-in that declares it, does not contain a valid one.
     """
     if kernel in _own_kernels():
-        made: Problem = importlib.import_module(f"py_backends.kernels.{kernel}.problem").PROBLEM
-        return made
+        return _own_problem(kernel)
     if plugin := kernel_plugin(kernel):
         brought = _brought_problem(plugin)
         if isinstance(brought, BrokenKernel):
@@ -183,7 +182,10 @@ def may_have(kernel: str, dtype: str) -> bool:
     One of a plug-in may have any, since this imports no plug-in.
     """
     name = kernel.partition("/")[0]
-    return name not in _own_kernels() or dtype in problem(name).dtypes
+    try:
+        return name not in _own_kernels() or dtype in problem(name).dtypes
+    except BrokenKernel:  # whoever runs it is told
+        return True
 
 
 def texts_in(dtype: str, kernel: str, backend: str, target: Target | None = None) -> dict[str, KernelText]:
@@ -258,6 +260,14 @@ def _own_backends() -> tuple[str, ...]:
 def _own_kernels() -> tuple[str, ...]:
     """The names of the project's kernels: the folders of kernels/ that contain a problem.py."""
     return tuple(sorted(path.parent.name for path in _kernels_folder().glob("*/problem.py")))
+
+
+def _own_problem(kernel: str) -> Problem:
+    """The problem of a kernel of the project, checked as a plug-in's is: whoever adds one makes the same mistakes."""
+    try:
+        return plugins.checked_problem(importlib.import_module(f"py_backends.kernels.{kernel}.problem").PROBLEM, kernel)
+    except Exception as failed:
+        raise BrokenKernel(f"kernels/{kernel}/problem.py holds no problem: {plugins.described(failed)}") from failed
 
 
 @cache

@@ -168,3 +168,55 @@ def test_a_folder_of_commands_is_a_command_with_a_view(clone: Path) -> None:
         assert "hello from today" in run_python("-c", textwrap.dedent(shown), cwd=clone).stdout
     finally:
         shutil.rmtree(folder)
+
+
+def test_a_half_written_command_leaves_the_others_alone(clone: Path) -> None:
+    folder = clone / "py_backends" / "commands" / "half"
+    folder.mkdir()
+    try:
+        (folder / "__init__.py").write_text("")
+        assert run_command("show", "vecadd", "--backend", "numpy", cwd=clone).returncode == 0
+        refused = run_command("half", cwd=clone)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert "the command half cannot be used: No module named" in refused.stderr
+    finally:
+        shutil.rmtree(folder)
+
+
+PROBLEM_WITHOUT_A_RATE = """
+    from py_backends.contract import Problem
+
+    class Half(Problem):
+        name, signature, rule, in_place, default_sizes = "half", "(n),(n)->(n)", "bitwise", True, (9,)
+
+        def reference(self, inputs):
+            return inputs[0]
+
+        def flops(self, sizes):
+            return 1
+
+    PROBLEM = Half()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no attribute 'PROBLEM'"),
+        (dedent(PROBLEM_WITHOUT_A_RATE), "has no attribute 'rate'"),
+    ],
+    ids=["nothing", "no rate"],
+)
+def test_a_kernel_of_the_project_that_is_wrong_is_one_line(clone: Path, text: str, said: str) -> None:
+    """Its results were lost, after all others had been measured."""
+    folder = clone / "kernels" / "half"
+    folder.mkdir()
+    try:
+        (folder / "problem.py").write_text(text)
+        refused = run_command("compare", "--kernel", "half", cwd=clone)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert "kernels/half/problem.py holds no problem" in refused.stderr
+        assert said in refused.stderr
+        assert run_command("show", "vecadd", "--backend", "numpy", cwd=clone).returncode == 0
+    finally:
+        shutil.rmtree(folder)
