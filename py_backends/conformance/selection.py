@@ -206,7 +206,7 @@ def _is_default(text: KernelText) -> bool:
 
 
 def _is_of_first_kernel(text: KernelText) -> bool:
-    """Whether a source is of the kernel by which a short run tries all formats of a backend."""
+    """Whether a source is of the kernel by which a short run tries all formats of a backend, if they are costly."""
     return text.kernel == next(name for name in registry.kernel_names() if registry.kernel_texts(name, text.backend))
 
 
