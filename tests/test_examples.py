@@ -127,7 +127,7 @@ class TestOtherBackends:
         einsum(tmp_path, "", self.instead_of("Backend", "import abacus"))
         bead = "__version__ = '7'\nclass Bead: name, model = 'wood', 'long'\ndef devices(): return [Bead]\n"
         (tmp_path / "abacus.py").write_text(bead)
-        code = "from py_backends import registry as d; print([t.device for t in d.targets('einsum')])"
+        code = "from py_backends.functions.targets import targets_of as d; print([t.device for t in d('einsum')])"
         assert run_python("-c", code, cwd=tmp_path, path=[clone, tmp_path]).stdout.strip() == "['long']"
 
     def test_an_emulated_device(self, clone: Path, tmp_path: Path) -> None:
