@@ -254,7 +254,7 @@ class TestReference:
         if "with the same options" in running:
             without = re.search(r"with the same options \(but no ([^)]+)\) and ((?:`--[^`]+`,? ?)+)", running)
             assert without, (
-                f"### {command} of docs/reference.md has to say: with the same options (but no `--a` and `--b`) and `--c`"
+                f"### {command} of docs/reference.md has to say: with the same options (but no `--a`, `--b`) and `--c`"
             )
             compare = options_of(command_line._parser()[1]["compare"])
             listed = compare - set(re.findall(r"--\w+", without[1])) | set(re.findall(r"--\w+", without[2]))
