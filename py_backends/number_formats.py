@@ -40,7 +40,10 @@ class NumberFormat:
     kept: float = -1.0e30
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray[Any, Any]:
-        """Random numbers, not yet rounded to this format: normally distributed, or over the range of integers."""
+        """Random numbers, not yet rounded to this format: normally distributed; for integers between -128.5 and 127.5.
+
+        That is the range of int8. Wider integers get the same numbers.
+        """
         drawn: Any = self.drawn
         if math.isnan(self.poison):
             return generator.standard_normal(shape, drawn)

@@ -118,8 +118,9 @@ class Problem(ABC):
     steps: ClassVar[tuple[Ladder, ...]] = ()
     """From `lecture` to `tuned` with one idea a rung, for each kind of device: for `ladder --steps`."""
     in_numpy: ClassVar[str | None] = None
-    """What users of NumPy write for it, over its arrays `a`, `b` and so on, such as `np.add(a, b, out=c)`. None where
-    that takes more than one statement. Where the result has another dtype than the inputs, it need not be right."""
+    """What users of NumPy write for it, such as `np.add(a, b, out=c)`. Its arrays are `a`, `b` and so on, whatever they
+    are called elsewhere: the inputs, then the output. None where that takes more than one statement. Where the result
+    has another dtype than the inputs, it need not be right."""
 
     _parsed: ClassVar[Signature | None] = None
 

@@ -42,7 +42,6 @@ NOT_RUN = {
     r"srun .*|.* --launcher 'srun .*|mpirun --bind-to core": "needs Slurm, or begins another command",
     r"python docs/(draw|notebook|blocks)\.py": "writes pages of the clone: test_walk, test_notebook and test_languages "
     "hold what stands there to what it would write",
-    r".*\b(iterators|triad|slowest)\b.*": "needs the files that its recipe tells how to write",
     r".*(einsum|axpy).*": "needs the examples: test_examples installs and runs them",
 }  # fmt: skip
 """Commands, by a pattern for the whole of them, and why no test runs them here."""
@@ -55,9 +54,17 @@ WRITES = ("--json", "--csv", "--markdown", "--svg", "--png")
 """Options that name a file to write, and change nothing else."""
 
 
+RECIPES = CLONE / "docs" / "develop"
+"""Pages for developers. What they alone print needs the files that a recipe has one write, or changes the clone."""
+
+
 def all_commands() -> list[str]:
     """Each command of the English pages once, in their order."""
-    texts = [page.read_text(encoding="utf-8") for page in pages() if not page.name.endswith(".ko.md")]
+    return _commands(pages())
+
+
+def _commands(some: Iterable[Path]) -> list[str]:
+    texts = [page.read_text(encoding="utf-8") for page in some if not page.name.endswith(".ko.md")]
     return list(dict.fromkeys(command for text in texts for command in of(text)))
 
 
@@ -203,8 +210,9 @@ def _without(words: list[str], *options: str) -> list[str]:
 
 
 def to_run() -> list[str]:
-    """The commands of the pages that are not listed."""
-    return [each for each in all_commands() if not any(re.fullmatch(kind, each, re.DOTALL) for kind in NOT_RUN)]
+    """The commands of the pages for users that are not listed."""
+    found = _commands(page for page in pages() if page.parent != RECIPES)
+    return [each for each in found if not any(re.fullmatch(kind, each, re.DOTALL) for kind in NOT_RUN)]
 
 
 @cache

@@ -164,7 +164,7 @@ class TestTexts:
     @pytest.mark.parametrize("text", texts())
     def test_head_comments_have_one_shape(self, text: KernelText) -> None:
         first, *others = head(text).splitlines()
-        assert first.startswith(f"{text.kernel}: c")
+        assert output(text), f"the first line has to begin with the kernel and what it computes: {first}"
         labels = [match[1] for line in others if (match := re.match(LABEL, line))]
         expected = ["Model", "Work items", "Memory", "Edges"]
         once = list(dict.fromkeys(labels))
@@ -184,7 +184,9 @@ class TestTexts:
             r"sycl::ext::oneapi::experimental": "an extension of oneAPI",
         }
         for used, words in explained.items():
-            assert (re.search(used, code(text)) is not None) == (words in head(text)), words
+            assert (re.search(used, code(text)) is not None) == (words in head(text)), (
+                f"the head comment has to say {words!r} where the source has {used}, and only there"
+            )
         assert ("dtype.type(0)" in text.text) == ("A zero of c's type" in text.text)
 
     @pytest.mark.parametrize("text", texts(variant="lecture"))
@@ -195,7 +197,8 @@ class TestTexts:
     def test_sizes_have_64_bits(self, text: KernelText) -> None:
         kind = {".cu": "long long", ".cl": "long", ".cpp": "std::int64_t"}[text.path.suffix]
         parameters = ", ".join(f"{kind} {name}" for name in text.problem.dimensions)
-        arrays = ", ".join(rf"[\w ]*(?:T|Sum|Sum<T>)\s*\*\s*(?:\w+ )*{name}" for name in "abc")
+        names = (*text.problem.inputs, output(text))
+        arrays = ", ".join(rf"[\w ]*(?:T|Sum|Sum<T>)\s*\*\s*(?:\w+ )*{name}" for name in names)
         signature = rf"\b{text.kernel}\(\s*{arrays},\s*{re.escape(parameters)}\s*\)"
         assert re.search(signature, " ".join(code(text).split())), signature
 
@@ -225,6 +228,12 @@ def head(text: KernelText) -> str:
             break
         lines.append(match[1] or "")
     return "\n".join(lines)
+
+
+def output(text: KernelText) -> str:
+    """What the source calls its output: the first line says `KERNEL: OUTPUT = ...`, or `OUTPUT[i] = ...`."""
+    match = re.match(rf"{text.kernel}: (\w+)(?:\[\w+\])* = ", head(text))
+    return match[1] if match else ""
 
 
 def kernel_lines(text: KernelText) -> list[str]:

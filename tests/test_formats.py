@@ -16,17 +16,19 @@ from py_backends.commands.formats import picture
 from py_backends.commands.formats.analysis import choices
 from py_backends.commands.formats.plan import plan
 from py_backends.commands.formats.table import cells, print_report
+from py_backends.conformance.formats import limits
 from py_backends.contract import Target
 from py_backends.display import style
 from py_backends.harness.case import Case
-from py_backends.number_formats import DTYPES
 from py_backends.results.report import Ceiling, Check, Duration, Rate, Report, Row, Seconds
 from py_backends.results.statistics import median
 from py_backends.workers.probe import BackendTarget
 
 ROUNDS = 24
 SHAPE = {"m": 512, "n": 512, "k": 512}
-ERRORS = {"float64": 1e-16, "float32": 2e-7, "float16": 3e-4, "bfloat16": 2e-3, "int8": 5e-3}
+DTYPES = registry.problem("matmul").dtypes
+ERROR = 2e-3
+"""Of every made-up row."""
 
 
 def row_of(backend: str, dtype: str, gflops: float, **others: Any) -> Row:
@@ -34,7 +36,7 @@ def row_of(backend: str, dtype: str, gflops: float, **others: Any) -> Row:
     seconds = 2 * 512**3 / gflops / 1e9
     noise = np.random.default_rng([len(backend), len(dtype)]).normal(0, 0.002, ROUNDS)
     made = Row("matmul", backend, "cpu", others.pop("variant", "tuned"), dtype, SHAPE, "ok", threads=2)
-    made.check = Check(True, "componentwise", 0.1, ERRORS[dtype])
+    made.check = Check(True, "componentwise", 0.1, ERROR)
     made.seconds = Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS))
     made.rate, made.kernel_seconds = Rate(gflops, 1.0), (seconds * np.exp(noise)).tolist()
     made.percent_of_ceiling = others.pop("percent", 50.0)
@@ -144,7 +146,8 @@ def test_relative_error_is_that_of_the_rounding(dtype: str) -> None:
     case.output[...] = case.reference.value
     error = case.check_output().check.relative_error
     assert error is not None
-    assert ERRORS[dtype] / 10 < error < ERRORS[dtype] * 10 or (dtype == "float64" and error < 1e-15)
+    rounding = 2.0 ** -limits(np.dtype(dtype)).digits  # of numbers as large as the largest integer, or of any float
+    assert rounding / 10 < error < rounding * 10 or (dtype == "float64" and error < 1e-15)
     case.close()
 
 

@@ -147,9 +147,12 @@ class TestRefusals:
         with pytest.raises(ValueError, match="takes a of n elements and b of n elements: a is 4 x 4"):
             pb.vecadd(SQUARE, SQUARE, backend=refusing)
 
-    @pytest.mark.parametrize("dtype", ["int8", "int32", "complex64", ">f4", "longdouble", "object"])
+    @pytest.mark.parametrize(
+        "dtype",
+        sorted({"int8", "int32", "complex64", ">f4", "longdouble", "object"} - {*registry.problem("vecadd").dtypes}),
+    )
     def test_wrong_dtypes(self, refusing: str, dtype: str) -> None:
-        with pytest.raises(TypeError, match="must be float32, float64, float16 or bfloat16 in native"):
+        with pytest.raises(TypeError, match=r"must be float32, float64, .* or \w+ in native byte order, not"):
             pb.vecadd(VECTOR.astype(dtype), VECTOR.astype(dtype), backend=refusing)
 
     @pytest.mark.parametrize("array", [[1.0, 2.0], 3.0, None, np.ma.masked_array([1.0], [True])])

@@ -115,7 +115,7 @@ def test_there_is_no_row_in_a_format_that_a_kernel_or_a_target_does_not_have() -
 @pytest.mark.parametrize(
     ("line", "dtypes"),
     [
-        ("", ("float32", "float64", "float16", "bfloat16", "int8")),
+        ("", registry.problem("matmul").dtypes),
         ("// Formats: float64, float32", ("float32", "float64")),
         ("# Formats: int8, int4", ("int8",)),
     ],
@@ -137,7 +137,7 @@ def test_a_worker_tells_what_its_targets_take_and_prepares_nothing_else() -> Non
     assert registry.texts_in("int8", "matmul", "numpy", Target(**target))
     assert not registry.texts_in("int8", "vecadd", "numpy", Target(**target))
     session.open([], "numpy", "cpu", 1)
-    with pytest.raises(BackendUnavailable, match=r"vecadd of numpy takes float32, .* and bfloat16, not int8"):
+    with pytest.raises(BackendUnavailable, match=r"vecadd of numpy takes float32, .* and \w+, not int8"):
         session.prepare([], "vecadd", "lecture", "int8")
 
 
@@ -150,8 +150,8 @@ def test_what_is_kept_is_a_number_of_its_format() -> None:
 
 
 def test_an_unknown_format_is_told() -> None:
-    with pytest.raises(WrongRequest, match="no number format int16: there are float32, float64"):
-        number_format(np.dtype(np.int16))
+    with pytest.raises(WrongRequest, match="no number format complex64: there are float32, float64"):
+        number_format(np.dtype(np.complex64))
 
 
 @pytest.mark.slow

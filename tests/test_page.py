@@ -261,9 +261,8 @@ def colours_of(part: Element) -> list[str]:
     return re.findall(r"(?:fill|stroke): ?([#\w]+)", part.attributes.get("style", ""))
 
 
-@pytest.fixture(scope="module")
-def root() -> Element:
-    """A page of results in which every text is one that would do harm if it were taken for more than text."""
+def harmful() -> Report:
+    """Results in which every text is one that would do harm if it were taken for more than text."""
     bad = timed(HARMFUL, 1e-3, HARMFUL, target=HARMFUL, variant=HARMFUL, note=HARMFUL, device=HARMFUL)
     others = [
         replace(bad, kernel=HARMFUL, dtype=HARMFUL),
@@ -276,7 +275,12 @@ def root() -> Element:
     texts = {"cpu": HARMFUL, "os": HARMFUL, "python": HARMFUL, "isa": [HARMFUL], "packages": {HARMFUL: HARMFUL}}
     made.machine |= texts
     made.settings |= {"command": HARMFUL, "seed": HARMFUL, "threads": HARMFUL}
-    return Parsed(page([(HARMFUL, made), ("plain.json", report())])).root
+    return made
+
+
+@pytest.fixture(scope="module")
+def root() -> Element:
+    return Parsed(page([(HARMFUL, harmful()), ("plain.json", report())])).root
 
 
 class TestHarmfulNames:

@@ -23,12 +23,15 @@ from py_backends.commands.ladder.plan import chains
 from py_backends.commands.ladder.table import print_report
 from py_backends.commands.report import steps
 from py_backends.contract import Ladder, Problem, Target
+from py_backends.display import units
 from py_backends.errors import WrongRequest
 from py_backends.kernel_text import KernelText
 from py_backends.plugins import checked_problem
 from py_backends.results.report import Report, Row
 
 CHAINS = [(kernel, chain) for kernel, some in chains().items() for chain in some]
+MORE = len(chains()["matmul"][0].rungs) - 1
+"""So many rungs are above the first one on a CPU."""
 MOST_LINES = 60
 
 
@@ -105,8 +108,8 @@ class TestClimb:
         (climb,) = climbs(report_of(*rows_of(), row_of("numpy", "lecture", 9.0, dtype="float32")))
         assert climb.ladder is chains()["matmul"][0]
         gains = [step.over_below.speedup for step in climb.steps if step.over_below]
-        assert gains == pytest.approx([2.0] * 7, rel=0.01)
-        assert climb.together == pytest.approx(128, rel=0.01)
+        assert gains == pytest.approx([2.0] * MORE, rel=0.01)
+        assert climb.together == pytest.approx(2**MORE, rel=0.01)
 
     def test_stands_beside_the_ladder_where_both_were_run(self) -> None:
         python = row_of("python", "lecture", 0.02, dtype="float32")
@@ -121,7 +124,7 @@ class TestClimb:
         rows[3] = replace(rows[3], status="crashed", reason="it ended by SIGSEGV", seconds=None, rate=None)
         (climb,) = climbs(report_of(*rows))
         assert climb.together is None
-        assert [rung.variant for rung, _ in climb.missing] == ["threads"]
+        assert [rung.variant for rung, _ in climb.missing] == [rows[3].variant]
 
 
 class TestPlan:
@@ -153,7 +156,7 @@ class TestPlan:
         assert {(spec.kernel, spec.sizes) for spec in specs} == {("vecadd", (99,))}
 
     def test_is_of_formats_that_all_steps_have(self) -> None:
-        with pytest.raises(WrongRequest, match="the step vectors of matmul is in float32, float64, not in bfloat16"):
+        with pytest.raises(WrongRequest, match=r"the step \w+ of matmul is in float32, float64, not in bfloat16"):
             ladder.plan({"matmul": [(9, 9, 9)]}, ["bfloat16"], steps=True)
 
 
@@ -162,7 +165,7 @@ class TestViews:
         text = printed(report_of(*rows_of()))
         assert "published" not in text
         assert "cpp lecture" in text
-        assert "multiplied: 128" in text
+        assert f"multiplied: {units.figure(2**MORE)}" in text
 
     def test_the_table_of_vecadd_is_in_bytes(self) -> None:
         rows = [replace(row, kernel="vecadd", shape={"n": 8}, requested=None) for row in rows_of("vecadd")]
