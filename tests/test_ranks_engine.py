@@ -580,7 +580,8 @@ class TestRealRanks:
         if not engine.engine().name.startswith("MPICH"):
             pytest.skip("another MPI shares memory in another way (to change that: pip install mpich)")
         script = 'mount -t tmpfs -o size=1m tmpfs /dev/shm || exit 9; "$@"; ls -A /dev/shm'
-        small = "unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"
+        container = "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc"
+        small = "unshare", *container, "sh", "-c", script, "sh"
         finished = run(*small, sys.executable, "-c", STARTS)
         if finished.returncode in (1, 9):
             pytest.skip("this system lets nobody mount anything (to change that: run this as root)")

@@ -105,7 +105,7 @@ OPENCL = [
     Fault("one element on", WRITE, "opencl", "vecadd", "lecture", "c[i] =", "c[i + 1] ="),
     Fault("too many work items", READ, "opencl", "vecadd", "lecture", "i < n", "i <= n"),
     Fault("the end of a panel", WRITE, "opencl", "matmul", "tuned", "((global Factors*)panel)[s] =",
-          "((global Factors*)panel)[s + 1000 * depth] =", "CPU"),
+          "((global Factors*)panel)[s + 1000000 * depth] =", "CPU"),
     Fault("the end of local memory", WRITE, "opencl", "matmul", "tuned", "to[q / block][q % block]",
           "to[q / block + 1][q % block]", "GPU"),
     Fault("two work items", RACE, "opencl", "vecadd", "lecture", "c[i]", "c[i / 2]"),
