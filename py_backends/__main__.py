@@ -61,8 +61,8 @@ def _cannot_serve(reason: str, code: int = 1) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    parser, by_name = _parser()
-    _check_command(parser, by_name, arguments)
+    parser, by_name = _parser(arguments)
+    _check_command(parser, arguments)
     try:
         options, unknown = parser.parse_known_args(arguments)
     except SystemExit:
@@ -83,7 +83,13 @@ def _run(arguments: list[str]) -> int:
     return code
 
 
-def _parser() -> tuple[Parser, dict[str, Parser]]:
+def _parser(arguments: Sequence[str] = ()) -> tuple[Parser, dict[str, Parser]]:
+    """The parser, and by their names those of the commands: of all, or of the one that the arguments name.
+
+    The list of all commands has no use for their options, which take most of the time to make.
+    """
+    named = [name for name in arguments[:1] if name in commands.names()]
+    only_listed = arguments[:1] in (["-h"], ["--help"])
     parser = Parser(
         prog="py-backends",
         description="The same kernels in Python, NumPy, C++, OpenMP, AVX, Numba, OpenCL, SYCL, CUDA and MPI: "
@@ -93,10 +99,10 @@ def _parser() -> tuple[Parser, dict[str, Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"py-backends {__version__}")
     added = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    return parser, {name: _command_parser(name, added) for name in commands.names()}
+    return parser, {name: _command_parser(name, added, only_listed=only_listed) for name in named or commands.names()}
 
 
-def _command_parser(name: str, added: argparse._SubParsersAction[Parser]) -> Parser:
+def _command_parser(name: str, added: argparse._SubParsersAction[Parser], *, only_listed: bool) -> Parser:
     """Add a command to those of the parser. One that is half written says so, and the others work."""
     try:
         command = import_module(f"{commands.__name__}.{name}.command")
@@ -107,7 +113,8 @@ def _command_parser(name: str, added: argparse._SubParsersAction[Parser]) -> Par
         parser.set_defaults(run=partial(_refuse, f"the command {name} cannot be used: {error}"))
         return parser
     parser = added.add_parser(name, **texts, epilog=f"example: py-backends {example}", allow_abbrev=False)
-    add_options(parser)
+    if not only_listed:
+        add_options(parser)
     parser.set_defaults(run=run)
     return parser
 
@@ -116,13 +123,14 @@ def _refuse(reason: str, _options: argparse.Namespace) -> NoReturn:
     raise WrongRequest(reason)
 
 
-def _check_command(parser: Parser, by_name: dict[str, Parser], arguments: Sequence[str]) -> None:
+def _check_command(parser: Parser, arguments: Sequence[str]) -> None:
     """Report a missing or unknown command. The message suggests the nearest one."""
+    names = commands.names()
     if not arguments:
-        parser.error(f"name a command: {', '.join(by_name)}")
+        parser.error(f"name a command: {', '.join(names)}")
     name = arguments[0]
-    if name not in by_name and not name.startswith("-"):
-        parser.error(f"unknown command {name!r}: {hint(name, list(by_name))}")
+    if name not in names and not name.startswith("-"):
+        parser.error(f"unknown command {name!r}: {hint(name, names)}")
 
 
 if __name__ == "__main__":

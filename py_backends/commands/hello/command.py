@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from py_backends.commands.hello import programs
-
 if TYPE_CHECKING:
+    from py_backends.commands.hello import programs
     from py_backends.commands.hello.run import Outcome
 
 
@@ -21,6 +20,8 @@ EXAMPLE = "hello openmp"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes."""
+    from py_backends.commands.hello import programs
+
     parser.add_argument("model", metavar="MODEL", help=", ".join(programs.models()))
     parser.add_argument("--source", action="store_true", help="print the source and run nothing")
 
@@ -28,6 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the model's programs and show their steps. Returns 1 if none of them ran, or one failed."""
     from py_backends import registry
+    from py_backends.commands.hello import programs
 
     registry.known(options.model, programs.models(), "model")
     chosen = programs.programs(options.model)
