@@ -88,7 +88,8 @@ def _parser(arguments: Sequence[str] = ()) -> tuple[Parser, dict[str, Parser]]:
 
     The list of all commands has no use for their options, which take most of the time to make.
     """
-    named = [name for name in arguments[:1] if name in commands.names()]
+    names = commands.names()
+    named = [name for name in arguments[:1] if name in names]
     only_listed = arguments[:1] in (["-h"], ["--help"])
     parser = Parser(
         prog="py-backends",
@@ -102,7 +103,7 @@ def _parser(arguments: Sequence[str] = ()) -> tuple[Parser, dict[str, Parser]]:
     return parser, {name: _command_parser(name, added, only_listed=only_listed) for name in named or commands.names()}
 
 
-def _command_parser(name: str, added: argparse._SubParsersAction[Parser], *, only_listed: bool) -> Parser:
+def _command_parser(name: str, added: argparse._SubParsersAction[Parser], *, only_listed: bool = False) -> Parser:
     """Add a command to those of the parser. One that is half written says so, and the others work."""
     try:
         command = import_module(f"{commands.__name__}.{name}.command")

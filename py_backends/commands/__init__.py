@@ -11,14 +11,12 @@ What commands share stands in the modules whose names begin with an underscore.
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 
 
-@cache
 def names() -> list[str]:
     """The names of all commands: the folders here."""
     return sorted(module.name for module in iter_modules(__path__) if module.ispkg)
