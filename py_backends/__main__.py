@@ -100,7 +100,7 @@ def _parser(arguments: Sequence[str] = ()) -> tuple[Parser, dict[str, Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"py-backends {__version__}")
     added = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    return parser, {name: _command_parser(name, added, only_listed=only_listed) for name in named or commands.names()}
+    return parser, {name: _command_parser(name, added, only_listed=only_listed) for name in named or names}
 
 
 def _command_parser(name: str, added: argparse._SubParsersAction[Parser], *, only_listed: bool = False) -> Parser:

@@ -11,6 +11,8 @@ from py_backends.wording import shown
 MOST_THREADS = 2**12
 """More than any machine has, and fewer than make a thread library end the process."""
 LARGEST_SEED = 2**63 - 1
+LARGEST_SIZE = 2**40
+"""Of a dimension, in elements."""
 
 
 def whole_number(name: str, value: Any, least: int, most: int) -> int:

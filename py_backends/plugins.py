@@ -29,7 +29,7 @@ import numpy as np
 import py_backends
 from py_backends.contract import Backend, Device, Ladder, Launch, Problem, Target
 from py_backends.errors import BackendUnavailable, BrokenKernel, WithFix, WrongRequest
-from py_backends.limits import whole_number
+from py_backends.limits import LARGEST_SIZE, whole_number
 from py_backends.number_formats import DTYPES, FORMATS
 from py_backends.problem import RATES, RULES
 from py_backends.wording import in_one_line
@@ -302,7 +302,7 @@ def _check_work(made: Problem) -> None:
     if not isinstance(sizes, tuple) or len(sizes) != len(made.dimensions):
         raise WrongRequest(f"its default_sizes are {_short(sizes)}, not a tuple of a size for each dimension")
     for dimension, size in zip(made.dimensions, sizes, strict=True):
-        whole_number(f"the default size {dimension}", size, 1, 2**40)
+        whole_number(f"the default size {dimension}", size, 1, LARGEST_SIZE)
     shapes = made.shapes(sizes)
     if not isinstance(shapes, tuple) or len(shapes) != len(made.inputs) + 1:
         raise WrongRequest(f"its shapes are {_short(shapes)}, not a tuple of one for each input and the output")
@@ -310,7 +310,7 @@ def _check_work(made: Problem) -> None:
         if not isinstance(shape, tuple):
             raise WrongRequest(f"one of its shapes is {_short(shape)}, which is no tuple")
         for length in shape:
-            whole_number("each length of its shapes", length, 0, 2**40)
+            whole_number("each length of its shapes", length, 0, LARGEST_SIZE)
     whole_number("its flops", made.flops(sizes), 0, _MOST_WORK)
     whole_number("its bytes", made.bytes(sizes, np.dtype(np.float32)), 0, _MOST_WORK)
     whole_number("its work", made.work(sizes), 1, _MOST_WORK)

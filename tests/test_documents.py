@@ -31,6 +31,7 @@ from py_backends.conformance.selection import kind_names
 from py_backends.contract import KernelText, Problem
 from py_backends.display import style
 from py_backends.display.drawable import drawable
+from py_backends.install import pip_install
 from py_backends.number_formats import FORMATS
 from py_backends.plugins import checked_problem
 from py_backends.results.report import Report, Row
@@ -213,7 +214,7 @@ class TestRecipes:
         assert problem.sizes(a, b) == (3,)
 
     def test_the_command_is_found_and_shows_a_report(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        pytest.importorskip("matplotlib")
+        pytest.importorskip("matplotlib", reason=f"matplotlib is not installed: {pip_install('pictures')}")
         if "slowest" in commands.names():
             pytest.skip("somebody has written the example, and its own tests hold it")
         names = re.findall(r"^\d\. `(\w+\.py)`", read(DEVELOP / "command.md"), re.MULTILINE)

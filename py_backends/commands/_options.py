@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from py_backends.errors import WrongRequest
-from py_backends.limits import LARGEST_SEED, MOST_THREADS
+from py_backends.limits import LARGEST_SEED, LARGEST_SIZE, MOST_THREADS
 from py_backends.number_formats import DTYPES
 from py_backends.ranks import launcher
 from py_backends.system.files import printable
 
 ALL = "all"
-_LARGEST_SIZE = 2**40
 PICTURES = ("png", "svg")
 """Files of pictures. The libraries that draw them come with an extra."""
 RESULT_FILES = ("json", "csv", "markdown")
@@ -68,8 +67,8 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
             f"a shape is written vecadd=1000000 or matmul=1000x777x513, with whole numbers from 0 up, not {text!r}"
         )
     # Counting digits first: Python refuses to convert numbers of thousands of digits.
-    if any(len(size.lstrip("0")) > 13 or int(size) > _LARGEST_SIZE for size in match[2].split("x")):
-        raise argparse.ArgumentTypeError(f"a size is at most 2^40 = {_LARGEST_SIZE}")
+    if any(len(size.lstrip("0")) > 13 or int(size) > LARGEST_SIZE for size in match[2].split("x")):
+        raise argparse.ArgumentTypeError(f"a size is at most 2^40 = {LARGEST_SIZE}")
     return match[1], tuple(map(int, match[2].split("x")))
 
 
@@ -105,7 +104,7 @@ def _launcher(text: str) -> str:
     return text
 
 
-_size = partial(whole_number, least=1, most=_LARGEST_SIZE)
+_size = partial(whole_number, least=1, most=LARGEST_SIZE)
 _names: Any = {"type": names_in, "metavar": "NAMES", "help": "names, separated by commas, or all (default: {})"}
 _OPTIONS: dict[str, dict[str, Any]] = {
     "kernel": _names,

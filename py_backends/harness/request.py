@@ -11,7 +11,7 @@ from py_backends import registry
 from py_backends.contract import Problem, Target
 from py_backends.errors import WrongRequest
 from py_backends.kernel_text import KernelText
-from py_backends.limits import whole_number
+from py_backends.limits import LARGEST_SIZE, whole_number
 from py_backends.number_formats import DTYPES
 from py_backends.results.spec import Sizes, Spec
 from py_backends.wording import shown
@@ -19,7 +19,6 @@ from py_backends.workers import probe
 from py_backends.workers.probe import BackendTarget
 
 ALL = "all"
-LARGEST_SIZE = 2**40
 Place = tuple[str, Target, str]
 """The backend, its target and the variant of a row."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from py_backends.contract import Problem
 from py_backends.harness.pool import COPIES
-from py_backends.harness.request import LARGEST_SIZE
+from py_backends.limits import LARGEST_SIZE
 from py_backends.results.spec import Sizes
 from py_backends.system import machine
 from py_backends.workers import process
