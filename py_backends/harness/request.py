@@ -140,7 +140,7 @@ class Request:
     def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
         """The sizes at which a kernel runs."""
         shapes = self.shapes.get(problem.name, [problem.default_sizes])
-        return [tuple(map(operator.index, sizes)) for sizes in shapes]
+        return [tuple(map(operator.index, problem.whole_sizes(sizes))) for sizes in shapes]
 
 
 def _names(what: str, given: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -185,8 +185,5 @@ def _first_of_each_device(places: list[Place]) -> list[Place]:
 
 
 def _check_sizes(problem: Problem, sizes: Sizes) -> None:
-    if len(sizes) != len(problem.dimensions):
-        wanted = " x ".join(problem.dimensions)
-        raise WrongRequest(f"{problem.name} takes the sizes {wanted}: got {len(sizes)} of them")
-    for dimension, size in zip(problem.dimensions, sizes, strict=True):
+    for dimension, size in zip(problem.parameters, problem.whole_sizes(sizes), strict=True):
         whole_number(f"{dimension} of {problem.name}", size, 0, LARGEST_SIZE)

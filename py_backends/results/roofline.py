@@ -161,7 +161,7 @@ def _problem(row: Row) -> Problem | None:
     if row.kernel not in registry.kernel_names():
         return None
     problem = registry.problem(row.kernel)
-    return problem if tuple(row.shape) == problem.dimensions else None
+    return problem if tuple(row.shape) == problem.parameters else None
 
 
 def _roofline(dtype: str, points: list[Point], ceilings: Sequence[Ceiling]) -> Roofline:
