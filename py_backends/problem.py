@@ -198,8 +198,11 @@ class Problem(ABC):
         return (number_format(dtype).draw(shape, generator) for shape in shapes)
 
     @abstractmethod
-    def reference(self, inputs: Sequence[Array], *numbers: int) -> Reference:
-        """The right answer for `inputs`, arrays of the shapes above and of one dtype, and for the numbers, if any."""
+    def reference(self, inputs: Sequence[Array]) -> Reference:
+        """The right answer for `inputs`, arrays of the shapes above and of one dtype.
+
+        A problem with `numbers` gets them behind the inputs.
+        """
 
     @abstractmethod
     def flops(self, sizes: Sequence[int]) -> int:

@@ -107,7 +107,7 @@ class Gpu(_cuda_events.Device):
         """Kernels in CUDA C++, instances of templates. RuntimeError with the compiler's log if they do not compile.
 
         A kernel may declare no more than 48 KiB of shared memory. A source asks for more by a template of the same
-        parameters, `__constant__ constexpr int shared_bytes`. It says what a block of each kernel is given at its launch.
+        parameters, `__constant__ constexpr int shared_bytes`. It says what a block is given at a launch of any kernel.
 
         Not by CuPy's RawModule: it always treats subnormal float32 as zero (-ftz=true), and knows no sm_90a.
         """
@@ -250,7 +250,8 @@ class Gpu(_cuda_events.Device):
 
     def scratch(self, elements: int, dtype: np.dtype[Any], piece: int) -> Memory:
         """Memory for a launch's own use, on the calling thread's stream: `Stages.launches` asks for it."""
-        return self._scratch.hold(elements * dtype.itemsize, piece)
+        memory: Memory = self._scratch.hold(elements * dtype.itemsize, piece)
+        return memory
 
     def _new_scratch(self, size: int) -> Memory:
         return Memory(self._cupy.empty(size, np.uint8))

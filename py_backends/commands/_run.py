@@ -64,7 +64,7 @@ def compared(options: argparse.Namespace) -> Report:
 
     with progress() as shown:
         return compare(
-            kernels=names(options.kernel),
+            kernels=options.kernel,
             **chosen(options),
             shapes=shapes(options.shape),
             threads=options.threads,

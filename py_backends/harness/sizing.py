@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -53,8 +54,12 @@ def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
     steps = max(0, math.ceil(math.log(problem.work(sizes) / _SMALLEST_WORK, _STEP)))
     for step in range(steps, 0, -1):
         shrink = _STEP ** (-step / len(problem.dimensions))
-        yield problem.resized(sizes, lambda size, by=shrink: min(size, max(1, round(size * by))))
+        yield problem.resized(sizes, partial(_shrunk, shrink))
     yield sizes
+
+
+def _shrunk(by: float, size: int) -> int:
+    return min(size, max(1, round(size * by)))
 
 
 def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float], limit: float) -> float:
@@ -151,8 +156,8 @@ def cheapest(costs: Sequence[float], baselines: Mapping[int, int], budget: float
 def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Sizes | None:
     """The shape, `sizes` or smaller, that takes at most about `cap` seconds. `seconds`: the time of `sizes`.
 
-    All sizes of arrays are halved until the shape fits. The steps are coarse, so that two runs on one machine choose the
-    same shape. Halves are odd, so that a smaller shape also tests the edges of vectors, tiles and work groups. The
+    All sizes of arrays are halved until the shape fits. The steps are coarse, so that two runs on one machine choose
+    the same shape. Halves are odd, so that a smaller shape also tests the edges of vectors, tiles and work groups. The
     result is None if the shape would be too small to show anything.
     """
     shape, least = sizes, min(_SMALLEST_WORK, problem.work(sizes)) / _STEP
