@@ -96,7 +96,7 @@ print(MultiplyAdds(numpy.dtype("bfloat16"), 2, {best!r}).sample() > 0)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
-@pytest.mark.parametrize("kind", [ceilings.STREAMED, ceilings.STORED, ceilings.READS])
+@pytest.mark.parametrize("kind", [*ceilings._KERNELS])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("working_set", [0, 24_000, 5 * 2**24])
 def test_every_working_set_has_a_bandwidth(kind: str, dtype: np.dtype, working_set: int) -> None:

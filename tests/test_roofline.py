@@ -18,7 +18,16 @@ from py_backends.harness.roofs import Ceilings, Roof, place_under
 from py_backends.harness.running_row import RunningRow
 from py_backends.harness.timed_ceilings import CeilingWorker, TimedCeiling
 from py_backends.kernel_text import KernelText
-from py_backends.results.report import COPIES, MULTIPLY_ADDS, READS, STORED, STREAMED, Row
+from py_backends.results.report import (
+    COPIES,
+    MULTIPLY_ADDS,
+    READS,
+    STORED,
+    STORED_COPIES,
+    STREAMED,
+    STREAMED_COPIES,
+    Row,
+)
 from py_backends.results.roofline import UNCERTAIN
 from py_backends.workers.process import WorkerFailed
 from py_backends.workers.runner import Prepared
