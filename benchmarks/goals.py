@@ -21,7 +21,7 @@ FEW_ELEMENTS = 1024
 LENGTHS = (1000, 10**4, 10**5, 10**6, 10**7)
 """Of the vectors of dot, in and out of the caches, beside the largest."""
 SHAPES = ((5000, 3001), (4096, 4096), (8192, 8192))
-"""Of the matrices that are transposed: with rows that begin anywhere, and with rows that compete for places in caches."""
+"""Of the matrices that are transposed: with rows that begin anywhere, and rows that compete for places in caches."""
 GPU_SIZES, GPU_ELEMENTS = (4096, 8192), 2**28
 NARROW_SIZES = (512, 1000, 1024, 2048, 4096)
 """In place of `SIZES` in the narrow formats."""

@@ -10,8 +10,10 @@ __version__: str
 
 _Output = TypeVar("_Output")
 
-class _Function(Protocol):
-    """A kernel of two inputs. They are `Any`: arrays of NumPy, and of any library that hands their memory out."""
+# The inputs are `Any`: arrays of NumPy, and of any library that hands their memory out.
+
+class _OfAB(Protocol):
+    """A kernel of two inputs."""
 
     @overload
     def __call__(
@@ -53,5 +55,47 @@ class _Function(Protocol):
         to: None = None,
     ) -> _Output: ...
 
-vecadd: _Function
-matmul: _Function
+class _OfA(Protocol):
+    """A kernel of one input."""
+
+    @overload
+    def __call__(
+        self,
+        a: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["host"] | None = None,
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self,
+        a: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["device"],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        a: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: _Output,
+        to: None = None,
+    ) -> _Output: ...
+
+dot: _OfAB
+matmul: _OfAB
+transpose: _OfA
+vecadd: _OfAB

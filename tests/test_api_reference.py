@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import inspect
 import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -98,3 +99,10 @@ def test_what_others_derive_from_and_get_back_is_described(module: ModuleType) -
         for name, member in vars(base).items():
             if inspect.isfunction(member) and not name.startswith("_"):
                 assert words(member), f"{base.__name__}.{name}"
+
+
+def test_every_kernel_has_its_types() -> None:
+    """An editor knew nothing of a kernel that nobody had written down there."""
+    stub = Path(pb.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    typed = dict(re.findall(r"^(\w+): _Of(\w+)$", stub, re.MULTILINE))
+    assert typed == {name: "".join(registry.problem(name).inputs).upper() for name in KERNELS}
