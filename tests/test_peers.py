@@ -58,9 +58,9 @@ def read(address: int, code: int, rows: int, columns: int, distance: int) -> Any
 
 
 class FakeCublas(ModuleType):
-    """`cupy.cuda.cublas`: of `gemmEx` what NVIDIA's manual says, in the host's memory."""
+    """`cupy.cuda.cublas`: of `gemmEx` and `geam` what NVIDIA's manual says, in the host's memory."""
 
-    CUBLAS_OP_N, CUBLAS_GEMM_DEFAULT = 0, -1
+    CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_GEMM_DEFAULT = 0, 1, -1
     CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32I = COMPUTE_32F, COMPUTE_32I
 
     def gemmEx(  # noqa: N802  # CuPy's name
@@ -78,19 +78,47 @@ class FakeCublas(ModuleType):
         left, right = read(a, a_type, m, k, lda).astype(sums), read(b, b_type, k, n, ldb).astype(sums)
         read(c, c_type, m, n, ldc)[:] = left @ right
 
+    def sgeam(
+        self, handle: int, transa: int, transb: int, m: int, n: int, alpha: int, a: int, lda: int, beta: int, b: int,
+        ldb: int, c: int, ldc: int,
+    ) -> None:  # fmt: skip
+        """Adds op(A) and op(B), both m x n. B may be C itself if it is not transposed."""
+        assert (handle, transa, transb) == (7, self.CUBLAS_OP_T, self.CUBLAS_OP_N)
+        assert (lda >= max(1, n), ldb >= max(1, m), ldc >= max(1, m)) == (True,) * 3
+        assert (b, ldb) == (c, ldc)
+        assert (ctypes.c_float.from_address(alpha).value, ctypes.c_float.from_address(beta).value) == (1, 0)
+        read(c, 0, m, n, ldc)[:] = read(a, 0, n, m, lda).T
 
-@pytest.fixture
-def matmul(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The text of cublas, loaded on the stand-in."""
+
+def loaded_on_stand_in(monkeypatch: pytest.MonkeyPatch, kernel: str) -> Iterator[Any]:
+    """The text of cublas for a kernel."""
     cupy, cuda, gemms = ModuleType("cupy"), ModuleType("cupy.cuda"), ModuleType("cupy.cublas")
     cuda.cublas, cuda.get_cublas_handle = FakeCublas("cupy.cuda.cublas"), lambda: 7  # type: ignore[attr-defined]
     cupy.cuda, cupy.cublas, cupy.zeros = cuda, gemms, on_gpu  # type: ignore[attr-defined]
     for module in (cupy, cuda, gemms):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    text = registry.kernel_texts("matmul", "cublas")["lecture"]
+    text = registry.kernel_texts(kernel, "cublas")["lecture"]
     loaded = text.load()
-    yield loaded.matmul
+    yield getattr(loaded, kernel)
     del sys.modules[loaded.__name__]
+
+
+@pytest.fixture
+def matmul(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    yield from loaded_on_stand_in(monkeypatch, "matmul")
+
+
+@pytest.fixture
+def transpose(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    yield from loaded_on_stand_in(monkeypatch, "transpose")
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (5, 3), (3, 5), (64, 33), (0, 4), (4, 0)])
+def test_cublas_is_asked_to_transpose_as_its_manual_says(transpose: Any, m: int, n: int) -> None:
+    a, c = on_gpu((n, m), np.float32), on_gpu((m, n), np.float32)
+    a[:] = np.arange(n * m).reshape(n, m)
+    transpose(a, c, m, n)
+    assert (c == a.T).all()
 
 
 @pytest.mark.parametrize("dtype", NARROW)

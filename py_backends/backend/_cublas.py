@@ -1,4 +1,4 @@
-"""cuBLAS's products whose results are wider than their inputs. CuPy binds the function, but has no wrapper for it."""
+"""Functions of cuBLAS for which CuPy has no wrapper: products wider than their inputs, and transposing a matrix."""
 
 from __future__ import annotations
 
@@ -28,6 +28,25 @@ def gemm_ex(a: cupy.ndarray, b: cupy.ndarray, out: cupy.ndarray) -> None:
     _call(_padded(a), _padded(b), padded)
     if padded is not out:
         out[...] = padded[: out.shape[0], : out.shape[1]]
+
+
+def transpose_into(a: cupy.ndarray, out: cupy.ndarray) -> None:
+    """Write the transpose of a to `out`. Neither is empty, and both are stored by rows, in float32 or float64.
+
+    The library stores by columns. So it sees a^T, which is to be transposed, and writes what it sees of `out`. It adds 0
+    times a second matrix, which may be `out` itself. Runs on the calling thread's current device and stream.
+    """
+    from cupy.cuda import cublas, get_cublas_handle
+
+    n, m = a.shape
+    one, zero = np.ones(1, a.dtype), np.zeros(1, a.dtype)
+    add = cublas.sgeam if a.dtype == np.float32 else cublas.dgeam
+    # fmt: off
+    add(
+        get_cublas_handle(), cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, n, m,
+        one.ctypes.data, a.data.ptr, m, zero.ctypes.data, out.data.ptr, n, out.data.ptr, n,
+    )
+    # fmt: on
 
 
 def _call(a: cupy.ndarray, b: cupy.ndarray, c: cupy.ndarray) -> None:
