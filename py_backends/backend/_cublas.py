@@ -33,8 +33,8 @@ def gemm_ex(a: cupy.ndarray, b: cupy.ndarray, out: cupy.ndarray) -> None:
 def transpose_into(a: cupy.ndarray, out: cupy.ndarray) -> None:
     """Write the transpose of a to `out`. Neither is empty, and both are stored by rows, in float32 or float64.
 
-    The library stores by columns. So it sees a^T, which is to be transposed, and writes what it sees of `out`. It adds 0
-    times a second matrix, which may be `out` itself. Runs on the calling thread's current device and stream.
+    The library stores by columns. So it sees a^T, which is to be transposed, and writes what it sees of `out`. It adds
+    0 times a second matrix, which may be `out` itself. Runs on the calling thread's current device and stream.
     """
     from cupy.cuda import cublas, get_cublas_handle
 
