@@ -18,7 +18,7 @@
 namespace {
 
 /// Bytes of a vector up to which a second thread costs more than it saves.
-constexpr Size few_to_share = Size(1) << 17;
+constexpr Size few_to_share = Size(1) << 18;
 
 /// Elements of a page, which threads do not share.
 template <typename T>

@@ -13,7 +13,7 @@ from numba import njit, prange, types
 
 from py_backends.backend.formats.numba_cpu import widen
 
-FEW_TO_SHARE = 1 << 17
+FEW_TO_SHARE = 1 << 18
 """Bytes of a vector up to which a second thread costs more than it saves."""
 PAGE = 4096
 get_num_threads = types.ExternalFunction("get_num_threads", types.intp())
@@ -21,10 +21,11 @@ get_num_threads = types.ExternalFunction("get_num_threads", types.intp())
 
 
 @njit(nogil=True, fastmath={"reassoc", "contract"})
-def sum_of(a, b, zero):
-    sum = zero
+def sum_of(a, b, number):
+    """The sum in the type of `number`. Numba adds integers in 64 bits, unless they are made 32 bits at once."""
+    sum = number(0)
     for i in range(a.size):
-        sum += widen(a[i]) * widen(b[i])
+        sum = number(sum + widen(a[i]) * widen(b[i]))
     return sum
 
 
@@ -35,7 +36,7 @@ def sum_shared(a, b, c, n):
     sums = np.zeros(parts, c.dtype)
     for part in prange(parts):
         begin, end = min(n, part * length), min(n, (part + 1) * length)
-        sums[part] = sum_of(a[begin:end], b[begin:end], c.dtype.type(0))
+        sums[part] = sum_of(a[begin:end], b[begin:end], c.dtype.type)
     for part in range(1, parts):
         sums[0] += sums[part]
     c[()] = sums[0]
@@ -44,6 +45,6 @@ def sum_shared(a, b, c, n):
 @njit(nogil=True)
 def dot(a, b, c, n):
     if n * a.itemsize <= FEW_TO_SHARE:
-        c[()] = sum_of(a, b, c.dtype.type(0))
+        c[()] = sum_of(a, b, c.dtype.type)
     else:
         sum_shared(a, b, c, n)

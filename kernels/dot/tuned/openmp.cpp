@@ -10,13 +10,24 @@
 
 #include "vector_loop.hpp"
 
+namespace {
+
+/// Bytes of a vector up to which a second thread costs more than it saves, and of a page, which threads do not share.
+constexpr Size few_to_share = Size(1) << 18, page = 4096;
+constexpr Size most_threads = 1024;
+
+}  // namespace
+
 template <typename T>
 static void dot(const T* a, const T* b, Sum<T>* c, std::int64_t n) {
-  constexpr Size few_to_share = 131072, page = 4096 / sizeof(T), most_threads = 1024;  // the first one in bytes
-  const Size wanted = n * Size(sizeof(T)) > few_to_share ? omp_get_max_threads() : 1;
-  const Size threads = least(wanted, most_threads), part = parts(parts(n, threads), page) * page;
+  if (n * Size(sizeof(T)) <= few_to_share) {
+    c[0] = sum_of(a, b, n);
+    return;
+  }
+  const Size threads = least(omp_get_max_threads(), most_threads), whole = page / sizeof(T);
+  const Size part = parts(parts(n, threads), whole) * whole;
   Sum<T> sum[most_threads];
-#pragma omp parallel for schedule(static) if (threads > 1)
+#pragma omp parallel for schedule(static)
   for (Size thread = 0; thread < threads; ++thread) {
     const Size begin = least(thread * part, n);
     sum[thread] = sum_of(a + begin, b + begin, least(part, n - begin));
