@@ -125,9 +125,11 @@ class Band {
       const Size width = least(columns, part.columns - j);
       const Size share = parts(part.rows, parts(width, side<T>) * parts(part.rows, side<T>));
       Size row = 0;
-      for (Size y = 0; y < width; y += side<T>) {
+      for (Size next = 0; next < width; next += side<T>) {
+        const Size y = least(next, width - side<T>);  // which may lie in the block before
         for (Size x = 0; x < part.rows; x += side<T>) {
-          turn(least(x, part.rows - side<T>), j, least(y, width - side<T>));  // which the block before may have
+          prefetch(x, j + y);
+          turn(least(x, part.rows - side<T>), j + y, y);
           for (const Size end = least(row + share, part.rows); row < end && j > 0; ++row) {
             put_row(row, j - columns, columns);
           }
@@ -146,18 +148,26 @@ class Band {
   }
 
  private:
-  /// Turns the square of row `row` and column j + y into the block that begins at j.
+  /// Turns the square of row `row` and column j into the block, where its columns begin at y.
   void turn(Size row, Size j, Size y) {
-    const T* const from = matrices.from(part.i + row, part.j + j + y);
-    // As far ahead as the memory takes to answer.
-    constexpr Size ahead = side<T> < 16 ? 16 : side<T>;
     T copy[side<T> * side<T>];
     for (Size r = 0; r < side<T>; ++r) {
-      __builtin_prefetch(from + (ahead + r) * matrices.m);
       // In powers of two rows take each other's places in the first-level cache before all of a line is used.
-      std::memcpy(copy + r * side<T>, from + r * matrices.m, line);
+      std::memcpy(copy + r * side<T>, matrices.from(part.i + row, part.j + j + r), line);
     }
     Moves::turn(copy, side<T>, block + row * apart + y, apart);
+  }
+
+  /// Prefetches pieces of rows of a: for each square in a row of squares its share, so that together they prefetch what
+  /// comes so many rows later. Memory is quickest to read in the order of rows. (g++ 12 leaves out calls of functions
+  /// that only prefetch.)
+  __attribute__((always_inline)) void prefetch(Size row, Size j) {
+    constexpr Size ahead = side<T> < 16 ? 16 : side<T>;
+    const Size end = side<T> * least(row + side<T>, part.rows) / part.rows;
+    for (Size r = side<T> * row / part.rows; r < end; ++r) {
+      const T* const from = matrices.from(part.i, part.j + j + ahead + r);
+      for (Size i = 0; i < part.rows; i += side<T>) __builtin_prefetch(from + i);
+    }
   }
 
   /// Elements from the last border of a line to an address.
