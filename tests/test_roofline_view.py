@@ -147,6 +147,44 @@ class TestPoint:
         assert point(row, CEILINGS) is None
 
 
+class TestWhatOnlyMoves:
+    """A kernel without operations: its rate is in bytes, and its roof the bandwidth of a copy."""
+
+    ROW = replace(row_of("transpose", {"m": 300, "n": 200}, 0.0, 25.0), rate=Rate(gflops=0.0, gbytes_per_second=10.0))
+    COPIES = (ceiling("streamed_copies", 40.0, 480_000), ceiling("stored_copies", 30.0, 480_000))
+
+    def report(self) -> Report:
+        return report_of(self.ROW, vecadd(1000, 5.0), ceilings=[*CEILINGS, *self.COPIES])
+
+    def test_has_its_place_below_copies(self) -> None:
+        at = point(self.ROW, self.report().ceilings)
+        assert at is not None
+        assert (at.intensity, at.rate, at.attainable, at.bound) == (0.0, 10.0, 40.0, "memory")
+        assert percent_of_peak(self.ROW, self.report().ceilings) == 0.0
+
+    def test_is_printed_in_bytes(self) -> None:
+        lines = printed(self.report()).splitlines()
+        assert any(re.search(r"^ +copying 480 kB.* 40.0 GB/s", line) for line in lines)
+        (header,) = (line for line in lines if re.search("variant +FLOP/byte +GB/s", line))
+        row = lines[lines.index(header) + 1]
+        assert row.split() == ["openmp", "cpu", "tuned", "0", "10.0", "40.0", "25%", "memory"]
+
+    def test_is_a_bar_in_a_panel_of_its_own(self, tmp_path: Path) -> None:
+        figure = picture.draw(self.report())
+        points, bars = figure.axes
+        assert len(marks(points)) == 1, "vecadd"
+        assert [bar.get_width() for bar in bars.patches] == [25.0]
+        style.save(figure, tmp_path / "picture.svg")
+        text = (tmp_path / "picture.svg").read_text(encoding="utf-8")
+        assert "25%, 10.0 GB/s" in text
+        assert "transpose float32 300 x 200" in text
+        assert "transpose float32 300 x 200, which only moves, is bound by memory" in picture.describe(self.report())
+
+    def test_alone_has_no_panel_of_points(self) -> None:
+        (bars,) = picture.draw(report_of(self.ROW, ceilings=[*CEILINGS, *self.COPIES])).axes
+        assert len(bars.patches) == 1
+
+
 class TestRooflines:
     def test_have_the_best_of_each_the_highest_first(self) -> None:
         (roofline,) = rooflines(report_of(vecadd(1000, 5.0), matmul(300, 50.0)))

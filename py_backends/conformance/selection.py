@@ -152,7 +152,7 @@ class Selection:
         if self.quick and self._is_step(text):
             return () if target.emulated else every[:1]  # each emulated one compiles for seconds
         costly = target.just_in_time or target.emulated or target.borrowed
-        exemplary = _is_default(text) and (_is_of_first_kernel(text) or not costly)
+        exemplary = _is_default(text) and (_is_of_exemplary_kernel(text) or not costly)
         if self.extent is Extent.SHORT and not exemplary:
             return every[:1]
         narrow = [dtype for dtype in every if dtype not in IN_ALL_KINDS]
@@ -205,9 +205,13 @@ def _is_default(text: KernelText) -> bool:
     return text.variant == next(iter(registry.kernel_texts(text.kernel, text.backend)))
 
 
-def _is_of_first_kernel(text: KernelText) -> bool:
-    """Whether a source is of the kernel by which a short run tries all formats of a backend, if they are costly."""
-    return text.kernel == next(name for name in registry.kernel_names() if registry.kernel_texts(name, text.backend))
+def _is_of_exemplary_kernel(text: KernelText) -> bool:
+    """Whether a source is of the kernel by which a short run tries all formats of a backend, if they are costly.
+
+    That is the first one that commands run by default, of those that the backend has.
+    """
+    names = [*registry.usual_kernels(), *registry.kernel_names()]
+    return text.kernel == next(name for name in names if registry.kernel_texts(name, text.backend))
 
 
 def first_dtype(kind: Kind[Any], subject: Subject) -> str | None:

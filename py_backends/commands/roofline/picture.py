@@ -150,9 +150,10 @@ def _draw(axes: Axes, roofline: Roofline, report: Report) -> None:
 
 def _draw_bars(axes: Axes, points: Sequence[Point], dtype: str, report: Report) -> None:
     """A bar for each row, as long as its part of what its bandwidth's ceiling allows."""
-    axes.set(
-        xlim=(0, max(100.0, *(point.percent for point in points))), xlabel="per cent of the bandwidth that is there"
-    )
+    told = "per cent of the bandwidth that is there"
+    if any(point.unsure for point in points):
+        told = f"{told}; {UNSURE} and hollow {why_unsure(report)}"
+    axes.set(xlim=(0, max(100.0, *(point.percent for point in points))), xlabel=told)
     axes.set_title(f"what only moves, {dtype}", loc="left", fontsize=10)
     marks, names = style.marks(map(_name, points)), []
     for title, group in groups(points):
@@ -170,8 +171,6 @@ def _draw_bars(axes: Axes, points: Sequence[Point], dtype: str, report: Report) 
             names.append(_name(point))
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
-    if any(point.unsure for point in points):
-        axes.annotate(f"{UNSURE} and hollow {why_unsure(report)}", (0, 1.0), xycoords="axes fraction", fontsize=8)
 
 
 def _limits(roofline: Roofline) -> tuple[float, float, float, float]:
