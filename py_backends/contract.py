@@ -145,7 +145,8 @@ class Device(ABC):
     cache_bytes: int = 0
     """The size of its last-level cache, if the device is not the CPU."""
     deterministic: bool = False
-    """Whether the same call on the same number of threads gives the same bits. The suite then checks it."""
+    """Whether the same call on the same number of threads gives the same bits. The suite then checks it, unless a
+    source says that it adds up in any order."""
     obeys_threads: bool = True
     """Whether it keeps to `threads`. A GPU leaves this true: the limit does not concern it."""
     survives_fork: bool = False

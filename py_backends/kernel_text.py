@@ -219,6 +219,7 @@ def _size(name: str, sizes: Mapping[str, int]) -> int:
 
 _INCLUDE = re.compile(r'^ *# *include "(.+)"', re.MULTILINE)
 _FORMATS = re.compile(r"^\W*Formats: (.*)$", re.MULTILINE)
+_ANY_ORDER = re.compile(r"^\W*Order: any\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -274,6 +275,16 @@ class KernelText:
         line = _FORMATS.search(self.text)
         named = tuple(line[1].split(", ")) if line else self.problem.dtypes
         return tuple(each for each in self.problem.dtypes if each in named)
+
+    @property
+    def in_any_order(self) -> bool:
+        """Whether it adds up in an order that differs from call to call, as its head comment says.
+
+        Then two calls may differ in their last bits, also on a device that is deterministic.
+
+            Order: any, as threads end
+        """
+        return _ANY_ORDER.search(self.text) is not None
 
     @property
     def work_items(self) -> WorkItems:
