@@ -337,7 +337,7 @@ _DOT = (
     Line(WIDE, AVX, (NUMPY,), "times numpy.dot a call", 1.1, _at(LENGTHS[0]), more={"at_most": True}),
 )
 _TRANSPOSE = (
-    Line(WIDE, AVX, (COPIED,), "of the copy ceiling", 0.75, _at(SHAPES[0])),
+    Line(WIDE, AVX, (COPIED,), "of the copy ceiling at 5000x3001", 0.75, _at(SHAPES[0])),
     Line(WIDE, AVX, (COPIED,), "of the copy ceiling", 0.65, _at(*SHAPES[1:]), more={"summary": "worst"}),
     Line(WIDE, AVX, (NUMPY, MKL), "of the best library", 1.00, more={"summary": "worst"}),
     *(
