@@ -1,4 +1,4 @@
-# transpose: c[i, j] = a[j, i] for an n x m matrix a, stored by rows; c is m x n.
+# transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 # Model: one call for the whole array. NVIDIA's library does the work, on the whole GPU: c = 1 a^T + 0 c.
 # Memory: the library moves tiles through shared memory, so that it reads and writes whole lines.
 # Formats: float32, float64

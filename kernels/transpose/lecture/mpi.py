@@ -1,4 +1,4 @@
-# transpose: c[i, j] = a[j, i] for an n x m matrix a, stored by rows; c is m x n.
+# transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 # Model: ranks are processes that share no memory (MPI). Each transposes its own rows of a, in one call. That makes
 #   columns of c. Then every rank sends each other one the part that belongs there: all to all.
 # Memory: distributed. Each rank holds its own rows of a and of c, and memory for its columns of c.
