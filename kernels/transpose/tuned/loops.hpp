@@ -24,7 +24,8 @@ struct Loops {
   static void turn(const T* from, Size from_apart, T* to, Size to_apart) {
     constexpr Size half = side<T> / 2;
     T first[side<T> * side<T>], second[side<T> * side<T>], *x = first, *y = second;
-    for (Size r = 0; r < half; ++r) interleave(from + r * from_apart, from + (r + half) * from_apart, x + 2 * r * side<T>);
+    for (Size r = 0; r < half; ++r)
+      interleave(from + r * from_apart, from + (r + half) * from_apart, x + 2 * r * side<T>);
     for (Size round = 2; round < side<T>; round *= 2) {
       for (Size r = 0; r < half; ++r) interleave(x + r * side<T>, x + (r + half) * side<T>, y + 2 * r * side<T>);
       T* const turned = y;
