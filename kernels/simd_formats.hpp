@@ -41,10 +41,18 @@ struct Simd<std::int32_t> {
   }
   static Register broadcast(std::int32_t x) { return _mm512_set1_epi32(x); }
   static Register add(Register x, Register y) { return _mm512_add_epi32(x, y); }
+  static void interleave(Register x, Register y, Register& low, Register& high) {
+    low = _mm512_permutex2var_epi32(x, _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), y);
+    high = _mm512_permutex2var_epi32(x, _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31),
+                                     y);
+  }
   static Register multiply_pairs(Register x, Register y) { return _mm512_madd_epi16(x, y); }
   static Register lower_halves(Register x) { return _mm512_and_si512(x, broadcast(0xffff)); }
   static Register widen(const void* bytes) {
     return _mm512_maskz_cvtepi8_epi32(all, _mm_loadu_si128(static_cast<const __m128i*>(bytes)));
+  }
+  static void narrow(void* bytes, Register x) {
+    _mm_storeu_si128(static_cast<__m128i*>(bytes), _mm512_maskz_cvtepi32_epi8(all, x));
   }
   static Register widen_to_pairs(const void* bytes) {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256(static_cast<const __m256i*>(bytes)));
@@ -83,10 +91,20 @@ struct Simd<std::int32_t> {
   }
   static Register broadcast(std::int32_t x) { return _mm256_set1_epi32(x); }
   static Register add(Register x, Register y) { return _mm256_add_epi32(x, y); }
+  static void interleave(Register x, Register y, Register& low, Register& high) {
+    const Register even = _mm256_unpacklo_epi32(x, y), odd = _mm256_unpackhi_epi32(x, y);  // in each half by itself
+    low = _mm256_permute2x128_si256(even, odd, 0x20);
+    high = _mm256_permute2x128_si256(even, odd, 0x31);
+  }
   static Register multiply_pairs(Register x, Register y) { return _mm256_madd_epi16(x, y); }
   static Register lower_halves(Register x) { return _mm256_and_si256(x, broadcast(0xffff)); }
   static Register widen(const void* bytes) {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(bytes)));
+  }
+  /// Packing does not change numbers that fit.
+  static void narrow(void* bytes, Register x) {
+    const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    _mm_storel_epi64(static_cast<__m128i*>(bytes), _mm_packs_epi16(halves, halves));
   }
   static Register widen_to_pairs(const void* bytes) {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(bytes)));
@@ -125,6 +143,10 @@ struct Simd<std::int32_t> {
   }
   static Register broadcast(std::int32_t x) { return _mm_set1_epi32(x); }
   static Register add(Register x, Register y) { return _mm_add_epi32(x, y); }
+  static void interleave(Register x, Register y, Register& low, Register& high) {
+    low = _mm_unpacklo_epi32(x, y);
+    high = _mm_unpackhi_epi32(x, y);
+  }
   static Register multiply_pairs(Register x, Register y) { return _mm_madd_epi16(x, y); }
   static Register lower_halves(Register x) { return _mm_and_si128(x, broadcast(0xffff)); }
   static Register widen(const void* bytes) {
@@ -132,6 +154,12 @@ struct Simd<std::int32_t> {
     std::memcpy(&four, bytes, sizeof four);
     const __m128i x = _mm_cvtsi32_si128(four), twice = _mm_unpacklo_epi8(x, x);
     return _mm_srai_epi32(_mm_unpacklo_epi16(twice, twice), 24);
+  }
+  /// Packing does not change numbers that fit.
+  static void narrow(void* bytes, Register x) {
+    const __m128i halves = _mm_packs_epi32(x, x);
+    const std::int32_t four = _mm_cvtsi128_si32(_mm_packs_epi16(halves, halves));
+    std::memcpy(bytes, &four, sizeof four);
   }
   static Register widen_to_pairs(const void* bytes) {
     const __m128i x = _mm_loadl_epi64(static_cast<const __m128i*>(bytes));
@@ -206,8 +234,10 @@ struct Simd<Float16> : Simd<float> {
 template <>
 struct Simd<std::int8_t> : Simd<std::int32_t> {
   using Simd<std::int32_t>::load;
+  using Simd<std::int32_t>::store;
 
   static Register load(const std::int8_t* from) { return widen(from); }
+  static void store(std::int8_t* to, Register x) { narrow(to, x); }
   /// x and y as load and broadcast give them: the lower halves hold their whole value.
   static Register multiply_add(Register x, Register y, Register z) {
     return add(multiply_pairs(lower_halves(x), y), z);

@@ -109,4 +109,11 @@ def _declare(mkl: ctypes.CDLL) -> None:
     for dot, number in ((mkl.cblas_sdot_64, ctypes.c_float), (mkl.cblas_ddot_64, ctypes.c_double)):
         dot.argtypes = (size, _Elements, size, _Elements, size)
         dot.restype = number
+    for move, number in ((mkl.MKL_Somatcopy, ctypes.c_float), (mkl.MKL_Domatcopy, ctypes.c_double)):
+        # Their sizes are size_t in mkl_trans.h, so they have no form with _64 in its name.
+        move.argtypes = (
+            *(ctypes.c_char, ctypes.c_char, ctypes.c_size_t, ctypes.c_size_t),
+            *(number, _Elements, ctypes.c_size_t, _Elements, ctypes.c_size_t),
+        )
+        move.restype = None
     mkl.MKL_Set_Num_Threads_Local.argtypes = (ctypes.c_int,)

@@ -25,7 +25,7 @@ static bool transpose(const T* a, T* c, std::int64_t m, std::int64_t n) {
 #else
   const Size threads = 1;
 #endif
-  const bool buffered = through_buffer(matrices);
+  const bool buffered = through_buffer<Registers>(matrices);
   const Parts<Element> shares(m, n, threads, buffered ? Band<Registers, Element>::most_rows : m);
   if (threads == 1 && shares.count() == 1) return move_part<Registers>(matrices, shares[0], buffered);
   bool enough_memory = true;

@@ -98,6 +98,7 @@ struct Register {
 #endif
 
 struct Registers {
+  static constexpr bool past_the_cache = true;
   using Bits = Register::Bits;
 
   /// Turns a square, some columns of `from` at a time: as many as a piece has elements. So many rows of `from` fill a

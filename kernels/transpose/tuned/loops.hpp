@@ -16,13 +16,16 @@ void interleave(const T* x, const T* y, T* both) {
 }
 
 struct Loops {
+  static constexpr bool past_the_cache = false;
+
   /// Turns a square. Rows r and r + half are interleaved, as often as it takes to halve the square down to one row: each
   /// time an element's row gives a digit of its number to its column, and its column one to its row.
   template <typename T>
   static void turn(const T* from, Size from_apart, T* to, Size to_apart) {
     constexpr Size half = side<T> / 2;
     T first[side<T> * side<T>], second[side<T> * side<T>], *x = first, *y = second;
-    for (Size r = 0; r < half; ++r) interleave(from + r * from_apart, from + (r + half) * from_apart, x + 2 * r * side<T>);
+    for (Size r = 0; r < half; ++r)
+      interleave(from + r * from_apart, from + (r + half) * from_apart, x + 2 * r * side<T>);
     for (Size round = 2; round < side<T>; round *= 2) {
       for (Size r = 0; r < half; ++r) interleave(x + r * side<T>, x + (r + half) * side<T>, y + 2 * r * side<T>);
       T* const turned = y;

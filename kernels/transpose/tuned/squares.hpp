@@ -92,13 +92,14 @@ struct Parts {
 /// Bytes below which a second thread costs more than it saves.
 constexpr Size few_to_share = Size(1) << 20;
 
-/// Whether to move blocks through a buffer. It pays beyond the last-level cache; and beyond the second-level one where
-/// elements of a column are whole pages apart, since they take each other's places in the caches.
-template <typename T>
+/// Whether to move blocks through a buffer. It pays beyond the second-level cache where elements of a column are whole
+/// pages apart, since they take each other's places in the caches. Lines that go past the cache come from a buffer.
+template <typename Moves, typename T>
 bool through_buffer(const Matrices<T>& matrices) {
   constexpr Size page = 4096 / sizeof(T);
   const bool colliding = matrices.m % page == 0 || matrices.n % page == 0;
-  return matrices.bytes() > (colliding ? 4 * second_level_cache() : effective_cache());
+  if (colliding) return matrices.bytes() > 4 * second_level_cache();
+  return Moves::past_the_cache && matrices.bytes() > effective_cache();
 }
 
 /// Moves a part block by block. A block is turned in a buffer, from which the rows of the block before it go to c a few
@@ -183,7 +184,11 @@ class Band {
       at += side<T>;
       std::memcpy(to, from, at * sizeof(T));
     }
-    for (; at + side<T> <= width; at += side<T>) Moves::put_line(to + at, from + at);
+    for (; at + side<T> <= width; at += side<T>) {
+      constexpr Size rows_ahead = 6;  // an ordinary store waits for the line that it overwrites
+      if (!Moves::past_the_cache) __builtin_prefetch(to + at + rows_ahead * matrices.n, 1);
+      Moves::put_line(to + at, from + at);
+    }
     std::memcpy(block + row * apart - side<T>, from + width - side<T>, line);
   }
 
