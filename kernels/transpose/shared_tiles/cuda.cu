@@ -22,13 +22,13 @@ __global__ void __launch_bounds__(side* step) transpose(const T* a, T* c, long l
   const long long left = (long long)blockIdx.x * side;
   for (long long top = (long long)blockIdx.y * side; top < m; top += (long long)gridDim.y * side) {
 #pragma unroll
-    for (int r = y; r < side; r += step) {
-      if (left + r < n && top + x < m) tile[r][x] = a[(left + r) * m + top + x];
+    for (int r = 0; r < side; r += step) {
+      if (left + y + r < n && top + x < m) tile[y + r][x] = a[(left + y + r) * m + top + x];
     }
     __syncthreads();  // the tile is complete
 #pragma unroll
-    for (int r = y; r < side; r += step) {
-      if (top + r < m && left + x < n) c[(top + r) * n + left + x] = tile[x][r];
+    for (int r = 0; r < side; r += step) {
+      if (top + y + r < m && left + x < n) c[(top + y + r) * n + left + x] = tile[x][y + r];
     }
     __syncthreads();  // nobody reads it any more
   }
