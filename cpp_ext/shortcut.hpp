@@ -30,13 +30,16 @@ inline Dtypes dtypes_of(const Instance& instance, const Format& format) {
 
 class Shortcut {
  public:
-  /// Dimension d of array i has size number `shapes[i][d]`.
+  /// Dimension d of array i has size number `shapes[i][d]`. If that is negative, its length is always the opposite.
   using Shapes = std::vector<std::vector<int>>;
 
   /// It takes those number formats of the instance that `dtypes` names.
   Shortcut(const Instance& instance, Shapes shapes, bool in_place, int threads, const std::vector<std::string>& dtypes)
-      : instance_(instance), shapes_(std::move(shapes)), in_place_(in_place), threads_(threads) {
-    check_shapes();
+      : instance_(instance),
+        shapes_(std::move(shapes)),
+        sizes_of_arrays_(checked_sizes_of_arrays()),
+        in_place_(in_place),
+        threads_(threads) {
     for (int at = 0; at < instance.count_of_formats; ++at) {
       const Format& format = instance.formats[at];
       if (std::find(dtypes.begin(), dtypes.end(), format.dtypes[0]) == dtypes.end()) continue;
@@ -45,13 +48,13 @@ class Shortcut {
     if (threads < 1) throw pybind11::value_error("a kernel runs on at least one thread");
   }
 
-  /// The Python function. It takes the inputs, and the output or None for a new one. It returns the output, or None if
-  /// an array is not plainly fit; then nothing was done.
+  /// The Python function. It takes the inputs, the output or None for a new one, and the sizes that no array has. It
+  /// returns the output, or None if something is not plainly fit; then nothing was done.
   static pybind11::object function(std::unique_ptr<Shortcut> shortcut) {
     static PyMethodDef definition = {"shortcut", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&called)),
                                      METH_FASTCALL,
-                                     "Run the kernel on its inputs and its output, or None for a new one. Returns the "
-                                     "output, or None if it declines."};
+                                     "Run the kernel on its inputs, its output or None for a new one, and its numbers. "
+                                     "Returns the output, or None if it declines."};
     pybind11::capsule self(shortcut.get(), [](void* owned) { delete static_cast<Shortcut*>(owned); });
     shortcut.release();
     PyObject* const made = PyCFunction_New(&definition, self.ptr());
@@ -70,12 +73,21 @@ class Shortcut {
   static PyObject* decline() { Py_RETURN_NONE; }
 
   PyObject* call(PyObject* const* given, Py_ssize_t count) const {
-    if (count != instance_.arrays || Py_TYPE(given[0]) != numpy_.PyArray_Type_) return decline();
+    const int numbers = instance_.sizes - sizes_of_arrays_;
+    if (count != instance_.arrays + numbers || Py_TYPE(given[0]) != numpy_.PyArray_Type_) return decline();
     const Prepared* const format = format_of(array(given[0])->descr);
     if (format == nullptr) return decline();
-    const auto last = static_cast<std::size_t>(count - 1);
+    const auto last = static_cast<std::size_t>(instance_.arrays - 1);
     std::array<std::int64_t, most_arguments> sizes;
     sizes.fill(unknown);
+    for (int at = 0; at < numbers; ++at) {
+      std::int64_t& number = sizes[static_cast<std::size_t>(sizes_of_arrays_ + at)];
+      number = PyLong_AsLongLong(given[instance_.arrays + at]);
+      if (number < 0) {
+        PyErr_Clear();
+        return decline();
+      }
+    }
     for (std::size_t at = 0; at < last; ++at) {
       if (!fits(given[at], format->dtypes[at], shapes_[at], sizes)) return decline();
     }
@@ -129,11 +141,17 @@ class Shortcut {
     if (!same(given->descr, dtype) || (given->flags & needed) != needed) return false;
     if (given->nd != static_cast<int>(shape.size())) return false;
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      std::int64_t& size = sizes[static_cast<std::size_t>(shape[d])];
-      if (size == unknown) size = given->dimensions[d];
-      if (size != given->dimensions[d]) return false;
+      if (shape[d] >= 0 && sizes[static_cast<std::size_t>(shape[d])] == unknown) {
+        sizes[static_cast<std::size_t>(shape[d])] = given->dimensions[d];
+      }
+      if (length(shape[d], sizes) != given->dimensions[d]) return false;
     }
     return true;
+  }
+
+  /// The length of a dimension, whose size is known by now.
+  static std::int64_t length(int dimension, const std::array<std::int64_t, most_arguments>& sizes) {
+    return dimension < 0 ? -dimension : sizes[static_cast<std::size_t>(dimension)];
   }
 
   static bool writable(PyObject* item) {
@@ -167,7 +185,7 @@ class Shortcut {
   pybind11::object empty(const pybind11::dtype& dtype, const std::vector<int>& shape,
                          const std::array<std::int64_t, most_arguments>& sizes) const {
     std::array<Py_intptr_t, most_arguments> dimensions;
-    for (std::size_t d = 0; d < shape.size(); ++d) dimensions[d] = sizes[static_cast<std::size_t>(shape[d])];
+    for (std::size_t d = 0; d < shape.size(); ++d) dimensions[d] = length(shape[d], sizes);
     dtype.inc_ref();  // NumPy takes this reference
     PyObject* const made =
         numpy_.PyArray_NewFromDescr_(numpy_.PyArray_Type_, dtype.ptr(), static_cast<int>(shape.size()),
@@ -176,24 +194,30 @@ class Shortcut {
     return pybind11::reinterpret_steal<pybind11::object>(made);
   }
 
-  /// Checks what `call` relies on: every array has its shape, and the inputs tell every size.
-  void check_shapes() const {
+  /// Checks what `call` relies on: every array has its shape, and the inputs tell the first sizes. The others, which no
+  /// array has, are given as numbers.
+  int checked_sizes_of_arrays() const {
     if (static_cast<int>(shapes_.size()) != instance_.arrays) throw pybind11::value_error("a shape for each array");
     std::vector<bool> told(static_cast<std::size_t>(instance_.sizes), false);
+    int largest = -1;
     for (std::size_t at = 0; at < shapes_.size(); ++at) {
       if (shapes_[at].size() > most_arguments) throw pybind11::value_error("too many dimensions");
       for (const int size : shapes_[at]) {
-        if (size < 0 || size >= instance_.sizes) throw pybind11::value_error("no such size");
-        if (at + 1 < shapes_.size()) told[static_cast<std::size_t>(size)] = true;
+        if (size >= instance_.sizes) throw pybind11::value_error("no such size");
+        largest = std::max(largest, size);
+        if (size >= 0 && at + 1 < shapes_.size()) told[static_cast<std::size_t>(size)] = true;
       }
     }
-    if (std::find(told.begin(), told.end(), false) != told.end()) throw pybind11::value_error("a size in no input");
+    const auto end = told.begin() + largest + 1;
+    if (std::find(told.begin(), end, false) != end) throw pybind11::value_error("a size in no input");
+    return largest + 1;
   }
 
   static constexpr std::int64_t unknown = -1;
 
   const Instance& instance_;
   const Shapes shapes_;
+  const int sizes_of_arrays_;  ///< how many sizes the inputs tell
   const bool in_place_;
   const int threads_;
   const Numpy& numpy_ = Numpy::get();

@@ -7,11 +7,13 @@ import math
 import os
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from py_backends.problem import Problem
 
@@ -73,6 +75,25 @@ class Bounded:
         return all(_size(name, sizes) <= most for name, most in self.most)
 
 
+class KernelLaunch(NamedTuple):
+    """One launch of one kernel.
+
+    at: the place of the kernel in `Stages.kernels`.
+    buffers, sizes: its arguments.
+    groups, group: the number of groups, and of work items in a group, the fastest dimension first.
+    """
+
+    at: int
+    buffers: Sequence[Any]
+    sizes: Sequence[int]
+    groups: tuple[int, ...]
+    group: tuple[int, ...]
+
+
+NewScratch = Callable[[int, "np.dtype[Any]", int], Any]
+"""Gives memory for so many elements of a dtype. The third number tells pieces of one launch apart."""
+
+
 @dataclass(frozen=True)
 class Stages:
     """The launches of a source: one kernel, or several in order, with scratch memory between them.
@@ -87,16 +108,26 @@ class Stages:
 
     With scratch memory, each kernel takes a pointer to it between the output and the sizes. Its elements have the type
     of sums, `Sum`.
+
+    A source may be launched again and again, once for each unit of a number of its kernel:
+
+        Repeat: steps
+
+    The first launch reads the input and the last one writes the output. Between them results go to the output and to
+    memory like it, in turn, so that none is copied. Each launch is told 1 in place of the number. If the number is 0,
+    there is one launch, which is told 0, and copies.
     """
 
     kernels: tuple[tuple[str, WorkItems], ...]
     scratch: str | None = None
     bounded: Bounded | None = None
+    repeat: str | None = None
 
     _WORK_ITEMS: ClassVar[re.Pattern[str]] = re.compile(
         r"^\W*Work items(?: of (\w+))?(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE
     )
     _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE)
+    _REPEAT: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Repeat: (\w+)$", re.MULTILINE)
     _ELEMENTS: ClassVar[re.Pattern[str]] = re.compile(
         r"(.*) elements(?:, or ([1-9]\d*) where (\w+ <= \d+(?: and \w+ <= \d+)*))?"
     )
@@ -115,19 +146,50 @@ class Stages:
         )
         if not kernels:
             raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
+        repeated = cls._REPEAT.search(text)
+        repeat = repeated[1] if repeated else None
         scratch = [line[2] for line in cls._SCRATCH.finditer(text) if line[1] in (None, device)]
         if not scratch:
-            return cls(kernels)
+            return cls(kernels, repeat=repeat)
         line = cls._ELEMENTS.fullmatch(scratch[0])
         if len(scratch) > 1 or line is None or not _COUNT.fullmatch(line[1]):
             raise ValueError(f"unclear in the kernel's head comment: {scratch!r}")
-        return cls(kernels, line[1], Bounded.parse(line[2], line[3]) if line[2] else None)
+        return cls(kernels, line[1], Bounded.parse(line[2], line[3]) if line[2] else None, repeat)
 
     def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
         """The elements of the scratch memory, of `Problem.sum_dtype`; None without scratch memory."""
         if self.scratch is None:
             return None
         return self.bounded.elements if self.bounded and self.bounded.holds(sizes) else _count(self.scratch, sizes)
+
+    def launches(
+        self, problem: Problem, dtype: np.dtype[Any], buffers: Sequence[Any], sizes: Sequence[int], scratch: NewScratch
+    ) -> Iterator[KernelLaunch]:
+        """Every launch of kernels on buffers (inputs, then output) at these sizes, in order.
+
+        scratch: gives memory for elements of a dtype, the same each time for one number of a piece.
+        """
+        *inputs, output = buffers
+        named = dict(zip(problem.parameters, sizes, strict=True))
+        elements = self.scratch_elements(named)
+        own = [] if elements is None else [scratch(elements, problem.sum_dtype(dtype), 0)]
+        if self.repeat is None:
+            yield from self._once([*inputs, output, *own], sizes, named)
+            return
+        shapes, times = problem.shapes(sizes), _size(self.repeat, named)
+        read = shapes.index(shapes[-1])
+        turns = [output]
+        if times > 1:
+            turns.append(scratch(math.prod(shapes[-1]), problem.result_dtype(dtype), 1))
+        named[self.repeat] = min(times, 1)
+        for left in reversed(range(max(times, 1))):
+            written = turns[left % 2]
+            yield from self._once([*inputs, written, *own], tuple(named.values()), named)
+            inputs[read] = written
+
+    def _once(self, buffers: Sequence[Any], sizes: Sequence[int], named: Mapping[str, int]) -> Iterator[KernelLaunch]:
+        for at, (_, work_items) in enumerate(self.kernels):
+            yield KernelLaunch(at, buffers, sizes, work_items.groups(named), work_items.group)
 
 
 _FACTOR = r"(?:\w+|ceil\(\w+ / [1-9]\d*\))"
@@ -219,11 +281,20 @@ class KernelText:
         return WorkItems.parse(self.text)
 
     def stages(self, device: str | None = None) -> Stages:
-        """Its launches on a kind of device: `CPU`, `GPU` or `AMX`."""
-        return Stages.parse(self.text, self.kernel, device)
+        """Its launches on a kind of device: `CPU`, `GPU` or `AMX`. Raises ValueError if they do not fit its kernel."""
+        stages, problem = Stages.parse(self.text, self.kernel, device), self.problem
+        if stages.repeat is not None:
+            *inputs, output = problem.shapes(problem.default_sizes)
+            if stages.repeat not in problem.numbers:
+                raise ValueError(
+                    f"the kernel's head comment repeats {stages.repeat!r}, which is no number of the kernel"
+                )
+            if output not in inputs:
+                raise ValueError(f"{self.kernel} cannot be repeated: no input has the shape of its output")
+        return stages
 
     def named_sizes(self, sizes: Sequence[int]) -> dict[str, int]:
-        return dict(zip(self.problem.dimensions, sizes, strict=True))
+        return dict(zip(self.problem.parameters, sizes, strict=True))
 
     def load(self, part: str | None = None) -> ModuleType:
         """Import a source that is a Python module.

@@ -239,9 +239,14 @@ def checked_problem(made: object, name: str) -> Problem:
         raise WrongRequest(f"its problem is named {_short(made.name)}, and its entry point {name!r}")
     for what in ("dimensions", "inputs"):
         _check_identifiers(what, getattr(made, what))
-    occupied = next((name for name in made.inputs if keyword.iskeyword(name) or name in _OPTIONS), None)
-    if occupied is not None:
-        raise WrongRequest(f"one of its inputs is named {occupied!r}, which is a word of Python or of the functions")
+    _check_numbers(made)
+    for what in ("inputs", "numbers"):
+        named = getattr(made, what)
+        occupied = next((name for name in named if keyword.iskeyword(name) or name in _OPTIONS), None)
+        if occupied is not None:
+            raise WrongRequest(
+                f"one of its {what} is named {occupied!r}, which is a word of Python or of the functions"
+            )
     if len(made.inputs) > _MOST_INPUTS:
         raise WrongRequest(f"it has {len(made.inputs)} inputs, and {_MOST_INPUTS} are the most")
     for what, among in (("rule", RULES), ("rate", RATES)):
@@ -257,6 +262,7 @@ def _check_kinds(made: Problem) -> None:
     """Check what is right if it is of the right kind."""
     for what, kind, words in (
         ("in_place", bool, "neither True nor False"),
+        ("by_default", bool, "neither True nor False"),
         ("ladder", Ladder | None, "no ladder"),
         ("in_numpy", str | None, "no text"),
     ):
@@ -279,6 +285,18 @@ def _check_identifiers(what: str, names: tuple[str, ...]) -> None:
         raise WrongRequest(f"its {what} are {_short(names)}, not different identifiers")
 
 
+def _check_numbers(made: Problem) -> None:
+    """Check the numbers that belong to no array. Their names are those of no size and no input."""
+    if not isinstance(made.numbers, Mapping):
+        raise WrongRequest(f"its numbers are {_short(made.numbers)}, not a mapping from names to defaults")
+    if made.numbers:
+        _check_identifiers("numbers", tuple(made.numbers))
+    for name, default in made.numbers.items():
+        if name in made.dimensions or name in made.inputs:
+            raise WrongRequest(f"its numbers have {name!r}, which is a size or an input")
+        whole_number(f"the default of {name}", default, 0, LARGEST_SIZE)
+
+
 def _check_formats(made: Problem) -> None:
     """Check the number formats of inputs, and those of results and sums by them."""
     _check_names("dtypes", made.dtypes)
@@ -299,9 +317,9 @@ def _check_known(what: str, names: Iterable[object], formats: Collection[str]) -
 def _check_work(made: Problem) -> None:
     """Check shapes, operations and bytes at the problem's own sizes."""
     sizes = made.default_sizes
-    if not isinstance(sizes, tuple) or len(sizes) != len(made.dimensions):
+    if not isinstance(sizes, tuple) or len(sizes) != len(made.parameters):
         raise WrongRequest(f"its default_sizes are {_short(sizes)}, not a tuple of a size for each dimension")
-    for dimension, size in zip(made.dimensions, sizes, strict=True):
+    for dimension, size in zip(made.parameters, sizes, strict=True):
         whole_number(f"the default size {dimension}", size, 1, LARGEST_SIZE)
     shapes = made.shapes(sizes)
     if not isinstance(shapes, tuple) or len(shapes) != len(made.inputs) + 1:

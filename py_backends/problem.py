@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 from types import MappingProxyType
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from py_backends.errors import WrongRequest
-from py_backends.number_formats import FORMATS
+from py_backends.number_formats import FORMATS, number_format
 from py_backends.signature import Signature
 
 Array = NDArray[Any]
@@ -80,8 +80,8 @@ RATES = ("gflops", "gbytes_per_second")
 class Problem(ABC):
     """What a kernel computes, independently of any backend.
 
-    Sizes are tuples of non-negative integers in the order of `dimensions`, which is the order of the
-    kernel's last parameters and of `--shape`.
+    Sizes are tuples of non-negative integers in the order of `parameters`: those of the arrays, then the `numbers` that
+    belong to no array. That is the order of the kernel's last parameters and of `--shape`.
 
     A `signature` gives the shapes. A problem whose shapes it cannot express has `dimensions` and the methods `shapes`
     and `sizes` instead.
@@ -92,6 +92,9 @@ class Problem(ABC):
     """The shapes of the inputs and of the output by their sizes: `(m,k),(k,n)->(m,n)` (`py_backends.signature`)."""
     dimensions: ClassVar[tuple[str, ...]]
     """The names of the sizes. With a signature: those of the output first, then the others."""
+    numbers: ClassVar[Mapping[str, int]] = MappingProxyType({})
+    """Whole numbers that belong to no array, such as steps, by name with their defaults. The Python function has them
+    as named arguments."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
     keywords of Python nor options of the Python functions. With a signature: a, b and so on, if no names are given."""
@@ -111,6 +114,9 @@ class Problem(ABC):
     in_place: ClassVar[bool]
     """Whether the output may be one of the inputs."""
     default_sizes: ClassVar[tuple[int, ...]]
+    """At which `compare` runs it: a size for each of `parameters`."""
+    by_default: ClassVar[bool] = False
+    """Whether commands run it if no kernel is named. That is for few kernels: `--kernel all` takes every one."""
     edges: ClassVar[tuple[tuple[int, ...], ...]] = ()
     """Sizes at which a source may go wrong. The conformance suite tries them beside its own sizes."""
     ladder: ClassVar[Ladder | None] = None
@@ -135,18 +141,44 @@ class Problem(ABC):
             if len(cls.inputs) != len(shapes):
                 cls.inputs = tuple(ascii_lowercase[: len(shapes)])
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of all sizes: `dimensions`, then `numbers`."""
+        return (*self.dimensions, *self.numbers) if self.numbers else self.dimensions
+
+    def whole_sizes(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Sizes of the arrays, with the defaults of the numbers behind them; sizes that have all are left as they are.
+
+        Raises WrongRequest for another count.
+        """
+        if len(sizes) == len(self.dimensions):
+            return (*sizes, *self.numbers.values())
+        if len(sizes) != len(self.parameters):
+            wanted = " x ".join(self.parameters)
+            raise WrongRequest(f"{self.name} takes the sizes {wanted}: got {len(sizes)} of them")
+        return tuple(sizes)
+
+    def equal_sizes(self, size: int) -> tuple[int, ...]:
+        """Sizes of arrays that are all the same. The numbers are their defaults."""
+        return self.whole_sizes((size,) * len(self.dimensions))
+
+    def resized(self, sizes: Sequence[int], change: Callable[[int], int]) -> tuple[int, ...]:
+        """Sizes of other arrays, each changed. The numbers stay as they are."""
+        count = len(self.dimensions)
+        return (*map(change, sizes[:count]), *sizes[count:])
+
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """The shape of every array for `sizes`: inputs, then output. ValueError for unsupported sizes."""
-        return self._signature().shapes(sizes)
+        return self._signature().shapes(sizes[: len(self.dimensions)] if self.numbers else sizes)
 
     def sizes(self, *inputs: Array) -> tuple[int, ...]:
-        """The sizes of inputs that have the right `shapes`; ValueError with one clear line for others."""
+        """The sizes of inputs that have the right `shapes`, without numbers; ValueError, in one line, for others."""
         return self._signature().sizes(self.name, self.inputs, tuple([array.shape for array in inputs]))
 
     def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
-        """For each array and dimension, the index of its size.
+        """For each array and dimension, the index of its size; of a length that never changes, its negative.
 
-        None where a dimension is something else, or the problem has its own `shapes`.
+        None where the problem has its own `shapes`.
         """
         if self._parsed is None or type(self).shapes is not Problem.shapes:
             return None
@@ -157,9 +189,20 @@ class Problem(ABC):
             raise TypeError(f"{type(self).__name__} has neither a signature nor the methods shapes and sizes")
         return self._parsed
 
+    def draw(self, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Iterable[Array]:
+        """Random inputs for a comparison, of the shapes above: the same for the same generator.
+
+        They may have a wider format: they are rounded to `dtype` once.
+        """
+        *shapes, _ = self.shapes(sizes)
+        return (number_format(dtype).draw(shape, generator) for shape in shapes)
+
     @abstractmethod
     def reference(self, inputs: Sequence[Array]) -> Reference:
-        """The right answer for `inputs`, arrays of the shapes above and of one dtype."""
+        """The right answer for `inputs`, arrays of the shapes above and of one dtype.
+
+        A problem with `numbers` gets them behind the inputs.
+        """
 
     @abstractmethod
     def flops(self, sizes: Sequence[int]) -> int:

@@ -82,6 +82,11 @@ def kernel_names() -> list[str]:
     return sorted([*_own_kernels(), *sound])
 
 
+def usual_kernels() -> list[str]:
+    """The kernels that commands run if none is named: see `Problem.by_default`."""
+    return [name for name in kernel_names() if problem(name).by_default]
+
+
 def promised_kernels() -> list[str]:
     """Every kernel that is declared, even by a broken plug-in. This imports no plug-in."""
     return sorted({*_own_kernels(), *(plugin.name for plugin in kernel_plugins())})

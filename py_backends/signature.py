@@ -49,9 +49,10 @@ class Signature:
         return tuple(dict.fromkeys(name for name in chain(output, *inputs) if not name.isdecimal()))
 
     @property
-    def places(self) -> tuple[tuple[int, ...], ...] | None:
-        """For each array and dimension, which of the sizes it is; None where some length is a number."""
-        return None if self._lengths else self._places
+    def places(self) -> tuple[tuple[int, ...], ...]:
+        """For each array and dimension, which of the sizes it is; of a length that never changes, its negative."""
+        order = (*range(len(self.dimensions)), *(-length for length in self._lengths))
+        return tuple(tuple(order[at] for at in array) for array in self._places)
 
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """The shape of every array for sizes in the order of `dimensions`."""

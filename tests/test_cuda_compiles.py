@@ -334,7 +334,7 @@ def test_kernels_are_compiled_for_the_gpu_that_is_there(capability: str, archite
     Without -ftz: subnormals are not flushed, as CuPy's RawModule does.
     """
     compiler = Compiler(75, 80, 90, 100, 120)
-    kernel = gpu_of(capability, compiler).compiled(KERNEL, "vecadd<float>")
+    (kernel,) = gpu_of(capability, compiler).compiled(KERNEL, ["vecadd<float>"])
     assert compiler.options == ("-std=c++17", "-default-device", f"-arch={architecture}")
     assert kernel.function.ptr.startswith(b"\x7fELF") == architecture.startswith("sm")
     kernel((2,), (32,), ("c",))
@@ -354,7 +354,7 @@ def test_blocks_are_given_the_shared_memory_that_a_source_asks_for(type_name: st
         ctypes.c_int.from_address(to).value = count
 
     gpu._cupy.cuda.runtime = SimpleNamespace(memcpy=memcpy, memcpyDeviceToHost=2)
-    kernel = gpu.compiled(constant + KERNEL, f"vecadd<{type_name}>")
+    (kernel,) = gpu.compiled(constant + KERNEL, [f"vecadd<{type_name}>"])
     kernel((2,), (32,), ("c",))
     assert kernel.function.launched[0][-1] == count
     assert allowed == ([(kernel.function.ptr, 8, count)] if count else [])
@@ -362,7 +362,7 @@ def test_blocks_are_given_the_shared_memory_that_a_source_asks_for(type_name: st
 
 def test_a_source_that_does_not_compile_is_told_by_the_compilers_log() -> None:
     with pytest.raises(RuntimeError, match=r'kernel.cu\(1\): error: identifier "d" is undefined'):
-        gpu_of("80", Compiler(80)).compiled(KERNEL.replace("c[0]", "d[0]"), "vecadd<float>")
+        gpu_of("80", Compiler(80)).compiled(KERNEL.replace("c[0]", "d[0]"), ["vecadd<float>"])
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -293,7 +293,7 @@ def test_the_peak_and_the_bandwidth_of_a_gpu_follow_from_the_shortest_run() -> N
     gpu._cupy.empty = gpu._cupy.zeros = lambda *_: memory
     gpu._cupy.empty_like = lambda _: memory
     kernel = lambda grid, block, arguments: launched.append((grid, block, int(arguments[2])))  # noqa: E731
-    gpu.compiled = lambda *_: kernel
+    gpu.compiled = lambda *_: [kernel]
     assert gpu.cache_bytes == 2**25
     assert gpu.peak(FLOAT32) == 2 * 8 * launched[0][2] * 80 * 256 / 0.002
     assert launched[0][:2] == ((80,), (256,))

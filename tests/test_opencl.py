@@ -14,7 +14,7 @@ import pytest
 from conftest import nightly, targets_of
 
 from py_backends import registry
-from py_backends.backend._queues import MOST_IDLE_SCRATCH
+from py_backends.backend._scratch import MOST_IDLE
 from py_backends.conformance.sizes import Sizes
 from py_backends.conformance.trials import of_kernel
 from py_backends.contract import Array, Launch, Problem
@@ -265,14 +265,14 @@ def test_memory_lives_as_long_as_its_buffer(device: OpenClDevice) -> None:
 
 @on_every_cpu
 def test_scratch_memory_is_kept_and_given_up(device: OpenClDevice) -> None:
-    small = device._scratch(1000)
-    assert device._scratch(900) is small
-    large = device._scratch(MOST_IDLE_SCRATCH + 2**20)
+    small = device._scratch.hold(1000)
+    assert device._scratch.hold(900) is small
+    large = device._scratch.hold(MOST_IDLE + 2**20)
     assert large is not small
-    assert large.size > MOST_IDLE_SCRATCH
-    assert device._scratch(MOST_IDLE_SCRATCH // 2) is large
-    assert device._scratch(2**20) is not large, "what was taken for one large product is not held for ever"
-    assert device._scratch(0).size > 0
+    assert large.size > MOST_IDLE
+    assert device._scratch.hold(MOST_IDLE // 2) is large
+    assert device._scratch.hold(2**20) is not large, "what was taken for one large product is not held for ever"
+    assert device._scratch.hold(0).size > 0
 
 
 @pytest.mark.parametrize("dtype", ["float16", "int8", "float32", "float64"])
@@ -280,21 +280,21 @@ def test_scratch_memory_is_kept_and_given_up(device: OpenClDevice) -> None:
 def test_scratch_memory_has_room_for_sums(device: OpenClDevice, dtype: str) -> None:
     """Not for elements, which may be narrower."""
     text, sizes = tuned("matmul"), (200, 300, 400)
-    device._of_thread.scratch = None
+    device._scratch.pieces.clear()
     assert wrong(device, text, [sizes], dtype) == {}
     elements = text.stages("CPU").scratch_elements(text.named_sizes(sizes))
     assert elements is not None
-    assert device._of_thread.scratch.size == elements * text.problem.sum_dtype(np.dtype(dtype)).itemsize
+    assert device._scratch.pieces[0].size == elements * text.problem.sum_dtype(np.dtype(dtype)).itemsize
 
 
 @on_every_cpu
 def test_a_dot_product_takes_little_beside_its_vectors(device: OpenClDevice) -> None:
-    device._of_thread.scratch = None
+    device._scratch.pieces.clear()
     assert wrong(device, tuned("matmul"), [(1, 1, 100_003)], "float32") == {}
-    assert device._of_thread.scratch.size <= 2 * 100_003 * 4
+    assert device._scratch.pieces[0].size <= 2 * 100_003 * 4
 
 
 @on_every_cpu
 def test_scratch_memory_that_no_device_has_is_a_memory_error(device: OpenClDevice) -> None:
     with pytest.raises(MemoryError, match="GiB"):
-        device._scratch(2**60)
+        device._scratch.hold(2**60)

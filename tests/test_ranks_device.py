@@ -25,9 +25,8 @@ import started
 
 import py_backends as pb
 from py_backends import registry
-from py_backends.contract import Communication, Device, Launch, Problem, Reference
+from py_backends.contract import Communication, Device, Launch
 from py_backends.errors import BackendUnavailable
-from py_backends.kernel_text import KernelText
 from py_backends.number_formats import FORMATS
 from py_backends.ranks import SERVED, endings, keeper, local
 from py_backends.ranks.engine import engine
@@ -258,27 +257,8 @@ class TestCommunication:
             device.release(buffer)
 
 
-class Scaled(Problem):
-    """A kernel with a number that has no dimensions."""
-
-    name, signature = "scaled", "(),(n)->(n)"
-    rule, rate, in_place, default_sizes = "bitwise", "gbytes_per_second", True, (5,)
-
-    def reference(self, inputs: Any) -> Reference:
-        return Reference(inputs[0] * inputs[1])
-
-    def flops(self, sizes: Any) -> int:
-        return int(sizes[0])
-
-
 class TestKernels:
     """Those of plug-ins, which need not be fit for ranks."""
-
-    def test_an_array_without_dimensions_is_refused_with_what_to_do(self, device: Device, tmp_path: Path) -> None:
-        """Moving it ended all ranks."""
-        text = KernelText(Scaled(), "lecture", "mpi", tmp_path / "mpi.py")
-        with pytest.raises(pb.BackendUnavailable, match=r"^scaled has an array without .*: \(1\) in place of \(\)"):
-            device.prepare(text, FLOAT32)
 
     def test_one_that_no_rank_can_compute_lacks_a_source_for_numpy(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The fix was `make`, which changes nothing there."""

@@ -87,7 +87,8 @@ def test_the_inputs_tell_every_size() -> None:
 
 def test_places_are_for_those_whose_lengths_are_all_sizes() -> None:
     assert MATMUL.places == ((0, 2), (2, 1), (0, 1))
-    assert Signature.parse("(1),(n)->(n)").places is None
+    assert Signature.parse("(1),(n)->(n)").places == ((-1,), (0,), (0,))
+    assert Signature.parse("(m,3),(n,3),(n)->(m,3)").places == ((0, -3), (1, -3), (1,), (0, -3))
 
 
 class Bare(Problem):

@@ -226,7 +226,7 @@ def in_form(device: Any, form: str, computed: np.dtype[Any]) -> SyclDevice:
 
 
 def fill_scratch_with_nan(device: SyclDevice, size: int) -> None:
-    memory = device._scratch(size)
+    memory = device._scratch.hold(size)
     ctypes.memset(memory.address, 0xFF, memory.size)
 
 

@@ -2,7 +2,7 @@
 // Model: full registers, with so many sums that no addition waits for another. Each thread takes one chunk of a.
 // Memory: exactly one vector moves. c has one element a thread, so that the compiler cannot leave out the work.
 // Edges: the last elements of a chunk are added one at a time.
-#include "vecadd.hpp"
+#include "chunks.hpp"
 
 template <typename T>
 static void read(const T* a, T* c, std::int64_t n, std::int64_t repetitions) {

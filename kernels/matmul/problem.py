@@ -88,6 +88,7 @@ STEPS_ON_GPU = Ladder(
 class MatrixMultiplication(Problem):
     name = "matmul"
     signature = "(m,k),(k,n)->(m,n)"
+    by_default = True
     rule = "componentwise"
     rate = "gflops"
     dtypes = ("float32", "float64", "float16", "bfloat16", "int8")

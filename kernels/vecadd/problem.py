@@ -30,6 +30,7 @@ STEPS_ON_CPU = Ladder(
 class VectorAddition(Problem):
     name = "vecadd"
     signature = "(n),(n)->(n)"
+    by_default = True
     rule = "bitwise"
     rate = "gbytes_per_second"
     dtypes = ("float32", "float64", "float16", "bfloat16")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_backends.backend import _cuda_events, _nvidia_driver, _wheels
+from py_backends.backend._scratch import Scratch
 from py_backends.contract import Adopted, Array, Buffer, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.functions import foreign_arrays
@@ -84,6 +85,11 @@ class Memory:
 
     array: cupy.ndarray | None
 
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return 0 if self.array is None else int(self.array.nbytes)
+
 
 class Gpu(_cuda_events.Device):
     """One NVIDIA GPU. Buffers are `Memory`. Kernels run on the calling thread's current stream of CuPy."""
@@ -95,18 +101,19 @@ class Gpu(_cuda_events.Device):
         self._cupy = cupy
         self._gpu = cupy.cuda.Device(number)
         self._multiply_adds: dict[str, Any] = {}
+        self._scratch = Scratch(self._new_scratch, self.release)
 
-    def compiled(self, code: str, name: str) -> Kernel:
-        """A kernel in CUDA C++, an instance of a template. RuntimeError with the compiler's log if it does not compile.
+    def compiled(self, code: str, names: Sequence[str]) -> list[Kernel]:
+        """Kernels in CUDA C++, instances of templates. RuntimeError with the compiler's log if they do not compile.
 
         A kernel may declare no more than 48 KiB of shared memory. A source asks for more by a template of the same
-        parameters, `__constant__ constexpr int shared_bytes`. It says what a block is given at its launch.
+        parameters, `__constant__ constexpr int shared_bytes`. It says what a block is given at a launch of any kernel.
 
         Not by CuPy's RawModule: it always treats subnormal float32 as zero (-ftz=true), and knows no sm_90a.
         """
         nvrtc, architecture = self._cupy.cuda.nvrtc, self._architecture()
-        constants = [_NAME.sub(f"&{_SHARED_BYTES}", name)] if _ASKS_FOR_SHARED_MEMORY.search(code) else []
-        wanted = [name, *constants]
+        constants = [_NAME.sub(f"&{_SHARED_BYTES}", names[0])] if _ASKS_FOR_SHARED_MEMORY.search(code) else []
+        wanted = [*names, *constants]
         program = nvrtc.createProgram(code, "kernel.cu", (), ())
         try:
             for each in wanted:
@@ -121,8 +128,9 @@ class Gpu(_cuda_events.Device):
         with self._gpu:
             module = self._cupy.cuda.Module()
             module.load(binary)
-            function = module.get_function(mangled[0])
-            return Kernel(function, self._shared_bytes_of(function, module, *mangled[1:]))
+            functions = [module.get_function(name) for name in mangled[: len(names)]]
+            constant = mangled[len(names) :]
+            return [Kernel(function, self._shared_bytes_of(function, module, *constant)) for function in functions]
 
     def _shared_bytes_of(self, function: Any, module: Any, constant: str = "") -> int:
         """The bytes of shared memory that a kernel's blocks are given, as its source says. Allows it so many."""
@@ -169,7 +177,8 @@ class Gpu(_cuda_events.Device):
     @cached_property
     def _pausing(self) -> Kernel:
         """The compiled kernel."""
-        return self.compiled(PAUSE.read_text(encoding="utf-8"), "pause")
+        (kernel,) = self.compiled(PAUSE.read_text(encoding="utf-8"), ["pause"])
+        return kernel
 
     @property
     def cache_bytes(self) -> int:  # type: ignore[override]  # which a GPU is asked for
@@ -204,7 +213,7 @@ class Gpu(_cuda_events.Device):
         """The compiled kernel."""
         if dtype not in self._multiply_adds:
             name, code = f"multiply_add<{number_format(np.dtype(dtype)).c}>", MULTIPLY_ADD.read_text(encoding="utf-8")
-            self._multiply_adds[dtype] = self.compiled(code, name)
+            (self._multiply_adds[dtype],) = self.compiled(code, [name])
         return self._multiply_adds[dtype]
 
     def bandwidth(self) -> float:
@@ -238,6 +247,14 @@ class Gpu(_cuda_events.Device):
     def allocate(self, array: Array) -> Buffer:
         with self._gpu:
             return Memory(self._cupy.empty(array.size, array.dtype))
+
+    def scratch(self, elements: int, dtype: np.dtype[Any], piece: int) -> Memory:
+        """Memory for a launch's own use, on the calling thread's stream: `Stages.launches` asks for it."""
+        memory: Memory = self._scratch.hold(elements * dtype.itemsize, piece)
+        return memory
+
+    def _new_scratch(self, size: int) -> Memory:
+        return Memory(self._cupy.empty(size, np.uint8))
 
     def wait(self) -> None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from abc import abstractmethod
 from collections import deque
@@ -12,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from py_backends import contract
+from py_backends.backend._scratch import Scratch
 from py_backends.contract import Buffer, KernelText, Launch
 from py_backends.number_formats import number_format
 from py_backends.system import caches
-
-MOST_IDLE_SCRATCH = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 64
-"""Bytes of scratch memory that a thread always keeps, since allocating it anew costs more than keeping it."""
 
 Event = Any
 """An event of the library, which has the times of a kernel."""
@@ -51,6 +48,7 @@ class Device(contract.Device):
     ) -> None:
         self._device = device
         self._of_thread = threading.local()
+        self._scratch = Scratch(self._new_scratch, self.release)
         self.on_cpu = on_cpu
         self._form = form or ("CPU" if on_cpu else "GPU")
         if on_cpu and threads < device.max_compute_units:
@@ -63,16 +61,16 @@ class Device(contract.Device):
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         stages = text.stages(self._form)
         starts = self._starts(text, dtype, [name for name, _ in stages.kernels])
-        bytes_of_sum = text.problem.sum_dtype(dtype).itemsize
+        problem = text.problem
+
+        def scratch(elements: int, of: np.dtype[Any], piece: int) -> Buffer:
+            return self._scratch.hold(elements * of.itemsize, piece)
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            named = text.named_sizes(sizes)
-            elements = stages.scratch_elements(named)
-            scratch = [] if elements is None else [self._scratch(elements * bytes_of_sum)]
             # Events are kept only if they will be asked for, since an event keeps what its command has used.
             events: deque[Event] = deque(maxlen=None if self.profiled else 0)
-            for start, (_, work_items) in zip(starts, stages.kernels, strict=True):
-                events.append(start([*buffers, *scratch], sizes, work_items.groups(named), work_items.group))
+            for each in stages.launches(problem, dtype, buffers, sizes, scratch):
+                events.append(starts[each.at](*each[1:]))
             self._of_thread.events = events
 
         return launch
@@ -101,19 +99,6 @@ class Device(contract.Device):
     @abstractmethod
     def _new_queue(self) -> Any:
         """A queue that runs commands in order, and keeps times if the device is profiled."""
-
-    def _scratch(self, size: int) -> Buffer:
-        """The calling thread's scratch memory of at least so many bytes, which it keeps for its next launch.
-
-        What is kept is used if it is enough, and wastes little.
-        """
-        kept = getattr(self._of_thread, "scratch", None)
-        if kept is None or not size <= kept.size <= max(4 * size, MOST_IDLE_SCRATCH):
-            self._of_thread.scratch = None
-            if kept is not None:
-                self.release(kept)
-            kept = self._of_thread.scratch = self._new_scratch(size)
-        return kept
 
     @abstractmethod
     def _new_scratch(self, size: int) -> Buffer:

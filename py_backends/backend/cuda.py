@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import dpctl
 
 _EMULATED = "emulated"
+_EXCHANGES_IN_WARPS = "__shfl"
+"""How the names of CUDA's functions begin by which the threads of a warp read one another's registers."""
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
@@ -48,15 +50,16 @@ class Gpu(_cupy.Gpu):
     """One NVIDIA GPU, for kernels that CuPy compiles."""
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        name = f"{text.kernel}<{number_format(dtype).c}>"
-        work_items = text.work_items
-        kernel = self.compiled(with_includes(text), name)
+        stages, problem = text.stages("GPU"), text.problem
+        kernels = self.compiled(
+            with_includes(text), [f"{name}<{number_format(dtype).c}>" for name, _ in stages.kernels]
+        )
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            grid = _nvidia_driver.grid(work_items.groups(text.named_sizes(sizes)))
-            arguments = (*(buffer.array for buffer in buffers), *map(np.int64, sizes))
             with self._gpu:
-                kernel(grid, work_items.group, arguments)
+                for each in stages.launches(problem, dtype, buffers, sizes, self.scratch):
+                    arguments = (*(buffer.array for buffer in each.buffers), *map(np.int64, each.sizes))
+                    kernels[each.at](_nvidia_driver.grid(each.groups), each.group, arguments)
 
         return self.recorded(launch)
 
@@ -80,16 +83,20 @@ class Emulation(_sycl.Device):
 
     def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
         prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
-        # Only tensor cores need warps. Few GPUs have them for float64, and emulating them takes minutes in tests.
-        macros = ["WARPS"] if dtype.itemsize < 4 else []
-        (start,) = self.compiled(text.path, dtype, names, prelude, macros)
+        # Beside shuffles only tensor cores need warps. Few GPUs have those for float64, and their emulation is slow.
+        macros = ["WARPS"] if dtype.itemsize < 4 or _EXCHANGES_IN_WARPS in text.text else []
+        return list(map(_of_grid, self.compiled(text.path, dtype, names, prelude, macros)))
 
-        def start_grid(
-            buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
-        ) -> _queues.Event:
-            return start(buffers, sizes, _three(_nvidia_driver.grid(groups)), _three(group))
 
-        return [start_grid]
+def _of_grid(start: _queues.Start) -> _queues.Start:
+    """Starts a kernel of three dimensions, as CUDA's are, within CUDA's limits."""
+
+    def start_grid(
+        buffers: Sequence[Buffer], sizes: Sequence[int], groups: Sequence[int], group: Sequence[int]
+    ) -> _queues.Event:
+        return start(buffers, sizes, _three(_nvidia_driver.grid(groups)), _three(group))
+
+    return start_grid
 
 
 def _three(counts: Sequence[int]) -> tuple[int, ...]:

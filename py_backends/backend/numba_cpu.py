@@ -133,12 +133,11 @@ def _signature(numba: Any, text: KernelText, dtype: np.dtype[Any]) -> tuple[Any,
     """The types of one launch: inputs that are never written, an output, sizes."""
     result = text.problem.result_dtype(dtype)
     element, of_result = (numba.from_dtype(_numba.seen_dtype(each)) for each in (dtype, result))
-    dimensions = text.problem.dimensions
-    *inputs, output = (len(shape) for shape in text.problem.shapes((1,) * len(dimensions)))
+    *inputs, output = (len(shape) for shape in text.problem.shapes(text.problem.default_sizes))
     return (
         *(numba.types.Array(element, ndim, "C", readonly=True) for ndim in inputs),
         numba.types.Array(of_result, output, "C"),
-        *(numba.int64 for _ in dimensions),
+        *(numba.int64 for _ in text.problem.parameters),
     )
 
 

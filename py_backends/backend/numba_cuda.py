@@ -21,15 +21,18 @@ import numpy as np
 
 from py_backends import contract
 from py_backends.backend import _cuda_events, _numba, _nvidia_driver
+from py_backends.backend._scratch import Scratch
 from py_backends.contract import Adopted, Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.functions import foreign_arrays
 from py_backends.install import pip_install
-from py_backends.kernel_text import KernelText
+from py_backends.kernel_text import KernelText, Stages
 from py_backends.number_formats import COMPILED
 
 _SIMULATOR = MappingProxyType({"NUMBA_ENABLE_CUDASIM": "1"})
 _QUIET_LOCK = threading.Lock()
+_WORD = 8
+"""Scratch memory has a multiple of so many bytes: whole elements of any format."""
 
 
 class Backend(contract.Backend):
@@ -69,24 +72,39 @@ class Gpu(_cuda_events.Device):
         self._context = cuda.gpus[ordinal]
         with self._context:
             self._stream = cuda.per_thread_default_stream()
+        self._scratch = Scratch(self._new_scratch, self.release)
         # Older GPUs lack the instruction: their events count what the host does meanwhile.
         self._can_sleep = cuda.gpus[ordinal].compute_capability >= (7, 0)
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        kernel, work_items = getattr(text.load(), text.kernel), text.work_items
+        stages, problem = text.stages("GPU"), text.problem
+        kernels = [getattr(text.load(), name) for name, _ in stages.kernels]
         with self._context:
-            kernel.compile(_signature(text, dtype))
+            for kernel in kernels:
+                kernel.compile(_signature(text, dtype, stages))
 
         @lru_cache
-        def configured(grid: tuple[int, ...]) -> Any:
-            return _configured(kernel, grid, work_items.group, self._stream)
+        def configured(at: int, grid: tuple[int, ...], group: tuple[int, ...]) -> Any:
+            return _configured(kernels[at], grid, group, self._stream)
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            groups = work_items.groups(text.named_sizes(sizes))
             with self._context:
-                configured(_nvidia_driver.grid(groups))(*buffers, *sizes)
+                for at, arguments, lengths, groups, group in stages.launches(
+                    problem, dtype, buffers, sizes, self._scratch_of
+                ):
+                    configured(at, _nvidia_driver.grid(groups), group)(*arguments, *lengths)
 
         return self.recorded(launch)
+
+    def _scratch_of(self, elements: int, dtype: np.dtype[Any], piece: int) -> Buffer:
+        """Memory for a launch's own use, on the calling thread's stream."""
+        seen = _numba.seen_dtype(dtype)
+        count = -(-elements * seen.itemsize // _WORD) * _WORD
+        return self._scratch.hold(count, piece).view(seen)
+
+    def _new_scratch(self, size: int) -> Buffer:
+        with self._context:
+            return self._cuda.device_array(max(size, _WORD), np.uint8, stream=self._stream)
 
     @property
     def _current(self) -> AbstractContextManager[Any]:
@@ -193,18 +211,22 @@ class Simulator(contract.Device):
         self._turn = threading.Lock()  # the simulator swaps the kernel's globals while it runs
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        kernel, work_items = getattr(text.load(), text.kernel), text.work_items
+        stages, problem = text.stages("GPU"), text.problem
+        kernels = [getattr(text.load(), name) for name, _ in stages.kernels]
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
-            groups = work_items.groups(text.named_sizes(sizes))
             with self._turn, warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # infinities are valid results here
                 try:
-                    kernel[groups, work_items.group](*buffers, *sizes)
+                    for each in stages.launches(problem, dtype, buffers, sizes, self._scratch):
+                        kernels[each.at][each.groups, each.group](*each.buffers, *each.sizes)
                 except IndexError as error:  # only a simulator sees this
                     raise KernelFault(f"a thread accessed memory past the end of an array: {error}") from error
 
         return launch
+
+    def _scratch(self, elements: int, dtype: np.dtype[Any], _piece: int) -> Buffer:
+        return self._cuda.device_array(elements, _numba.seen_dtype(dtype))
 
     def upload(self, array: Array) -> Buffer:
         return self._cuda.to_device(_numba.seen(array))
@@ -298,13 +320,13 @@ def _emulated(why: BackendUnavailable) -> Target:
     )
 
 
-def _signature(text: KernelText, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """The types of one launch: flat arrays, inputs then output, and 64-bit sizes."""
-    numba, sizes = _load(), text.problem.dimensions
-    *inputs, _ = text.problem.shapes((1,) * len(sizes))
-    dtypes = [dtype] * len(inputs) + [text.problem.result_dtype(dtype)]
+def _signature(text: KernelText, dtype: np.dtype[Any], stages: Stages) -> tuple[Any, ...]:
+    """The types of one launch: flat arrays, inputs, output and scratch, and 64-bit sizes."""
+    numba, problem = _load(), text.problem
+    scratch = [] if stages.scratch is None else [problem.sum_dtype(dtype)]
+    dtypes = [dtype] * len(problem.inputs) + [problem.result_dtype(dtype), *scratch]
     arrays = (numba.types.Array(numba.from_dtype(_numba.seen_dtype(each)), 1, "C") for each in dtypes)
-    return (*arrays, *(numba.int64 for _ in sizes))
+    return (*arrays, *(numba.int64 for _ in problem.parameters))
 
 
 def _version() -> str:

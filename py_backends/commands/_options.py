@@ -156,7 +156,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 """The options that commands share, as argparse takes them. A help has a place for its default."""
 _IN_WORDS = {
-    "kernel": ALL,
+    "kernel": "vecadd,matmul",
     "backend": ALL,
     "target": ALL,
     "variant": "tuned, else lecture",

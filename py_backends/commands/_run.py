@@ -30,15 +30,18 @@ def dtypes(given: list[str]) -> Sequence[str]:
 
 
 def shapes(given: Sequence[tuple[str, tuple[int, ...]]] | None) -> dict[str, list[tuple[int, ...]]]:
-    """The requested shapes of each kernel. A single size stands for all its dimensions."""
+    """The requested shapes of each kernel. A single size stands for all sizes of its arrays."""
     from py_backends import registry
 
     shapes: dict[str, list[tuple[int, ...]]] = {}
     for kernel, given_sizes in given or ():
-        dimensions = registry.problem(kernel).dimensions
-        sizes = given_sizes * len(dimensions) if len(given_sizes) == 1 else given_sizes
-        if len(sizes) != len(dimensions):
-            written = " x ".join(name.upper() for name in dimensions)
+        problem = registry.problem(kernel)
+        if len(given_sizes) == 1:
+            sizes = problem.equal_sizes(*given_sizes)
+        elif len(given_sizes) in (len(problem.dimensions), len(problem.parameters)):
+            sizes = problem.whole_sizes(given_sizes)
+        else:
+            written = " x ".join(name.upper() for name in problem.parameters)
             raise WrongRequest(f"{kernel} has the dimensions {written}: give as many sizes, or one for all")
         if sizes not in shapes.setdefault(kernel, []):
             shapes[kernel].append(sizes)
@@ -61,7 +64,7 @@ def compared(options: argparse.Namespace) -> Report:
 
     with progress() as shown:
         return compare(
-            kernels=names(options.kernel),
+            kernels=options.kernel,
             **chosen(options),
             shapes=shapes(options.shape),
             threads=options.threads,

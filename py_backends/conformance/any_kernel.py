@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from py_backends.conformance.formats import FLOATS, IN_ALL_KINDS, NARROW, limits
-from py_backends.conformance.sizes import EDGES, fits, middling, mixtures, ragged, sweeps
+from py_backends.conformance.sizes import EDGES, fits, middling, mixtures, ragged, sweeps, work
 from py_backends.conformance.trials import (
     Draw,
     Inputs,
@@ -35,7 +35,7 @@ def _shapes(problem: Problem) -> Iterator[Trial]:
     known = (*own.few, *problem.edges, *(own.larger or (_halved(problem),)))
     all_quick = (*known, *sweeps(problem, EDGES), *mixtures(problem, EDGES, 60, 200_000, seed=1))
     fit = (sizes for sizes in all_quick if fits(problem, sizes))
-    quick = [sizes for sizes in fit if sizes in known or problem.work(sizes) <= _MUCH_WORK]
+    quick = [sizes for sizes in fit if sizes in known or work(problem, sizes) <= _MUCH_WORK]
     all_small = sweeps(problem, range(1, 301 if len(problem.dimensions) == 1 else 131))
     mixed = mixtures(problem, range(1, 300), 300, _MUCH_WORK // 3, seed=2)
     thorough = [sizes for sizes in (*all_small, *mixed) if sizes not in quick]
@@ -44,8 +44,8 @@ def _shapes(problem: Problem) -> Iterator[Trial]:
 
 def _halved(problem: Problem) -> Sizes:
     """The default sizes, halved until they take little time and the problem has them."""
-    sizes = problem.default_sizes
-    while max(sizes) > 1 and not (fits(problem, sizes) and problem.work(sizes) <= _MUCH_WORK):
+    sizes = problem.default_sizes[: len(problem.dimensions)]
+    while max(sizes) > 1 and not (fits(problem, sizes) and work(problem, sizes) <= _MUCH_WORK):
         sizes = tuple(-(-size // 2) for size in sizes)
     return sizes
 

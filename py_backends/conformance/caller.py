@@ -85,7 +85,7 @@ def perform(run: Callable[..., Any], problem: Problem, dtype: np.dtype[Any], cal
         perform(run, problem, dtype, replace(call, misfit=None))
     arrays, expected = Arrays.of(problem, dtype, call), _must_raise(problem, call)
     try:
-        result = run(*arrays.inputs, threads=call.threads, out=arrays.out)
+        result = run(*arrays.inputs, threads=call.threads, out=arrays.out, **_numbers(problem, call))
     except (TypeError, ValueError) as error:
         return arrays.wrong_refusal(error, expected)
     if expected:
@@ -103,6 +103,7 @@ def perform_at(
     arrays = Arrays.of(problem, dtype, call)
     expected = ValueError if not device.on_cpu and device.new((1,), dtype) is None else None
     try:
+        run = partial(run, **_numbers(problem, call))
         first = run(*arrays.inputs)
         there = run(*arrays.inputs, to="device")
         values = [first, *arrays.values[1:]]
@@ -112,6 +113,11 @@ def perform_at(
     except (TypeError, ValueError) as error:
         return arrays.wrong_refusal(error, expected)
     return "it has no arrays on its device, and left a result there" if expected else None
+
+
+def _numbers(problem: Problem, call: Call) -> dict[str, int]:
+    """The numbers of a call that belong to no array, by name."""
+    return dict(zip(problem.numbers, call.sizes[len(problem.dimensions) :], strict=True))
 
 
 def _must_raise(problem: Problem, call: Call) -> type[Exception] | None:

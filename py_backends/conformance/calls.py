@@ -162,7 +162,7 @@ def _unfit_inputs(problem: Problem) -> Iterator[Call]:
 
 
 def _misfits(problem: Problem) -> Iterator[Misfit]:
-    """For each input, the dimensions that other inputs fix."""
+    """For each input, the dimensions that other inputs fix, or the problem."""
     for at in range(len(problem.inputs)):
         if len(problem.inputs) > 1:
             yield Misfit(at, "dtype")
@@ -171,7 +171,7 @@ def _misfits(problem: Problem) -> Iterator[Misfit]:
     every = list(itertools.chain.from_iterable(shapes))
     for at, shape in enumerate(shapes):
         for dimension, size in enumerate(shape):
-            if every.count(size) > 1:  # else it would be another size that fits
+            if size < 0 or every.count(size) > 1:  # else it would be another size that fits
                 yield Misfit(at, "size", dimension)
 
 

@@ -29,6 +29,11 @@ def fits(problem: Problem, sizes: Sizes) -> bool:
     return True
 
 
+def work(problem: Problem, sizes: Sizes) -> int:
+    """The work at these sizes of arrays."""
+    return problem.work(problem.whole_sizes(sizes))
+
+
 def fitting(problem: Problem, several: Iterable[Sizes]) -> list[Sizes]:
     """Each of these sizes, or the nearest above it that the problem has, if any is near.
 
@@ -54,7 +59,7 @@ def mixtures(problem: Problem, values: Sequence[int], count: int, most_work: int
     """
     drawn = np.random.default_rng(seed).choice(values, (20 * count, len(problem.dimensions)))
     distinct = dict.fromkeys(map(tuple, drawn.tolist()))
-    bearable = (sizes for sizes in distinct if fits(problem, sizes) and problem.work(sizes) <= most_work)
+    bearable = (sizes for sizes in distinct if fits(problem, sizes) and work(problem, sizes) <= most_work)
     yield from itertools.islice(bearable, count)
 
 

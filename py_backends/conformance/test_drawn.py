@@ -116,7 +116,11 @@ def _draw(
 def _sizes(problem: Problem) -> st.SearchStrategy[tuple[int, ...]]:
     longest = 300 if len(problem.dimensions) == 1 else 40
     drawn = st.tuples(*[st.integers(0, longest) for _ in problem.dimensions])
-    return drawn.map(lambda sizes: fitting(problem, [sizes])).filter(bool).map(itemgetter(0))
+    of_arrays = drawn.map(lambda sizes: fitting(problem, [sizes])).filter(bool).map(itemgetter(0))
+    if not problem.numbers:
+        return of_arrays
+    numbers = st.tuples(*[st.integers(0, 5) for _ in problem.numbers])
+    return st.tuples(of_arrays, numbers).map(lambda both: (*both[0], *both[1]))
 
 
 def _values(problem: Problem) -> st.SearchStrategy[tuple[float, ...]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -37,6 +37,8 @@ Values = Callable[[np.dtype[Any]], Sequence[float]]
 
 _BEARABLE = 80_000
 """How many operations a case may have where each work item is interpreted."""
+_NUMBERS = (1, 2, 0, 3, 5, 4)
+"""What the cases of a kind take in turn for a number that belongs to no array, odd and even ones."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,8 @@ def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, int
     problem = registry.problem(kernel)
     if dtype not in kind.dtypes or dtype not in problem.dtypes:
         return []
-    cases = [case for case in kind.cases(problem) if dtype in case.dtypes and fits(problem, case.sizes)]
+    fit = (case for case in kind.cases(problem) if dtype in case.dtypes and fits(problem, case.sizes))
+    cases = [_with_numbers(problem, case, at) for at, case in enumerate(fit)]
     if quick:
         cases = [case for case in cases if not case.thorough]
         cases = cases if dtype in IN_ALL_KINDS else cases[: kind.in_others]
@@ -169,6 +172,15 @@ def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, int
         cases = [case for case in cases if problem.work(case.sizes) <= _BEARABLE]
         cases = cases[: kind.interpreted[not quick]]
     return cases
+
+
+def _with_numbers(problem: Problem, case: Any, at: int) -> Any:
+    """The case with the numbers of its kernel behind the sizes of its arrays, another one in each case of a kind."""
+    if len(case.sizes) == len(problem.parameters):
+        return case
+    numbers = {name: _NUMBERS[(at + place) % len(_NUMBERS)] for place, name in enumerate(problem.numbers)}
+    told = ", ".join(f"{name} {number}" for name, number in numbers.items())
+    return replace(case, name=f"{case.name}, {told}", sizes=(*case.sizes, *numbers.values()))
 
 
 class Answered(NamedTuple):

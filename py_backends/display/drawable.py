@@ -25,7 +25,7 @@ def drawable(report: Report) -> Report:
 def known(report: Report) -> Report:
     """The report without rows of kernels and dtypes that are missing here: a plug-in may have brought them."""
     rows = [row for row in report.rows if is_known(row)]
-    return replace(report, rows=[row for row in rows if tuple(row.shape) == registry.problem(row.kernel).dimensions])
+    return replace(report, rows=[row for row in rows if tuple(row.shape) == registry.problem(row.kernel).parameters])
 
 
 def is_known(row: Row) -> bool:

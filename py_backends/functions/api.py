@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -13,7 +14,8 @@ from py_backends.contract import Problem
 from py_backends.errors import BrokenKernel
 from py_backends.functions.call import call, shortcuts
 from py_backends.functions.dispatch import lookup
-from py_backends.wording import listed
+from py_backends.limits import LARGEST_SIZE
+from py_backends.wording import listed, shown
 
 _ELSEWHERE = {"BackendUnavailable": "errors", "backends": "workers.probe", "compare": "harness.compare"}
 """The modules of the other names. Calling a kernel does not import them."""
@@ -42,7 +44,7 @@ def find(name: str) -> Any:
 def function(kernel: str) -> Callable[..., Any]:
     """The Python function that runs a kernel. Raises ValueError if there is no such kernel."""
     problem = registry.problem(kernel)
-    run = _of_a_and_b(problem) if problem.inputs == ("a", "b") else _of_any(problem)
+    run = _of_a_and_b(problem) if problem.inputs == ("a", "b") and not problem.numbers else _of_any(problem)
     run.__name__ = run.__qualname__ = kernel
     run.__module__ = "py_backends"  # where others find it by its name, as pickle does
     run.__doc__ = _documentation(problem)
@@ -78,7 +80,7 @@ def _of_a_and_b(problem: Problem) -> Callable[..., Any]:
 
 
 def _of_any(problem: Problem) -> Callable[..., Any]:
-    """The function of a kernel with any number of inputs, by position or by name."""
+    """The function of a kernel with any inputs, by position or by name, and with numbers, by name."""
     kernel = problem.name
 
     def run(
@@ -92,31 +94,39 @@ def _of_any(problem: Problem) -> Callable[..., Any]:
         **named: Any,
     ) -> Any:
         asked = (kernel, backend, variant, target, threads, type(threads))
+        numbers = _numbers(problem, named) if problem.numbers else ()
         inputs = _by_place(problem, inputs, named)
         if to is None:
             shortcut = lookup(shortcuts, asked)
-            if shortcut is not None and (made := shortcut(*inputs, out)) is not None:
+            if shortcut is not None and (made := shortcut(*inputs, out, *numbers)) is not None:
                 return made
-        return call(problem, asked, inputs, out, to)
+        return call(problem, asked, inputs, out, to, numbers)
 
     run.__signature__ = _signature(problem, run)  # type: ignore[attr-defined]  # a function may have it
     return run
 
 
 def _signature(problem: Problem, run: Callable[..., Any]) -> inspect.Signature:
-    """The signature for `help()`: the inputs by their names, and then the options."""
+    """The signature for `help()`: the inputs by their names, then the numbers and the options."""
     options = inspect.signature(run).parameters.values()
     keywords = [each for each in options if each.kind is inspect.Parameter.KEYWORD_ONLY]
     inputs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in problem.inputs]
-    return inspect.Signature([*inputs, *keywords])
+    numbers = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation="int")
+        for name, default in problem.numbers.items()
+    ]
+    return inspect.Signature([*inputs, *numbers, *keywords])
 
 
 def _documentation(problem: Problem) -> str:
     dimensions = problem.size_of_each_dimension()
     shapes = ["" for _ in range(len(problem.inputs) + 1)]
     if dimensions is not None:
-        shapes = [f" of {' x '.join(problem.dimensions[size] for size in sizes)} elements" for sizes in dimensions]
+        shapes = [_shape_in_words(problem, sizes) for sizes in dimensions]
     inputs = "\n".join(f"{name}: an array{shape}." for name, shape in zip(problem.inputs, shapes, strict=False))
+    inputs += "".join(
+        f"\n{name}: a whole number, 0 or more. {default} without it." for name, default in problem.numbers.items()
+    )
     others = "".join(f", {result} for {dtype}" for dtype, result in problem.results.items())
     return _DOCUMENTATION.format(
         kernel=problem.name,
@@ -126,6 +136,13 @@ def _documentation(problem: Problem) -> str:
         dtypes=listed(problem.dtypes),
         others=others,
     )
+
+
+def _shape_in_words(problem: Problem, sizes: Sequence[int]) -> str:
+    """The shape of an array, each of whose dimensions has one of the problem's sizes or a fixed length, negated."""
+    if not sizes:
+        return " of shape ()"
+    return f" of {' x '.join(str(-size) if size < 0 else problem.dimensions[size] for size in sizes)} elements"
 
 
 _DOCUMENTATION = """Run {kernel} on a backend, and return its result: an array{shape}.
@@ -155,7 +172,8 @@ def _by_place(problem: Problem, inputs: tuple[Any, ...], named: Mapping[str, Any
     names = problem.inputs
     unknown = next((name for name in named if name not in names), None)
     if unknown is not None:
-        raise TypeError(f"{problem.name} has no parameter {unknown!r}; its inputs are {listed(names)}")
+        also = f", its numbers {listed(list(problem.numbers))}" if problem.numbers else ""
+        raise TypeError(f"{problem.name} has no parameter {unknown!r}; its inputs are {listed(names)}{also}")
     if len(inputs) + len(named) != len(names):
         number = "1 input" if len(names) == 1 else f"{len(names)} inputs"
         raise TypeError(f"{problem.name} takes {number}, {listed(names)}; {len(inputs) + len(named)} were given")
@@ -163,3 +181,14 @@ def _by_place(problem: Problem, inputs: tuple[Any, ...], named: Mapping[str, Any
     if twice is not None:
         raise TypeError(f"{problem.name} was given {twice!r} by position and by name")
     return (*inputs, *(named[name] for name in names[len(inputs) :]))
+
+
+def _numbers(problem: Problem, named: dict[str, Any]) -> tuple[int, ...]:
+    """The numbers of a call, taken from what is given by name. Raises TypeError for what is no whole number from 0."""
+    numbers = {name: named.pop(name, default) for name, default in problem.numbers.items()}
+    for name, number in numbers.items():
+        whole = not isinstance(number, bool | float) and hasattr(number, "__index__")
+        if not whole or not 0 <= operator.index(number) <= LARGEST_SIZE:
+            given = shown(number) if whole else type(number).__name__
+            raise TypeError(f"{name} of {problem.name} must be a whole number from 0 to 2^40, not {given}")
+    return tuple(map(operator.index, numbers.values()))

@@ -77,8 +77,10 @@ _places: dict[tuple[Asked, str], Device] = {}
 """The device of earlier calls with arrays on devices, by arguments and the name of the dtype."""
 
 
-def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: str | None) -> Any:
-    """The result for arrays of any library."""
+def call(
+    problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: str | None, numbers: tuple[int, ...] = ()
+) -> Any:
+    """The result for arrays of any library, and for the numbers of the problem."""
     if asked[-1].__hash__ is None:  # an array of one number, for instance: what is asked for is a key below
         asked = (*asked[:4], thread_count(asked), int)
     if to is not None:
@@ -86,13 +88,13 @@ def call(problem: Problem, asked: Asked, inputs: Sequence[Any], out: Any, to: st
         if out is not None:
             raise WrongRequest("`to` says where a new result lies, `out` is an array for it: give one of the two")
     elif _are_of_numpy(inputs) and (out is None or isinstance(out, np.ndarray)):
-        return _compute(problem, asked, inputs, inputs, out, out)
+        return _compute(problem, asked, inputs, inputs, out, out, numbers)
     device = _device(asked, foreign_arrays.dtype_name(inputs[0]))
     placed = [_placed(device, asked, name, array) for name, array in zip(problem.inputs, inputs, strict=True)]
     for name, array, there in zip(problem.inputs, inputs, placed, strict=True):
         _check_array(name, there, asked, array)
     place = None if out is None else _placed(device, asked, "out", out)
-    return _compute(problem, asked, placed, [outline(array) for array in placed], out, place, to == _DEVICE)
+    return _compute(problem, asked, placed, [outline(array) for array in placed], out, place, numbers, to == _DEVICE)
 
 
 def _device(asked: Asked, dtype: str) -> Device:
@@ -143,6 +145,7 @@ def _compute(
     outlines: Sequence[Array],
     out: Any,
     place: Placed | None,
+    numbers: tuple[int, ...],
     at_device: bool = False,
 ) -> Any:
     """The result: in `out`, whose memory is `place`, or in a new array if they are None.
@@ -164,7 +167,7 @@ def _compute(
         memory = place = _placed(device, asked, "the result", out)
     else:
         out = memory = place = np.empty(shape, result)
-    _run(device, launch, [flat(array) for array in inputs], flat(memory), sizes)
+    _run(device, launch, [flat(array) for array in inputs], flat(memory), (*sizes, *numbers))
     if memory is not place:
         assert isinstance(place, np.ndarray), "on a device nothing is computed elsewhere first"
         place[...] = memory

@@ -49,9 +49,9 @@ def _compute(backend: str) -> None:
     for target in targets_of(backend):
         if target.available and not target.emulated:
             asked = (problem.name, backend, None, target.name, None, type(None))
-            shapes = problem.shapes((_SIZE,) * len(problem.dimensions))[:-1]
+            shapes = problem.shapes(problem.equal_sizes(_SIZE))[:-1]
             inputs = [np.zeros(shape, dtypes_taken(asked)[0]) for shape in shapes]
-            call.call(problem, asked, inputs, None, None)
+            call.call(problem, asked, inputs, None, None, tuple(problem.numbers.values()))
 
 
 if __name__ == "__main__":

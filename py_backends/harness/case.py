@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -35,12 +35,11 @@ class Case(Arena):
         self.place(sizes, dtype, self.shapes, result=result)
         self._seed = seed
         for array, numbers in zip(self.inputs, self._drawn(), strict=True):
-            array[...] = numbers if dtype.kind != "i" else np.rint(numbers)
+            array[...] = (numbers if dtype.kind != "i" else np.rint(numbers)).reshape(-1)
 
-    def _drawn(self) -> Iterator[Array]:
-        """The inputs as flat arrays, before they are rounded to the case's dtype."""
-        generator, of_inputs = np.random.default_rng(self._seed), number_format(self.dtype)
-        return (of_inputs.draw(array.shape, generator) for array in self.inputs)
+    def _drawn(self) -> Iterable[Array]:
+        """The inputs, before they are rounded to the case's dtype."""
+        return self.problem.draw(self.sizes, self.dtype, np.random.default_rng(self._seed))
 
     @cached_property
     def reference(self) -> Reference:
@@ -62,8 +61,7 @@ class Case(Arena):
             return None
         if self.dtype.name == number_format(self.dtype).drawn and self.reference.value.dtype == np.float64:
             return self.reference.value
-        shaped = zip(self._drawn(), self.shapes[:-1], strict=True)
-        inputs = [numbers.reshape(shape).astype(np.float64) for numbers, shape in shaped]
+        inputs = [numbers.astype(np.float64) for numbers in self._drawn()]
         return reference_of(self.problem, inputs, self.sizes).value
 
     def _relative_error(self) -> float | None:

@@ -71,7 +71,8 @@ def compare(
 ) -> Report:
     """Run kernels on every backend and target of this machine, check that all agree, and time each.
 
-    kernels, backends, targets: names. None: all.
+    kernels: names, or `all`. None: vecadd and matmul, and those that have a shape.
+    backends, targets: names. None: all.
     variants: names; `all` takes all that a backend has. None: `tuned` if a backend has it, else `lecture`.
     dtypes: names. None: float32.
     shapes: by kernel, the sizes to run it at. A kernel without an entry runs at its own default sizes.

@@ -27,7 +27,9 @@ Place = tuple[str, Target, str]
 class Request:
     """The names and shapes that a user requests. None stands for all; for variants, for the first of each backend.
 
-    The variant `all` stands for all variants of a backend. If a backend lacks a named variant, its row is skipped.
+    Without kernels, those run that are for this (`Problem.by_default`), and those that have a shape here. The kernel
+    `all` stands for every one, and the variant `all` for all variants of a backend. If a backend lacks a named variant,
+    its row is skipped.
 
     every_target: whether a backend runs on all targets of a device, or only on the first with the source and format.
     """
@@ -44,7 +46,7 @@ class Request:
         for what in ("kernels", "backends", "targets", "variants", "dtypes"):
             object.__setattr__(self, what, _names(what, getattr(self, what)))
         for name in self.kernels or ():
-            registry.known(name, _all_kernels(), "kernel")
+            registry.known(name, [*_all_kernels(), ALL], "kernel")
         for name in self.backends or ():
             registry.known(name, probe.names(), "backend")
         for name in self.dtypes:
@@ -60,10 +62,17 @@ class Request:
             problem = registry.problem(kernel)
             if not isinstance(shapes, Sequence) or not shapes or not all(isinstance(s, Sequence) for s in shapes):
                 raise WrongRequest(f"the shapes of {kernel} are a list of tuples of sizes, not {shown(shapes)}")
-            if self.kernels and kernel not in self.kernels:
+            if self.kernels and kernel not in self.wanted:
                 raise WrongRequest(f"a shape is given for {kernel}, which is not among the requested kernels")
             for sizes in shapes:
                 _check_sizes(problem, sizes)
+
+    @property
+    def wanted(self) -> list[str]:
+        """The kernels that run. A broken one runs too where none is named, since nobody knows whether it should."""
+        if self.kernels is None:
+            return list(dict.fromkeys([*registry.usual_kernels(), *registry.broken_kernels(), *self.shapes]))
+        return _all_kernels() if ALL in self.kernels else list(self.kernels)
 
     def settings(self) -> dict[str, Any]:
         """The request in values of JSON, as the results hold it. `resume` makes the same request from it."""
@@ -87,7 +96,7 @@ class Request:
             registry.known(name, sorted({target.name for _, target in found}), "target")
         taken = [each for each in found if not self.targets or each.target.name in self.targets]
         chosen: Callable[[list[Place]], list[Place]] = list if self.every_target else _first_of_each_device
-        kernels = list(self.kernels or _all_kernels())
+        kernels = self.wanted
         broken = [kernel for kernel in kernels if kernel in registry.broken_kernels()]
         specs = [
             Spec(kernel, backend, target.name, variant, dtype, sizes)
@@ -140,7 +149,7 @@ class Request:
     def chosen_shapes(self, problem: Problem) -> Sequence[Sizes]:
         """The sizes at which a kernel runs."""
         shapes = self.shapes.get(problem.name, [problem.default_sizes])
-        return [tuple(map(operator.index, sizes)) for sizes in shapes]
+        return [tuple(map(operator.index, problem.whole_sizes(sizes))) for sizes in shapes]
 
 
 def _names(what: str, given: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -185,8 +194,5 @@ def _first_of_each_device(places: list[Place]) -> list[Place]:
 
 
 def _check_sizes(problem: Problem, sizes: Sizes) -> None:
-    if len(sizes) != len(problem.dimensions):
-        wanted = " x ".join(problem.dimensions)
-        raise WrongRequest(f"{problem.name} takes the sizes {wanted}: got {len(sizes)} of them")
-    for dimension, size in zip(problem.dimensions, sizes, strict=True):
+    for dimension, size in zip(problem.parameters, problem.whole_sizes(sizes), strict=True):
         whole_number(f"{dimension} of {problem.name}", size, 0, LARGEST_SIZE)

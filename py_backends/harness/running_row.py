@@ -262,5 +262,5 @@ def baselines(rows: Sequence[RunningRow]) -> dict[int, int]:
 
 
 def named(problem: Problem, sizes: Sizes) -> dict[str, int]:
-    """The sizes by the names of the problem's dimensions."""
-    return dict(zip(problem.dimensions, sizes, strict=True))
+    """The sizes by the names of the problem's parameters."""
+    return dict(zip(problem.parameters, sizes, strict=True))

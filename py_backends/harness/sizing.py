@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -42,17 +43,23 @@ def most_bytes(budget: float) -> int:
 
 def size_of(problem: Problem, dtype: str, count: int) -> int:
     """The largest size at which all arrays together take at most `count` bytes."""
-    dimensions, element = len(problem.dimensions), np.dtype(dtype)
-    return bisect_right(range(LARGEST_SIZE), count, key=lambda size: problem.bytes((size,) * dimensions, element)) - 1
+    element = np.dtype(dtype)
+    return (
+        bisect_right(range(LARGEST_SIZE), count, key=lambda size: problem.bytes(problem.equal_sizes(size), element)) - 1
+    )
 
 
 def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
     """Shapes from a small one up to `sizes`. Each has about 8 times the work of the one before."""
     steps = max(0, math.ceil(math.log(problem.work(sizes) / _SMALLEST_WORK, _STEP)))
     for step in range(steps, 0, -1):
-        shrink = _STEP ** (-step / len(sizes))
-        yield tuple(min(size, max(1, round(size * shrink))) for size in sizes)
+        shrink = _STEP ** (-step / len(problem.dimensions))
+        yield problem.resized(sizes, partial(_shrunk, shrink))
     yield sizes
+
+
+def _shrunk(by: float, size: int) -> int:
+    return min(size, max(1, round(size * by)))
 
 
 def estimate(problem: Problem, sizes: Sizes, seconds_at: Callable[[Sizes], float], limit: float) -> float:
@@ -149,13 +156,13 @@ def cheapest(costs: Sequence[float], baselines: Mapping[int, int], budget: float
 def affordable(problem: Problem, sizes: Sizes, seconds: float, cap: float) -> Sizes | None:
     """The shape, `sizes` or smaller, that takes at most about `cap` seconds. `seconds`: the time of `sizes`.
 
-    All dimensions are halved until the shape fits. The steps are coarse, so that two runs on one machine choose the
-    same shape. Halves are odd, so that a smaller shape also tests the edges of vectors, tiles and work groups. The
+    All sizes of arrays are halved until the shape fits. The steps are coarse, so that two runs on one machine choose
+    the same shape. Halves are odd, so that a smaller shape also tests the edges of vectors, tiles and work groups. The
     result is None if the shape would be too small to show anything.
     """
     shape, least = sizes, min(_SMALLEST_WORK, problem.work(sizes)) / _STEP
     while seconds * problem.work(shape) / problem.work(sizes) > cap:
-        half = tuple(size // 2 | 1 if size > 1 else size for size in shape)
+        half = problem.resized(shape, lambda size: size // 2 | 1 if size > 1 else size)
         if half == shape or problem.work(half) < least:  # sizes of 0 and 1 cannot be halved
             return None
         shape = half

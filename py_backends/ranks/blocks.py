@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from py_backends.contract import Array
-from py_backends.ranks.communicator import Communicator
 from py_backends.ranks.interface import MPI
 
 Box = tuple[slice, ...]
@@ -21,6 +21,15 @@ Boxes = tuple[Box, ...]
 
 _OF_BYTES = {1: MPI.BYTE, 2: MPI.UINT16_T, 4: MPI.UINT32_T, 8: MPI.UINT64_T}
 """MPI's types by the bytes of an element. Values do not matter for moving, and MPI has no bfloat16."""
+
+
+class Exchanging(Protocol):
+    """Ranks that exchange parts of arrays. `rank` is this one's place."""
+
+    rank: int
+
+    def exchanging(self, sent: Any, received: Any, count: int) -> AbstractContextManager[None]:
+        """Exchange them, so many bytes, while the caller does something else."""
 
 
 @dataclass
@@ -43,6 +52,11 @@ def on_first(shape: tuple[int, ...], ranks: int) -> Boxes:
     return tuple(tuple(slice(0, size if rank == 0 else 0) for size in shape) for rank in range(ranks))
 
 
+def on_every(shape: tuple[int, ...], ranks: int) -> Boxes:
+    """The whole array on every rank."""
+    return (tuple(slice(0, size) for size in shape),) * ranks
+
+
 def extent(box: Box) -> tuple[int, ...]:
     """The shape of a box."""
     return tuple(each.stop - each.start for each in box)
@@ -55,7 +69,13 @@ def inside(box: Box, outer: Box) -> Box:
     )
 
 
-def move(ranks: Communicator, source: Array, sources: Boxes, target: Array, targets: Boxes) -> None:
+def bytes_sent(box: Box, rank: int, targets: Boxes, width: int) -> int:
+    """What a rank sends of its box to the boxes of others. Each element has so many bytes."""
+    others = (_common(box, target) for other, target in enumerate(targets) if other != rank)
+    return sum(math.prod(extent(part)) for part in others) * width
+
+
+def move(ranks: Exchanging, source: Array, sources: Boxes, target: Array, targets: Boxes) -> None:
     """Fill each rank's `target`, its block by `targets`, from the `source` blocks of all ranks.
 
     A rank copies what it keeps itself, while the others fetch their parts.

@@ -12,7 +12,6 @@ import numpy as np
 
 from py_backends import contract
 from py_backends.contract import Adopted, Array, Buffer, Communication, Launch
-from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.ranks.array import DistributedArray, Kept
 from py_backends.ranks.world import RanksEnded, World
@@ -96,9 +95,6 @@ class Device(contract.Device):
         return self._latest
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
-        if () in text.problem.shapes(text.problem.default_sizes):  # it has no box that could be empty on other ranks
-            reason = f"{text.kernel} has an array without dimensions, which ranks cannot share out"
-            raise BackendUnavailable(reason, "give it one of one element: (1) in place of () in the signature")
         kernel = _Kernel(self, text, dtype)
         self._by.update(kernel.prepare(self._world))
         self._kernels.append(kernel)

@@ -14,7 +14,7 @@ from py_backends.functions.targets import targets_of
 from py_backends.kernel_text import KernelText
 
 OnArrays = Callable[..., None]
-"""Computes a kernel on arrays of its shapes, inputs and then the output."""
+"""Computes a kernel on arrays of its shapes, inputs and then the output. It takes the kernel's numbers by name."""
 
 
 class LocalKernels:
@@ -30,8 +30,9 @@ class LocalKernels:
         device = self._opened(text.backend, target.name)
         launch, problem = device.prepare(text, dtype), text.problem
 
-        def on_arrays(*arrays: Array) -> None:
-            launch([array.reshape(-1) for array in arrays], problem.sizes(*arrays[:-1]))
+        def on_arrays(*arrays: Array, **numbers: int) -> None:
+            sizes = (*problem.sizes(*arrays[:-1]), *{**problem.numbers, **numbers}.values())
+            launch([array.reshape(-1) for array in arrays], sizes)
             device.wait()
 
         return on_arrays, f"{text.backend} {target.name}"

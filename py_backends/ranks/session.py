@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
@@ -14,8 +14,9 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.contract import Array, Problem
-from py_backends.ranks.blocks import Blocks, Boxes, extent, inside, move, on_first
+from py_backends.ranks.blocks import Blocks, Boxes, extent, inside, move, on_every, on_first
 from py_backends.ranks.communicator import Communicator
+from py_backends.ranks.exchanges import Exchange
 from py_backends.ranks.local import LocalKernels, OnArrays
 
 FIRST = 0
@@ -42,7 +43,7 @@ class Prepared:
 
     The module's `blocks` says which box of each array a rank holds, and its `needs` which box its kernel is given.
     Where it has no `needs`, that is the same box. Else it contains the rank's own box, and others' shares are gathered
-    around that.
+    around that. Its `exchanges`, if it has any, says what a launch exchanges.
     """
 
     problem: Problem
@@ -50,17 +51,45 @@ class Prepared:
     local: OnArrays
     dtype: np.dtype[Any]
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Bytes of an element of each array."""
+        return (self.dtype.itemsize,) * len(self.problem.inputs) + (self.problem.result_dtype(self.dtype).itemsize,)
+
+
+_ELEMENT = (1,)
+"""How an array without dimensions lies on ranks: the box of one element can be empty, which one without cannot."""
+
 
 @lru_cache
 def _layout(kernel: Prepared, ranks: int, sizes: tuple[int, ...]) -> Layout:
-    """For each array its shape, its box on each rank, and the box that each rank computes with."""
+    """For each array its shape, its box on each rank, and the box that each rank computes with.
+
+    An array without dimensions lies on every rank if it is an input, whatever the source says, and on the first if it
+    is the output. Each rank has memory for it.
+    """
     shapes = kernel.problem.shapes(sizes)
-    widths = (kernel.dtype.itemsize,) * (len(shapes) - 1) + (kernel.problem.result_dtype(kernel.dtype).itemsize,)
     held, needed = (
-        zip(*(boxes(rank, ranks, widths, *sizes) for rank in range(ranks)), strict=True)
+        zip(*(boxes(rank, ranks, kernel.widths, *sizes) for rank in range(ranks)), strict=True)
         for boxes in (kernel.text.blocks, getattr(kernel.text, "needs", kernel.text.blocks))
     )
-    return tuple(zip(shapes, held, needed, strict=True))
+    every, output = on_every(_ELEMENT, ranks), len(shapes) - 1
+    of_element = {
+        at: on_first(_ELEMENT, ranks) if at == output else every for at, shape in enumerate(shapes) if not shape
+    }
+    return tuple(
+        (_ELEMENT, of_element[at], every) if at in of_element else array
+        for at, array in enumerate(zip(shapes, held, needed, strict=True))
+    )
+
+
+@lru_cache
+def _exchanges(kernel: Prepared, rank: int, ranks: int, sizes: tuple[int, ...]) -> Mapping[str, Exchange]:
+    """What a launch exchanges, as the source states it."""
+    if not hasattr(kernel.text, "exchanges"):
+        return {}
+    stated: Mapping[str, Exchange] = kernel.text.exchanges(rank, ranks, kernel.widths, *sizes)
+    return stated
 
 
 class Session:
@@ -135,6 +164,7 @@ class Session:
         """
         prepared, ranks = self._kernels[kernel, variant, dtype], self.ranks
         layouts = _layout(prepared, ranks.size, tuple(sizes))
+        ranks.stated = _exchanges(prepared, ranks.rank, ranks.size, tuple(sizes))
         ranks.tally.seconds, ranks.tally.sent = 0.0, 0
         ranks.mpi.Barrier()
         begin = perf_counter()
@@ -144,7 +174,8 @@ class Session:
             self._arrange(each, *layout, replaced, filled=at < len(held) - 1)
             for at, (each, layout) in enumerate(zip(held, layouts, strict=True))
         ]
-        arrays = [each.needed for each in arranged]
+        shapes = prepared.problem.shapes(sizes)
+        arrays = [each.needed if shape else each.needed[0, ...] for each, shape in zip(arranged, shapes, strict=True)]
         with ranks.tally.progress.counted(computing=True):
             getattr(prepared.text, kernel)(ranks, prepared.local, *arrays, *sizes)
         seconds = perf_counter() - begin

@@ -157,6 +157,7 @@ class Rounds:
 
 MULTIPLY_ADDS, COPIES = "multiply_adds", "copies"
 STREAMED, STORED, READS = "streamed_additions", "stored_additions", "reads"
+STREAMED_COPIES, STORED_COPIES = "streamed_copies", "stored_copies"
 """The kinds of ceilings: see `Ceiling`."""
 
 

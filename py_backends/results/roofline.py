@@ -16,13 +16,30 @@ import numpy as np
 from py_backends import registry
 from py_backends.contract import Problem
 from py_backends.results.grouping import grouped
-from py_backends.results.report import MULTIPLY_ADDS, READS, STORED, STREAMED, Ceiling, Report, Row
+from py_backends.results.report import (
+    MULTIPLY_ADDS,
+    READS,
+    STORED,
+    STORED_COPIES,
+    STREAMED,
+    STREAMED_COPIES,
+    Ceiling,
+    Report,
+    Row,
+)
 
 UNCERTAIN = "it seems to exceed its ceiling, but the samples are too few or too noisy to tell"
 """The note of a row that has no per cent, since it would be above 100 without being certain."""
-_ADDITIONS_WRITE = 1 / 3
-"""The part of an addition's bytes that are written. A row that writes a smaller part may come near the rate of reads
-alone."""
+_ADDITIONS_WRITE, _COPIES_WRITE = 1 / 3, 1 / 2
+"""The parts of their bytes that are written. A row that writes a smaller part may be faster: writing costs the most."""
+WHAT_MOVES = {
+    STREAMED: "additions",
+    STORED: "additions",
+    STREAMED_COPIES: "copies",
+    STORED_COPIES: "copies",
+    READS: "reads",
+}
+"""What moves bytes at each kind of bandwidth, whatever its stores."""
 ARITHMETIC, MEMORY = "arithmetic", "memory"
 """The bottleneck of a row: the lower roof at its intensity."""
 _CPU = "cpu"
@@ -37,8 +54,8 @@ memory."""
 class Point:
     """A row under the roofline.
 
-    intensity: operations for each byte that has to be moved, in FLOP/byte.
-    gflops: its rate in GFLOP/s.
+    intensity: operations for each byte that has to be moved, in FLOP/byte; 0 for a kernel that only moves.
+    rate: in GFLOP/s; of a kernel that only moves, in GB/s.
     percent: of the roof, from ratios taken inside rounds.
     bound: `arithmetic` or `memory`.
     unsure: whether its rate and per cent may be far off, mostly too low. This is so if other processes used the CPUs in
@@ -47,15 +64,15 @@ class Point:
 
     row: Row
     intensity: float
-    gflops: float
+    rate: float
     percent: float
     bound: str
     unsure: bool = False
 
     @property
     def attainable(self) -> float:
-        """The height of its roof, in GFLOP/s."""
-        return 100 * self.gflops / self.percent
+        """The height of its roof, as `rate`."""
+        return 100 * self.rate / self.percent
 
 
 @dataclass(frozen=True)
@@ -63,8 +80,8 @@ class Roofline:
     """The ceilings of one dtype, and the points below them.
 
     peaks: of multiply-adds in GFLOP/s, one for each instruction set, the highest first.
-    bandwidths: in GB/s, the highest first. For each working set the better kind of additions, and that of reads if it
-        was measured.
+    bandwidths: in GB/s, the highest first. For each working set the better kind of additions, of copies and of reads,
+        as far as they were measured.
     points: in the order of the rows.
     from_memory: the working sets, in bytes, for which non-temporal stores are faster. Their data come from memory,
         whatever cache sizes the system reports.
@@ -93,7 +110,10 @@ def rooflines(report: Report) -> list[Roofline]:
 def bandwidth_kinds(problem: Problem, sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[str, ...]:
     """The kinds of bandwidth for a kernel. The best of them is its ceiling."""
     written = math.prod(problem.shapes(sizes)[-1]) * problem.result_dtype(dtype).itemsize
-    if written >= _ADDITIONS_WRITE * problem.bytes(sizes, dtype):
+    moved = problem.bytes(sizes, dtype)
+    if written >= _COPIES_WRITE * moved:
+        return STREAMED_COPIES, STORED_COPIES
+    if written >= _ADDITIONS_WRITE * moved:
         return STREAMED, STORED
     return STREAMED, STORED, READS
 
@@ -114,7 +134,8 @@ def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
         return None
     intensity = problem.flops(sizes) / moved
     bound = MEMORY if intensity * bandwidth < peak else ARITHMETIC
-    return Point(row, intensity, row.rate.gflops, row.percent_of_ceiling, bound)
+    rate = row.rate.gflops if intensity else row.rate.gbytes_per_second
+    return Point(row, intensity, rate, row.percent_of_ceiling, bound)
 
 
 def percent_of_peak(row: Row, ceilings: Sequence[Ceiling]) -> float | None:
@@ -139,7 +160,7 @@ def _why_none(row: Row, report: Report) -> str:
     problem = _problem(row)
     if problem is None:
         return f"the kernel {row.kernel} is unknown here, and so are its operations and bytes"
-    if row.rate and row.rate.gflops == 0:
+    if row.rate and row.rate.gflops == row.rate.gbytes_per_second == 0:
         return "it computes nothing"
     if _measured_on(row, report.ceilings) != _CPU:
         return "these are the CPU's ceilings, and its device has others"
@@ -161,28 +182,27 @@ def _problem(row: Row) -> Problem | None:
     if row.kernel not in registry.kernel_names():
         return None
     problem = registry.problem(row.kernel)
-    return problem if tuple(row.shape) == problem.dimensions else None
+    return problem if tuple(row.shape) == problem.parameters else None
 
 
 def _roofline(dtype: str, points: list[Point], ceilings: Sequence[Ceiling]) -> Roofline:
-    additions = _of(ceilings, dtype, (STREAMED, STORED))
+    bandwidths = _of(ceilings, dtype, tuple(WHAT_MOVES))
     return Roofline(
         dtype,
         peaks=_best_of_each(_of(ceilings, dtype, (MULTIPLY_ADDS,)), lambda each: each.instruction_set),
-        bandwidths=_best_of_each(
-            [*additions, *_of(ceilings, dtype, (READS,))], lambda each: (each.kind == READS, each.working_set_bytes)
-        ),
+        bandwidths=_best_of_each(bandwidths, lambda each: (WHAT_MOVES[each.kind], each.working_set_bytes)),
         points=points,
-        from_memory=frozenset(_from_memory(additions)),
+        from_memory=frozenset(_from_memory(bandwidths)),
     )
 
 
-def _from_memory(additions: Sequence[Ceiling]) -> Iterator[int]:
-    rates = {(each.kind, each.working_set_bytes or 0): each.rate for each in additions}
-    for (kind, working_set), rate in rates.items():
-        stored = rates.get((STORED, working_set))
-        if kind == STREAMED and stored and rate >= PAST_THE_CACHES_PAYS * stored:
-            yield working_set
+def _from_memory(bandwidths: Sequence[Ceiling]) -> Iterator[int]:
+    rates = {(each.kind, each.working_set_bytes or 0): each.rate for each in bandwidths}
+    for past, stored in ((STREAMED, STORED), (STREAMED_COPIES, STORED_COPIES)):
+        for (kind, working_set), rate in rates.items():
+            ordinary = rates.get((stored, working_set))
+            if kind == past and ordinary and rate >= PAST_THE_CACHES_PAYS * ordinary:
+                yield working_set
 
 
 def _best_of_each(ceilings: Iterable[Ceiling], key: Callable[[Ceiling], object]) -> list[Ceiling]:

@@ -13,7 +13,7 @@ Sizes = tuple[int, ...]
 class Workload(NamedTuple):
     """What is computed. Implementations of one workload are compared with one another.
 
-    sizes: the requested ones, in the order of the kernel's dimensions.
+    sizes: the requested ones, in the order of the kernel's parameters.
     threads: their number; None if it is not specified.
     """
 

@@ -5,12 +5,13 @@ alone, and each element counts. Each number format uses the CPU's instruction th
 For bfloat16 and int8 this is often an instruction that adds several products to one sum.
 
 A memory ceiling, in bytes a second, belongs to a working set: the bytes of all vectors together. Many passes go over
-it, so its data come from the nearest cache that holds them. There are three kinds:
+it, so its data come from the nearest cache that holds them. There are these kinds:
 
 - `stored_additions`: vecadd with ordinary stores, 3 x elements x bytes of an element / seconds. The hardware reads each
   line before it overwrites it; these bytes are not counted.
 - `streamed_additions`: the same with non-temporal stores, which bypass the caches. They are faster if the data come
   from memory, and slower if a cache holds the data.
+- `stored_copies` and `streamed_copies`: the same for copies of a vector, 2 x elements x bytes of an element / seconds.
 - `reads`: reads alone.
 
 Everything runs in the calling process, on OpenMP threads. No other thread pool may spin in this process.
@@ -27,9 +28,16 @@ import numpy as np
 
 from py_backends import _compiled
 from py_backends.contract import Array
-from py_backends.results.report import READS, STORED, STREAMED
+from py_backends.results.report import READS, STORED, STORED_COPIES, STREAMED, STREAMED_COPIES
 
-_KERNELS = {STREAMED: "vecadd_streamed", STORED: "vecadd_stored", READS: "read"}
+_KERNELS = {
+    STREAMED: ("vecadd_streamed", 3),
+    STORED: ("vecadd_stored", 3),
+    STREAMED_COPIES: ("copy_streamed", 2),
+    STORED_COPIES: ("copy_stored", 2),
+    READS: ("read", 1),
+}
+"""By kind, what is measured, and how many vectors move."""
 
 _STEP = 98_304
 """Multiply-adds of one step of all chains. The largest step has six tiles of 16 x 16 sums, each of 64 products of int8.
@@ -114,21 +122,17 @@ class Block:
 
     def __init__(self, size: int) -> None:
         self._inputs = _whole_pages(size + 2 * _PAGE)
-        self._output = _whole_pages(size // 3 + 2 * _PAGE)
+        self._output = _whole_pages(size // 2 + 2 * _PAGE)
         self._inputs.view(np.float32)[:] = 1  # read as float64 this is an ordinary number too
         self._output[:] = 0  # so that no sample pays for page faults
 
-    def vectors(self, kind: str, dtype: np.dtype[Any], elements: int) -> list[Array]:
-        """The vectors a, b and c for additions; a alone for reads."""
+    def vectors(self, count: int, dtype: np.dtype[Any], elements: int) -> list[Array]:
+        """The vectors a, b and c for additions, a and c for copies, a alone for reads."""
         length = elements * dtype.itemsize
-        if kind == READS:
-            return [self._inputs[:length].view(dtype)]
         second = -(-length // _PAGE) * _PAGE + _STAGGER
-        return [
-            self._inputs[:length].view(dtype),
-            self._inputs[second : second + length].view(dtype),
-            self._output[2 * _STAGGER : 2 * _STAGGER + length].view(dtype),
-        ]
+        a, b = (self._inputs[first : first + length] for first in (0, second))
+        c = self._output[2 * _STAGGER : 2 * _STAGGER + length]
+        return [vector.view(dtype) for vector in {1: [a], 2: [a, c], 3: [a, b, c]}[count]]
 
 
 class Bandwidth:
@@ -148,13 +152,13 @@ class Bandwidth:
     ) -> None:
         if dtype not in (np.float32, np.float64):
             dtype = np.dtype(np.float32)  # bytes move alike in every format
-        self._kernel = _kernel(_KERNELS[kind], dtype, instruction_set)
+        name, vectors = _KERNELS[kind]
+        self._kernel = _kernel(name, dtype, instruction_set)
         self._threads = threads
-        vectors = 1 if kind == READS else 3
         self._bytes_of_one = vectors * dtype.itemsize
         elements = max(1, round(working_set / self._bytes_of_one))
         self.bytes = elements * self._bytes_of_one
-        self._vectors = (block or Block(self.bytes)).vectors(kind, dtype, elements)
+        self._vectors = (block or Block(self.bytes)).vectors(vectors, dtype, elements)
         self._sums = [np.empty(threads, dtype)] if kind == READS else []
         self._windows = _windows(elements, self._bytes_of_one)
         self._next = 0

@@ -5,6 +5,8 @@
 
 import numpy as np
 
+from py_backends.ranks.exchanges import Allgatherv
+
 
 def rows(count, rank, ranks):
     return slice(count * rank // ranks, count * (rank + 1) // ranks)
@@ -17,8 +19,12 @@ def blocks(rank, ranks, widths, m, n, k):
     return a, b, c
 
 
+def exchanges(rank, ranks, widths, m, n, k):
+    each = [rows(k, its, ranks) for its in range(ranks)]
+    return {"rows of b": Allgatherv([(its.stop - its.start) * n for its in each], widths[1])}
+
+
 def matmul(ranks, multiply, a, b, c, m, n, k):
     whole_b = np.empty((k, n), b.dtype)
-    each = [rows(k, rank, ranks.size) for rank in range(ranks.size)]
-    ranks.Allgatherv(b, [whole_b, [(its.stop - its.start) * n for its in each]])
+    ranks.exchange("rows of b", b, whole_b)
     multiply(a, whole_b, c)

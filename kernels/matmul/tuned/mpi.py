@@ -11,6 +11,8 @@
 from functools import lru_cache
 from itertools import product
 
+from py_backends.ranks.exchanges import Allgatherv, Reduce_scatter
+
 MULTIPLY_ADDS_PER_BYTE = 16  # what a core computes, roughly, in the time to send a byte: idle ranks cost more
 
 
@@ -62,26 +64,32 @@ def blocks(rank, ranks, widths, m, n, k):
     return (within(of_m, *along_n), of_k), (within(of_k, *along_m), of_n), c
 
 
+def exchanges(rank, ranks, widths, m, n, k):
+    """The shares of a block are gathered along one dimension of the grid; sums are added up along k."""
+    grid = best_grid(ranks, widths, m, n, k)
+    (a, depth), (_, b), _ = needs(rank, ranks, widths, m, n, k)
+    rows, columns, deep = (each.stop - each.start for each in (a, b, depth))
+    blocks = {
+        "a": Allgatherv(shares(rows, grid[1], deep), widths[0], along=(grid, 1)),
+        "b": Allgatherv(shares(deep, grid[0], columns), widths[1], along=(grid, 0)),
+        "c": Reduce_scatter(shares(rows, grid[2], columns), widths[2], along=(grid, 2)),
+    }
+    return {name: each for name, each in blocks.items() if len(each.counts) > 1}
+
+
+def shares(rows, ranks, columns):
+    """How many elements of a block are in each rank's share of its rows."""
+    cuts = [part(rows, rank, ranks) for rank in range(ranks)]
+    return [(cut.stop - cut.start) * columns for cut in cuts]
+
+
 def matmul(ranks, multiply, a, b, c, m, n, k):
-    grid = best_grid(ranks.size, (a.itemsize, b.itemsize, c.itemsize), m, n, k)
-    along_m, along_n, along_k = ranks.lines(grid)
-    gather(along_n, a)
-    gather(along_m, b)
-    if along_k.size == 1:
+    for name, block in (("a", a), ("b", b)):
+        if name in ranks.stated:
+            ranks.exchange(name, None, block)
+    if "c" not in ranks.stated:
         multiply(a, b, c)
     else:
-        with along_k.memory.lent((a.shape[0], b.shape[1]), c.dtype) as sums:
+        with ranks.memory.lent((a.shape[0], b.shape[1]), c.dtype) as sums:
             multiply(a, b, sums)
-            along_k.Reduce_scatter(sums, c, counts(along_k, *sums.shape))
-
-
-def gather(line, block):
-    """Gather the shares of all ranks of a line into a block, where each has put its own."""
-    if line.size > 1:
-        line.Allgatherv(None, [block, counts(line, *block.shape)])
-
-
-def counts(line, rows, columns):
-    """How many elements of a block are in each rank's share."""
-    cuts = [part(rows, rank, line.size) for rank in range(line.size)]
-    return [(cut.stop - cut.start) * columns for cut in cuts]
+            ranks.exchange("c", sums, c)

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from py_backends.commands.formats.plan import plan
     from py_backends.commands.formats.table import print_report
 
-    kernels = _run.names(options.kernel or [_KERNEL])
+    kernels = options.kernel or [_KERNEL]
     planned = plan(
         kernels,
         _run.shapes(options.shape),

@@ -1,12 +1,13 @@
 """The roofline: how fast a kernel may be at its arithmetic intensity, and how fast each row is, on log scales.
 
 Every mark stands at its own intensity and rate, even if it covers another one. A thin line leads to its name beside the
-panel.
+panel. A kernel that computes nothing has no place on such a scale: its rows are bars of their bandwidth's ceiling.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import cycle
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from py_backends.commands.roofline.table import groups, of_ceiling, roof_name
 from py_backends.display import style, units
 from py_backends.display.layout import UNSURE, why_unsure
-from py_backends.results.report import READS, Ceiling, Report
-from py_backends.results.roofline import Point, Roofline, rooflines
+from py_backends.results.report import Ceiling, Report
+from py_backends.results.roofline import WHAT_MOVES, Point, Roofline, rooflines
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 TITLE = "The roofline"
 _WIDTH, _LEAST_HEIGHT, _HEIGHT_OF_A_LINE, _HEIGHT_OF_A_FRAME = 10.0, 4.5, 0.145, 0.9
+_HEIGHT_OF_A_BAR = 0.2
 _MOST_POINTS_NAMED = 45
 """More names than these beside a panel are too many to read. Then only the best of each group are named."""
 _MOST_GROUPS = 6
@@ -44,14 +46,27 @@ _ON_TOP = 6
 def draw(report: Report) -> Figure:
     """A panel for each dtype: ceilings as lines, rows as marks, and their per cent of the roof beside their names.
 
-    Raises NothingToDraw if no row has a roof.
+    Rows that only move are in a panel below. Raises NothingToDraw if no row has a roof.
     """
-    found = _found(report)
-    heights = [_height(roofline) for roofline in found]
-    figure, panels = style.grid(_WIDTH, sum(heights), len(found), 1, height_ratios=heights)
-    for roofline, (axes,) in zip(found, panels, strict=True):
-        _draw(axes, roofline, report)
+    drawn = [panel for roofline in _found(report) for panel in _panels(roofline, report)]
+    heights = [height for height, _ in drawn]
+    figure, panels = style.grid(_WIDTH, sum(heights), len(drawn), 1, height_ratios=heights)
+    for (_, fill), (axes,) in zip(drawn, panels, strict=True):
+        fill(axes)
     return figure
+
+
+def _panels(roofline: Roofline, report: Report) -> Iterator[tuple[float, Callable[[Axes], None]]]:
+    """The panels of one dtype: the height of each in inches, and what draws it."""
+    computing = [point for point in roofline.points if point.intensity]
+    moving = [point for point in roofline.points if not point.intensity]
+    if computing:
+        of_these = replace(roofline, points=computing)
+        yield _height(of_these), lambda axes: _draw(axes, of_these, report)
+    if moving:
+        shown = _chosen(replace(roofline, points=moving))
+        height = _HEIGHT_OF_A_FRAME + _HEIGHT_OF_A_BAR * (len(shown) + len(list(groups(shown))))
+        yield height, lambda axes: _draw_bars(axes, shown, roofline.dtype, report)
 
 
 def describe(report: Report) -> str:
@@ -66,8 +81,8 @@ def describe(report: Report) -> str:
         for title, points in groups(_chosen(roofline)):
             said = "; ".join(f"{_name(point)} reaches {of_ceiling(point)}" for point in points)
             bound = " or ".join(dict.fromkeys(point.bound for point in points))
-            at = units.figure(points[0].intensity)
-            sentences.append(f"{' '.join(title.split())}, at {at} FLOP/byte, is bound by {bound}: {said}.")
+            at = f"at {units.figure(points[0].intensity)} FLOP/byte" if points[0].intensity else "which only moves"
+            sentences.append(f"{' '.join(title.split())}, {at}, is bound by {bound}: {said}.")
     return " ".join(sentences)
 
 
@@ -133,13 +148,39 @@ def _draw(axes: Axes, roofline: Roofline, report: Report) -> None:
         _lead(axes, point, handles[at], marks[_name(point)].colour)
 
 
+def _draw_bars(axes: Axes, points: Sequence[Point], dtype: str, report: Report) -> None:
+    """A bar for each row, as long as its part of what its bandwidth's ceiling allows."""
+    axes.set(
+        xlim=(0, max(100.0, *(point.percent for point in points))), xlabel="per cent of the bandwidth that is there"
+    )
+    axes.set_title(f"what only moves, {dtype}", loc="left", fontsize=10)
+    marks, names = style.marks(map(_name, points)), []
+    for title, group in groups(points):
+        names.append(" ".join(title.split()))
+        for point in group:
+            looks: Any = {"fill": False} if point.unsure else {}
+            axes.barh(len(names), point.percent, color=marks[_name(point)].colour, height=0.7, **looks)
+            axes.annotate(
+                f" {of_ceiling(point)}, {units.figure(point.rate)} GB/s",
+                (point.percent, len(names)),
+                va="center",
+                fontsize=8,
+                annotation_clip=False,
+            )
+            names.append(_name(point))
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.invert_yaxis()
+    if any(point.unsure for point in points):
+        axes.annotate(f"{UNSURE} and hollow {why_unsure(report)}", (0, 1.0), xycoords="axes fraction", fontsize=8)
+
+
 def _limits(roofline: Roofline) -> tuple[float, float, float, float]:
     """The ends of both axes. All points and all edges of the roof are between them."""
     points = _chosen(roofline)
     intensities = [point.intensity for point in points]
     intensities += [roofline.ridge(each) for each in roofline.bandwidths]
     left, right = min(intensities) / _BEYOND, max(intensities) * _BEYOND
-    rates = [point.gflops for point in points] + [left * roofline.bandwidths[-1].rate]
+    rates = [point.rate for point in points] + [left * roofline.bandwidths[-1].rate]
     return left, right, min(rates) / 2, roofline.peaks[0].rate * 2
 
 
@@ -164,7 +205,8 @@ def _alike(bandwidths: Sequence[Ceiling]) -> list[list[Ceiling]]:
     groups: list[list[Ceiling]] = []
     for each in bandwidths:
         first = groups[-1][0] if groups else None
-        if first and (first.kind == READS) == (each.kind == READS) and each.rate * _ONE_LINE > first.rate:
+        same = first and WHAT_MOVES[first.kind] == WHAT_MOVES[each.kind]
+        if first and same and each.rate * _ONE_LINE > first.rate:
             groups[-1].append(each)
         else:
             groups.append([each])
@@ -185,7 +227,7 @@ def _bandwidth(alike: Sequence[Ceiling], roofline: Roofline, report: Report) -> 
 
 def _draw_points(axes: Axes, points: Sequence[Point], marks: dict[str, style.Mark]) -> None:
     for point in points:
-        axes.add_line(_mark(marks[_name(point)], point, ([point.intensity], [point.gflops])))
+        axes.add_line(_mark(marks[_name(point)], point, ([point.intensity], [point.rate])))
 
 
 def _mark(mark: style.Mark, point: Point, place: tuple[list[float], list[float]] = ([], []), label: str = "") -> Line2D:
@@ -202,7 +244,7 @@ def _lead(axes: Axes, point: Point, handle: Artist, colour: str) -> None:
     """A thin line from a point's place to its mark in the legend."""
     leader = axes.annotate(
         "",
-        (point.intensity, point.gflops),
+        (point.intensity, point.rate),
         (0, 0.5),
         textcoords=handle,
         arrowprops={**_LEADER, "color": colour},

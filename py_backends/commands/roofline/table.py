@@ -10,14 +10,16 @@ from rich.console import Console
 from py_backends.display import console, layout, remarks, units
 from py_backends.display.layout import UNSURE, Section, why_unsure
 from py_backends.results.grouping import grouped
-from py_backends.results.report import READS, Ceiling, Report
-from py_backends.results.roofline import Point, Roofline, rooflines
+from py_backends.results.report import Ceiling, Report
+from py_backends.results.roofline import WHAT_MOVES, Point, Roofline, rooflines
 
 ROOFS = ("roof", "", "", "binds")
 POINTS = ("backend", "target", "variant", "FLOP/byte", "GFLOP/s", "attainable", "of ceiling", "bound by")
 _DROPPED = tuple(map(POINTS.index, ("variant", "FLOP/byte", "attainable", "target")))
 """The columns that a narrow terminal drops, in this order."""
 _DRAM = "DRAM"
+_KINDS = {"additions": "", "copies": "copying ", "reads": "reading "}
+"""How the name of a bandwidth begins, by what moves."""
 
 
 def print_report(report: Report, out: Console) -> None:
@@ -45,7 +47,7 @@ def _sections(report: Report) -> Iterator[Section]:
         for title, points in groups(roofline.points):
             yield Section(
                 title,
-                header=POINTS,
+                header=header(points),
                 rows=[cells(point) for point in points],
                 footnotes=footnotes(points, report),
                 right={3, 4, 5, 6},
@@ -67,7 +69,7 @@ def roof_name(ceiling: Ceiling, machine: Mapping[str, Any], from_memory: Collect
     """A ceiling's name in a few words. `from_memory` is that of `Roofline`."""
     if ceiling.working_set_bytes is None:
         return f"peak, {ceiling.instruction_set}" if ceiling.instruction_set else "peak"
-    kind = "reading " if ceiling.kind == READS else ""
+    kind = _KINDS[WHAT_MOVES[ceiling.kind]]
     place = _DRAM if ceiling.working_set_bytes in from_memory else _smallest_cache(ceiling, machine)
     return f"{kind}{units.size(ceiling.working_set_bytes)}{f' ({place})' if place else ''}"
 
@@ -88,6 +90,11 @@ def groups(points: Sequence[Point]) -> Iterator[tuple[str, list[Point]]]:
         yield title, sorted(group, key=lambda point: -point.percent)
 
 
+def header(points: Sequence[Point]) -> tuple[str, ...]:
+    """`POINTS` for the points of a group. The rate of a kernel that only moves is in GB/s."""
+    return POINTS if points[0].intensity else tuple("GB/s" if name == "GFLOP/s" else name for name in POINTS)
+
+
 def cells(point: Point) -> tuple[str, ...]:
     """A point's line under `POINTS`."""
     row = point.row
@@ -96,7 +103,7 @@ def cells(point: Point) -> tuple[str, ...]:
         row.target,
         row.variant,
         f"*{units.figure(point.intensity)}" if row.requested else units.figure(point.intensity),
-        units.figure(point.gflops),
+        units.figure(point.rate),
         units.figure(point.attainable),
         of_ceiling(point),
         point.bound,

@@ -141,7 +141,7 @@ def curves(report: Report) -> list[Curve]:
 def _curves(report: Report, kind: str) -> Iterator[Curve]:
     found: dict[Spec, Row] = {}  # a row counts for each target that it stands for
     for row in report.rows:
-        whole = tuple(row.shape) == registry.problem(row.kernel).dimensions
+        whole = tuple(row.shape) == registry.problem(row.kernel).parameters
         if row.status == "ok" and row.threads and row.kernel_seconds and whole:
             found |= {replace(row.spec, target=target): row for target in row.stands_for or [row.target]}
     counts = sorted({spec.threads for spec in found if spec.threads} - {1})
@@ -161,7 +161,7 @@ def _curves(report: Report, kind: str) -> Iterator[Curve]:
 
 
 def _work(problem: Problem, row: Row) -> int:
-    return problem.work(tuple(row.shape[name] for name in problem.dimensions))
+    return problem.work(tuple(row.shape[name] for name in problem.parameters))
 
 
 def _work_fits(problem: Problem, one: Row, row: Row, times: int) -> bool:

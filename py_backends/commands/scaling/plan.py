@@ -33,10 +33,12 @@ def thread_counts(most: int) -> list[int]:
 
 def grown(problem: Problem, sizes: Sizes, times: int) -> Sizes:
     """The shape with about the same proportions whose work is nearest to `times` that of `sizes`."""
-    growth = times ** (1 / len(sizes))
-    choices = [sorted({math.floor(size * growth), math.ceil(size * growth)}) for size in sizes]
+    count = len(problem.dimensions)
+    growth = times ** (1 / count)
+    choices = [sorted({math.floor(size * growth), math.ceil(size * growth)}) for size in sizes[:count]]
     wanted = times * problem.work(sizes)
-    return min(itertools.product(*choices), key=lambda shape: abs(problem.work(shape) - wanted))
+    shapes = [(*shape, *sizes[count:]) for shape in itertools.product(*choices)]
+    return min(shapes, key=lambda shape: abs(problem.work(shape) - wanted))
 
 
 def plan(
@@ -58,7 +60,7 @@ def plan(
     counts: dict[tuple[str, Sizes], set[int]] = {}
     for problem in map(registry.problem, kernels):
         for sizes in shapes.get(problem.name, [problem.default_sizes]):
-            if problem.flops(sizes) == 0:
+            if 0 in sizes:
                 raise WrongRequest(f"{problem.name} of a size 0 has no work that threads could share: give another")
             for count in threads:
                 counts.setdefault((problem.name, sizes), set()).add(count)

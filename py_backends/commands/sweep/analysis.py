@@ -59,7 +59,7 @@ class Point:
         problem, seconds = registry.problem(self.row.kernel), self.duration(measure)
         if seconds is None or not seconds.median > 0:
             return None
-        sizes = (self.size,) * len(problem.dimensions)
+        sizes = problem.equal_sizes(self.size)
         work = problem.flops(sizes) if problem.rate == "gflops" else problem.bytes(sizes, np.dtype(self.row.dtype))
         return work / seconds.median / 1e9
 
@@ -143,16 +143,16 @@ def _sweep(asked: Workload, points: Sequence[Point], report: Report) -> Sweep:
 
 
 def _points(report: Report) -> Iterator[Point]:
-    timed = [
-        row
-        for row in report.rows
-        if row.timed and not row.requested
-        # Only a shape with equal dimensions has a size.
-        if len(set(row.shape.values())) == 1
-    ]
+    timed = [row for row in report.rows if row.timed and not row.requested and _has_one_size(row)]
     answers = {measure: _answers(report, timed, measure) for measure in MEASURES}
     for row in timed:
         yield Point(next(iter(row.shape.values())), row, {each: answers[each].get(id(row)) for each in MEASURES})
+
+
+def _has_one_size(row: Row) -> bool:
+    """Whether all arrays have it. Another shape has no size."""
+    sizes = tuple(row.shape.values())
+    return sizes == registry.problem(row.kernel).equal_sizes(sizes[0])
 
 
 def _answers(report: Report, rows: Sequence[Row], measure: str) -> dict[int, str]:

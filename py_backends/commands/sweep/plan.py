@@ -58,9 +58,7 @@ def plan(
     every_target: whether a backend runs on all targets of a device, or only on the first.
     names: backends, variants and so on, as `Request` takes them.
     """
-    shapes = {
-        kernel: [(size,) * len(registry.problem(kernel).dimensions) for size in sizes[kernel]] for kernel in kernels
-    }
+    shapes = {kernel: list(map(registry.problem(kernel).equal_sizes, sizes[kernel])) for kernel in kernels}
     request = Request(kernels, shapes=shapes, every_target=every_target, **names)
     return Plan.of(
         request,

@@ -1,7 +1,7 @@
 // What the ceilings of memory share: each thread goes over one chunk of the vectors, as often as asked for.
 //
-// The repetitions lie within the parallel region, so that starting and joining threads is paid once. Adding vectors
-// that fit a cache would take less time than that.
+// The repetitions lie within the parallel region, so that starting and joining threads is paid once. Adding or copying
+// vectors that fit a cache would take less time than that.
 #pragma once
 
 #include <cstdint>
@@ -33,22 +33,38 @@ void put(T* to, typename Simd<T>::Register x) {
   }
 }
 
-/// Adds the elements from `begin` to before `end`.
-template <typename T, bool streamed>
-void add_chunk(const T* a, const T* b, T* c, std::int64_t begin, std::int64_t end) {
+/// What is written to an element, or to a register's worth of them: sums of two vectors.
+template <typename T>
+struct Sums {
+  const T *a, *b;
+  T element(std::int64_t i) const { return a[i] + b[i]; }
+  typename Simd<T>::Register vector(std::int64_t i) const {
+    return Simd<T>::add(Simd<T>::load(a + i), Simd<T>::load(b + i));
+  }
+};
+
+/// The elements of one vector.
+template <typename T>
+struct Copies {
+  const T* a;
+  T element(std::int64_t i) const { return a[i]; }
+  typename Simd<T>::Register vector(std::int64_t i) const { return Simd<T>::load(a + i); }
+};
+
+/// Writes the elements from `begin` to before `end`.
+template <typename T, bool streamed, typename Source>
+void write_chunk(Source source, T* c, std::int64_t begin, std::int64_t end) {
   using V = Simd<T>;
   std::int64_t i = begin;
   if (streamed) {
-    for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % (V::lanes * sizeof(T)) != 0; ++i) c[i] = a[i] + b[i];
+    for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % (V::lanes * sizeof(T)) != 0; ++i) c[i] = source.element(i);
   }
   for (; i + unrolled * V::lanes <= end; i += unrolled * V::lanes) {
 #pragma GCC unroll 4
-    for (std::int64_t at = i; at < i + unrolled * V::lanes; at += V::lanes) {
-      put<T, streamed>(c + at, V::add(V::load(a + at), V::load(b + at)));
-    }
+    for (std::int64_t at = i; at < i + unrolled * V::lanes; at += V::lanes) put<T, streamed>(c + at, source.vector(at));
   }
-  for (; i + V::lanes <= end; i += V::lanes) put<T, streamed>(c + i, V::add(V::load(a + i), V::load(b + i)));
-  for (; i < end; ++i) c[i] = a[i] + b[i];
+  for (; i + V::lanes <= end; i += V::lanes) put<T, streamed>(c + i, source.vector(i));
+  for (; i < end; ++i) c[i] = source.element(i);
 }
 
 /// Every thread calls `work` with its number, and with its own elements, from `begin` to before `end`.
@@ -67,11 +83,11 @@ void in_chunks(std::int64_t n, Work work) {
   }
 }
 
-template <typename T, bool streamed>
-void add_in_chunks(const T* a, const T* b, T* c, std::int64_t n, std::int64_t repetitions) {
+template <typename T, bool streamed, typename Source>
+void write_in_chunks(Source source, T* c, std::int64_t n, std::int64_t repetitions) {
   in_chunks<T>(n, [=](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t repetition = 0; repetition < repetitions; ++repetition) {
-      add_chunk<T, streamed>(a, b, c, begin, end);
+      write_chunk<T, streamed>(source, c, begin, end);
       forget_memory();
     }
     if (streamed) _mm_sfence();  // other threads see streamed stores only after this

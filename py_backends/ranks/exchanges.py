@@ -1,0 +1,168 @@
+"""What ranks exchange, as data: the source of a kernel states it once. Running, counting and predicting read the same.
+
+A source for `mpi` has a function `exchanges(rank, ranks, widths, *sizes)`, as it has `blocks`. It returns the exchanges
+of a rank in one launch, each by a name. The kernel's function carries one out by `ranks.exchange(name, ...)`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from py_backends.contract import Array
+from py_backends.ranks.blocks import Boxes, bytes_sent, move
+from py_backends.ranks.interface import MPI
+
+
+class Line(Protocol):
+    """The ranks that take part in an exchange: their communicator, this rank's place among them, and their number."""
+
+    mpi: MPI.Intracomm
+    rank: int
+    size: int
+
+    def counted(self, sent: int) -> AbstractContextManager[None]:
+        """Count so many bytes, and the time within, as communication of this rank."""
+
+    def exchanging(self, sent: Any, received: Any, count: int) -> AbstractContextManager[None]:
+        """Exchange parts of arrays, so many bytes, while the caller does something else."""
+
+
+@dataclass(frozen=True)
+class Exchange(ABC):
+    """One exchange, by one function of MPI.
+
+    along: who takes part, as a grid of all ranks and one of its dimensions: the ranks that differ from this one in that
+        dimension alone. None for all ranks.
+    times: how often a launch has it.
+    """
+
+    _: KW_ONLY
+    along: tuple[tuple[int, ...], int] | None = None
+    times: int = 1
+
+    @abstractmethod
+    def sent(self, place: int) -> int:
+        """The bytes that the rank at a place among those who take part sends to others, each time."""
+
+    @abstractmethod
+    def run(self, line: Line, *arrays: Any) -> None:
+        """Carry it out. All who take part do so together."""
+
+
+@dataclass(frozen=True)
+class Allgatherv(Exchange):
+    """Bring the blocks of all ranks to all of them, one after the other.
+
+    counts: the elements of each rank's block.
+    width: bytes of an element.
+
+    Run on this rank's block and the whole. The block is None where it lies in its place in the whole already.
+    """
+
+    counts: Sequence[int]
+    width: int
+
+    def sent(self, place: int) -> int:
+        """Around a ring: each rank passes on what it has got, all but what the next one had at the beginning."""
+        return (sum(self.counts) - self.counts[(place + 1) % len(self.counts)]) * self.width
+
+    def run(self, line: Line, *arrays: Any) -> None:
+        block, whole = arrays
+        bytes_of = [count * self.width for count in self.counts]
+        own = MPI.IN_PLACE if block is None else [_as_bytes(block), MPI.BYTE]
+        everything = _as_bytes(whole)
+        with line.counted(self.sent(line.rank)):
+            if len(set(self.counts)) == 1:  # a site's MPICH sends unequal ones in small pieces: see `engine`
+                line.mpi.Allgather(own, [everything, bytes_of[0], MPI.BYTE])
+            else:
+                line.mpi.Allgatherv(own, [everything, bytes_of, MPI.BYTE])
+
+
+@dataclass(frozen=True)
+class Reduce_scatter(Exchange):  # noqa: N801  # MPI's name
+    """Add the parts of all ranks, and leave each rank its share of the sum.
+
+    counts: the elements of each rank's share.
+    width: bytes of an element.
+
+    Run on this rank's part of every sum, and the memory of its share.
+    """
+
+    counts: Sequence[int]
+    width: int
+
+    def sent(self, place: int) -> int:
+        """To every other rank what this one adds to its share."""
+        return (sum(self.counts) - self.counts[place]) * self.width
+
+    def run(self, line: Line, *arrays: Any) -> None:
+        parts, own = arrays
+        with line.counted(self.sent(line.rank)):
+            line.mpi.Reduce_scatter(parts, own, self.counts)
+
+
+@dataclass(frozen=True)
+class Allreduce(Exchange):
+    """Add the elements of all ranks, and leave the sums with every rank.
+
+    ranks: how many take part.
+    count: the elements of each.
+    width: bytes of an element.
+
+    Run on this rank's elements, and the memory of the sums.
+    """
+
+    ranks: int
+    count: int
+    width: int
+
+    def sent(self, place: int) -> int:
+        """By recursive doubling: in each round pairs exchange what they have, and all have twice as much after it.
+
+        If the number of ranks is no power of two, the first ones come in pairs: one of each gives the other its
+        elements, and gets the sums at the end. (Thakur, Rabenseifner and Gropp, Optimization of collective
+        communication operations in MPICH, Int. J. High Perform. Comput. Appl. 19, 2005, section 4.)
+        """
+        rounds = self.ranks.bit_length() - 1
+        in_pairs = 2 * (self.ranks - 2**rounds)
+        times = rounds if place >= in_pairs else rounds + 1 if place % 2 else 1
+        return times * self.count * self.width
+
+    def run(self, line: Line, *arrays: Any) -> None:
+        own, sums = arrays
+        with line.counted(self.sent(line.rank)):
+            line.mpi.Allreduce(own, sums)
+
+
+@dataclass(frozen=True)
+class Alltoallw(Exchange):
+    """Bring an array that lies in some boxes on ranks to other boxes. Every rank sends to any other.
+
+    sources, targets: the box of each rank before and after.
+    width: bytes of an element.
+
+    Run on this rank's block before, and the memory of its block after.
+    """
+
+    sources: Boxes
+    targets: Boxes
+    width: int
+
+    def sent(self, place: int) -> int:
+        """What this rank's box before has in common with the boxes of others after."""
+        return bytes_sent(self.sources[place], place, self.targets, self.width)
+
+    def run(self, line: Line, *arrays: Any) -> None:
+        before, after = arrays
+        move(line, before, self.sources, after, self.targets)
+
+
+def _as_bytes(array: Array) -> Array:
+    """The same memory without its number format, of which MPI knows not every one."""
+    return array.reshape(-1).view(np.uint8)
