@@ -25,7 +25,6 @@ from py_backends.harness.compare import checked_settings
 from py_backends.limits import MOST_THREADS
 from py_backends.system.files import check_writable, write_whole, written
 
-KERNELS = ("matmul", "vecadd")
 BACKENDS = ("avx", "openmp", "cpp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
 _DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 1800.0
 
@@ -90,7 +89,13 @@ def _parser() -> Parser:
     )
     add = parser.add_argument
     add("--only", type=_names(BACKENDS), default=BACKENDS, metavar="NAMES", help=f"of {', '.join(BACKENDS)}")
-    add("--kernel", type=_names(KERNELS), default=KERNELS, metavar="NAMES", help="of matmul, vecadd")
+    add(
+        "--kernel",
+        type=_names(goals.KERNELS),
+        default=goals.KERNELS,
+        metavar="NAMES",
+        help=f"of {', '.join(goals.KERNELS)}",
+    )
     add(
         "--dtype",
         type=_names(goals.DTYPES),

@@ -82,7 +82,7 @@ class Rates:
         self._problem = registry.problem(conditions.kernel)
 
     def of(self, entry: Entry) -> Series:
-        """Operations (or, of vecadd, elements) a second."""
+        """Work (`Problem.work`) a second."""
         if entry.contender.is_ceiling:
             return self._of_ceiling(entry)
         row = self._row(entry)
@@ -90,11 +90,10 @@ class Rates:
         return {number: self._work(entry) / seconds for number, seconds in samples if seconds is not None}
 
     def median(self, entry: Entry) -> float:
-        """In 10^9 operations, or of vecadd bytes, a second."""
-        itemsize = np.dtype(entry.dtype(self._conditions)).itemsize
-        return (
-            median(list(self.of(entry).values())).value * (3 * itemsize if self._problem.name == "vecadd" else 1) / 1e9
-        )
+        """In the kernel's own unit: 10^9 operations or bytes a second."""
+        shape, dtype = sizes(self._conditions, entry), np.dtype(entry.dtype(self._conditions))
+        of_one = self._problem.flops(shape) if self._problem.rate == "gflops" else self._problem.bytes(shape, dtype)
+        return median(list(self.of(entry).values())).value * of_one / self._work(entry) / 1e9
 
     def ratios(self, comparison: Comparison) -> Series:
         """The rate of the subject over that of the fastest of the others."""

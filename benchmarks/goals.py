@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from py_backends import registry
-from py_backends.results.report import COPIES, MULTIPLY_ADDS
+from py_backends.results.report import COPIES, MULTIPLY_ADDS, READS, STREAMED_COPIES
 from py_backends.results.report import STREAMED as STREAMED_ADDITIONS
 
 SIZES = (64, 127, 256, 512, 1000, 1024, 2048, 4096)
@@ -17,6 +18,10 @@ ELEMENTS = 2**26
 """Of the vectors that are far larger than caches; a ceiling of memory needs that."""
 FEW_ELEMENTS = 1024
 """Of the vectors that show what a call costs."""
+LENGTHS = (1000, 10**4, 10**5, 10**6, 10**7)
+"""Of the vectors of dot, in and out of the caches, beside the largest."""
+SHAPES = ((5000, 3001), (4096, 4096), (8192, 8192))
+"""Of the matrices that are transposed: with rows that begin anywhere, and with rows that compete for places in caches."""
 GPU_SIZES, GPU_ELEMENTS = (4096, 8192), 2**28
 NARROW_SIZES = (512, 1000, 1024, 2048, 4096)
 """In place of `SIZES` in the narrow formats."""
@@ -29,6 +34,8 @@ _NEIGHBOURS_FROM, _NEIGHBOURS_TO, _ROUND = 256, 2048, 8
 """Sizes whose neighbours are measured too: multiples of 8 in this range. Above it three runs take too long."""
 
 
+Size = int | tuple[int, ...]
+"""Of all dimensions, or of each."""
 LIBRARY, CALL, KERNEL = "library", "call", "kernel"
 """What is timed: NumPy's function, `pb.matmul`, launch and wait on the device. A ceiling is timed by its kind."""
 
@@ -73,7 +80,7 @@ class Entry(NamedTuple):
     """A contender at one size, under the conditions of its goal: what is timed."""
 
     contender: Contender
-    size: int
+    size: Size
 
     def dtype(self, conditions: Conditions) -> str:
         """Its number format."""
@@ -87,7 +94,8 @@ class Entry(NamedTuple):
             return None
         options = {"backend": self.contender.backend, "target": self.contender.target, "threads": conditions.threads}
         given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
-        return f"pb.{conditions.kernel}(a, b, out=c{given})"
+        arrays = ascii_lowercase[: len(registry.problem(conditions.kernel).inputs) + 1]
+        return f"pb.{conditions.kernel}({', '.join(arrays[:-1])}, out={arrays[-1]}{given})"
 
 
 class Comparison(NamedTuple):
@@ -151,6 +159,8 @@ CUBLAS = Contender("cublas", KERNEL, "cublas")
 PEAK = Contender("FMA peak", MULTIPLY_ADDS, "avx")
 PEAK_OF_FORMAT = Contender("peak of the format", MULTIPLY_ADDS, "avx")
 STREAMED = Contender("NT ceiling", STREAMED_ADDITIONS, "avx")
+READ = Contender("read ceiling", READS, "avx")
+COPIED = Contender("copy ceiling", STREAMED_COPIES, "avx")
 DEVICE_COPY = Contender("device copy", COPIES, "cuda")
 _HELD_TO_AVX2 = (("OPENBLAS_CORETYPE", "Haswell"),)
 _ONEDNN_3_2 = (("PY_BACKENDS_ONEDNN", "build/onednn-3.2/lib/libdnnl.so.3"),)
@@ -168,17 +178,28 @@ def in_float32(contender: Contender) -> Contender:
     return replace(contender, label=f"{contender.label} float32", dtype="float32")
 
 
-Places = tuple[str, list[tuple[int, int]]]
+Places = tuple[str, list[tuple[Size, Size]]]
 """How a goal says where it holds, and its pairs of sizes: of the subject, and of those that it is compared with."""
 
 
-def _every(sizes: Sequence[int], least: int = 0) -> Places:
+def _at(*wanted: Size) -> Callable[[Sequence[Size]], Places]:
+    """Those of these sizes that there are; none of others."""
+
+    def at(sizes: Sequence[Size]) -> Places:
+        chosen = [size for size in sizes if size in wanted]
+        named = ("x".join(map(str, size)) if isinstance(size, tuple) else str(size) for size in chosen)
+        return f"n = {', '.join(named)}", [(size, size) for size in chosen]
+
+    return at
+
+
+def _every(sizes: Sequence[Any], least: int = 0) -> Places:
     """All sizes, from the least on."""
-    chosen = [size for size in sizes if size >= least]
+    chosen = [size for size in sizes if not least or size >= least]
     return f"n >= {least}" if least else f"{len(chosen)} sizes", [(size, size) for size in chosen]
 
 
-def _only(sizes: Sequence[int], wanted: Sequence[int]) -> Places:
+def _only(sizes: Sequence[Any], wanted: Sequence[int]) -> Places:
     """Those of these sizes that there are, else the largest one."""
     chosen = [size for size in wanted if size in sizes] or [max(sizes)]
     return f"n = {', '.join(map(str, chosen))}", [(size, size) for size in chosen]
@@ -222,11 +243,11 @@ class Line:
     against: Sequence[Contender]
     what: str
     ratio: float | None
-    at: Callable[[Sequence[int]], Places] = _every
+    at: Callable[[Sequence[Any]], Places] = _every
     under: Mapping[str, Any] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
 
-    def goals(self, conditions: Conditions, sizes: Sequence[int]) -> Iterator[Goal]:
+    def goals(self, conditions: Conditions, sizes: Sequence[Size]) -> Iterator[Goal]:
         """Nothing in another number format, or where none of the sizes is one of its own."""
         where, pairs = self.at(sizes)
         if conditions.dtype not in self.dtypes or not pairs:
@@ -308,6 +329,23 @@ _VECADD = (
     Line(_HALVES, AVX, (in_float32(AVX),), "times its float32", 1.9, _vectors),
     *(Line(_HALVES, who, (in_float32(who),), "times its float32", 1.7, _vectors) for who in _ON_CPUS[1:]),
 )
+_DOT = (
+    *(Line(WIDE, who, (READ,), "of the read ceiling", 0.90, _largest) for who in (AVX, OPENMP, OPENCL, SYCL)),
+    Line(WIDE, NUMBA_CPU, (READ,), "of the read ceiling", 0.85, _largest),
+    Line(WIDE, AVX, (NUMPY, MKL), "of the best library", 1.00),
+    Line(WIDE, AVX, (NUMPY, MKL), "of the best library, worst", 0.90, more={"summary": "worst"}),
+    Line(WIDE, AVX, (NUMPY,), "times numpy.dot a call", 1.1, _at(LENGTHS[0]), more={"at_most": True}),
+)
+_TRANSPOSE = (
+    Line(WIDE, AVX, (COPIED,), "of the copy ceiling", 0.75, _at(SHAPES[0])),
+    Line(WIDE, AVX, (COPIED,), "of the copy ceiling", 0.65, _at(*SHAPES[1:]), more={"summary": "worst"}),
+    Line(WIDE, AVX, (NUMPY, MKL), "of the best library", 1.00, more={"summary": "worst"}),
+    *(
+        Line(WIDE, who, (COPIED,), "of the copy ceiling", 0.50, more={"summary": "worst"})
+        for who in (OPENMP, OPENCL, SYCL, NUMBA_CPU)
+    ),
+)
+_MEMORY_ON_GPUS = (Line(WIDE, CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.90),)
 _MATMUL_ON_GPUS = (
     Line(("float32",), CUDA, (CUBLAS,), "of cuBLAS without TF32", 0.90, _largest),
     Line(("float64",), CUDA, (CUBLAS,), "of cuBLAS", 0.80, _largest),
@@ -318,27 +356,37 @@ _MATMUL_ON_GPUS = (
 _VECADD_ON_GPUS = (Line(("float32",), CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.95, _vectors),)
 
 
+KERNELS = ("matmul", "vecadd", "dot", "transpose")
+
+
 def goals(
     dtypes: Sequence[str] = DTYPES,
     sizes: Sequence[int] = SIZES,
     elements: int = ELEMENTS,
-    kernels: Sequence[str] = ("matmul", "vecadd"),
+    kernels: Sequence[str] = KERNELS,
     threads: int | None = None,
 ) -> list[Goal]:
     """All goals, at these sizes of matmul and with vectors of so many elements for those that are to be large.
 
-    In the narrow formats `NARROW_SIZES` stand for `SIZES`.
+    In the narrow formats `NARROW_SIZES` stand for `SIZES`. With other sizes, one matrix is transposed.
     """
     wide, narrow = ([each for each in dtypes if each in group] for group in (WIDE, NARROW))
     usual = tuple(sizes) == SIZES
     on_gpus = [size for size in GPU_SIZES if usual] or [max(sizes)]
     large = GPU_ELEMENTS if elements == ELEMENTS else elements
-    asked = [
+    asked: list[tuple[Sequence[Line], Conditions, Sequence[Size]]] = [
         *((_MATMUL, Conditions("matmul", dtype, threads), sizes) for dtype in wide),
         *((_MATMUL, Conditions("matmul", dtype, threads), NARROW_SIZES if usual else sizes) for dtype in narrow),
         # float32 where it is among the wide ones
         *((_VECADD, Conditions("vecadd", dtype, threads), [elements]) for dtype in [*wide[:1], *narrow]),
     ]
+    lengths = [*(each for each in LENGTHS if each < elements), elements]
+    shapes = SHAPES if usual else [(max(sizes), max(sizes) + 1)]
+    for dtype in wide:
+        asked += [(_DOT, Conditions("dot", dtype, threads), lengths)]
+        asked += [(_TRANSPOSE, Conditions("transpose", dtype, threads), shapes)]
+        asked += [(_MEMORY_ON_GPUS, Conditions("dot", dtype), [large])]
+        asked += [(_MEMORY_ON_GPUS, Conditions("transpose", dtype), shapes[-1:])]
     for dtype in (*wide, *narrow):
         asked += [(_MATMUL_ON_GPUS, Conditions("matmul", dtype), [size]) for size in on_gpus]
     asked += [(_VECADD_ON_GPUS, Conditions("vecadd", dtype), [large]) for dtype in wide]

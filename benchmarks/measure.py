@@ -74,8 +74,9 @@ def _spec(conditions: Conditions, entry: Entry, found: Sequence[BackendTarget]) 
 
 
 def sizes(conditions: Conditions, entry: Entry) -> tuple[int, ...]:
-    """Of all dimensions the same."""
-    return (entry.size,) * len(registry.problem(conditions.kernel).dimensions)
+    """The sizes of an entry."""
+    problem = registry.problem(conditions.kernel)
+    return problem.equal_sizes(entry.size) if isinstance(entry.size, int) else problem.whole_sizes(entry.size)
 
 
 def _work(conditions: Conditions, entries: set[Entry]) -> float:

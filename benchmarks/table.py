@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from benchmarks.figures import Figure, NotMeasured, Rates
-from benchmarks.goals import Conditions, Contender, Goal
+from benchmarks.goals import Conditions, Contender, Goal, Size
 from benchmarks.measure import Reports
+from py_backends import registry
 from py_backends.display import layout, units
 from py_backends.display.console import print_parts, print_remarks, print_section
 from py_backends.display.layout import Remark, Section
@@ -17,7 +19,7 @@ from py_backends.results.grouping import grouped
 from py_backends.results.report import Report
 from py_backends.results.statistics import Median, median
 
-_UNITS = {"matmul": "GFLOP/s", "vecadd": "GB/s"}
+_UNITS = {"gflops": "GFLOP/s", "gbytes_per_second": "GB/s"}
 _LONGEST_REASON = 200
 
 
@@ -75,19 +77,20 @@ def size_sections(figures: Sequence[Figure], reports: Reports) -> Iterator[Secti
             (who.label, {entry.size: rates.median(entry) for entry in entries if entry.contender == who})
             for who in contenders
         ]
-        yield from _by_size(f"{_title(conditions)}  {_UNITS[conditions.kernel]}", rounds, lines)
+        yield from _by_size(f"{_title(conditions)}  {_UNITS[registry.problem(conditions.kernel).rate]}", rounds, lines)
         several = [goal for goal in goals if len(goal.comparisons) > 1]
         lines = [(f"{goal.subject} {goal.what}", _ratios(goal, rates)) for goal in several]
         yield from _by_size(f"{_title(conditions)}  ratios of rates", rounds, lines)
 
 
-def _by_size(title: str, subtitle: str, lines: Sequence[tuple[str, dict[int, float]]]) -> Iterator[Section]:
+def _by_size(title: str, subtitle: str, lines: Sequence[tuple[str, dict[Size, float]]]) -> Iterator[Section]:
     """A line for each of the names, and a column for each size; nothing where there is no figure."""
-    sizes = sorted({size for _, line in lines for size in line})
+    sizes: list[Any] = sorted({size for _, line in lines for size in line})  # all of a kind
     rows = [(who, *(units.figure(line[n]) if n in line else "" for n in sizes)) for who, line in lines if line]
+    named = ("x".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in sizes)
     if rows:
         columns = range(1, len(sizes) + 1)
-        yield Section(title, subtitle, ("n", *map(str, sizes)), rows, right=set(columns), dropped=tuple(columns))
+        yield Section(title, subtitle, ("n", *named), rows, right=set(columns), dropped=tuple(columns))
 
 
 def _title(conditions: Conditions) -> str:
@@ -100,9 +103,9 @@ def _libraries_first(contender: Contender) -> tuple[bool, str]:
     return contender.backend not in {"numpy", "mkl", "onednn", "cublas"}, contender.label
 
 
-def _ratios(goal: Goal, rates: Rates) -> dict[int, float]:
+def _ratios(goal: Goal, rates: Rates) -> dict[Size, float]:
     """The median ratio at each size at which both were measured."""
-    found: dict[int, float] = {}
+    found: dict[Size, float] = {}
     for comparison in goal.comparisons:
         try:
             found[comparison.subject.size] = median(list(rates.ratios(comparison).values())).value

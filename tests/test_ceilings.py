@@ -96,7 +96,7 @@ print(MultiplyAdds(numpy.dtype("bfloat16"), 2, {best!r}).sample() > 0)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
-@pytest.mark.parametrize("kind", [ceilings.STREAMED, ceilings.STORED, ceilings.READS])
+@pytest.mark.parametrize("kind", [*ceilings._KERNELS])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("working_set", [0, 24_000, 5 * 2**24])
 def test_every_working_set_has_a_bandwidth(kind: str, dtype: np.dtype, working_set: int) -> None:
@@ -109,14 +109,14 @@ def test_every_working_set_has_a_bandwidth(kind: str, dtype: np.dtype, working_s
 def test_vectors_of_a_block_lie_apart() -> None:
     block = ceilings.Block(3 * 10_000)
     for dtype in DTYPES:
-        a, b, c = block.vectors(ceilings.STORED, dtype, 10_000 // dtype.itemsize)
+        a, b, c = block.vectors(3, dtype, 10_000 // dtype.itemsize)
         assert not np.shares_memory(a, b)
         assert not np.shares_memory(a, c)
         assert (a == a[0]).all()
         assert (b == a[0]).all()
         assert all(vector.ctypes.data % 64 == 0 for vector in (a, b, c))
         assert np.isfinite(a[0] + a[0])
-    (a,) = block.vectors(ceilings.READS, np.dtype("float32"), 7500)
+    (a,) = block.vectors(1, np.dtype("float32"), 7500)
     assert a.size == 7500
 
 

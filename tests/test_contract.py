@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from py_backends import registry
+from py_backends.contract import Problem, Reference
+from py_backends.functions import api
 from py_backends.kernel_text import KernelText, Stages, WorkItems
 
 LABEL = r"([A-Z][a-z]+(?: items)?)(?: of \w+)?(?: on a [CG]PU)?: "
@@ -154,6 +159,96 @@ class TestWorkItems:
             elements = text.stages("CPU").scratch_elements(text.named_sizes(sizes))
             assert elements is not None
             assert elements <= 5 * arrays + 2**18, sizes
+
+
+class Stepped(Problem):
+    """A kernel with a number, whose output is like its second input."""
+
+    name, signature, numbers = "stepped", "(),(n)->(n)", {"steps": 1}
+    rule, rate, in_place, default_sizes = "bitwise", "gflops", False, (5, 2)
+
+    def reference(self, inputs: Any, steps: int = 1) -> Reference:
+        return Reference(inputs[1] + steps)
+
+    def flops(self, sizes: Any) -> int:
+        return int(math.prod(sizes))
+
+
+class TestLaunches:
+    """Of a source that is launched for each step."""
+
+    STAGES = Stages.parse(
+        "// Work items of prepare: 1, in groups of 1\n"
+        "// Work items of stepped: n, in groups of 2\n"
+        "// Scratch: n elements\n"
+        "// Repeat: steps\n",
+        "stepped",
+    )
+
+    def launched(self, steps: int) -> tuple[list[tuple[Any, ...]], list[tuple[int, int]]]:
+        """The launches on named buffers, and the elements of the pieces of scratch memory that were asked for."""
+        asked: list[tuple[int, int]] = []
+
+        def scratch(elements: int, _: np.dtype[Any], piece: int) -> str:
+            asked.append((piece, elements))
+            return f"scratch {piece}"
+
+        buffers = ["factor", "input", "output"]
+        launches = self.STAGES.launches(Stepped(), np.dtype("float32"), buffers, (5, steps), scratch)
+        return [(each.at, *each.buffers, *each.sizes, *each.groups) for each in launches], asked
+
+    @pytest.mark.parametrize("steps", range(5))
+    def test_the_first_reads_the_input_and_the_last_writes_the_output(self, steps: int) -> None:
+        launches, asked = self.launched(steps)
+        assert [at for at, *_ in launches] == [0, 1] * max(1, steps)
+        reads, writes = [each[2] for each in launches[1::2]], [each[3] for each in launches[1::2]]
+        assert (reads[0], writes[-1]) == ("input", "output")
+        assert reads[1:] == writes[:-1], "each reads what the one before wrote"
+        assert all(read != written for read, written in zip(reads, writes, strict=True))
+        assert set(writes) <= {"output", "scratch 1"}, "the input is never written"
+        assert asked == [(0, 5), (1, 5)][: 2 if steps > 1 else 1]
+
+    @pytest.mark.parametrize(("steps", "told"), [(0, 0), (1, 1), (3, 1)])
+    def test_each_is_told_one_step_or_that_there_is_none(self, steps: int, told: int) -> None:
+        launches, _ = self.launched(steps)
+        assert {each[5:7] for each in launches} == {(5, told)}
+        assert {each[7] for each in launches if each[0] == 1} == {3}, "groups of the elements, whatever the steps"
+
+    @pytest.mark.parametrize(
+        ("problem", "why"),
+        [(Stepped(), "repeats 'rounds', which is no number"), (registry.problem("matmul"), "which is no number of the kernel")],
+    )
+    def test_what_cannot_be_repeated_is_refused(self, tmp_path: Path, problem: Problem, why: str) -> None:
+        path = tmp_path / "opencl.cl"
+        path.write_text("// Work items: n, in groups of 1\n// Repeat: rounds\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=why):
+            KernelText(problem, "lecture", "opencl", path).stages()
+
+
+class TestNumbers:
+    """Those of a kernel that belong to no array."""
+
+    def test_they_stand_behind_the_sizes(self) -> None:
+        problem = Stepped()
+        assert problem.parameters == ("n", "steps")
+        assert problem.whole_sizes((7,)) == (7, 1)
+        assert problem.whole_sizes((7, 3)) == (7, 3)
+        assert problem.equal_sizes(9) == (9, 1)
+        assert problem.resized((8, 4), lambda size: size // 2) == (4, 4), "only arrays become smaller"
+        assert problem.shapes((7, 3)) == problem.shapes((7,)) == ((), (7,), (7,))
+        with pytest.raises(ValueError, match="stepped takes the sizes n x steps: got 3 of them"):
+            problem.whole_sizes((1, 2, 3))
+
+    @pytest.mark.parametrize("wrong", [True, 1.0, "1", None, -1, 2**41])
+    def test_a_call_refuses_what_is_no_whole_number(self, wrong: object) -> None:
+        with pytest.raises(TypeError, match="steps of stepped must be a whole number from 0 to"):
+            api._numbers(Stepped(), {"steps": wrong})
+
+    def test_a_call_takes_them_by_name(self) -> None:
+        named: dict[str, Any] = {"steps": np.int8(3), "other": 1}
+        assert api._numbers(Stepped(), named) == (3,)
+        assert named == {"other": 1}, "what is left is told as unknown"
+        assert api._numbers(Stepped(), {}) == (1,)
 
 
 class TestTexts:

@@ -18,14 +18,18 @@ from conftest import targets_of
 from page_commands import all_commands, quick
 from plugin_packages import BACKENDS, KERNELS, install
 
-MOST_LINES = 60
-BACKEND, KERNEL = CLONE / "examples" / "backend_einsum", CLONE / "examples" / "kernel_axpy"
-PAGES = {BACKEND: CLONE / "docs" / "write-a-backend.md", KERNEL: CLONE / "docs" / "write-a-kernel.md"}
+BACKEND, KERNEL, STEPS = (CLONE / "examples" / name for name in ("backend_einsum", "kernel_axpy", "kernel_steps"))
+PAGES = {
+    BACKEND: CLONE / "docs" / "write-a-backend.md",
+    KERNEL: CLONE / "docs" / "write-a-kernel.md",
+    STEPS: CLONE / "docs" / "write-a-kernel-of-steps.md",
+}
+MOST_LINES = {BACKEND: 60, KERNEL: 60, STEPS: 130}  # two kernels, one of them on ranks too
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _OFFLINE = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet")
 
 
-OF_EXAMPLES = [command for command in all_commands() if re.search("einsum|axpy", command)]
+OF_EXAMPLES = [command for command in all_commands() if re.search("einsum|axpy|smooth|kernel_steps", command)]
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def files(example: Path) -> dict[str, str]:
 @pytest.mark.parametrize("example", PAGES, ids=lambda path: path.name)
 class TestPages:
     def test_an_example_is_short(self, example: Path) -> None:
-        assert sum(text.count("\n") for text in files(example).values()) < MOST_LINES
+        assert sum(text.count("\n") for text in files(example).values()) < MOST_LINES[example]
 
     def test_a_page_has_every_file_as_it_is(self, example: Path) -> None:
         shown = {block.path: block.text for block in blocks(PAGES[example]) if block.path and not block.instead_of}
@@ -207,11 +211,14 @@ class TestInstalled:
         found = written["py-backends doctor"]
         entry = next(entry for entry in found["backends"] if entry["backend"] == "einsum")
         assert (entry["available"], entry["package"]) == (True, "py-backends-einsum 0.1.0")
-        (kernel,) = found["plugin_kernels"]
-        assert (kernel["kernel"], kernel["package"]) == ("axpy", "py-backends-axpy 0.1.0")
-        assert (kernel["backends"], kernel["reason"]) == (["numpy", "opencl"], None)
+        kernels = {kernel["kernel"]: kernel for kernel in found["plugin_kernels"]}
+        assert list(kernels) == ["axpy", "smooth", "total"]
+        assert kernels["axpy"]["package"] == "py-backends-axpy 0.1.0"
+        assert (kernels["axpy"]["backends"], kernels["axpy"]["reason"]) == (["numpy", "opencl"], None)
 
-    @pytest.mark.parametrize("name", [("axpy", "numpy"), ("matmul", "einsum")], ids="-".join)
+    @pytest.mark.parametrize(
+        "name", [("axpy", "numpy"), ("matmul", "einsum"), ("smooth", "numpy"), ("total", "numpy")], ids="-".join
+    )
     def test_compare_finds_them_right_and_times_them(self, written: dict[str, Any], name: tuple[str, str]) -> None:
         rows = [row for report in written.values() for row in report.get("rows", ())]
         found = [row for row in rows if (row["kernel"], row["backend"]) == name]
@@ -225,7 +232,11 @@ class TestInstalled:
     def test_a_kernel_that_is_compiled_at_run_time(self, written: dict[str, Any]) -> None:
         rows = [row for report in written.values() for row in report.get("rows", ())]
         there = {target.name for target in targets_of("opencl") if target.available}
-        found = {(row["dtype"], row["target"]): row["status"] for row in rows if row["backend"] == "opencl"}
+        found = {
+            (row["dtype"], row["target"]): row["status"]
+            for row in rows
+            if (row["kernel"], row["backend"]) == ("axpy", "opencl")
+        }
         assert {at: status for at, status in found.items() if at[1] in there} == {
             (dtype, target): "ok" for dtype in ("float32", "float64") for target in there
         }
@@ -239,7 +250,8 @@ class TestInstalled:
         run = run_python("-m", *command, *options, cwd=installed, path=[installed])
         assert run.returncode == 0, run.stdout + run.stderr
         kinds = json.loads(told.read_text())
-        assert {kind["kernel"] for kind in kinds} == {"matmul" if "einsum" in command else "axpy"}
+        asked = command[command.index("--kernel") + 1].split(",") if "--kernel" in command else ["matmul"]
+        assert {kind["kernel"] for kind in kinds} == set(asked)
         assert {kind["dtype"] for kind in kinds} == {"float32", "float64"}
 
     def test_the_function_of_the_page(self, installed: Path) -> None:

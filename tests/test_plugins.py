@@ -123,6 +123,12 @@ WRONG_PROBLEMS = {
     "other_results": (with_field('results = {"float32": None}'), "its results have None, and not only float32,"),
     "other_sums": (with_field('sums = {np.dtype("int8"): "int32"}'), "its sums have dtype('int8'), and not only"),
     "listed_sums": (with_field('sums = ("int8", "int32")'), "its sums are ('int8', 'int32'), not a mapping"),
+    "numbers_listed": (with_field('numbers = ("steps",)'), "its numbers are ('steps',), not a mapping from names to"),
+    "numbers_named": (with_field('numbers = {"to": 1}'), "one of its numbers is named 'to', which is a word of"),
+    "numbers_twice": (with_field('numbers = {"n": 1}'), "its numbers have 'n', which is a size or an input"),
+    "numbers_below": (with_field('numbers = {"steps": -1}'), "the default of steps must be from 0 to"),
+    "numbers_unsized": (with_field('numbers = {"steps": 1}'), "its default_sizes are (10007,), not a tuple of a size"),
+    "by_chance": (with_field('by_default = "maybe"'), "its by_default is 'maybe', which is neither True nor False"),
     "other_in_numpy": (with_field("in_numpy = np.subtract"), "its in_numpy is <ufunc 'subtract'>, which is no text"),
 }
 """What the problem.py of a kernel's package holds, and what is to be said of it."""
@@ -559,7 +565,7 @@ def wrong_kernels(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Plac
 
 @pytest.fixture(scope="module")
 def kernel_rows(wrong_kernels: Place) -> Rows:
-    code, report = wrong_kernels.results("compare", *SMALL, "--budget", "3")
+    code, report = wrong_kernels.results("compare", "--kernel", "all", *SMALL, "--budget", "3")
     assert code == 1
     by_kernel: Rows = {}
     for row in report["rows"]:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from py_backends import registry
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
-from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, new_folder
+from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges, new_folder
 
 pytestmark = pytest.mark.mpi
 
@@ -70,6 +71,62 @@ def test_what_a_rank_holds_lies_in_what_it_needs_as_whole_rows(ranks: int, sizes
             assert share.flags.c_contiguous
 
 
+def _place(exchange: exchanges.Exchange, rank: int) -> int:
+    """The place of a rank among those that take part."""
+    if exchange.along is None:
+        return rank
+    grid, dimension = exchange.along
+    return int(np.unravel_index(rank, grid)[dimension])
+
+
+class TestExchanges:
+    """What ranks send by each function, against the messages of its algorithm."""
+
+    @given(counts=st.lists(st.integers(0, 9), min_size=1, max_size=9))
+    def test_gathered_blocks_go_around_a_ring(self, counts: list[int]) -> None:
+        stated, ranks = exchanges.Allgatherv(counts, 4), len(counts)
+        sent = [0] * ranks
+        for step, place in product(range(ranks - 1), range(ranks)):
+            sent[place] += 4 * counts[(place - step) % ranks]  # at first its own, then what came
+        assert [stated.sent(place) for place in range(ranks)] == sent
+
+    @given(ranks=st.integers(1, 40))
+    def test_a_sum_for_all_takes_as_many_messages_as_its_rounds(self, ranks: int) -> None:
+        """Who holds whose elements, message by message: at the end all have all."""
+        stated, sent = exchanges.Allreduce(ranks, 3, 8), [0] * ranks
+        held = [{rank} for rank in range(ranks)]
+
+        def send(to: int, by: int) -> None:
+            sent[by] += 3 * 8
+            held[to] = held[to] | before[by]
+
+        power = 1 << (ranks.bit_length() - 1)
+        paired = 2 * (ranks - power)
+        before = list(held)
+        for even in range(0, paired, 2):
+            send(even + 1, even)
+        active = [*range(1, paired, 2), *range(paired, ranks)]
+        distance = 1
+        while distance < power:
+            before = list(held)
+            for place, rank in enumerate(active):
+                send(active[place ^ distance], rank)
+            distance *= 2
+        before = list(held)
+        for even in range(0, paired, 2):
+            send(even, even + 1)
+        assert all(each == set(range(ranks)) for each in held)
+        assert [stated.sent(place) for place in range(ranks)] == sent
+
+    def test_shares_of_a_sum_come_from_all_others(self) -> None:
+        assert [exchanges.Reduce_scatter([1, 2, 0], 4).sent(place) for place in range(3)] == [8, 4, 12]
+
+    def test_from_rows_to_columns_all_but_the_own_part_is_sent(self) -> None:
+        rows = tuple((slice(4 * rank, 4 * rank + 4), slice(0, 6)) for rank in range(2))
+        columns = tuple((slice(0, 8), slice(3 * rank, 3 * rank + 3)) for rank in range(2))
+        assert [exchanges.Alltoallw(rows, columns, 2).sent(place) for place in range(2)] == [4 * 3 * 2] * 2
+
+
 @given(ranks=st.integers(1, 200), sizes=st.tuples(SIZES, SIZES, SIZES))
 def test_a_grid_has_a_place_for_every_rank(ranks: int, sizes: tuple[int, int, int]) -> None:
     grid = MATMUL.load().best_grid(ranks, (4, 4, 4), *sizes)
@@ -97,12 +154,10 @@ def test_the_grid_cuts_what_is_long(ranks: int, sizes: tuple[int, int, int], gri
 @given(ranks=st.integers(1, 64), sizes=st.tuples(*[st.integers(1, 2000)] * 3))
 def test_what_a_grid_sends_is_no_less_than_the_bound(ranks: int, sizes: tuple[int, int, int]) -> None:
     """Where each rank has work as large as another's, on which the bound rests."""
-    m, n, k = sizes
-    sizes = m * ranks, n * ranks, k * ranks  # which every grid divides
-    along_m, along_n, along_k = MATMUL.load().best_grid(ranks, (4, 4, 4), *sizes)
-    m, n, k = sizes
-    a, b, c = m * k / along_m / along_k, k * n / along_k / along_n, m * n / along_m / along_n
-    sent = 4 * (a * (1 - 1 / along_n) + b * (1 - 1 / along_m) + c * (1 - 1 / along_k))
+    module, widths = MATMUL.load(), (4, 4, 4)
+    sizes = tuple(size * ranks for size in sizes)  # which every grid divides
+    stated = module.exchanges(ranks - 1, ranks, widths, *sizes).values()
+    sent = sum(each.sent(_place(each, ranks - 1)) for each in stated)
     least = MATMUL.problem.least_communication(sizes, np.dtype(np.float32), ranks)
     assert sent >= least * (1 - 1e-9)
 

@@ -74,7 +74,7 @@ class TestPoint:
         at = point(vecadd(1000, 5.0), CEILINGS)
         assert at is not None
         assert at.intensity == pytest.approx(1 / 12)
-        assert (at.bound, at.percent, at.gflops) == ("memory", 50.0, 5.0)
+        assert (at.bound, at.percent, at.rate) == ("memory", 50.0, 5.0)
         assert at.attainable == pytest.approx(10.0)
 
     def test_of_matmul_is_bound_by_arithmetic(self) -> None:

@@ -254,6 +254,17 @@ class TestShapesInGeneral:
         assert Made(plain, plain, plain).size_of_each_dimension() is None
 
 
+def test_lengths_may_be_fixed_and_sizes_may_be_numbers() -> None:
+    """matmul, as if it took flat arrays of these lengths, and its sizes behind them."""
+    kernels = _cpu_kernels._kernels("cpp").items()
+    kernel, _ = next(each for key, each in kernels if key[:2] == ("matmul", "lecture") and key[3] == "float32")
+    multiply = kernel.shortcut([[-6], [-6], [-4]], in_place=False, threads=1, dtypes=["float32"])
+    a, b = np.arange(6, dtype=np.float32), np.arange(6, 12, dtype=np.float32)
+    assert multiply(a, b, None, 2, 2, 3).tolist() == (a.reshape(2, 3) @ b.reshape(3, 2)).reshape(-1).tolist()
+    for unfit in ((a[:5], b, None, 2, 2, 3), (a, b, None, 2, 2), (a, b, None, 2, 2, -3), (a, b, None, 2, 2, 2.5)):
+        assert multiply(*unfit) is None, "what is not plainly fit is left to Python"
+
+
 @pytest.mark.parametrize(
     ("shapes", "threads"),
     [

@@ -127,8 +127,9 @@ def point(row: Row, ceilings: Sequence[Ceiling]) -> Point | None:
         return None
     sizes, dtype = tuple(row.shape.values()), np.dtype(row.dtype)
     moved = problem.bytes(sizes, dtype)
-    kinds = bandwidth_kinds(problem, sizes, dtype)
-    bandwidth = max((each.rate for each in _nearest(moved, _of(ceilings, row.dtype, kinds))), default=None)
+    measured = _of(ceilings, row.dtype, bandwidth_kinds(problem, sizes, dtype))
+    bandwidths = measured or _of(ceilings, row.dtype, (STREAMED, STORED))  # older files have no others
+    bandwidth = max((each.rate for each in _nearest(moved, bandwidths)), default=None)
     peak = max((each.rate for each in _of(ceilings, row.dtype, (MULTIPLY_ADDS,))), default=None)
     if bandwidth is None or peak is None or moved == 0:
         return None
@@ -160,7 +161,7 @@ def _why_none(row: Row, report: Report) -> str:
     problem = _problem(row)
     if problem is None:
         return f"the kernel {row.kernel} is unknown here, and so are its operations and bytes"
-    if row.rate and row.rate.gflops == row.rate.gbytes_per_second == 0:
+    if 0 in row.shape.values():
         return "it computes nothing"
     if _measured_on(row, report.ceilings) != _CPU:
         return "these are the CPU's ceilings, and its device has others"
