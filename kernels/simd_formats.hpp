@@ -214,4 +214,15 @@ struct Simd<std::int8_t> : Simd<std::int32_t> {
   }
 };
 
+/// The sum of a register's lanes. The upper half is added to the lower one, then a quarter, and so on.
+template <typename T>
+Sum<T> sum_of_lanes(typename Simd<T>::Register x) {
+  Sum<T> lane[Simd<T>::lanes];
+  Simd<Sum<T>>::store(lane, x);
+  for (std::int64_t half = Simd<T>::lanes / 2; half > 0; half /= 2) {
+    for (std::int64_t i = 0; i < half; ++i) lane[i] += lane[i + half];
+  }
+  return lane[0];
+}
+
 }  // namespace

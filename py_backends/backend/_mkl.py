@@ -106,4 +106,7 @@ def _declare(mkl: ctypes.CDLL) -> None:
     for add in (mkl.vsAdd_64, mkl.vdAdd_64):
         add.argtypes = (size, _Elements, _Elements, _Elements)
         add.restype = None
+    for dot, number in ((mkl.cblas_sdot_64, ctypes.c_float), (mkl.cblas_ddot_64, ctypes.c_double)):
+        dot.argtypes = (size, _Elements, size, _Elements, size)
+        dot.restype = number
     mkl.MKL_Set_Num_Threads_Local.argtypes = (ctypes.c_int,)
