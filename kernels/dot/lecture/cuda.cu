@@ -10,8 +10,8 @@
 // Edges: threads past the last element add 0. There are no sums of blocks where n is 0.
 #include "../../formats.hpp"
 
-template <typename S>
-__device__ void add_up(S own, S* sums, S* to) {
+template <typename T>
+__device__ void add_up(Sum<T> own, Sum<T>* sums, Sum<T>* to) {
   sums[threadIdx.x] = own;
   for (int apart = 128; apart > 0; apart /= 2) {
     __syncthreads();
@@ -24,7 +24,7 @@ template <typename T>
 __global__ void add_products(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, long long n) {
   __shared__ Sum<T> sums[256];
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (n > 0) add_up(i < n ? widen(a[i]) * widen(b[i]) : 0, sums, scratch + blockIdx.x);
+  if (n > 0) add_up<T>(i < n ? widen(a[i]) * widen(b[i]) : 0, sums, scratch + blockIdx.x);
 }
 
 template <typename T>
@@ -32,5 +32,5 @@ __global__ void dot(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, long lon
   __shared__ Sum<T> sums[256];
   Sum<T> sum = 0;
   for (long long i = threadIdx.x; i * 256 < n; i += 256) sum += scratch[i];
-  add_up(sum, sums, c);
+  add_up<T>(sum, sums, c);
 }
