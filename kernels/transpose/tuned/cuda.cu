@@ -53,17 +53,18 @@ __device__ __forceinline__ void turn(unsigned (&x)[4]) {
 template <typename Word>
 __device__ __forceinline__ void turn(Word (&)[1]) {}
 
-/// Squares of a tile, down and across.
-template <typename Word>
-constexpr int squares = sizeof(Word) < 4 ? 128 / sizeof(Word) : 32;
-/// Of `count` x `count` elements: row 0 of all squares, turned over, then their other rows.
+/// A tile of squares of `count` x `count` elements: row 0 of all squares, turned over, then their other rows.
 template <typename Word, int count>
-using Tile = Word[count][squares<Word>][squares<Word> + (sizeof(Word) < 4 ? 4 / sizeof(Word) : 1)];
+struct Tile {
+  static constexpr int side = sizeof(Word) < 4 ? 128 / sizeof(Word) : 32;  // squares down and across
+  static constexpr int padding = sizeof(Word) < 4 ? 4 / sizeof(Word) : 1;
+  Word row[count][side][side + padding];
+};
 
 /// Moves matrices of m x n squares, of which a `Word` holds a row.
 template <int count, typename Word>
 __device__ __forceinline__ void move(const Word* a, Word* c, Size m, Size n, Tile<Word, count>& tile) {
-  constexpr int side = squares<Word>;
+  constexpr int side = Tile<Word, count>::side;
   constexpr int most = 4;  // squares that a thread reads before it writes the first
   const int x = threadIdx.x, y = threadIdx.y;
   const Size across = (n + side - 1) / side, tiles = across * ((m + side - 1) / side);
@@ -86,7 +87,7 @@ __device__ __forceinline__ void move(const Word* a, Word* c, Size m, Size n, Til
         for (int e = 0; e < most; ++e) {
           turn(square[e]);
 #pragma unroll
-          for (int r = 0; r < count; ++r) tile[r][s + x][from + e * warps + y] = square[e][r];
+          for (int r = 0; r < count; ++r) tile.row[r][s + x][from + e * warps + y] = square[e][r];
         }
       }
     }
@@ -99,7 +100,7 @@ __device__ __forceinline__ void move(const Word* a, Word* c, Size m, Size n, Til
         const Size i = top + e + y;
 #pragma unroll
         for (int r = 0; r < count; ++r) {
-          if (i < m && j < n) c[(i * count + r) * n + j] = tile[r][e + y][s + x];
+          if (i < m && j < n) c[(i * count + r) * n + j] = tile.row[r][e + y][s + x];
         }
       }
     }
