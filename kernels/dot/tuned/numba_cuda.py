@@ -39,9 +39,9 @@ def add_rows(a, b, c, scratch, n):
     sum = scratch.dtype.type(0)
     if begin + PRODUCTS <= n:
         for e in range(EACH):
-            i = uint64(begin + e * THREADS + thread)  # Numba does not check an unsigned index for counting from the end
-            x[e] = a[i]
-            y[e] = b[i]
+            at = uint64(begin + e * THREADS + thread)  # Numba does not check it for counting from the end: it is unsigned
+            x[e] = a[at]
+            y[e] = b[at]
         for e in range(EACH):
             sum += widen(x[e]) * widen(y[e])
     else:

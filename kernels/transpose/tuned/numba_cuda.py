@@ -11,13 +11,14 @@ from numba import cuda
 from numpy import uint64
 
 SIDE = 64  # of a tile
+PADDED = SIDE + 1
 WARP, ROWS = 32, 8  # threads of a block, across and down
 EACH = SIDE // ROWS  # rows of a tile of which a thread has two elements
 
 
 @cuda.jit
 def transpose(a, c, m, n):
-    tile = cuda.shared.array((SIDE, SIDE + 1), a.dtype)
+    tile = cuda.shared.array((SIDE, PADDED), a.dtype)
     own = cuda.local.array((EACH, 2), a.dtype)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     left = cuda.blockIdx.x * SIDE
