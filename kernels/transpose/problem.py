@@ -26,6 +26,18 @@ STEPS_ON_CPU = Ladder(
     name="CPU",
 )
 
+STEPS_ON_GPU = Ladder(
+    rungs=(
+        Rung("cuda", "lecture", "an element a thread"),
+        Rung("cuda", "blocks", "several elements a thread"),
+        Rung("cuda", "shared_tiles", "tiles in shared memory"),
+        Rung("cuda", "tuned", "padding, words of narrow elements"),
+    ),
+    # Large enough for the memory of a large GPU, and its caches hold neither matrix.
+    sizes=(8192, 8192),
+    name="GPU",
+)
+
 
 class Transposition(Problem):
     name = "transpose"
@@ -38,7 +50,7 @@ class Transposition(Problem):
     default_sizes = (1999, 1511)  # primes: every tile leaves a ragged end, and swapped sizes show
     # One below and above a tile and a block in each format, then one row and one column less than a line has.
     edges = ((257, 129), (63, 191), (130, 1), (1, 130))
-    steps = (STEPS_ON_CPU,)
+    steps = (STEPS_ON_CPU, STEPS_ON_GPU)
 
     def reference(self, inputs: Sequence[Array]) -> Reference:
         (a,) = inputs

@@ -2,7 +2,7 @@
 // kernel of it. Work items stand for threads, and work groups for blocks. It is for checking kernels on a CPU.
 // A warp is a sub-group of 32 work items, in blocks that are a multiple of 32 wide. Tensor cores are functions that
 // exchange what these work items have. Asynchronous copies are objects of LateCopies, and a warpgroup's products those of
-// LateProducts. It lacks extern __shared__, warp intrinsics and atomics.
+// LateProducts. Of a warp's own functions it has __shfl_down_sync. It lacks extern __shared__ and atomics.
 #include <sycl/sycl.hpp>
 
 namespace cuda_on_sycl {
@@ -145,6 +145,17 @@ template <typename X>
 inline X of_lane(X x, unsigned lane) {
   return sycl::select_from_group(item().get_sub_group(), x, lane);
 }
+
+}  // namespace cuda_on_sycl
+
+/// The value of `x` in the work item that many places further in the warp; past its end, the own one.
+template <typename X>
+inline X __shfl_down_sync(unsigned, X x, unsigned places) {
+  const unsigned from = cuda_on_sycl::lane() + places;
+  return cuda_on_sycl::of_lane(x, from < 32 ? from : from - places);
+}
+
+namespace cuda_on_sycl {
 
 /// Elements that are consecutive in memory.
 template <typename To, typename From>
