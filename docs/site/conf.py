@@ -38,7 +38,7 @@ CONTENTS = {
         "docs/conformance",
         "docs/mutants",
     ),
-    "Extend": ("docs/write-a-backend", "docs/write-a-kernel"),
+    "Extend": ("docs/write-a-backend", "docs/write-a-kernel", "docs/write-a-kernel-of-steps"),
     "Develop": (
         "CONTRIBUTING",
         "docs/develop/house",
