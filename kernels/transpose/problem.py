@@ -36,7 +36,7 @@ class Transposition(Problem):
     in_place = False
     in_numpy = "np.copyto(b, a.T)"
     default_sizes = (1999, 1511)  # primes: every tile leaves a ragged end, and swapped sizes show
-    # One below and above a tile and a block in each format, then one row and one column less than a line has.
+    # Around the sides of squares and blocks, then a single column and a single row.
     edges = ((257, 129), (63, 191), (130, 1), (1, 130))
     steps = (STEPS_ON_CPU,)
 

@@ -3,7 +3,8 @@
 //   place of sixteen.
 // Model: instructions interleave the lanes of two registers, rows r and r + lanes / 2. After two rounds for four lanes,
 //   four for sixteen, each register holds a column. One directive divides the rows of tiles among threads.
-// Memory: no line is needed twice, unless rows do not begin with one. So rows take each other's places in vain.
+// Memory: a line is read, or written, all at once where rows begin with lines. Then it does not matter whether rows take
+//   each other's places in the caches.
 // Edges: rows and columns after the last full tile are moved one element at a time.
 // Formats: float32, float64
 #include <cstdint>
