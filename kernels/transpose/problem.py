@@ -1,4 +1,4 @@
-"""transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
+"""transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
 
 Elements are moved, not computed: there is one right answer, and every bit of it is checked. Only of a NaN the bits do
 not count: where plain Python takes it from a list, they may change.
@@ -48,7 +48,7 @@ class Transposition(Problem):
     in_place = False
     in_numpy = "np.copyto(b, a.T)"
     default_sizes = (1999, 1511)  # primes: every tile leaves a ragged end, and swapped sizes show
-    # One below and above a tile and a block in each format, then one row and one column less than a line has.
+    # Around the sides of squares and blocks, then a single column and a single row.
     edges = ((257, 129), (63, 191), (130, 1), (1, 130))
     steps = (STEPS_ON_CPU, STEPS_ON_GPU)
 

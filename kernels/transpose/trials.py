@@ -29,6 +29,7 @@ from py_backends.system import caches
 
 _SIZES = ((19, 67), (67, 19), (70, 133), (257, 129))
 _MORE_SIZES = ((1, 1), (2, 3), (16, 16), (17, 33), (64, 64), (129, 257), (200, 65), (300, 301), (521, 1031))
+_BY_SIZE = ((("float32",), 4), (("float64",), 8), (NARROW_FLOATS, 2), (("int8",), 1))
 _MOST_ROWS = 70
 """Rows and columns of narrow matrices: more than the tiles of all formats have, int8 included."""
 
@@ -109,8 +110,9 @@ def _drawn(values: Values, shapes: Shapes, dtype: np.dtype[Any], generator: np.r
 
 
 def _every_number(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
-    """Every number that the bits of a format can represent, NaN too, in an order that the seed chooses."""
-    every = np.arange(2 ** (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}").view(dtype)
+    """Every number that a format can represent, infinities and a NaN too, in an order that the seed chooses."""
+    others = [0.0] if dtype.kind == "i" else [0.0, np.inf, -np.inf, np.nan]
+    every = np.append(_numbers(dtype, 0), np.array(others, dtype))
     return [np.resize(generator.permutation(every), shapes[0])]
 
 
@@ -127,8 +129,21 @@ def _narrow(problem: Problem) -> Iterator[Trial]:
 
 
 def _powers_of_two(problem: Problem) -> Iterator[Trial]:
-    """Elements of a column lie so far apart that they take places from each other in the caches."""
+    """Elements of a column lie so far apart that they take places from each other in the caches.
+
+    The last matrices are as large as a few second-level caches, where some sources move blocks through a buffer.
+    """
     yield from _every_place(((256, 512),), ((512, 1024), (1024, 64), (128, 4096), (2048, 1024)))
+    for dtypes, size in _BY_SIZE:
+        few, many = 4 * caches.second_level_cache() // (2 * size * 4096) + 37, 4096
+        for sizes, starts in (((few, many), (0, 3)), ((many, few), (1, 0))):
+            yield _placed(sizes, starts, dtypes, thorough=size != 4)
+
+
+def _placed(sizes: Sizes, starts: tuple[int, ...], dtypes: tuple[str, ...], *, thorough: bool) -> Trial:
+    """A large numbered matrix, where a and c begin so many elements after a page does."""
+    name = f"{named(sizes)} beginning {', '.join(map(str, starts))} elements later"
+    return Trial(name, sizes, partial(_numbered, 0), starts=starts, dtypes=dtypes, thorough=thorough)
 
 
 def _beyond_the_caches(problem: Problem) -> Iterator[Trial]:
@@ -136,22 +151,15 @@ def _beyond_the_caches(problem: Problem) -> Iterator[Trial]:
 
     No row of c begins a line but by chance. The last ones have rows that all do.
     """
-    for dtypes, size in ((("float32",), 4), (("float64",), 8), (NARROW_FLOATS, 2), (("int8",), 1)):
+    for dtypes, size in _BY_SIZE:
         count = max(2**25, caches.effective_cache()) // (2 * size)
         n = math.isqrt(count) // 64 * 64
         ragged, even, wide = (count // (n + 37) + 41, n + 37), (count // n + 64, n), (131, count // 131 + 71)
-        for sizes, starts in (
-            (ragged, (0, 3)),
-            (ragged[::-1], (3, 1)),
-            (even, (0,)),
-            (wide, (0, 5)),
-            (wide[::-1], (5, 7)),
-        ):
-            quick = size == 4 and sizes == ragged
-            yield Trial(
-                f"{named(sizes)} beginning {', '.join(map(str, starts))} elements later",
-                sizes, partial(_numbered, 0), starts=starts, dtypes=dtypes, thorough=not quick,
-            )  # fmt: skip
+        yield _placed(ragged, (0, 3), dtypes, thorough=size != 4)
+        yield _placed(ragged[::-1], (3, 1), dtypes, thorough=True)
+        yield _placed(even, (0,), dtypes, thorough=True)
+        yield _placed(wide, (0, 5), dtypes, thorough=True)
+        yield _placed(wide[::-1], (5, 7), dtypes, thorough=True)
 
 
 def _kind_of(name: str, protects: str, values: Values, **how: Any) -> Kind[Trial]:

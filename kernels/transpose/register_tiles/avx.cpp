@@ -1,9 +1,10 @@
-// transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
+// transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
 // Idea: a block is a tile in vector registers. So a line of a is read, and one of c written, by one instruction in
 //   place of sixteen.
 // Model: instructions interleave the lanes of two registers, rows r and r + lanes / 2. After two rounds for four lanes,
 //   four for sixteen, each register holds a column. One directive divides the rows of tiles among threads.
-// Memory: no line is needed twice, unless rows do not begin with one. So rows take each other's places in vain.
+// Memory: a line is read, or written, all at once where rows begin with lines. Then it does not matter whether rows take
+//   each other's places in the caches.
 // Edges: rows and columns after the last full tile are moved one element at a time.
 // Formats: float32, float64
 #include <cstdint>
