@@ -2,8 +2,8 @@
 // Idea: on a CPU, a work item turns a tile over in registers, square by square, on its way to local memory. From there it
 //   streams whole cache lines of c past the caches. On a GPU, a group turns a tile over in local memory, so that it reads
 //   and writes neighbours.
-// Model: on a CPU, a work item has a block of 128 rows of c and up to 512 columns. On a GPU, it moves four elements.
-// Work items on a CPU: ceil(n / 512) x ceil(m / 128), in groups of 1 x 1
+// Model: on a CPU, a work item has a block of 96 rows of c and up to 512 columns. On a GPU, it moves four elements.
+// Work items on a CPU: ceil(n / 512) x ceil(m / 96), in groups of 1 x 1
 // Work items on a GPU: n x ceil(m / 4), in groups of 32 x 8
 // Memory: an ordinary store first reads the line that it overwrites, a third of all traffic here. So c is streamed where
 //   the matrices exceed the cache. Neighbouring rows of a lie further apart than the CPU's own prefetching reaches: a work
@@ -32,9 +32,9 @@ typedef struct __attribute__((packed)) {
 /// Columns of c of a work item.
 enum { block_columns = 512 };
 /// Elements of a vector and of a line; rows and columns of a tile of c, which may have a line more.
-enum { lanes = sizeof(Vector) / sizeof(T), line = sizeof(Line) / sizeof(T), rows = 128, columns = 4 * line };
-/// Elements from a row of a tile to the next. A power of two would have them take places from each other in the cache.
-enum { stride = columns + 2 * line };
+enum { lanes = sizeof(Vector) / sizeof(T), line = sizeof(Line) / sizeof(T), rows = 96, columns = 4 * line };
+/// Elements from a row of a tile to the next. The tile takes less than the 32 KiB of local memory that every device has.
+enum { stride = columns + line };
 /// Rows of a between what is read and what is prefetched.
 enum { ahead = 16 };
 
