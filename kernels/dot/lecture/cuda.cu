@@ -1,6 +1,6 @@
 // dot: c = the sum of a[i] b[i] for vectors of n elements.
-// Model: a kernel written for one thread of an NVIDIA GPU, which computes one product. Blocks cannot wait for each other.
-//   So each adds up its own products, and one block of a second kernel the sums.
+// Model: a kernel written for one thread of an NVIDIA GPU, which computes one product. Blocks cannot wait for each
+//   other. So each adds up its own products, and one block of a second kernel the sums.
 // Work items of add_products: n, in groups of 256
 // Work items: 256, in groups of 256
 // Scratch: ceil(n / 256) elements

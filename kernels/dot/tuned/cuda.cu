@@ -1,7 +1,7 @@
 // dot: c = the sum of a[i] b[i] for vectors of n elements.
 // Idea: a thread adds 16 products, whose factors it loads as chunks of 16 bytes, several before it adds the first. Only
-//   many loads on their way at once fill the memory's bandwidth. Threads of a warp hand their sums on by registers, where
-//   shared memory takes a barrier for each step.
+//   many loads on their way at once fill the memory's bandwidth. Threads of a warp hand their sums on by registers,
+//   where shared memory takes a barrier for each step.
 // Model: blocks cannot wait for each other, so the first kernel leaves a sum of each. The second one adds these up in a
 //   fixed order, by one block as large as a block can be.
 // Work items of add_chunks: ceil(n / 16), in groups of 256
@@ -87,7 +87,8 @@ __global__ void __launch_bounds__(threads) add_chunks(const T* a, const T* b, Su
 }
 
 template <typename T>
-__global__ void __launch_bounds__(threads_at_last) dot(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, long long n) {
+__global__ void __launch_bounds__(threads_at_last)
+    dot(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, long long n) {
   Sum<T> sum = 0;
 #pragma unroll 4
   for (Size i = threadIdx.x; i * products < n; i += threads_at_last) sum += scratch[i];

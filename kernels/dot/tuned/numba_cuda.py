@@ -1,6 +1,6 @@
 # dot: c = the sum of a[i] b[i] for vectors of n elements.
-# Idea: a thread adds 16 products, and loads their factors before it adds the first. Only many loads on their way at once
-#   fill the memory's bandwidth.
+# Idea: a thread adds 16 products, and loads their factors before it adds the first. Only many loads on their way at
+#   once fill the memory's bandwidth.
 # Model: blocks cannot wait for each other, so the first kernel leaves a sum of each. The second one adds these up in a
 #   fixed order.
 # Work items of add_rows: ceil(n / 16), in groups of 256
@@ -39,7 +39,9 @@ def add_rows(a, b, c, scratch, n):
     sum = scratch.dtype.type(0)
     if begin + PRODUCTS <= n:
         for e in range(EACH):
-            at = uint64(begin + e * THREADS + thread)  # Numba does not check it for counting from the end: it is unsigned
+            at = uint64(
+                begin + e * THREADS + thread
+            )  # Numba does not check it for counting from the end: it is unsigned
             x[e] = a[at]
             y[e] = b[at]
         for e in range(EACH):

@@ -4,8 +4,8 @@
 # Model: a block of 32 x 8 threads moves a tile of 64 x 64 elements. A thread loads its 16 before it stores the first.
 # Work items: ceil(n / 2) x ceil(m / 8), in groups of 32 x 8
 # Memory: a warp reads 32 neighbours of a row of a, and writes 32 of a row of c. Then it moves the next 32.
-# Edges: every thread goes to every barrier. Elements beyond the ends are neither read nor written. Where the grid would be
-#   too high, blocks go on in strides of its height.
+# Edges: every thread goes to every barrier. Elements beyond the ends are neither read nor written. Where the grid would
+#   be too high, blocks go on in strides of its height.
 
 from numba import cuda
 from numpy import uint64

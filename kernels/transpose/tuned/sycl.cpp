@@ -1,16 +1,16 @@
 // transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
-// Idea: on a CPU, a work item turns a tile over in registers, square by square, on its way to local memory. From there it
-//   streams whole cache lines of c past the caches. On a GPU, a group turns a tile over in local memory, so that it reads
-//   and writes neighbours.
-// Model: on a CPU, a work item has a block of 128 rows of c and up to 512 columns. On a GPU, it moves four elements.
-// Work items of transpose_block on a CPU: ceil(n / 512) x ceil(m / 128), in groups of 1 x 1
+// Idea: on a CPU, a work item turns a tile over in registers, square by square, on its way to local memory. From there
+//   it streams whole cache lines of c past the caches. On a GPU, a group turns a tile over in local memory, so that it
+//   reads and writes neighbours.
+// Model: on a CPU, a work item has a block of 96 rows of c and up to 512 columns. On a GPU, it moves four elements.
+// Work items of transpose_block on a CPU: ceil(n / 512) x ceil(m / 96), in groups of 1 x 1
 // Work items on a GPU: n x ceil(m / 4), in groups of 32 x 8
-// Memory: an ordinary store first reads the line that it overwrites, a third of all traffic here. So c is streamed where
-//   the matrices exceed the cache. Neighbouring rows of a lie further apart than the CPU's own prefetching reaches: a work
-//   item prefetches by itself. Rows of a tile on a GPU are padded by an element, so that those of a column lie in different
-//   banks.
-// Edges: tiles of c end where lines begin, in each row elsewhere. So only the ends of a row of c are parts of lines, which
-//   are stored element by element. What is left of a tile beside its squares is moved element by element too.
+// Memory: an ordinary store first reads the line that it overwrites, a third of all traffic here. So c is streamed
+//   where the matrices exceed the cache. Neighbouring rows of a lie further apart than the CPU's own prefetching
+//   reaches: a work item prefetches by itself. Rows of a tile on a GPU are padded by an element, so that those of a
+//   column lie in different banks.
+// Edges: tiles of c end where lines begin, in each row elsewhere. So only the ends of a row of c are parts of lines,
+//   which are stored element by element. What is left of a tile beside its squares is moved element by element too.
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"
@@ -64,9 +64,9 @@ constexpr Size ahead = 16;
 template <typename T>
 struct Tile {
   static constexpr Size lanes = sizeof(Vector<T>) / sizeof(T), line = sizeof(Line) / sizeof(T);
-  static constexpr Size rows = 128, columns = 4 * line;
-  /// Elements from a row to the next. A power of two would have them take places from each other in the cache.
-  static constexpr Size stride = columns + 2 * line;
+  static constexpr Size rows = 96, columns = 4 * line;
+  /// Elements from a row to the next. A tile takes less than the 32 KiB of local memory that every device has.
+  static constexpr Size stride = columns + line;
 };
 
 template <typename V>
@@ -91,8 +91,8 @@ void fetch(const T* from) {
   sycl::address_space_cast<where, sycl::access::decorated::yes>(from).prefetch(1);
 }
 
-/// Turns a square over. Each time that rows are interleaved with those half a square further down, twice as many elements
-/// of a column are neighbours.
+/// Turns a square over. Each time that rows are interleaved with those half a square further down, twice as many
+/// elements of a column are neighbours.
 template <typename T>
 [[clang::always_inline]] void turn(const T* a, T* to, Size m) {
   constexpr Size lanes = Tile<T>::lanes;
