@@ -113,9 +113,9 @@ class DotProduct(Problem):
             ends = np.iinfo(dtype)
             return [generator.integers(ends.min, ends.max, n, dtype, endpoint=True) for _ in range(2)]
         limit = 2.0**53 if self.result_dtype(dtype) == np.float64 else 2.0**24
-        most = min(_largest_factor(n, limit), _EXACT.get(dtype.name, math.inf))
+        most = min(_largest_factor(n, limit), _EXACT.get(dtype.name, 2**53))
         if most >= 2:
-            return [generator.integers(1, most, n, np.int32, endpoint=True).astype(dtype) for _ in range(2)]
+            return [generator.integers(1, most, n, "int32", endpoint=True).astype(dtype) for _ in range(2)]
         return _of_both_signs(n, limit, dtype, generator)
 
     def flops(self, sizes: Sequence[int]) -> int:

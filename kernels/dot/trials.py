@@ -168,7 +168,9 @@ def _exponents(problem: Problem) -> Iterator[Trial]:
         for exponent in range(largest + 1):
             quick = exponent in (0, 1, largest // 2, largest)
             draw = partial(_of_exponent, exponent, digits)
-            yield Trial(f"{dtype}, {exponent}", (2 ** (digits + 1),), draw, exact=True, dtypes=(dtype,), thorough=not quick)
+            yield Trial(
+                f"{dtype}, {exponent}", (2 ** (digits + 1),), draw, exact=True, dtypes=(dtype,), thorough=not quick
+            )
 
 
 def _of_exponent(

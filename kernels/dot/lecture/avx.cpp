@@ -1,6 +1,6 @@
 // dot: c = the sum of a[i] b[i] for vectors of n elements.
-// Model: one thread. One instruction multiplies and adds in all lanes of a register (FMA; SSE needs two). Each lane has a
-//   sum of its own, of every 16th product in AVX-512. In the end they are added up.
+// Model: one thread. One instruction multiplies and adds in all lanes of a register (FMA; SSE needs two). Each lane has
+//   a sum of its own, of every 16th product in AVX-512. In the end they are added up.
 // Memory: reads a and b once, in order, a vector register at a time. No alignment is needed.
 // Edges: what is left after the last full vector is added one product at a time.
 #include <cstdint>

@@ -1,6 +1,6 @@
 # dot: c = the sum of a[i] b[i] for vectors of n elements.
-# Model: a decorator compiles the Python loop, and prange divides it, an iteration for each product, among threads. Numba
-#   sees that each iteration only adds to sum. So every thread has one of its own, and in the end all are added up.
+# Model: a decorator compiles the Python loop, and prange divides it, an iteration for each product, among threads.
+#   Numba sees that iterations only add to sum. So every thread has one of its own, and in the end all are added up.
 # Memory: every thread reads its own chunk of a and b, in order. An array of no dimensions has the index ().
 # Edges: none; Numba gives the threads chunks of almost equal length, and an empty sum is 0.
 

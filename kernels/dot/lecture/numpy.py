@@ -1,6 +1,6 @@
 # dot: c = the sum of a[i] b[i] for vectors of n elements.
-# Model: one call for both arrays. For float32 and float64 it is one of a tuned library (BLAS), which divides long vectors
-#   among threads. For narrower formats `einsum` widens the elements and adds in c's format, in one thread.
+# Model: one call for both arrays. For float32 and float64 it is one of a tuned library (BLAS), which divides long
+#   vectors among threads. For narrower formats `einsum` widens the elements and adds in c's format, in one thread.
 # Memory: reads a and b once, in order. Narrow elements are widened some thousands at a time.
 # Edges: none; the arrays know their lengths, and an empty sum is 0.
 

@@ -3,11 +3,11 @@
 //   Groups cannot wait for each other. So each adds up its own products, and one group of a second kernel the sums.
 // Work items of add_products: n, in groups of 256
 // Work items: 256, in groups of 256
-// Scratch: ceil(n / 256) elements
+// Scratch: ceil(n / 256) + 1 elements
 // Memory: neighbouring work items read neighbouring elements of global memory. A GPU coalesces these accesses into few
 //   transactions. A group's sums lie in local memory: half of the items add those of the other half, then a quarter,
 //   and so on. At each barrier all wait until the others have added.
-// Edges: work items past the last element add 0. There are no sums of groups where n is 0.
+// Edges: work items past the last element add 0. Where n is 0, there still is a group, which writes its sum.
 
 void add_up(Sum own, local Sum* sums, global Sum* to) {
   const int item = get_local_id(0);
@@ -22,7 +22,7 @@ void add_up(Sum own, local Sum* sums, global Sum* to) {
 kernel void add_products(global const T* a, global const T* b, global Sum* c, global Sum* scratch, long n) {
   local Sum sums[256];
   const long i = get_global_id(0);
-  if (n > 0) add_up(i < n ? widen(a[i]) * widen(b[i]) : 0, sums, scratch + get_group_id(0));
+  add_up(i < n ? widen(a[i]) * widen(b[i]) : 0, sums, scratch + get_group_id(0));
 }
 
 kernel void dot(global const T* a, global const T* b, global Sum* c, global Sum* scratch, long n) {

@@ -5,10 +5,10 @@
 //   them when they are first needed.
 // Work items of add_products: n, in groups of 256
 // Work items: 256, in groups of 256
-// Scratch: ceil(n / 256) elements
+// Scratch: ceil(n / 256) + 1 elements
 // Memory: neighbouring work items read neighbouring elements of global memory. A GPU coalesces these accesses into few
 //   transactions. How the items of a group add up their sums is left to `reduce_over_group`.
-// Edges: work items past the last element add 0. There are no sums of groups where n is 0.
+// Edges: work items past the last element add 0. Where n is 0, there still is a group, which writes its sum.
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"
@@ -20,7 +20,7 @@ void add_products(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, std::int64
   const std::int64_t i = item.get_global_id(0);
   const Sum<T> product = i < n ? widen(a[i]) * widen(b[i]) : 0;
   const Sum<T> sum = sycl::reduce_over_group(item.get_group(), product, sycl::plus<Sum<T>>());
-  if (item.get_local_id(0) == 0 && n > 0) scratch[item.get_group(0)] = sum;
+  if (item.get_local_id(0) == 0) scratch[item.get_group(0)] = sum;
 }
 
 template <typename T>

@@ -1,8 +1,8 @@
 // dot: c = the sum of a[i] b[i] for vectors of n elements.
-// Idea: threads, since one core alone cannot fill the memory's bandwidth. Each takes a part, and its sum gets a place of
-//   its own. In the end these are added up in order, so that as many threads give the same result every time.
-// Model: eight registers of sums, so that no addition waits for another. Elements of bfloat16 and int8 are multiplied in
-//   pairs. Short vectors stay on one thread, since waking others takes longer.
+// Idea: threads, since one core alone cannot fill the memory's bandwidth. Each takes a part, and its sum gets a place
+//   of its own. In the end these are added up in order, so that as many threads give the same result every time.
+// Model: eight registers of sums, so that no addition waits for another. Elements of bfloat16 and int8 are multiplied
+//   in pairs. Short vectors stay on one thread, since waking others takes longer.
 // Memory: reads a and b once, in order.
 // Edges: after its last eight registers, a thread adds one register of products at a time, and then one product.
 #include <cstdint>

@@ -14,8 +14,8 @@ struct Products : Simd<T> {
   }
 };
 
-/// Two elements share a lane, and become floats there: the upper one without the lower, the lower one moved up. To widen
-/// elements one by one, instructions would have to move them to other lanes.
+/// Two elements share a lane, and become floats there: the upper one without the lower, the lower one moved up. To
+/// widen elements one by one, instructions would have to move them to other lanes.
 template <>
 struct Products<BFloat16> : Simd<float> {
   using V = Simd<float>;

@@ -3,10 +3,10 @@
 #   addition would wait for the one before. It may do nothing else that fast arithmetic would allow: NaN, infinities and
 #   subnormal numbers stay what they are.
 # Model: a decorator compiles the Python loops, and prange spreads parts over threads. The calling thread adds up short
-#   vectors by itself, since waking others takes longer. Each part has a sum of its own, and these are added up in order.
-#   So as many threads give the same result every time.
+#   vectors by itself, since waking others takes longer. Each part has a sum of its own. These are added up in order, so
+#   that as many threads give the same result every time.
 # Memory: every thread reads its own part of a and b, in order.
-# Edges: parts are whole pages, but for the last one. Some may be empty.
+# Edges: parts are of equal length, but for the last ones, which may be empty. Slices end with the vectors.
 
 import numpy as np
 from numba import njit, prange, types
@@ -15,7 +15,6 @@ from py_backends.backend.formats.numba_cpu import widen
 
 FEW_TO_SHARE = 1 << 18
 """Bytes of a vector up to which a second thread costs more than it saves."""
-PAGE = 4096
 get_num_threads = types.ExternalFunction("get_num_threads", types.intp())
 """Numba's own, by its name for the linker. By that of Python, it is an address, and no later run could use the code."""
 
@@ -31,15 +30,15 @@ def sum_of(a, b, number):
 
 @njit(parallel=True, nogil=True)
 def sum_shared(a, b, c, n):
-    parts, page = get_num_threads(), PAGE // a.itemsize
-    length = ((n + parts - 1) // parts + page - 1) // page * page
-    sums = np.zeros(parts, c.dtype)
-    for part in prange(parts):
-        begin, end = min(n, part * length), min(n, (part + 1) * length)
-        sums[part] = sum_of(a[begin:end], b[begin:end], c.dtype.type)
-    for part in range(1, parts):
-        sums[0] += sums[part]
-    c[()] = sums[0]
+    sums = np.empty(get_num_threads(), c.dtype)
+    length = (n + sums.size - 1) // sums.size
+    for part in prange(sums.size):
+        own = slice(part * length, (part + 1) * length)
+        sums[part] = sum_of(a[own], b[own], c.dtype.type)
+    sum = c.dtype.type(0)
+    for each in sums:
+        sum += each
+    c[()] = sum
 
 
 @njit(nogil=True)

@@ -6,13 +6,14 @@
 //   fixed order.
 // Work items of add_chunk on a CPU: ceil(n / 65536), in groups of 1
 // Work items on a CPU: 1, in groups of 1
-// Scratch on a CPU: ceil(n / 65536) elements
+// Scratch on a CPU: ceil(n / 65536) + 1 elements
 // Work items of add_rows on a GPU: ceil(n / 16), in groups of 256
 // Work items on a GPU: 256, in groups of 256
-// Scratch on a GPU: ceil(n / 4096) elements
+// Scratch on a GPU: ceil(n / 4096) + 1 elements
 // Memory: reads a and b once. An item of a CPU reads its chunk in order. Neighbouring items of a GPU read neighbouring
 //   elements, and add up their sums in local memory.
-// Edges: on a CPU, one product at a time after the last full vectors. There are no sums of groups where n is 0.
+// Edges: on a CPU, one product at a time after the last full vectors. Where n is 0, there still is a group, which
+//   writes its sum.
 
 #if CPU
 
@@ -41,7 +42,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void add_chunk(global cons
   Sum sum = 0;
   for (int lane = 0; lane < lanes; ++lane) sum += ((const Sum*)&of_lanes)[lane];
   for (; i < end; ++i) sum += widen(a[i]) * widen(b[i]);
-  if (n > 0) scratch[get_global_id(0)] = sum;
+  scratch[get_global_id(0)] = sum;
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void dot(global const T* a, global const T* b, global Sum* c,
@@ -72,7 +73,7 @@ kernel void add_rows(global const T* a, global const T* b, global Sum* c, global
   Sum sum = 0;
 #pragma unroll 4
   for (long i = begin + get_local_id(0); i < end; i += items) sum += widen(a[i]) * widen(b[i]);
-  if (n > 0) add_up(sum, sums, scratch + get_group_id(0));
+  add_up(sum, sums, scratch + get_group_id(0));
 }
 
 kernel void dot(global const T* a, global const T* b, global Sum* c, global Sum* scratch, long n) {

@@ -2,8 +2,8 @@
 // Idea: every thread has several vector registers of sums. vector_loop.hpp has what a thread does.
 // Model: one directive divides the vectors among threads, a part for each, and another one a part among the lanes of
 //   registers. Short vectors stay on one thread, since waking others takes longer. With `reduction`, threads would add
-//   to the sum in any order. Here each writes to a place of its own, and these are added up in order. So as many threads
-//   give the same result every time.
+//   to the sum in any order. Here each writes to a place of its own, and these are added up in order, so that as many
+//   threads give the same result every time.
 // Memory: reads a and b once, in order.
 // Edges: parts are whole pages, but for the last one. Some may be empty.
 #include <omp.h>

@@ -6,13 +6,14 @@
 //   fixed order.
 // Work items of add_chunk on a CPU: ceil(n / 65536), in groups of 1
 // Work items of add_sums on a CPU: 1, in groups of 1
-// Scratch on a CPU: ceil(n / 65536) elements
+// Scratch on a CPU: ceil(n / 65536) + 1 elements
 // Work items of add_rows on a GPU: ceil(n / 16), in groups of 256
 // Work items on a GPU: 256, in groups of 256
-// Scratch on a GPU: ceil(n / 4096) elements
+// Scratch on a GPU: ceil(n / 4096) + 1 elements
 // Memory: reads a and b once. An item of a CPU reads its chunk in order. Neighbouring items of a GPU read neighbouring
 //   elements.
-// Edges: on a CPU, one product at a time after the last full vectors. There are no sums of groups where n is 0.
+// Edges: on a CPU, one product at a time after the last full vectors. Where n is 0, there still is a group, which
+//   writes its sum.
 #include <sycl/sycl.hpp>
 
 #include "../../formats.hpp"
@@ -72,7 +73,7 @@ void add_chunk(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, std::int64_t 
   Sum<T> sum = 0;
   for (Size lane = 0; lane < lanes; ++lane) sum += of_lanes[lane];
   for (; i < end; ++i) sum += widen(a[i]) * widen(b[i]);
-  if (n > 0) scratch[get_nd_item<1>().get_global_id(0)] = sum;
+  scratch[get_nd_item<1>().get_global_id(0)] = sum;
 }
 
 template <typename T>
@@ -92,7 +93,7 @@ void add_rows(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, std::int64_t n
 #pragma unroll 4
   for (Size i = begin + item.get_local_id(0); i < end; i += items) own += widen(a[i]) * widen(b[i]);
   const Sum<T> sum = sycl::reduce_over_group(item.get_group(), own, sycl::plus<Sum<T>>());
-  if (item.get_local_id(0) == 0 && n > 0) scratch[item.get_group(0)] = sum;
+  if (item.get_local_id(0) == 0) scratch[item.get_group(0)] = sum;
 }
 
 template <typename T>
