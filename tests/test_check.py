@@ -15,6 +15,7 @@ from py_backends.contract import Array, Reference
 from py_backends.errors import WrongRequest
 from py_backends.results.check import check_output, reference_of
 from py_backends.results.report import Check
+from py_backends.system.bits import same_bits
 
 MATMUL, VECADD = registry.problem("matmul"), registry.problem("vecadd")
 
@@ -239,3 +240,9 @@ class TestReferences:
         problem = Answering(Reference(value, bound, np.array([[True, False]])))
         inputs: list[Array] = [np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)]
         assert reference_of(problem, inputs, (1, 2, 1)) is problem.answer
+
+
+def test_a_nan_that_signals_is_as_good_as_any_other() -> None:
+    """NumPy warned of it, which ended the suite."""
+    quiet, signalling = (np.array([bits], np.uint16).view("bfloat16") for bits in (0x7FC0, 0x7F81))
+    assert same_bits(quiet, signalling).all()

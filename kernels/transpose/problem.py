@@ -1,4 +1,4 @@
-"""transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+"""transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 
 Elements are moved, not computed: there is one right answer, and every bit of it is checked. Only of a NaN the bits do
 not count: where plain Python takes it from a list, they may change.

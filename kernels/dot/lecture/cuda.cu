@@ -13,7 +13,7 @@
 template <typename T>
 __device__ void add_up(Sum<T> own, Sum<T>* sums, Sum<T>* to) {
   sums[threadIdx.x] = own;
-  for (int apart = 128; apart > 0; apart /= 2) {
+  for (long long apart = 128; apart > 0; apart /= 2) {
     __syncthreads();
     if (threadIdx.x < apart) sums[threadIdx.x] += sums[threadIdx.x + apart];
   }

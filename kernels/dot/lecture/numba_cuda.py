@@ -28,7 +28,8 @@ def add_up(sums, thread):
 def add_products(a, b, c, scratch, n):
     sums = cuda.shared.array(256, scratch.dtype)
     i, thread = cuda.grid(1), cuda.threadIdx.x
-    sums[thread] = widen(a[i]) * widen(b[i]) if i < n else scratch.dtype.type(0)
+    # A zero of c's type: 0.0 would make the product a float64, even for float32.
+    sums[thread] = widen(a[i]) * widen(b[i]) if i < n else c.dtype.type(0)
     add_up(sums, thread)
     if thread == 0 and i < n:
         scratch[cuda.blockIdx.x] = sums[0]

@@ -10,9 +10,9 @@
 // Edges: work items past the last element add 0. Where n is 0, there still is a group, which writes its sum.
 
 void add_up(Sum own, local Sum* sums, global Sum* to) {
-  const int item = get_local_id(0);
+  const long item = get_local_id(0);
   sums[item] = own;
-  for (int apart = 128; apart > 0; apart /= 2) {
+  for (long apart = 128; apart > 0; apart /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item < apart) sums[item] += sums[item + apart];
   }

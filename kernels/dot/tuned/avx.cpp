@@ -26,27 +26,6 @@ constexpr Size page = 4096 / sizeof(T);
 
 constexpr Size most_threads = 1024;
 
-/// The sum of n products.
-template <typename T>
-Sum<T> sum_of(const T* a, const T* b, Size n) {
-  using V = Products<T>;
-  constexpr Size registers = 8;
-  typename V::Register sums[registers];
-  for (auto& each : sums) each = V::broadcast(0);
-  Size i = 0;
-  for (; i + registers * V::lanes <= n; i += registers * V::lanes) {
-#pragma GCC unroll 8
-    for (Size at = 0; at < registers; ++at) sums[at] = V::add(a + i + at * V::lanes, b + i + at * V::lanes, sums[at]);
-  }
-  for (; i + V::lanes <= n; i += V::lanes) sums[0] = V::add(a + i, b + i, sums[0]);
-  for (Size half = registers / 2; half > 0; half /= 2) {
-    for (Size at = 0; at < half; ++at) sums[at] = Simd<Sum<T>>::add(sums[at], sums[at + half]);
-  }
-  Sum<T> sum = sum_of_lanes<T>(sums[0]);
-  for (; i < n; ++i) sum += widen(a[i]) * widen(b[i]);
-  return sum;
-}
-
 }  // namespace
 
 template <typename T>

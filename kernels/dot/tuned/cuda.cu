@@ -72,7 +72,7 @@ __device__ __forceinline__ S add_block(S sum) {
 
 template <typename T>
 __global__ void __launch_bounds__(threads) add_chunks(const T* a, const T* b, Sum<T>* c, Sum<T>* scratch, long long n) {
-  const Size begin = (Size)blockIdx.x * products, end = begin + products;
+  const Size begin = (long long)blockIdx.x * products, end = begin + products;
   Sum<T> sum = 0;
   if (end <= n && aligned(a) && aligned(b)) {
     const auto x = reinterpret_cast<const Chunk<T>*>(a + begin), y = reinterpret_cast<const Chunk<T>*>(b + begin);

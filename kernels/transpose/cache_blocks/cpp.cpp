@@ -1,4 +1,4 @@
-// transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+// transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 // Idea: finish one block after another. Then the cache lines of a that a column touches are still in the first-level
 //   cache when the next column needs their other elements.
 // Model: C++ in one thread: two loops over blocks, and two within a block.

@@ -1,4 +1,4 @@
-// transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+// transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 // Model: one thread. As many registers as they have lanes hold a tile of a, a row each. Instructions interleave the lanes
 //   of two registers, rows r and r + lanes / 2. After two rounds for four lanes, four for sixteen, each holds a column.
 // Memory: reads a and writes c a register at a time. Narrower formats are widened to the lanes of a register, and back.

@@ -1,4 +1,4 @@
-// transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+// transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 // Model: C++ in one thread: two loops, as in the definition.
 // Memory: writes c in order, and reads a by columns, whose elements lie m apart.
 // Edges: none; both loops end at their sizes.

@@ -1,4 +1,4 @@
-// transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+// transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 // Model: one directive divides the rows of c among threads that share memory.
 // Memory: every thread writes its rows of c in order, and reads its columns of a, whose elements lie m apart.
 // Edges: none; both loops end at their sizes.

@@ -1,4 +1,4 @@
-// transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+// transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 // Idea: a block is a tile in vector registers. So a line of a is read, and one of c written, by one instruction in
 //   place of sixteen.
 // Model: instructions interleave the lanes of two registers, rows r and r + lanes / 2. After two rounds for four lanes,

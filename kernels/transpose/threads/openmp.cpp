@@ -1,4 +1,4 @@
-// transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+// transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 // Idea: no block depends on another one, so threads move them at the same time. One core alone cannot fill the memory's
 //   bandwidth.
 // Model: one directive divides the rows of blocks among threads that share memory.

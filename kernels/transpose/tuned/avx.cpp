@@ -1,4 +1,4 @@
-// transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+// transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 // Idea: every line of c is written once, as a whole and past the cache. An ordinary store first reads the line that it
 //   overwrites, a third of all traffic here. squares.hpp has the order, avx_moves.hpp the instructions.
 // Model: squares whose rows fill a cache line are turned in registers. Threads take bands of rows, since one core alone

@@ -1,4 +1,4 @@
-// transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+// transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 // Idea: squares whose rows fill a cache line are turned by vector instructions (loops.hpp), in an order that moves whole
 //   lines (squares.hpp).
 // Model: C++ in one thread. The directive `simd` makes vector instructions of a row of a square, and needs no OpenMP

@@ -1,4 +1,4 @@
-# transpose: c[i][j] = a[j][i]. a is n x m, c is m x n, both stored by rows.
+# transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
 # Idea: squares whose rows fill a cache line are turned in registers, so that c is written by whole lines. Numba's
 #   language has no vectors. So a square is turned in LLVM's own language, where a vector may be as long as a line.
 # Model: a decorator compiles the Python loops, and prange spreads rows of squares over threads. An intrinsic emits the
