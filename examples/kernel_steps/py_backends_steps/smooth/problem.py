@@ -1,5 +1,6 @@
-"""smooth: u[i]/2 + (u[i-1] + u[i+1])/4, `steps` times; the ends stay. Four roundings a step, g = 4u / (1 - 4u), and three
-subnormals of underflow. An error spreads as u itself does (Higham, Accuracy and Stability of Numerical Algorithms)."""
+"""smooth: u[i]/2 + (u[i-1] + u[i+1])/4, `steps` times; the ends stay. Four roundings a step, g = 4u / (1 - 4u), and
+three subnormals of underflow. An error spreads as u itself does (Higham, Accuracy and Stability of Numerical
+Algorithms, 2nd edition, section 4.2)."""
 
 import numpy as np
 
