@@ -1,7 +1,6 @@
 // transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
-// Idea: rows of the tile in shared memory are padded by 4 bytes, so that the elements of a column lie in different
-//   banks. Where rows are aligned, a thread moves words of 4 bytes in all formats: it turns 2 x 2 elements of 16 bits
-//   over in registers, or 4 x 4 of 8 bits.
+// Idea: where rows are aligned, a thread moves words of 4 bytes in all formats. It turns 2 x 2 elements of 16 bits over
+//   in registers, or 4 x 4 of 8 bits.
 // Model: a block of 256 threads moves tiles whose rows have 128 bytes, in float64 256. So a warp reads and writes whole
 //   cache lines in each format.
 // Work items: n x ceil(m / 4), in groups of 32 x 8
@@ -11,48 +10,12 @@
 //   written. Blocks take tiles in strides of the grid, since a tile of narrow elements is larger than their share of
 //   it.
 #include "../../formats.hpp"
+#include "cuda_squares.hpp"
 
 namespace {
 
 using Size = long long;
 constexpr int warp = 32, warps = 8;
-
-/// An unsigned integer of so many bytes, in which an element is moved.
-template <int bytes>
-struct Bits;
-template <>
-struct Bits<1> {
-  using Type = unsigned char;
-};
-template <>
-struct Bits<2> {
-  using Type = unsigned short;
-};
-template <>
-struct Bits<4> {
-  using Type = unsigned;
-};
-template <>
-struct Bits<8> {
-  using Type = unsigned long long;
-};
-
-/// Turns a square over: word r of `x` holds its row r, the first element in the lowest bits.
-__device__ __forceinline__ void turn(unsigned (&x)[2]) {
-  const unsigned first = __byte_perm(x[0], x[1], 0x5410);
-  x[1] = __byte_perm(x[0], x[1], 0x7632);
-  x[0] = first;
-}
-__device__ __forceinline__ void turn(unsigned (&x)[4]) {
-  const unsigned upper_left = __byte_perm(x[0], x[1], 0x5140), upper_right = __byte_perm(x[0], x[1], 0x7362);
-  const unsigned lower_left = __byte_perm(x[2], x[3], 0x5140), lower_right = __byte_perm(x[2], x[3], 0x7362);
-  x[0] = __byte_perm(upper_left, lower_left, 0x5410);
-  x[1] = __byte_perm(upper_left, lower_left, 0x7632);
-  x[2] = __byte_perm(upper_right, lower_right, 0x5410);
-  x[3] = __byte_perm(upper_right, lower_right, 0x7632);
-}
-template <typename Word>
-__device__ __forceinline__ void turn(Word (&)[1]) {}
 
 /// A tile of squares of `count` x `count` elements: row 0 of all squares, turned over, then their other rows.
 template <typename Word, int count>
