@@ -1,5 +1,5 @@
-// What elements are moved in, and squares of narrow ones that are turned over in registers.
-#pragma once
+// What elements are moved in, and squares of narrow ones that are turned over in registers. Only cuda.cu includes this,
+// and once: under instruments, several namespaces of one program hold that file.
 
 namespace {
 
