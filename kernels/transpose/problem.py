@@ -31,7 +31,8 @@ STEPS_ON_GPU = Ladder(
         Rung("cuda", "lecture", "an element a thread"),
         Rung("cuda", "blocks", "several elements a thread"),
         Rung("cuda", "shared_tiles", "tiles in shared memory"),
-        Rung("cuda", "tuned", "padding, words of narrow elements"),
+        Rung("cuda", "padded_tiles", "padding, whole cache lines"),
+        Rung("cuda", "tuned", "words of narrow elements"),
     ),
     # Large enough for the memory of a large GPU, and its caches hold neither matrix.
     sizes=(8192, 8192),

@@ -1,14 +1,13 @@
-// Moves a matrix by tiles in shared memory, whose squares of narrow elements are turned over in registers.
-#pragma once
+// What elements are moved in, and squares of narrow ones that are turned over in registers. Only cuda.cu includes this,
+// and once: under instruments, several namespaces of one program hold that file.
 
 namespace {
 
-using Size = long long;
-constexpr int warp = 32, warps = 8;
-
 /// An unsigned integer of so many bytes, in which an element is moved.
 template <int bytes>
-struct Bits;
+struct Bits {
+  using Type = unsigned;
+};
 template <>
 struct Bits<1> {
   using Type = unsigned char;
@@ -16,10 +15,6 @@ struct Bits<1> {
 template <>
 struct Bits<2> {
   using Type = unsigned short;
-};
-template <>
-struct Bits<4> {
-  using Type = unsigned;
 };
 template <>
 struct Bits<8> {
@@ -42,64 +37,5 @@ __device__ __forceinline__ void turn(unsigned (&x)[4]) {
 }
 template <typename Word>
 __device__ __forceinline__ void turn(Word (&)[1]) {}
-
-/// A tile of squares of `count` x `count` elements: row 0 of all squares, turned over, then their other rows.
-template <typename Word, int count>
-struct Tile {
-  static constexpr int side = sizeof(Word) < 4 ? 128 / sizeof(Word) : 32;  // squares down and across
-  static constexpr int padding = sizeof(Word) < 4 ? 4 / sizeof(Word) : 1;
-  Word row[count][side][side + padding];
-};
-
-/// Moves matrices of m x n squares, of which a `Word` holds a row.
-template <int count, typename Word>
-__device__ __forceinline__ void move(const Word* a, Word* c, Size m, Size n, Tile<Word, count>& tile) {
-  constexpr int side = Tile<Word, count>::side;
-  constexpr int most = 4;  // squares that a thread reads before it writes the first
-  const int x = threadIdx.x, y = threadIdx.y;
-  const Size across = (n + side - 1) / side, tiles = across * ((m + side - 1) / side);
-  for (Size t = (long long)blockIdx.y * gridDim.x + blockIdx.x; t < tiles; t += (long long)gridDim.x * gridDim.y) {
-    const Size top = t / across * side, left = t % across * side;
-#pragma unroll
-    for (int s = 0; s < side; s += warp) {
-      const Size i = top + s + x;
-      for (int from = 0; from < side; from += most * warps) {
-        Word square[most][count];
-#pragma unroll
-        for (int e = 0; e < most; ++e) {
-          const Size j = left + from + e * warps + y;
-#pragma unroll
-          for (int r = 0; r < count; ++r) {
-            if (i < m && j < n) square[e][r] = a[(j * count + r) * m + i];
-          }
-        }
-#pragma unroll
-        for (int e = 0; e < most; ++e) {
-          turn(square[e]);
-#pragma unroll
-          for (int r = 0; r < count; ++r) tile.row[r][s + x][from + e * warps + y] = square[e][r];
-        }
-      }
-    }
-    __syncthreads();  // the tile is complete
-#pragma unroll
-    for (int s = 0; s < side; s += warp) {
-      const Size j = left + s + x;
-#pragma unroll 4
-      for (int e = 0; e < side; e += warps) {
-        const Size i = top + e + y;
-#pragma unroll
-        for (int r = 0; r < count; ++r) {
-          if (i < m && j < n) c[(i * count + r) * n + j] = tile.row[r][e + y][s + x];
-        }
-      }
-    }
-    __syncthreads();  // nobody reads it any more
-  }
-}
-
-__device__ __forceinline__ bool aligned(const void* address) {
-  return reinterpret_cast<unsigned long long>(address) % 4 == 0;
-}
 
 }  // namespace
