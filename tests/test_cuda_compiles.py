@@ -66,12 +66,16 @@ def instance(text: KernelText, dtype: str) -> str:
     return f"{text.kernel}<{FORMATS[dtype].c}>"
 
 
+def instances(text: KernelText) -> list[str]:
+    """Of all kernels that a text launches, in all of its number formats."""
+    return [f"{name}<{FORMATS[dtype].c}>" for name, _ in text.stages("GPU").kernels for dtype in text.dtypes]
+
+
 @cache
 def compiled_text(text: KernelText, architecture: str) -> tuple[ObjectCode, str]:
     """A text in all of its number formats, and what the compiler says of each."""
     log = io.StringIO()
-    names = [instance(text, dtype) for dtype in text.dtypes]
-    return compiled(cuda.with_includes(text), architecture, *names, log=log), log.getvalue()
+    return compiled(cuda.with_includes(text), architecture, *instances(text), log=log), log.getvalue()
 
 
 def test_every_kernel_has_a_text() -> None:
@@ -89,11 +93,11 @@ def test_compiles_to_machine_code_with_its_sums_in_registers(text: KernelText, a
     """
     cubin, log = compiled_text(text, architecture)
     assert cubin.code.startswith(b"\x7fELF")
-    for dtype in text.dtypes:
-        mangled = cubin.symbol_mapping[instance(text, dtype)]
+    for name in instances(text):
+        mangled = cubin.symbol_mapping[name]
         assert b".text." + mangled in cubin.code, "the kernel itself is in it, and not only its name"
     frames = [int(frame) for frame in re.findall(r"(\d+) bytes stack frame", log)]
-    assert len(frames) == len(text.dtypes)
+    assert len(frames) == len(instances(text))
     assert max(frames) <= MOST_IN_MEMORY, log
 
 
@@ -103,7 +107,7 @@ def test_steps_compile_without_memory_for_registers(text: KernelText, architectu
     """But for some, in large tiles for sm_120: the limit is that of the tuned ones."""
     _, log = compiled_text(text, architecture)
     frames = [int(frame) for frame in re.findall(r"(\d+) bytes stack frame", log)]
-    assert len(frames) == len(text.dtypes)
+    assert len(frames) == len(instances(text))
     assert max(frames) <= (MOST_IN_MEMORY if "LargeTile" in text.text else 0), log
 
 

@@ -28,6 +28,8 @@ pytestmark = [
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (1, 255, 257, 2053, 100_003)],
     "matmul": [(1, 1, 1), (5, 3, 0), (5, 0, 3), (0, 5, 3), (33, 17, 9), (131, 132, 17), (300, 300, 40)],
+    "dot": [(n,) for n in (0, 1, 255, 257, 2053, 100_003)],
+    "transpose": [(0, 5), (1, 1), (1, 70), (33, 17), (131, 132), (300, 257)],
 }
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
 TOOL_OF = {planted.WRITE: "memcheck", planted.READ: "memcheck", planted.RACE: "racecheck", planted.BARRIER: "synccheck"}

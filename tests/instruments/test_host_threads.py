@@ -26,6 +26,8 @@ pytestmark = pytest.mark.slow
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(1,), (257,), (2053,)],
     "matmul": [(5, 3, 0), (5, 0, 3), (33, 17, 9), (67, 131, 25)],
+    "dot": [(1,), (257,), (2053,)],
+    "transpose": [(1, 1), (33, 17), (67, 131)],
 }
 """Around groups and tiles; the last make more than one group of every text but those for CPUs."""
 MORE_SHAPES: dict[str, list[tuple[int, ...]]] = {
@@ -34,6 +36,8 @@ MORE_SHAPES: dict[str, list[tuple[int, ...]]] = {
         *((0, 5, 3), (1, 1, 1), (7, 1, 3), (1, 65, 4), (65, 1, 4), (3, 4, 5), (16, 16, 16), (17, 15, 8)),
         *((131, 132, 17), (90, 20, 770)),
     ],
+    "dot": [(n,) for n in (0, 3, 15, 16, 255, 256, 70_001)],
+    "transpose": [(0, 5), (5, 0), (1, 70), (70, 1), (16, 16), (131, 132), (300, 129)],
 }
 
 

@@ -23,9 +23,16 @@ pytestmark = [
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (0, 1, 5, 16, 257, 521)],
     "matmul": [(0, 5, 3), (5, 3, 0), (1, 1, 1), (7, 1, 3), (1, 33, 2), (5, 4, 3), (13, 17, 9), (16, 16, 16)],
+    "dot": [(n,) for n in (0, 1, 5, 16, 257, 521)],
+    "transpose": [(0, 5), (5, 0), (1, 1), (1, 70), (17, 33), (33, 17)],
 }
 """Each work item takes an interpreter's time."""
-LARGER_SHAPES: dict[str, list[tuple[int, ...]]] = {"vecadd": [(66_000,)], "matmul": [(49, 130, 5), (2, 3, 520)]}
+LARGER_SHAPES: dict[str, list[tuple[int, ...]]] = {
+    "vecadd": [(66_000,)],
+    "matmul": [(49, 130, 5), (2, 3, 520)],
+    "dot": [(66_000,)],
+    "transpose": [(100, 70)],
+}
 """Of several groups or passes: for the tuned texts, whose work items are few on a CPU."""
 
 
