@@ -399,4 +399,4 @@ def test_a_text_with_an_error_does_not_compile(text: KernelText) -> None:
     assert text.text.count("blockIdx") >= 1
     line = text.text[: text.text.index("blockIdx")].count("\n") + 1
     with pytest.raises(Exception, match=rf"cuda\.cu\({line}\): error: identifier \"blokIdx\" is undefined"):
-        compiled(cuda.with_includes(text).replace("blockIdx", "blokIdx"), "sm_80", f"{text.kernel}<float>")
+        compiled(cuda.with_includes(text).replace("blockIdx", "blokIdx"), "sm_80", *instances(text))

@@ -125,7 +125,7 @@ class Allreduce(Exchange):
     def sent(self, place: int) -> int:
         """By recursive doubling: in each round pairs exchange what they have, and all have twice as much after it.
 
-        If the number of ranks is no power of two, the first ones come in pairs: one of each gives the other its
+        If the number of ranks is no power of two, the first ones come in pairs. One of each gives the other its
         elements, and gets the sums at the end. (Thakur, Rabenseifner and Gropp, Optimization of collective
         communication operations in MPICH, Int. J. High Perform. Comput. Appl. 19, 2005, section 4.)
         """

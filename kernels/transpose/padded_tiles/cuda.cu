@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(warp* warps) transpose(const T* a, T* c, long 
   __shared__ Tile<T> tile;
   const int x = threadIdx.x, y = threadIdx.y;
   const Size across = (n + side - 1) / side, tiles = across * ((m + side - 1) / side);
-  for (Size t = (Size)blockIdx.y * gridDim.x + blockIdx.x; t < tiles; t += (Size)gridDim.x * gridDim.y) {
+  for (Size t = (long long)blockIdx.y * gridDim.x + blockIdx.x; t < tiles; t += (long long)gridDim.x * gridDim.y) {
     const Size top = t / across * side, left = t % across * side;
 #pragma unroll
     for (int s = 0; s < side; s += warp) {
