@@ -165,10 +165,11 @@ class Selection:
         """Whether a quick run tries a kind.
 
         It tries costly kinds once for a kernel and target, or in one dtype alone. A short one tries every kind in the
-        default variant and the first dtype alone.
+        default variant and the first dtype alone, and of work items that are interpreted in one kernel.
         """
         text, target = subject.text, subject.target
-        in_short = _is_default(text) and dtype == first_dtype(kind, subject)
+        interpreted = target.interpreted and not _is_of_exemplary_kernel(text)
+        in_short = _is_default(text) and dtype == first_dtype(kind, subject) and not interpreted
         little = self._is_step(text) or (self.extent is Extent.SHORT and not in_short)
         if little and kind.name != _AT_RAGGED_ENDS:
             return False
