@@ -45,6 +45,8 @@ EDGES: dict[str, list[tuple[int, ...]]] = {
         *((84, 128, 256), (83, 127, 255), (85, 129, 257), (128, 64, 16), (127, 63, 15), (129, 65, 17)),
         *((6, 8, 8), (12, 32, 8), (13, 33, 9), (11, 16, 7), (12, 17, 768), (25, 31, 769), (7, 50, 1537)),
     ],
+    "dot": [(n,) for n in (4095, 4096, 4097, 65535, 65536, 65537, 131_073)],
+    "transpose": [(95, 511), (96, 512), (97, 513), (31, 1025), (193, 127), (32, 129), (34, 33)],
 }
 """One below, at and above what the tuned kernels take at once."""
 
@@ -293,16 +295,17 @@ def last(count, dtype):
     array[:] = np.random.default_rng(2).standard_normal(count, dtype)
     return array
 
-def result(kernel, sizes, a, b, c):
-    buffers = [device.upload(x.reshape(-1)) for x in (a, b, c)]
+def result(kernel, sizes, *arrays):
+    buffers = [device.upload(x.reshape(-1)) for x in arrays]
     launches[kernel](buffers, sizes)
     device.wait()
-    return c
+    return arrays[-1]
 
 device = SyclDevice(_sycl.devices("")["intel-cpu"], 2, sys.argv[1])
 dtype = np.dtype("float32")
 launches = {
-    kernel: device.prepare(registry.kernel_texts(kernel, "sycl")["tuned"], dtype) for kernel in ("matmul", "vecadd")
+    kernel: device.prepare(registry.kernel_texts(kernel, "sycl")["tuned"], dtype)
+    for kernel in ("matmul", "vecadd", "dot", "transpose")
 }
 for m, n, k in (1, 1, 1), (11, 31, 7), (13, 33, 9), (85, 129, 257):
     a, b, c = last(m * k, dtype).reshape(m, k), last(k * n, dtype).reshape(k, n), last(m * n, dtype).reshape(m, n)
@@ -310,6 +313,10 @@ for m, n, k in (1, 1, 1), (11, 31, 7), (13, 33, 9), (85, 129, 257):
 for n in 1, 15, 17, 65_537:
     a, b, c = last(n, dtype), last(n, dtype), last(n, dtype)
     assert np.array_equal(result("vecadd", (n,), a, b, c), a + b)
+    assert np.allclose(result("dot", (n,), a, b, last(1, dtype)), a @ b, atol=1e-2)
+for m, n in (1, 1), (31, 7), (33, 65), (97, 513):
+    a, c = last(n * m, dtype).reshape(n, m), last(m * n, dtype).reshape(m, n)
+    assert np.array_equal(result("transpose", (m, n), a, c), a.T)
 """
 
 

@@ -124,17 +124,19 @@ def _narrow(problem: Problem) -> Iterator[Trial]:
     quick = [sizes for few in (1, 3, 17) for sizes in ((few, 131), (131, few))]
     narrow = [sizes for few in range(1, _MOST_ROWS + 1) for sizes in ((few, 131), (131, few))]
     yield from _every_place(quick, [sizes for sizes in narrow if sizes not in quick])
-    yield from _every_place((), ((1, 300_007), (300_007, 1), (2, 150_001), (150_001, 5), (33, 20_011), (20_011, 33)))
+    long = ((300_007, 1), (2, 150_001), (150_001, 5), (33, 20_011), (20_011, 33))
+    yield from _every_place([(1, 300_007)], long)
 
 
 def _powers_of_two(problem: Problem) -> Iterator[Trial]:
     """Elements of a column lie so far apart that they take places from each other in the caches.
 
-    The last matrices are as large as a few second-level caches, where some sources move blocks through a buffer.
+    The last matrices are as large as a few second-level caches, where some sources move blocks through a buffer. A row,
+    or a column, is left of their tiles.
     """
     yield from _every_place(((256, 512),), ((512, 1024), (1024, 64), (128, 4096), (2048, 1024)))
     for dtypes, size in _BY_SIZE:
-        few, many = 4 * caches.second_level_cache() // (2 * size * 4096) + 37, 4096
+        few, many = 4 * caches.second_level_cache() // (2 * size * 4096) // 64 * 64 + 65, 4096
         for sizes, starts in (((few, many), (0, 3)), ((many, few), (1, 0))):
             yield _placed(sizes, starts, dtypes, thorough=size != 4)
 
@@ -148,14 +150,16 @@ def _placed(sizes: Sizes, starts: tuple[int, ...], dtypes: tuple[str, ...], *, t
 def _beyond_the_caches(problem: Problem) -> Iterator[Trial]:
     """Matrices that fit no cache, which some sources write past the caches: whole lines, each once.
 
-    No row of c begins a line but by chance. The last ones have rows that all do.
+    No row of c begins a line but by chance. In the first ones a row and a column is left of tiles. There are some whose
+    rows all begin lines.
     """
     for dtypes, size in _BY_SIZE:
         count = max(2**25, caches.effective_cache()) // (2 * size)
         n = math.isqrt(count) // 64 * 64
-        ragged, even, wide = (count // (n + 37) + 41, n + 37), (count // n + 64, n), (131, count // 131 + 71)
-        yield _placed(ragged, (0, 3), dtypes, thorough=size != 4)
-        yield _placed(ragged[::-1], (3, 1), dtypes, thorough=True)
+        one_left, ragged = (count // (n + 65) // 64 * 64 + 65, n + 65), (n + 37, count // (n + 37) + 41)
+        even, wide = (count // n + 64, n), (131, count // 131 + 71)
+        yield _placed(one_left, (0, 3), dtypes, thorough=size != 4)
+        yield _placed(ragged, (3, 1), dtypes, thorough=True)
         yield _placed(even, (0,), dtypes, thorough=True)
         yield _placed(wide, (0, 5), dtypes, thorough=True)
         yield _placed(wide[::-1], (5, 7), dtypes, thorough=True)
