@@ -261,7 +261,7 @@ class TestCommunication:
         ("kernel", "sizes", "sent"),
         [
             ("dot", (1001,), (4, 4)),  # the sum of each
-            ("transpose", (10, 30), (5 * 15 * 4,) * 2),  # a quarter of the matrix, whose columns become the other's rows
+            ("transpose", (10, 30), (5 * 15 * 4,) * 2),  # a quarter: columns of one are rows of the other
         ],
     )
     def test_no_rank_sends_what_nobody_needs(
