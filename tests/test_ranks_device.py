@@ -6,6 +6,7 @@ import copy
 import errno
 import gc
 import json
+import math
 import os
 import pickle
 import re
@@ -253,6 +254,28 @@ class TestCommunication:
         # Half of b goes each way where the rows of a are cut; half of a, the smaller one, where the columns of b are.
         assert said.bytes_sent == ((k // 2 * n * 4,) * 2 if variant == "lecture" else (m // 2 * k * 4,) * 2)
         assert 0 < said.seconds <= (device.event_seconds() or 0)
+        for buffer in buffers:
+            device.release(buffer)
+
+    @pytest.mark.parametrize(
+        ("kernel", "sizes", "sent"),
+        [
+            ("dot", (1001,), (4, 4)),  # the sum of each
+            ("transpose", (10, 30), (5 * 15 * 4,) * 2),  # a quarter: columns of one are rows of the other
+        ],
+    )
+    def test_no_rank_sends_what_nobody_needs(
+        self, device: Device, kernel: str, sizes: tuple[int, ...], sent: tuple[int, int]
+    ) -> None:
+        """The result would be right if blocks of ranks overlapped, or more were exchanged."""
+        launch, problem = prepared(device, kernel, "lecture"), registry.kernel_texts(kernel, "mpi")["lecture"].problem
+        arrays = [drawn(math.prod(shape)) for shape in problem.shapes(sizes)]
+        device.arrange(launch, sizes, range(len(arrays)))
+        buffers = [*map(device.upload, arrays[:-1]), device.allocate(arrays[-1])]
+        launch(buffers, sizes)
+        said = device.communication()
+        assert isinstance(said, Communication)
+        assert said.bytes_sent == sent
         for buffer in buffers:
             device.release(buffer)
 

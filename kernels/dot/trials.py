@@ -21,7 +21,9 @@ _LONG = (70_001, 140_009, 265_013)
 """Threads share the first one of 8-byte and 4-byte elements, the others of 2 bytes and of 1."""
 _MORE_LONG = (4095, 4096, 8191, 65_535, 65_536, 65_537, 131_072, 131_073, 262_144, 262_145, 1_048_577)
 """Around what a work item, a group or a thread takes."""
-_EDGES = (4096, 4097, 65_537, 131_072)
+_BLOCK = 4097
+"""A full block of a GPU, and a product more. It is short enough for a simulator."""
+_EDGES = (4096, 65_537, 131_072)
 """Those that a quick run tries too: a last chunk of one product, and full ones, behind which the sums of longer vectors
 still lie."""
 
@@ -47,8 +49,8 @@ def _of_both_signs(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Ge
 
 def _nothing_missing(problem: Problem) -> Iterator[Trial]:
     draws: dict[str, Draw] = {"{}, positive": _exact, "{}, of both signs": _of_both_signs}
-    more = [(n,) for n in (*_MORE_LENGTHS, *_MORE_LONG)]
-    yield from of_sizes([(n,) for n in (*_LONG, *_LENGTHS)], draws, exact=True, thorough=[(_LENGTHS[-1],)])
+    more = [(n,) for n in (*_MORE_LENGTHS, *_MORE_LONG) if n != _BLOCK]
+    yield from of_sizes([(n,) for n in (_BLOCK, *_LONG, *_LENGTHS)], draws, exact=True, thorough=[(_LENGTHS[-1],)])
     yield from of_sizes(more, draws, exact=True, thorough=[(n,) for (n,) in more if n not in _EDGES])
 
 
@@ -199,7 +201,7 @@ _KINDS = (
         "nothing-missing",
         "products that are left out or added twice, by sums that are exact in any order",
         _nothing_missing,
-        in_others=7,
+        in_others=8,
     ),
     Kind("places", "a product of wrong elements, or with fewer digits, by a single one that is not zero", _places),
     Kind("special-values", "NaN and infinity that are lost, or left out because of a zero", _special, dtypes=FLOATS),

@@ -25,6 +25,8 @@ _WORDS_OF_OPENCL = r"\b(?:kernel|global|local)\b(?=\s+\w)"
 _ATTRIBUTE = r"__attribute__\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)"
 _NOT_OF_CPP = re.compile(f"{_MACRO}|{_WORDS_OF_CUDA}|{_WORDS_OF_SYCL}|{_ATTRIBUTE}".encode(), re.MULTILINE)
 _NOT_OF_CPP_IN_OPENCL = re.compile(f"{_MACRO}|{_WORDS_OF_OPENCL}|{_ATTRIBUTE}".encode(), re.MULTILINE)
+_PRAGMA_BY_MACRO = re.compile(rb"^#define (\w+) _Pragma\(", re.MULTILINE)
+"""A word that may stand before any loop."""
 _TYPE_BY_MACRO = re.compile(rb"\b([A-Z]+)\((T|Sum)\)")
 """`FOUR(T) x`, where C++ has a name."""
 _NO_EXPRESSION = {
@@ -52,6 +54,8 @@ def parsed(text: bytes, suffix: str) -> Tree:
     """The syntax tree of a text, whose places are those of the text itself."""
     if suffix == ".cl":
         text = _TYPE_BY_MACRO.sub(rb"\1_\2_", text)
+        for pragma in _PRAGMA_BY_MACRO.findall(text):
+            text = re.sub(rb"(?<!#define )\b" + pragma + rb"\b", b" " * len(pragma), text)
     not_of_cpp = _NOT_OF_CPP_IN_OPENCL if suffix == ".cl" else _NOT_OF_CPP
     return _parser().parse(not_of_cpp.sub(_blank, text))
 

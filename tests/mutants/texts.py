@@ -31,6 +31,11 @@ _ON_A_MODEL = "amx"
 _TENSOR_CORES = "cuda_tensor_cores.hpp"
 """The file that the emulation runs in narrow formats alone, and in float64 where it is told to. The text that includes
 it chooses. A quick run tries no narrow format in the emulation."""
+_FORMATS = "kernels/formats.hpp"
+"""The file that widens and narrows numbers. The emulation runs it in narrow formats alone."""
+_SQUARES = "cuda_squares.hpp"
+"""The file that turns narrow elements over in registers. The emulation runs that in narrow formats alone."""
+_INCLUDES_NARROW_PARTS = re.compile(f'#include "(?:{_TENSOR_CORES}|{_SQUARES})"'.replace(".", r"\."))
 _INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
 
 User = tuple[str, str]
@@ -84,7 +89,7 @@ class Run:
 
 
 _NARROW = ("float16", "int8")
-_ON_TENSOR_CORES = Run(formats=_NARROW)
+_IN_NARROW_FORMATS = Run(formats=_NARROW)
 _ON_WARPGROUPS = Run("WARPGROUPS", _NARROW)
 _WITH_FLOAT64 = Run("FLOAT64", ("float64",))
 
@@ -209,10 +214,12 @@ def _is_host_part(text: Text, context: Context) -> bool:
 
 def _runs(text: Text, context: Context) -> tuple[Run, ...]:
     if text.file.endswith(_TENSOR_CORES):
-        of_warps = () if ("defined(WARPGROUPS)", True) in context.conditions else (_ON_TENSOR_CORES, _WITH_FLOAT64)
+        of_warps = () if ("defined(WARPGROUPS)", True) in context.conditions else (_IN_NARROW_FORMATS, _WITH_FLOAT64)
         return (*of_warps, _ON_WARPGROUPS, Run())  # the last sees which formats the file takes when nothing is told
-    if f'#include "{_TENSOR_CORES}"' in text.content.decode():
-        return (Run(), _ON_TENSOR_CORES)
+    if text.is_cuda and text.file == _FORMATS:
+        return (_IN_NARROW_FORMATS,)
+    if text.file.endswith(_SQUARES) or _INCLUDES_NARROW_PARTS.search(text.content.decode()):
+        return (Run(), _IN_NARROW_FORMATS)
     return tuple(map(Run, _forms(text, context)))
 
 
