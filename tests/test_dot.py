@@ -105,7 +105,7 @@ def test_a_narrower_sum_is_seen(dtype: str, narrower: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "n", [7_500_000, *(pytest.param(n, marks=pytest.mark.slow) for n in (2**25 - 1, 2**25 + 1, 2**26))]
+    "n", [7_500_000, *(pytest.param(n, marks=pytest.mark.nightly) for n in (2**25 - 1, 2**25 + 1, 2**26))]
 )
 def test_longer_vectors_have_one_right_sum_too(n: int) -> None:
     """Beyond 2^25 elements, of a class of places; another seed has another class."""
