@@ -59,6 +59,15 @@ def row_of(backend: str, variant: str, gflops: float, n: int = 800, noise: float
     return replace(made, **others)
 
 
+def moving_row(backend: str, variant: str, gbytes_per_second: float) -> Row:
+    """An `ok` row of transpose without the samples of its rounds."""
+    made = Row("transpose", backend, "cpu", variant, "float64", {"n": 4096, "m": 4096}, "ok", threads=2)
+    seconds = 2 * 8 * 4096**2 / gbytes_per_second / 1e9
+    made.seconds = Seconds(kernel=Duration(seconds, seconds, seconds, seconds, ROUNDS))
+    made.rate = Rate(0.0, gbytes_per_second)
+    return made
+
+
 def rows_of() -> list[Row]:
     """All rungs but that of the GPU; Python's at 200."""
     return [row_of(*name, rate, n=200 if name[0] == "python" else 800) for name, rate in RATES.items()]
@@ -181,6 +190,15 @@ class TestGains:
         assert gain is not None
         assert gain.speedup == pytest.approx(180 / 160)
         assert (gain.low, gain.high, gain.verdict) == (None, None, "unclear")
+
+    def test_of_a_kernel_without_arithmetic_are_compared_in_what_it_moves(self) -> None:
+        """Rows of 0 GFLOP/s were no rungs, so that a ladder of transpose was not shown at all."""
+        names = [(rung.backend, rung.variant) for rung in registry.problem("transpose").steps[0].rungs]
+        rows = [moving_row(*name, gbytes_per_second=float(at)) for at, name in enumerate(names, 1)]
+        climb = climb_of(*rows)
+        assert [step.row.variant for step in climb.steps] == [variant for _, variant in names]
+        assert [step.over_first.speedup for step in climb.steps[1:] if step.over_first] == pytest.approx([2, 3, 4, 5])
+        assert "GB/s" in printed(report_of(*rows))
 
     def test_percent_is_of_the_peak(self) -> None:
         assert climb_of(*rows_of()).steps[4].percent_of_peak == 90.0

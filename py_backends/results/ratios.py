@@ -36,7 +36,7 @@ def row_ratio(row: Row, other: Row) -> Ratio:
 
     Results without the samples of their rounds give the ratio of the medians, without an interval.
     """
-    return ratio(by_round(row, other) or [gflops(row) / gflops(other)])
+    return ratio(by_round(row, other) or [rate(row) / rate(other)])
 
 
 def by_round(row: Row, other: Row, *, whole_calls: bool = False) -> list[float]:
@@ -50,9 +50,9 @@ def speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
     return Speedup(other.backend, found.median, found.low, found.high, row.shape == other.shape, verdict, found.rounds)
 
 
-def gflops(row: Row) -> float:
-    """The rate of a timed row; 0 for any other."""
-    return row.rate.gflops if row.rate and row.timed else 0.0
+def rate(row: Row) -> float:
+    """The rate of a timed row by which rows of its kernel are compared; 0 for any other."""
+    return float(getattr(row.rate, registry.problem(row.kernel).rate)) if row.rate and row.timed else 0.0
 
 
 def _work(row: Row) -> int:

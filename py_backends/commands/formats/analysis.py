@@ -13,7 +13,7 @@ import numpy as np
 
 from py_backends import registry
 from py_backends.results.grouping import grouped
-from py_backends.results.ratios import gflops, with_verdicts
+from py_backends.results.ratios import rate, with_verdicts
 from py_backends.results.report import Report, Row, Speedup
 from py_backends.results.roofline import percent_of_peak
 
@@ -46,7 +46,7 @@ def choices(report: Report) -> dict[str, list[Choice]]:
 
     The backend with the highest rate in any format comes first. Its formats are sorted by bits, the most first.
     """
-    timed = (row for row in report.rows if row.status == "ok" and gflops(row))
+    timed = (row for row in report.rows if row.status == "ok" and rate(row))
     groups = grouped(((row.kernel, tuple(row.asked.values())), row) for row in timed)
     return {
         f"{kernel}  {' x '.join(map(str, sizes))}": _ordered(rows, report) for (kernel, sizes), rows in groups.items()
@@ -61,7 +61,7 @@ def _ordered(rows: Sequence[Row], report: Report) -> list[Choice]:
     over = {id(row): speedup for (row, _), speedup in zip(pairs, with_verdicts(pairs), strict=True)}
     best: dict[tuple[str, str], float] = {}
     for row in rows:
-        best[_who(row)] = max(best.get(_who(row), 0.0), gflops(row))
+        best[_who(row)] = max(best.get(_who(row), 0.0), rate(row))
     ordered = sorted(rows, key=lambda row: (-best[_who(row)], _who(row), -_bits(row)))
     return [Choice(row, _bytes(row), over.get(id(row)), percent_of_peak(row, report.ceilings)) for row in ordered]
 

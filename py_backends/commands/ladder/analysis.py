@@ -11,7 +11,7 @@ from py_backends import registry
 from py_backends.commands.ladder.plan import baselines, chains, is_narrower, is_of, ladders
 from py_backends.contract import Ladder, Rung
 from py_backends.results.grouping import grouped
-from py_backends.results.ratios import gflops, row_ratio, speedup, with_verdicts
+from py_backends.results.ratios import rate, row_ratio, speedup, with_verdicts
 from py_backends.results.report import Report, Row, Speedup
 from py_backends.results.roofline import percent_of_peak
 
@@ -28,7 +28,6 @@ class Step:
 
     rung: Rung | None
     row: Row
-    gflops: float
     over_first: Speedup | None
     over_below: Speedup | None
     percent_of_peak: float | None
@@ -131,8 +130,8 @@ def _rows_of(rung: Rung, ladder: Ladder, rows: Sequence[Row]) -> list[Row]:
 
 def _best(rows: Sequence[Row]) -> Row | None:
     """The fastest of the timed rows with the most threads; None if none was timed."""
-    timed = [row for row in rows if row.status == "ok" and gflops(row) > 0]
-    return max(timed, key=lambda row: (row.threads or 0, gflops(row)), default=None)
+    timed = [row for row in rows if row.status == "ok" and rate(row) > 0]
+    return max(timed, key=lambda row: (row.threads or 0, rate(row)), default=None)
 
 
 def _by_variant(rows: Sequence[Row], backend: str) -> list[list[Row]]:
@@ -149,4 +148,4 @@ def _step(rung: Rung | None, row: Row, first: Row | None, over_below: Speedup | 
     over_first = None if first is None or first is row else speedup(row, first, row_ratio(row, first), None)
     of_arithmetic = registry.problem(row.kernel).rate == "gflops"
     percent = percent_of_peak(row, report.ceilings) if of_arithmetic else row.percent_of_ceiling
-    return Step(rung, row, gflops(row), over_first, over_below, percent)
+    return Step(rung, row, over_first, over_below, percent)
