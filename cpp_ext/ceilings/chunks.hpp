@@ -57,7 +57,8 @@ void write_chunk(Source source, T* c, std::int64_t begin, std::int64_t end) {
   using V = Simd<T>;
   std::int64_t i = begin;
   if (streamed) {
-    for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % (V::lanes * sizeof(T)) != 0; ++i) c[i] = source.element(i);
+    for (; i < end && reinterpret_cast<std::uintptr_t>(c + i) % (V::lanes * sizeof(T)) != 0; ++i)
+      c[i] = source.element(i);
   }
   for (; i + unrolled * V::lanes <= end; i += unrolled * V::lanes) {
 #pragma GCC unroll 4
