@@ -88,7 +88,7 @@ def test_interrupted_once_more_nothing_is_lost(interrupted: Any, tmp_path: Path)
     run = started_until("looking for backends", path, options=("compare", "--resume", str(path)))
     run.process.send_signal(signal.SIGINT)
     ended = run.end(path)
-    assert ended.code == 130
+    assert ended.code == 130, ended.errors
     assert ended.results["rows"] == interrupted["rows"]
     assert ended.results["interrupted"] is True
 
