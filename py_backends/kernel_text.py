@@ -34,12 +34,7 @@ class WorkItems:
     _LINE: ClassVar[re.Pattern[str]] = re.compile(r"(.+), in groups of ([1-9]\d*(?: x [1-9]\d*)*)")
 
     @classmethod
-    def parse(cls, text: str) -> WorkItems:
-        """Parse the line of a kernel's source. Raises ValueError if it is missing or unclear."""
-        return Stages.parse(text, "").kernels[0][1]
-
-    @classmethod
-    def parse_counts(cls, counts: str) -> WorkItems:
+    def parse(cls, counts: str) -> WorkItems:
         """Parse what follows `Work items:`. Raises ValueError if it is unclear."""
         line = cls._LINE.fullmatch(counts)
         names = line[1].split(" x ") if line else []
@@ -140,7 +135,7 @@ class Stages:
         device: `CPU`, `GPU` or `AMX`; None for lines that hold on all.
         """
         kernels = tuple(
-            (line[1] or kernel, WorkItems.parse_counts(line[3]))
+            (line[1] or kernel, WorkItems.parse(line[3]))
             for line in cls._WORK_ITEMS.finditer(text)
             if line[2] in (None, device)
         )
@@ -285,11 +280,6 @@ class KernelText:
             Order: any, as threads end
         """
         return _ANY_ORDER.search(self.text) is not None
-
-    @property
-    def work_items(self) -> WorkItems:
-        """The work items of its only kernel."""
-        return WorkItems.parse(self.text)
 
     def stages(self, device: str | None = None) -> Stages:
         """Its launches on a kind of device: `CPU`, `GPU` or `AMX`. Raises ValueError if they do not fit its kernel."""

@@ -62,13 +62,13 @@ class TestWorkItems:
         ],
     )
     def test_groups_cover_the_work(self, line: str, sizes: dict[str, int], groups: tuple[int, ...]) -> None:
-        assert WorkItems.parse(f"// Work items: {line}\n").groups(sizes) == groups
+        assert WorkItems.parse(line).groups(sizes) == groups
 
     @given(count=st.integers(2**31, 2**62), width=st.sampled_from([1, 16, 255, 256, 1024]))
     def test_counts_beyond_32_bits_are_exact(self, count: int, width: int) -> None:
-        (groups,) = WorkItems.parse(f"// Work items: n, in groups of {width}").groups({"n": count})
+        (groups,) = WorkItems.parse(f"n, in groups of {width}").groups({"n": count})
         assert (groups - 1) * width < count <= groups * width
-        x, y = WorkItems.parse(f"// Work items: n x ceil(m / 4), in groups of {width} x 1").groups({"n": 1, "m": count})
+        x, y = WorkItems.parse(f"n x ceil(m / 4), in groups of {width} x 1").groups({"n": 1, "m": count})
         assert (x, 4 * (y - 1) < count <= 4 * y) == (1, True)
 
     @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ class TestWorkItems:
     )
     def test_what_is_unclear_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match="head comment"):
-            WorkItems.parse(text)
+            Stages.parse(text, "matmul")
 
     @pytest.mark.parametrize("count", ["rows", "ceil(rows / 4)", "m * rows"])
     def test_a_size_that_the_kernel_lacks_is_named(self, count: str) -> None:
         with pytest.raises(ValueError, match="head comment names a size 'rows', and its sizes are m, n"):
-            WorkItems.parse(f"// Work items: {count}, in groups of 16").groups({"m": 2, "n": 3})
+            WorkItems.parse(f"{count}, in groups of 16").groups({"m": 2, "n": 3})
 
     def test_stages_are_launched_in_the_order_in_which_they_stand(self) -> None:
         on_cpu, on_gpu = Stages.parse(TWO_FORMS, "matmul", "CPU"), Stages.parse(TWO_FORMS, "matmul", "GPU")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from py_backends.display import units
-from py_backends.display.layout import NOT_RUN, UNSURE, Line, Section, judged_by, rate, unit, why_unsure
+from py_backends.display.layout import NOT_RUN, UNSURE, Line, Section, rule, unit, why_unsure
 from py_backends.results.grouping import grouped
+from py_backends.results.ratios import rate
 from py_backends.results.report import FAILURES, Control, Duration, Report, Row
 from py_backends.results.spec import Workload
 
@@ -32,7 +33,7 @@ def sections(report: Report) -> list[Section]:
 
 def _section(workload: Workload, group: Sequence[Row], report: Report) -> Section:
     name = _namer(group)
-    rule, _ = judged_by(workload.kernel)
+    judged_by = rule(workload.kernel)
     baseline = next((row.versus.baseline for row in group if row.versus), None)
     header = (
         *_HEADER,
@@ -50,7 +51,7 @@ def _section(workload: Workload, group: Sequence[Row], report: Report) -> Sectio
     others = [row for row in group if row.status not in NOT_RUN and id(row) not in with_time]
     return Section(
         workload.title,
-        _RULES.get(rule, rule),
+        _RULES.get(judged_by, judged_by),
         header,
         rows=[_cells(row, kernel, report) for row, kernel in timed],
         lines=[_line(row) for row in sorted(others, key=lambda row: row.status in FAILURES)],

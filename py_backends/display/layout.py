@@ -11,7 +11,8 @@ from rich.text import Text
 
 from py_backends import registry
 from py_backends.display import units
-from py_backends.results.report import FAILURES, RAN, SURE, Report, Row
+from py_backends.results.ratios import rate_of
+from py_backends.results.report import FAILURES, RAN, SURE, Report
 
 NOT_RUN = frozenset({"unavailable", "skipped"})
 """The statuses of rows that were not run."""
@@ -113,25 +114,14 @@ def verdict(report: Report) -> tuple[str, bool]:
     return f"{agree}.{end}", report.interrupted
 
 
-def judged_by(kernel: str) -> tuple[str, str]:
-    """The rule by which a kernel's results are checked, and the rate by which they are compared.
-
-    Results may come from a clone with other kernels. Their rule is unknown here.
-    """
-    if kernel not in registry.kernel_names():
-        return "", "gflops"
-    problem = registry.problem(kernel)
-    return problem.rule, problem.rate
-
-
-def rate(row: Row) -> float:
-    """The rate by which rows of its kernel are compared; 0 without one."""
-    return float(getattr(row.rate, judged_by(row.kernel)[1], 0.0))
+def rule(kernel: str) -> str:
+    """The rule by which a kernel's results are checked; empty for a kernel of another clone, which is unknown here."""
+    return registry.problem(kernel).rule if kernel in registry.kernel_names() else ""
 
 
 def unit(kernel: str) -> str:
-    """The unit of that rate."""
-    return units.RATES[judged_by(kernel)[1]]
+    """The unit of the rate by which rows of a kernel are compared."""
+    return units.RATES[rate_of(kernel)]
 
 
 def why_unsure(report: Report) -> str:

@@ -15,22 +15,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from py_backends.contract import Array
-from py_backends.ranks.blocks import Boxes, bytes_sent, move
+from py_backends.ranks.blocks import Boxes, Exchanging, bytes_sent, move
 from py_backends.ranks.interface import MPI
 
 
-class Line(Protocol):
+class Line(Exchanging, Protocol):
     """The ranks that take part in an exchange: their communicator, this rank's place among them, and their number."""
 
     mpi: MPI.Intracomm
-    rank: int
     size: int
 
     def counted(self, sent: int) -> AbstractContextManager[None]:
         """Count so many bytes, and the time within, as communication of this rank."""
-
-    def exchanging(self, sent: Any, received: Any, count: int) -> AbstractContextManager[None]:
-        """Exchange parts of arrays, so many bytes, while the caller does something else."""
 
 
 @dataclass(frozen=True)

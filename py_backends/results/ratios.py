@@ -52,7 +52,12 @@ def speedup(row: Row, other: Row, found: Ratio, verdict: str | None) -> Speedup:
 
 def rate(row: Row) -> float:
     """The rate of a timed row by which rows of its kernel are compared; 0 for any other."""
-    return float(getattr(row.rate, registry.problem(row.kernel).rate)) if row.rate and row.timed else 0.0
+    return float(getattr(row.rate, rate_of(row.kernel))) if row.rate and row.timed else 0.0
+
+
+def rate_of(kernel: str) -> str:
+    """That rate's name in `RATES`. Results may come from a clone with other kernels, which are compared in GFLOP/s."""
+    return registry.problem(kernel).rate if kernel in registry.kernel_names() else "gflops"
 
 
 def _work(row: Row) -> int:

@@ -8,6 +8,7 @@ from py_backends.commands.formats.analysis import Choice, choices
 from py_backends.commands.formats.table import error, over_float32
 from py_backends.display import layout, style, units
 from py_backends.results.grouping import grouped
+from py_backends.results.ratios import rate
 from py_backends.results.report import Report
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ def describe(report: Report) -> str:
 
 def _in_words(choice: Choice) -> str:
     """Its rate, the error, and how many times as fast as in float32."""
-    rate = f"{choice.row.dtype} {units.figure(layout.rate(choice.row))} {layout.unit(choice.row.kernel)}"
+    said = f"{choice.row.dtype} {units.figure(rate(choice.row))} {layout.unit(choice.row.kernel)}"
     over = f", {over_float32(choice)} of float32" if choice.over_float32 else ""
-    return f"{rate} (error {error(choice)}{over})"
+    return f"{said} (error {error(choice)}{over})"
 
 
 Lines = dict[str, list[Choice]]
@@ -67,7 +68,7 @@ def _found(report: Report) -> dict[str, Lines]:
 def _draw(axes: Axes, title: str, lines: Lines) -> None:
     for (name, line), mark in zip(lines.items(), style.marks(lines).values(), strict=True):
         ordered = sorted(line, key=lambda choice: choice.relative_error or 0.0)
-        rates = [layout.rate(choice.row) for choice in ordered]
+        rates = [rate(choice.row) for choice in ordered]
         axes.plot(list(map(_place, ordered)), rates, color=mark.colour, marker=mark.marker, label=name)
     axes.set_xscale("log")
     axes.set_yscale("log")

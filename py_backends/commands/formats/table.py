@@ -9,6 +9,7 @@ from rich.console import Console
 from py_backends.commands.formats.analysis import BASIS, Choice, choices
 from py_backends.display import console, layout, remarks, units
 from py_backends.display.layout import Section
+from py_backends.results.ratios import rate
 from py_backends.results.report import Report
 
 _DROPPED_NAMES = ("moved", "variant", "of peak", "target")
@@ -60,7 +61,7 @@ def cells(choice: Choice) -> tuple[str, ...]:
         row.variant,
         f"*{row.dtype}" if row.requested else row.dtype,
         units.size(choice.bytes),
-        units.figure(layout.rate(row)),
+        units.figure(rate(row)),
         over_float32(choice),
         "" if choice.percent_of_peak is None else units.percent(choice.percent_of_peak),
         error(choice),

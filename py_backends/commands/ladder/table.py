@@ -11,6 +11,7 @@ from py_backends.contract import Ladder, Rung
 from py_backends.display import console, layout, remarks, units
 from py_backends.display.layout import Remark, Section
 from py_backends.results.grouping import grouped
+from py_backends.results.ratios import rate
 from py_backends.results.report import FAILURES, Report, Row, Speedup
 
 _DROPPED_NAMES = ("at", "variant", "of peak", "of ceiling", "GFLOP/s", "GB/s", "published", "backend")
@@ -49,14 +50,14 @@ def header(climb: Climb) -> tuple[str, ...]:
     is_first = (row.backend, row.variant) == (rung.backend, rung.variant)
     smaller = f" at {units.short_shape(row.shape)}" if is_first and row.shape != climb.shape else ""
     over = f"over {first(climb.ladder)}{smaller}"
-    rate = layout.unit(climb.kernel)
+    unit = layout.unit(climb.kernel)
     published = ("published",) if climb.ladder.source else ()
     return (
         "rung",
         "backend",
         "variant",
         "at",
-        rate,
+        unit,
         f"of {share_of(climb.kernel)}",
         over,
         "over the rung below",
@@ -83,7 +84,7 @@ def cells(step: Step) -> tuple[str, ...]:
         f"{row.backend} {row.target}",
         row.variant,
         units.short_shape(row.shape),
-        units.figure(layout.rate(row)),
+        units.figure(rate(row)),
         "" if step.percent_of_peak is None else units.percent(step.percent_of_peak),
         _speedup(step.over_first) if step.over_first else ("1" if rung else ""),
         over_below(step.over_below) if step.over_below else "",

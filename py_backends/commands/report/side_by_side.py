@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from py_backends.display import comparison, layout, units
+from py_backends.results.ratios import rate
 from py_backends.results.report import FAILURES, Report, Row
 from py_backends.results.spec import Spec, Workload, told_apart
 
@@ -61,7 +62,7 @@ def _beside(workload: Workload, lines: dict[Spec, list[Row | None]]) -> Beside:
 
 def _by_rate(lines: dict[Spec, list[Row | None]]) -> list[tuple[Spec, list[Row | None]]]:
     """Sorted by the highest rate in any report."""
-    rates = {spec: [layout.rate(row) for row in rows if row and row.status == "ok"] for spec, rows in lines.items()}
+    rates = {spec: [rate(row) for row in rows if row and row.status == "ok"] for spec, rows in lines.items()}
     return sorted(lines.items(), key=lambda line: -max(rates[line[0]], default=-1.0))
 
 
@@ -69,4 +70,4 @@ def _cell(row: Row) -> Cell:
     if row.status != "ok" or row.rate is None:
         return Cell(row.status, wrong=row.status in FAILURES)
     star = "*" if row.requested and row.requested != row.shape else ""
-    return Cell(f"{star}{units.figure(layout.rate(row))}", comparison.versus(row))
+    return Cell(f"{star}{units.figure(rate(row))}", comparison.versus(row))

@@ -11,6 +11,7 @@ from py_backends import registry
 from py_backends.display import comparison, layout, units
 from py_backends.display.code import LANGUAGES, comment_of, rest_begins
 from py_backends.kernel_text import KernelText
+from py_backends.results.ratios import rate
 from py_backends.results.report import Report, Row
 
 LIGHT, DARK = "xcode", "lightbulb"
@@ -86,7 +87,7 @@ def _source(text: KernelText, reports: Iterable[tuple[str, Report]]) -> Source:
         len(text.text.rstrip().splitlines()),
         highlighted(text),
         [_speed(name, row) for name, row in rows],
-        max((layout.rate(row) for _, row in rows), default=0.0),
+        max((rate(row) for _, row in rows), default=0.0),
     )
 
 
@@ -98,7 +99,7 @@ def _speed(report: str, row: Row) -> Speed:
     at = report, row.target, row.dtype, units.shape(row.shape.values()), row.threads
     if row.rate is None or row.timed is None:
         return Speed(*at, row.status, "", "")
-    said = f"{units.figure(layout.rate(row))} {layout.unit(row.kernel)}"
+    said = f"{units.figure(rate(row))} {layout.unit(row.kernel)}"
     return Speed(*at, units.duration(row.timed.median), said, comparison.versus(row))
 
 
