@@ -48,6 +48,8 @@ kernel void nothing(void) {{}}
 kernel void {_AVX_ALONE}(void) {{}}
 #endif
 """
+_OURS = "kernel_"
+"""How the names of kernels begin for drivers. PoCL finds no kernel that is called as one of OpenCL's functions, `dot`."""
 _KEEPS_ITS_OWN = "Portable Computing Language"
 """The platform that keeps what it compiles itself: PoCL."""
 FORMATS = Path(__file__).parent / "_opencl_formats.cl"
@@ -118,7 +120,7 @@ class OpenClDevice(_queues.Device):
     def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
         if dtype == np.float64 and not self._device.double_fp_config:
             raise BackendUnavailable(f"{self._device.name.strip()} does not compute in float64", "use float32")
-        kernels = _Kernels(self._program(text, dtype), names)
+        kernels = _Kernels(self._program(text, dtype, names), names)
         return [partial(self._start, kernels, at) for at in range(len(names))]
 
     def _start(
@@ -254,9 +256,10 @@ class OpenClDevice(_queues.Device):
         recording = self._cl.command_queue_properties.PROFILING_ENABLE if self.profiled else 0
         return self._cl.CommandQueue(self._context, self._device, properties=recording)
 
-    def _program(self, text: KernelText, dtype: np.dtype[Any]) -> cl.Program:
+    def _program(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> cl.Program:
         _opencl_launch.check(self._device.platform.name)  # folders fill up
-        source = f'{FORMATS.read_text(encoding="utf-8")}#line 1 "{text.path.name}"\n{text.text}'
+        renamed = "".join(f"#define {name} {_OURS}{name}\n" for name in names)
+        source = f'{FORMATS.read_text(encoding="utf-8")}{renamed}#line 1 "{text.path.name}"\n{text.text}'
         if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2, double has to be switched on
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"
         lanes, cache = self._lanes_and_cache(text.problem.sum_dtype(dtype))
@@ -285,7 +288,9 @@ class _Kernels:
 
         kernels: list[cl.Kernel] | None = getattr(self._of_thread, "kernels", None)
         if kernels is None:
-            kernels = self._of_thread.kernels = [cl.Kernel(self._program, name) for name in self._names]
+            kernels = self._of_thread.kernels = [
+                cl.Kernel(self._program, f"{_OURS}{name}") for name in self._names
+            ]
         return kernels
 
 
