@@ -49,7 +49,8 @@ kernel void {_AVX_ALONE}(void) {{}}
 #endif
 """
 _OURS = "kernel_"
-"""How the names of kernels begin for drivers. PoCL finds no kernel that is called as one of OpenCL's functions, `dot`."""
+"""How the names of kernels begin for drivers. PoCL renames OpenCL's own functions by macros, and kernels such as `dot`
+with them."""
 _KEEPS_ITS_OWN = "Portable Computing Language"
 """The platform that keeps what it compiles itself: PoCL."""
 FORMATS = Path(__file__).parent / "_opencl_formats.cl"
@@ -258,7 +259,7 @@ class OpenClDevice(_queues.Device):
 
     def _program(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> cl.Program:
         _opencl_launch.check(self._device.platform.name)  # folders fill up
-        renamed = "".join(f"#define {name} {_OURS}{name}\n" for name in names)
+        renamed = "".join(f"#undef {name}\n#define {name} {_OURS}{name}\n" for name in names)
         source = f'{FORMATS.read_text(encoding="utf-8")}{renamed}#line 1 "{text.path.name}"\n{text.text}'
         if "cl_khr_fp64" in self._device.extensions:  # before OpenCL 1.2, double has to be switched on
             source = f"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n{source}"

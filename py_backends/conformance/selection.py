@@ -44,7 +44,7 @@ class Extent(Enum):
     """How much a run tries of what its other options choose."""
 
     SHORT = "what says in a minute whether a backend works on this machine"
-    QUICK = "the cases that belong in every CI run"
+    QUICK = "less than half of the cases, those that show the most"
     THOROUGH = "all cases of the suite; the default"
 
 
@@ -165,11 +165,13 @@ class Selection:
         """Whether a quick run tries a kind.
 
         It tries costly kinds once for a kernel and target, or in one dtype alone. A short one tries every kind in the
-        default variant and the first dtype alone, and of work items that are interpreted in one kernel.
+        default variant and the first dtype alone. It tries calls, which are the same for all kernels, and work items
+        that are interpreted with one kernel.
         """
         text, target = subject.text, subject.target
-        interpreted = target.interpreted and not _is_of_exemplary_kernel(text)
-        in_short = _is_default(text) and dtype == first_dtype(kind, subject) and not interpreted
+        with_one_kernel = target.interpreted or kind in calls.KINDS
+        in_short = _is_default(text) and dtype == first_dtype(kind, subject)
+        in_short = in_short and (_is_of_exemplary_kernel(text) or not with_one_kernel)
         little = self._is_step(text) or (self.extent is Extent.SHORT and not in_short)
         if little and kind.name != _AT_RAGGED_ENDS:
             return False

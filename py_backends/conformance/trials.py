@@ -157,7 +157,7 @@ def named_as(text: str | None, cases: Iterable[AnyCase]) -> list[AnyCase]:
 def chosen(kind: Kind[Any], kernel: str, dtype: str, *, quick: bool = False, interpreted: bool = False) -> list[Any]:
     """The cases of a kind at sizes that the problem has, in their order.
 
-    quick: whether to take only those for every CI run.
+    quick: whether to leave out those that are for thorough runs.
     interpreted: whether to take only those with little work, since Python runs work items one by one.
     """
     problem = registry.problem(kernel)
