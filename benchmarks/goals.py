@@ -22,6 +22,12 @@ LENGTHS = (1000, 10**4, 10**5, 10**6, 10**7)
 """Of the vectors of dot, in and out of the caches, beside the largest."""
 SHAPES = ((5000, 3001), (4096, 4096), (8192, 8192))
 """Of the matrices that are transposed: with rows that begin anywhere, and rows that compete for places in caches."""
+GRID, STEPS = (4096, 4096), 64
+"""Of the matrix and of the steps of heat. It fits no cache."""
+SMALL_GRID = (512, 512)
+"""Of heat in the caches."""
+BODIES = 16_384
+"""Of nbody, as many points as bodies."""
 GPU_SIZES, GPU_ELEMENTS = (4096, 8192), 2**28
 NARROW_SIZES = (512, 1000, 1024, 2048, 4096)
 """In place of `SIZES` in the narrow formats."""
@@ -49,6 +55,7 @@ class Contender:
     backend: whose it is; of a ceiling, on whose device.
     target: the first available one where None.
     dtype: that of the conditions where None.
+    variant: its default one where None.
     """
 
     label: str
@@ -56,6 +63,7 @@ class Contender:
     backend: str
     target: str | None = None
     dtype: str | None = None
+    variant: str | None = None
 
     @property
     def is_ceiling(self) -> bool:
@@ -92,9 +100,13 @@ class Entry(NamedTuple):
             return registry.problem(conditions.kernel).in_numpy
         if self.contender.timed != CALL:
             return None
-        options = {"backend": self.contender.backend, "target": self.contender.target, "threads": conditions.threads}
+        who = self.contender
+        options = {"backend": who.backend, "variant": who.variant, "target": who.target, "threads": conditions.threads}
         given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
-        arrays = ascii_lowercase[: len(registry.problem(conditions.kernel).inputs) + 1]
+        problem = registry.problem(conditions.kernel)
+        arrays = ascii_lowercase[: len(problem.inputs) + 1]
+        if isinstance(self.size, tuple):
+            given += "".join(f", {name}={self.size[problem.parameters.index(name)]}" for name in problem.numbers)
         return f"pb.{conditions.kernel}({', '.join(arrays[:-1])}, out={arrays[-1]}{given})"
 
 
@@ -147,6 +159,7 @@ AVX_AVX512 = Contender("avx avx512", CALL, "avx", "avx512")
 AVX_AVX2 = Contender("avx avx2", CALL, "avx", "avx2")
 CPP = Contender("cpp", CALL, "cpp")
 OPENMP = Contender("openmp", CALL, "openmp")
+LECTURE_OF_OPENMP = Contender("openmp lecture", CALL, "openmp", variant="lecture")
 NUMBA_CPU = Contender("numba_cpu", CALL, "numba_cpu", "cpu")
 NUMBA_CPU_AMX = Contender("numba_cpu amx", CALL, "numba_cpu", "amx")
 OPENCL = Contender("opencl", KERNEL, "opencl", "intel-cpu")
@@ -209,6 +222,18 @@ def _neighbours(sizes: Sequence[int]) -> Places:
     """A size one off from a round one is not much slower per operation."""
     round_ones = [size for size in sizes if _NEIGHBOURS_FROM <= size <= _NEIGHBOURS_TO and size % _ROUND == 0]
     return f"n from {_NEIGHBOURS_FROM}", [(size + off, size) for size in round_ones for off in (-1, 1)]
+
+
+def _passes(sizes: Sequence[tuple[int, ...]]) -> Places:
+    """All steps of heat, against as many passes at a ceiling of memory."""
+    (large, *_), steps = sizes, STEPS
+    return f"{steps} steps", [((*large, steps), (*large, 1))]
+
+
+def _out_of_caches(sizes: Sequence[tuple[int, ...]]) -> Places:
+    """A step of heat on a large matrix, against one on a matrix that caches hold."""
+    large, *small = sizes
+    return f"{STEPS} steps", [((*large, STEPS), (*each, STEPS)) for each in small]
 
 
 def _few(_: Sequence[int]) -> Places:
@@ -345,6 +370,24 @@ _TRANSPOSE = (
         for who in (OPENMP, OPENCL, SYCL, NUMBA_CPU)
     ),
 )
+_HEAT = (
+    Line(WIDE, LECTURE_OF_OPENMP, (COPIED,), "of a copy a step", 0.53, _passes),
+    *(
+        Line(WIDE, who, (COPIED,), "of a copy a step", ratio, _passes)
+        for who, ratio in ((AVX, 1.8), (OPENMP, 1.4), (OPENCL, 1.2), (SYCL, 1.2), (NUMBA_CPU, None))
+    ),
+    # Either of the two is asked of opencl and sycl.
+    *(Line(WIDE, who, (who,), "of its rate in caches", 0.70, _out_of_caches) for who in (OPENCL, SYCL)),
+)
+_NBODY = (
+    # For 16 pairs in float32, avx has 17 instructions of vectors. They stand for 20 operations each, and as many FMAs
+    # for 34. So 20/34 of the FMA peak are the most, of which 0.75 are asked. In float64 there are three more.
+    Line(("float32",), AVX, (PEAK,), "of the FMA peak", 0.44),
+    Line(("float64",), AVX, (PEAK,), "of the FMA peak", 0.37),
+    Line(WIDE, OPENMP, (AVX,), "of avx", 0.30),
+    *(Line(WIDE, who, (AVX,), "of avx", 0.60) for who in (OPENCL, SYCL)),
+    Line(WIDE, NUMBA_CPU, (AVX,), "of avx", None),
+)
 _MEMORY_ON_GPUS = (Line(WIDE, CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.90),)
 _MATMUL_ON_GPUS = (
     Line(("float32",), CUDA, (CUBLAS,), "of cuBLAS without TF32", 0.90, _largest),
@@ -356,7 +399,7 @@ _MATMUL_ON_GPUS = (
 _VECADD_ON_GPUS = (Line(("float32",), CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.95, _vectors),)
 
 
-KERNELS = ("matmul", "vecadd", "dot", "transpose")
+KERNELS = ("matmul", "vecadd", "dot", "transpose", "heat", "nbody")
 
 
 def goals(
@@ -382,9 +425,12 @@ def goals(
     ]
     lengths = [*(each for each in LENGTHS if each < elements), elements]
     shapes = SHAPES if usual else [(max(sizes), max(sizes) + 1)]
+    grids = (GRID, SMALL_GRID) if usual else ((max(sizes), max(sizes)), (min(sizes), min(sizes)))
     for dtype in wide:
         asked += [(_DOT, Conditions("dot", dtype, threads), lengths)]
         asked += [(_TRANSPOSE, Conditions("transpose", dtype, threads), shapes)]
+        asked += [(_HEAT, Conditions("heat", dtype, threads), grids)]
+        asked += [(_NBODY, Conditions("nbody", dtype, threads), [BODIES if usual else max(sizes)])]
         asked += [(_MEMORY_ON_GPUS, Conditions("dot", dtype), [large])]
         asked += [(_MEMORY_ON_GPUS, Conditions("transpose", dtype), shapes[-1:])]
     for dtype in (*wide, *narrow):

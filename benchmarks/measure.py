@@ -68,7 +68,7 @@ def _spec(conditions: Conditions, entry: Entry, found: Sequence[BackendTarget]) 
     if not able:
         return None
     target = next((each for each in able if each.available and not each.emulated), able[0])
-    variant = next(iter(registry.texts_in(dtype, kernel, backend, target)))
+    variant = entry.contender.variant or next(iter(registry.texts_in(dtype, kernel, backend, target)))
     return Spec(kernel, backend, target.name, variant, dtype, sizes(conditions, entry),
                 statement=entry.statement(conditions))  # fmt: skip
 

@@ -27,7 +27,12 @@ struct Simd<float> {
   static void stream(float* to, Register x) { _mm512_stream_ps(to, x); }
   static Register broadcast(float x) { return _mm512_set1_ps(x); }
   static Register add(Register x, Register y) { return _mm512_add_ps(x, y); }
+  static Register subtract(Register x, Register y) { return _mm512_sub_ps(x, y); }
+  static Register multiply(Register x, Register y) { return _mm512_mul_ps(x, y); }
+  static Register divide(Register x, Register y) { return _mm512_div_ps(x, y); }
+  static Register root(Register x) { return _mm512_sqrt_ps(x); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm512_fmadd_ps(x, y, z); }
+  static Register subtract_product(Register z, Register x, Register y) { return _mm512_fnmadd_ps(x, y, z); }
   static void interleave(Register x, Register y, Register& low, Register& high) {
     low = _mm512_permutex2var_ps(x, _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), y);
     high =
@@ -50,7 +55,12 @@ struct Simd<double> {
   static void stream(double* to, Register x) { _mm512_stream_pd(to, x); }
   static Register broadcast(double x) { return _mm512_set1_pd(x); }
   static Register add(Register x, Register y) { return _mm512_add_pd(x, y); }
+  static Register subtract(Register x, Register y) { return _mm512_sub_pd(x, y); }
+  static Register multiply(Register x, Register y) { return _mm512_mul_pd(x, y); }
+  static Register divide(Register x, Register y) { return _mm512_div_pd(x, y); }
+  static Register root(Register x) { return _mm512_sqrt_pd(x); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm512_fmadd_pd(x, y, z); }
+  static Register subtract_product(Register z, Register x, Register y) { return _mm512_fnmadd_pd(x, y, z); }
   static void interleave(Register x, Register y, Register& low, Register& high) {
     low = _mm512_permutex2var_pd(x, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), y);
     high = _mm512_permutex2var_pd(x, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), y);
@@ -73,7 +83,12 @@ struct Simd<float> {
   static void stream(float* to, Register x) { _mm256_stream_ps(to, x); }
   static Register broadcast(float x) { return _mm256_set1_ps(x); }
   static Register add(Register x, Register y) { return _mm256_add_ps(x, y); }
+  static Register subtract(Register x, Register y) { return _mm256_sub_ps(x, y); }
+  static Register multiply(Register x, Register y) { return _mm256_mul_ps(x, y); }
+  static Register divide(Register x, Register y) { return _mm256_div_ps(x, y); }
+  static Register root(Register x) { return _mm256_sqrt_ps(x); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm256_fmadd_ps(x, y, z); }
+  static Register subtract_product(Register z, Register x, Register y) { return _mm256_fnmadd_ps(x, y, z); }
   static void interleave(Register x, Register y, Register& low, Register& high) {
     const Register even = _mm256_unpacklo_ps(x, y), odd = _mm256_unpackhi_ps(x, y);  // in each half by itself
     low = _mm256_permute2f128_ps(even, odd, 0x20);
@@ -95,7 +110,12 @@ struct Simd<double> {
   static void stream(double* to, Register x) { _mm256_stream_pd(to, x); }
   static Register broadcast(double x) { return _mm256_set1_pd(x); }
   static Register add(Register x, Register y) { return _mm256_add_pd(x, y); }
+  static Register subtract(Register x, Register y) { return _mm256_sub_pd(x, y); }
+  static Register multiply(Register x, Register y) { return _mm256_mul_pd(x, y); }
+  static Register divide(Register x, Register y) { return _mm256_div_pd(x, y); }
+  static Register root(Register x) { return _mm256_sqrt_pd(x); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm256_fmadd_pd(x, y, z); }
+  static Register subtract_product(Register z, Register x, Register y) { return _mm256_fnmadd_pd(x, y, z); }
   static void interleave(Register x, Register y, Register& low, Register& high) {
     const Register even = _mm256_unpacklo_pd(x, y), odd = _mm256_unpackhi_pd(x, y);  // in each half by itself
     low = _mm256_permute2f128_pd(even, odd, 0x20);
@@ -124,7 +144,12 @@ struct Simd<float> {
   static void stream(float* to, Register x) { _mm_stream_ps(to, x); }
   static Register broadcast(float x) { return _mm_set1_ps(x); }
   static Register add(Register x, Register y) { return _mm_add_ps(x, y); }
+  static Register subtract(Register x, Register y) { return _mm_sub_ps(x, y); }
+  static Register multiply(Register x, Register y) { return _mm_mul_ps(x, y); }
+  static Register divide(Register x, Register y) { return _mm_div_ps(x, y); }
+  static Register root(Register x) { return _mm_sqrt_ps(x); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm_add_ps(_mm_mul_ps(x, y), z); }
+  static Register subtract_product(Register z, Register x, Register y) { return _mm_sub_ps(z, _mm_mul_ps(x, y)); }
   static void interleave(Register x, Register y, Register& low, Register& high) {
     low = _mm_unpacklo_ps(x, y);
     high = _mm_unpackhi_ps(x, y);
@@ -150,7 +175,12 @@ struct Simd<double> {
   static void stream(double* to, Register x) { _mm_stream_pd(to, x); }
   static Register broadcast(double x) { return _mm_set1_pd(x); }
   static Register add(Register x, Register y) { return _mm_add_pd(x, y); }
+  static Register subtract(Register x, Register y) { return _mm_sub_pd(x, y); }
+  static Register multiply(Register x, Register y) { return _mm_mul_pd(x, y); }
+  static Register divide(Register x, Register y) { return _mm_div_pd(x, y); }
+  static Register root(Register x) { return _mm_sqrt_pd(x); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm_add_pd(_mm_mul_pd(x, y), z); }
+  static Register subtract_product(Register z, Register x, Register y) { return _mm_sub_pd(z, _mm_mul_pd(x, y)); }
   static void interleave(Register x, Register y, Register& low, Register& high) {
     low = _mm_unpacklo_pd(x, y);
     high = _mm_unpackhi_pd(x, y);

@@ -95,7 +95,98 @@ class _OfA(Protocol):
         to: None = None,
     ) -> _Output: ...
 
+class _OfUSteps(Protocol):
+    """A kernel of one input, and a number of steps."""
+
+    @overload
+    def __call__(
+        self,
+        u: Any,
+        *,
+        steps: int = 1,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["host"] | None = None,
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self,
+        u: Any,
+        *,
+        steps: int = 1,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["device"],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        u: Any,
+        *,
+        steps: int = 1,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: _Output,
+        to: None = None,
+    ) -> _Output: ...
+
+class _OfAtPositionMass(Protocol):
+    """A kernel of three inputs."""
+
+    @overload
+    def __call__(
+        self,
+        at: Any,
+        position: Any,
+        mass: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["host"] | None = None,
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self,
+        at: Any,
+        position: Any,
+        mass: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["device"],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        at: Any,
+        position: Any,
+        mass: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: _Output,
+        to: None = None,
+    ) -> _Output: ...
+
 dot: _OfAB
+heat: _OfUSteps
 matmul: _OfAB
+nbody: _OfAtPositionMass
 transpose: _OfA
 vecadd: _OfAB

@@ -70,6 +70,13 @@ class Bounded:
         return all(_size(name, sizes) <= most for name, most in self.most)
 
 
+class Repeat(NamedTuple):
+    """How a source is launched again: for each `most` units of a number of its kernel, or fewer."""
+
+    number: str
+    most: int
+
+
 class KernelLaunch(NamedTuple):
     """One launch of one kernel.
 
@@ -104,25 +111,26 @@ class Stages:
     With scratch memory, each kernel takes a pointer to it between the output and the sizes. Its elements have the type
     of sums, `Sum`.
 
-    A source may be launched again and again, once for each unit of a number of its kernel:
+    A source may be launched again and again, once for each unit of a number of its kernel, or once for several:
 
         Repeat: steps
+        Repeat: steps, up to 8 a launch
 
     The first launch reads the input and the last one writes the output. Between them results go to the output and to
-    memory like it, in turn, so that none is copied. Each launch is told 1 in place of the number. If the number is 0,
-    there is one launch, which is told 0, and copies.
+    memory like it, in turn, so that none is copied. In place of the number, each launch is told its share: 1, or up to
+    as many as the line says, almost equal ones. If the number is 0, there is one launch, which is told 0, and copies.
     """
 
     kernels: tuple[tuple[str, WorkItems], ...]
     scratch: str | None = None
     bounded: Bounded | None = None
-    repeat: str | None = None
+    repeat: Repeat | None = None
 
     _WORK_ITEMS: ClassVar[re.Pattern[str]] = re.compile(
         r"^\W*Work items(?: of (\w+))?(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE
     )
     _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE)
-    _REPEAT: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Repeat: (\w+)$", re.MULTILINE)
+    _REPEAT: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Repeat: (\w+)(?:, up to ([1-9]\d*) a launch)?$", re.MULTILINE)
     _ELEMENTS: ClassVar[re.Pattern[str]] = re.compile(
         r"(.*) elements(?:, or ([1-9]\d*) where (\w+ <= \d+(?: and \w+ <= \d+)*))?"
     )
@@ -142,7 +150,7 @@ class Stages:
         if not kernels:
             raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
         repeated = cls._REPEAT.search(text)
-        repeat = repeated[1] if repeated else None
+        repeat = Repeat(repeated[1], int(repeated[2] or 1)) if repeated else None
         scratch = [line[2] for line in cls._SCRATCH.finditer(text) if line[1] in (None, device)]
         if not scratch:
             return cls(kernels, repeat=repeat)
@@ -171,14 +179,14 @@ class Stages:
         if self.repeat is None:
             yield from self._once([*inputs, output, *own], sizes, named)
             return
-        shapes, times = problem.shapes(sizes), _size(self.repeat, named)
-        read = shapes.index(shapes[-1])
+        shapes, number = problem.shapes(sizes), _size(self.repeat.number, named)
+        read, times = shapes.index(shapes[-1]), max(1, -(-number // self.repeat.most))
         turns = [output]
         if times > 1:
             turns.append(scratch(math.prod(shapes[-1]), problem.result_dtype(dtype), 1))
-        named[self.repeat] = min(times, 1)
-        for left in reversed(range(max(times, 1))):
+        for left in reversed(range(times)):
             written = turns[left % 2]
+            named[self.repeat.number] = number * (left + 1) // times - number * left // times
             yield from self._once([*inputs, written, *own], tuple(named.values()), named)
             inputs[read] = written
 
@@ -286,9 +294,9 @@ class KernelText:
         stages, problem = Stages.parse(self.text, self.kernel, device), self.problem
         if stages.repeat is not None:
             *inputs, output = problem.shapes(problem.default_sizes)
-            if stages.repeat not in problem.numbers:
+            if stages.repeat.number not in problem.numbers:
                 raise ValueError(
-                    f"the kernel's head comment repeats {stages.repeat!r}, which is no number of the kernel"
+                    f"the kernel's head comment repeats {stages.repeat.number!r}, which is no number of the kernel"
                 )
             if output not in inputs:
                 raise ValueError(f"{self.kernel} cannot be repeated: no input has the shape of its output")

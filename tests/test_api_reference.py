@@ -63,7 +63,7 @@ def test_kernels_say_shapes_dtypes_and_errors(kernel: str) -> None:
     problem, text = registry.problem(kernel), words(getattr(pb, kernel))
     shapes = problem.size_of_each_dimension()
     assert shapes is not None
-    named = [" x ".join(problem.dimensions[size] for size in shape) for shape in shapes]
+    named = [" x ".join(str(-size) if size < 0 else problem.dimensions[size] for size in shape) for shape in shapes]
     for name, shape in zip(problem.inputs, named, strict=False):
         assert re.search(rf"^{name}: .*\b{shape} elements", text, re.MULTILINE)
     result = rf"\b{named[-1]} elements" if named[-1] else re.escape("an array of shape ()")
@@ -105,5 +105,6 @@ def test_what_others_derive_from_and_get_back_is_described(module: ModuleType) -
 def test_every_kernel_has_its_types() -> None:
     """An editor knew nothing of a kernel that nobody had written down there."""
     stub = Path(pb.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    typed = dict(re.findall(r"^(\w+): _Of(\w+)$", stub, re.MULTILINE))
-    assert typed == {name: "".join(registry.problem(name).inputs).upper() for name in KERNELS}
+    typed = {name: of.upper() for name, of in re.findall(r"^(\w+): _Of(\w+)$", stub, re.MULTILINE)}
+    problems = {name: registry.problem(name) for name in KERNELS}
+    assert typed == {name: "".join((*its.inputs, *its.numbers)).upper() for name, its in problems.items()}

@@ -160,6 +160,9 @@ class TestWorkItems:
         if text.kernel == "matmul":
             edges = [(m, n, long) for m in (1, 48, 49, 84, 85) for n in (1, 128, 129)]
             edges += [(1, long, 1), (long, 1, 1), (1, 1, 1)]
+        elif len(text.problem.dimensions) == 2:
+            narrow = [each for few in (1, 2, 3, 4, 15, 64, 65) for each in ((few, long), (long, few))]
+            edges = [text.problem.whole_sizes(each) for each in narrow]
         for sizes in edges:
             arrays = sum(map(math.prod, text.problem.shapes(sizes)))
             elements = text.stages("CPU").scratch_elements(text.named_sizes(sizes))
@@ -219,6 +222,14 @@ class TestLaunches:
         launches, _ = self.launched(steps)
         assert {each[5:7] for each in launches} == {(5, told)}
         assert {each[7] for each in launches if each[0] == 1} == {3}, "groups of the elements, whatever the steps"
+
+    @pytest.mark.parametrize(("steps", "told"), [(0, [0]), (1, [1]), (8, [8]), (9, [5, 4]), (20, [7, 7, 6])])
+    def test_several_steps_of_a_launch_are_shared_evenly(self, steps: int, told: list[int]) -> None:
+        stages = Stages.parse("// Work items: n, in groups of 1\n// Repeat: steps, up to 8 a launch\n", "stepped")
+        buffers = ["factor", "input", "output"]
+        launches = list(stages.launches(Stepped(), np.dtype("float32"), buffers, (5, steps), lambda *_: "scratch"))
+        assert sorted((each.sizes[1] for each in launches), reverse=True) == told
+        assert (launches[0].buffers[1], launches[-1].buffers[2]) == ("input", "output")
 
     @pytest.mark.parametrize(
         ("problem", "why"),

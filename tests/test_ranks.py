@@ -51,7 +51,7 @@ def owners(shape: Sequence[int], boxes: Sequence[Any]) -> Any:
     widths=st.sampled_from([(4, 4, 4), (2, 2, 4), (1, 1, 4)]),
 )
 def test_every_element_has_one_owner(text: KernelText, ranks: int, sizes: tuple[int, ...], widths: Any) -> None:
-    of_kernel = sizes[: len(text.problem.dimensions)]
+    of_kernel = sizes[: len(text.problem.parameters)]
     boxes = [text.load().blocks(rank, ranks, widths, *of_kernel) for rank in range(ranks)]
     for shape, of_array in zip(text.problem.shapes(of_kernel), zip(*boxes, strict=True), strict=True):
         assert not shape or (owners(shape, of_array) == 1).all()
@@ -125,6 +125,33 @@ class TestExchanges:
         rows = tuple((slice(4 * rank, 4 * rank + 4), slice(0, 6)) for rank in range(2))
         columns = tuple((slice(0, 8), slice(3 * rank, 3 * rank + 3)) for rank in range(2))
         assert [exchanges.Alltoallw(rows, columns, 2).sent(place) for place in range(2)] == [4 * 3 * 2] * 2
+
+    @pytest.mark.parametrize(("before", "after", "sent"), [(None, None, 0), (0, None, 12), (None, 2, 12), (0, 2, 24)])
+    def test_neighbours_are_given_as_much_as_they_give(self, before: int | None, after: int | None, sent: int) -> None:
+        assert exchanges.Sendrecv(before, after, 3, 4).sent(1) == sent
+
+
+@pytest.mark.parametrize("variant", ["lecture", "tuned"])
+@given(ranks=st.integers(1, 20), m=st.integers(0, 60), n=st.integers(0, 4), steps=st.integers(0, 40))
+def test_the_rows_around_those_of_a_rank_are_what_its_neighbours_give(
+    variant: str, ranks: int, m: int, n: int, steps: int
+) -> None:
+    """And the neighbours say the same of what they are given."""
+    module, sizes = registry.kernel_texts("heat", "mpi")[variant].load(), (m, n, steps)
+    held = [module.blocks(rank, ranks, (8, 8), *sizes)[0][0] for rank in range(ranks)]
+    needed = [module.needs(rank, ranks, (8, 8), *sizes)[0][0] for rank in range(ranks)]
+    stated = [module.exchanges(rank, ranks, (8, 8), *sizes)["rows of neighbours"] for rank in range(ranks)]
+    assert [row for rows in held for row in range(m)[rows]] == list(range(m)), "each row is one rank's"
+    for rank, its in enumerate(stated):
+        around = {"before": held[rank].start - needed[rank].start, "after": needed[rank].stop - held[rank].stop}
+        for side, rows in around.items():
+            neighbour = getattr(its, side)
+            assert rows * n == (its.count if neighbour is not None else 0) or n == 0
+            if neighbour is not None:
+                assert getattr(stated[neighbour], "after" if side == "before" else "before") == rank
+                assert held[neighbour].stop - held[neighbour].start >= rows, "it has as many"
+                assert stated[neighbour].times == its.times
+    assert n == 0 or steps == 0 or stated[0].times * max(1, stated[0].count // max(1, n)) >= steps
 
 
 @given(ranks=st.integers(1, 200), sizes=st.tuples(SIZES, SIZES, SIZES))

@@ -59,7 +59,7 @@ class TestData:
         assert "lecture" in variants[:2]  # what is wrong with a kernel may come before the right one
         assert variants[-1] == "tuned"
         assert chain.name
-        assert len(chain.sizes) == len(registry.problem(kernel).dimensions)
+        assert len(chain.sizes) == len(registry.problem(kernel).parameters)
 
     def test_every_step_has_both_formats(self, kernel: str, chain: Ladder) -> None:
         for text in texts_of(kernel, chain):

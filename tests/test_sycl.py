@@ -46,6 +46,8 @@ EDGES: dict[str, list[tuple[int, ...]]] = {
         *((6, 8, 8), (12, 32, 8), (13, 33, 9), (11, 16, 7), (12, 17, 768), (25, 31, 769), (7, 50, 1537)),
     ],
     "dot": [(n,) for n in (4095, 4096, 4097, 65535, 65536, 65537, 131_073)],
+    "heat": [(255, 511, 7), (256, 512, 8), (257, 513, 9), (127, 239, 17), (128, 240, 1), (129, 241, 16), (3, 700, 24)],
+    "nbody": [(63, 255), (64, 256), (65, 257), (31, 2), (33, 1), (255, 40), (257, 511)],
     "transpose": [(95, 511), (96, 512), (97, 513), (31, 1025), (193, 127), (32, 129), (34, 33)],
 }
 """One below, at and above what the tuned kernels take at once."""
@@ -305,7 +307,7 @@ device = SyclDevice(_sycl.devices("")["intel-cpu"], 2, sys.argv[1])
 dtype = np.dtype("float32")
 launches = {
     kernel: device.prepare(registry.kernel_texts(kernel, "sycl")["tuned"], dtype)
-    for kernel in ("matmul", "vecadd", "dot", "transpose")
+    for kernel in ("matmul", "vecadd", "dot", "transpose", "heat", "nbody")
 }
 for m, n, k in (1, 1, 1), (11, 31, 7), (13, 33, 9), (85, 129, 257):
     a, b, c = last(m * k, dtype).reshape(m, k), last(k * n, dtype).reshape(k, n), last(m * n, dtype).reshape(m, n)
@@ -317,6 +319,19 @@ for n in 1, 15, 17, 65_537:
 for m, n in (1, 1), (31, 7), (33, 65), (97, 513):
     a, c = last(n * m, dtype).reshape(n, m), last(m * n, dtype).reshape(m, n)
     assert np.array_equal(result("transpose", (m, n), a, c), a.T)
+for m, n, steps in (1, 1, 2), (31, 7, 1), (130, 513, 9):
+    u, c = last(m * n, dtype).reshape(m, n), last(m * n, dtype).reshape(m, n)
+    right = u.copy()
+    for _ in range(steps):
+        around = right[:-2, 1:-1] + right[2:, 1:-1] + right[1:-1, :-2] + right[1:-1, 2:]
+        right[1:-1, 1:-1] = right[1:-1, 1:-1] / 2 + around / 8
+    assert np.allclose(result("heat", (m, n, steps), u, c), right, atol=1e-5)
+for m, n in (1, 1), (65, 7), (31, 257):
+    at, position, c = (last(3 * count, dtype).reshape(count, 3) for count in (m, n, m))
+    mass = last(n, dtype)
+    d = position - at[:, None]
+    right = (mass[:, None] * d / ((d * d).sum(axis=2, keepdims=True) + 2**-10) ** 1.5).sum(axis=1)
+    assert np.allclose(result("nbody", (m, n), at, position, mass, c), right, rtol=1e-3, atol=1e-3)
 """
 
 

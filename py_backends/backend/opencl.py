@@ -289,9 +289,7 @@ class _Kernels:
 
         kernels: list[cl.Kernel] | None = getattr(self._of_thread, "kernels", None)
         if kernels is None:
-            kernels = self._of_thread.kernels = [
-                cl.Kernel(self._program, f"{_OURS}{name}") for name in self._names
-            ]
+            kernels = self._of_thread.kernels = [cl.Kernel(self._program, f"{_OURS}{name}") for name in self._names]
         return kernels
 
 

@@ -159,6 +159,35 @@ class Alltoallw(Exchange):
         move(line, before, self.sources, after, self.targets)
 
 
+@dataclass(frozen=True)
+class Sendrecv(Exchange):
+    """Give both neighbours in a line of ranks the elements of this rank that are next to theirs, and get theirs.
+
+    before, after: the ranks; None at an end of the line.
+    count: the elements that each gives to the other.
+    width: bytes of an element.
+
+    Run on this rank's block with those elements of the neighbours around it, in one piece.
+    """
+
+    before: int | None
+    after: int | None
+    count: int
+    width: int
+
+    def sent(self, place: int) -> int:
+        return self.count * self.width * sum(neighbour is not None for neighbour in (self.before, self.after))
+
+    def run(self, line: Line, *arrays: Any) -> None:
+        """All ranks send in one direction, then in the other, so that none waits for a chain of others."""
+        (whole,) = arrays
+        elements, count = _as_bytes(whole), self.count * self.width
+        before, after = (MPI.PROC_NULL if rank is None else rank for rank in (self.before, self.after))
+        with line.counted(self.sent(line.rank)):
+            line.mpi.Sendrecv(elements[count : 2 * count], before, recvbuf=elements[-count:], source=after)
+            line.mpi.Sendrecv(elements[-2 * count : -count], after, recvbuf=elements[:count], source=before)
+
+
 def _as_bytes(array: Array) -> Array:
     """The same memory without its number format, of which MPI knows not every one."""
     return array.reshape(-1).view(np.uint8)

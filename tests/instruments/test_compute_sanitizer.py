@@ -29,6 +29,8 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (1, 255, 257, 2053, 100_003)],
     "matmul": [(1, 1, 1), (5, 3, 0), (5, 0, 3), (0, 5, 3), (33, 17, 9), (131, 132, 17), (300, 300, 40)],
     "dot": [(n,) for n in (0, 1, 255, 257, 2053, 100_003)],
+    "heat": [(0, 5, 2), (1, 1, 1), (3, 3, 9), (33, 17, 8), (131, 300, 3), (300, 257, 17)],
+    "nbody": [(0, 5), (5, 0), (1, 1), (129, 257), (300, 1000)],
     "transpose": [(0, 5), (1, 1), (1, 70), (33, 17), (131, 132), (300, 257)],
 }
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]

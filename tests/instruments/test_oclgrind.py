@@ -24,6 +24,8 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (0, 1, 5, 16, 257, 521)],
     "matmul": [(0, 5, 3), (5, 3, 0), (1, 1, 1), (7, 1, 3), (1, 33, 2), (5, 4, 3), (13, 17, 9), (16, 16, 16)],
     "dot": [(n,) for n in (0, 1, 5, 16, 257, 521)],
+    "heat": [(0, 5, 1), (5, 0, 1), (1, 1, 2), (3, 3, 3), (17, 35, 2), (20, 18, 9)],
+    "nbody": [(0, 5), (5, 0), (1, 1), (5, 17), (17, 5)],
     "transpose": [(0, 5), (5, 0), (1, 1), (1, 70), (17, 33), (33, 17)],
 }
 """Each work item takes an interpreter's time."""
@@ -31,6 +33,8 @@ LARGER_SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(66_000,)],
     "matmul": [(49, 130, 5), (2, 3, 520)],
     "dot": [(66_000,)],
+    "heat": [(260, 70, 2), (5, 530, 9)],
+    "nbody": [(70, 20)],
     "transpose": [(100, 70)],
 }
 """Of several groups or passes: for the tuned texts, whose work items are few on a CPU."""

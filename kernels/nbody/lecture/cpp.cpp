@@ -1,0 +1,26 @@
+// nbody: c[i] = the sum over j of mass[j] d / (d.d + e)^(3/2), with d = position[j] - at[i] and e = 2^-10.
+//   m points and n bodies: at and c are m x 3, position is n x 3, all stored by rows.
+// Model: C++ in one thread, an iteration for each pair. The order of a sum is part of the program, so the compiler may
+//   not add several terms at once.
+// Memory: reads all bodies for every point, in order. They stay in a cache.
+// Edges: none; the loops end with the last body and point, and an empty sum is 0.
+#include <cmath>
+#include <cstdint>
+
+template <typename T>
+static void nbody(const T* at, const T* position, const T* mass, T* c, std::int64_t m, std::int64_t n) {
+  for (std::int64_t i = 0; i < m; ++i) {
+    T sum_x = 0, sum_y = 0, sum_z = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T x = position[3 * j] - at[3 * i], y = position[3 * j + 1] - at[3 * i + 1];
+      const T z = position[3 * j + 2] - at[3 * i + 2], square = x * x + y * y + z * z + T(1) / 1024;
+      const T weight = mass[j] / (square * std::sqrt(square));
+      sum_x += weight * x;
+      sum_y += weight * y;
+      sum_z += weight * z;
+    }
+    c[3 * i] = sum_x;
+    c[3 * i + 1] = sum_y;
+    c[3 * i + 2] = sum_z;
+  }
+}

@@ -1,0 +1,136 @@
+"""What the check of `heat` sees: steps, elements and boundaries that are wrong, and right results in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from py_backends import registry
+from py_backends.contract import Array
+from py_backends.results.check import check_output
+
+HEAT = registry.problem("heat")
+STEPS = (1, 2, 3, 8, 64)
+
+
+def drawn(dtype: str, seed: int = 1) -> Array:
+    """The input of a comparison, at a size that is quickly computed."""
+    (u,) = HEAT.draw((40, 57, 1), np.dtype(dtype), np.random.default_rng(seed))
+    return np.asarray(u).astype(dtype)
+
+
+def step(u: Array) -> Array:
+    """One step in the format of u."""
+    after = u.copy()
+    sums = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+    after[1:-1, 1:-1] = u[1:-1, 1:-1] / 2 + sums / 8
+    return after
+
+
+def other_order(u: Array) -> Array:
+    """The same with each term divided by itself, and added in another order."""
+    after = u.copy()
+    eighths = u / 8
+    sums = eighths[1:-1, 2:] + (eighths[1:-1, :-2] + (eighths[2:, 1:-1] + u[1:-1, 1:-1] / 2))
+    after[1:-1, 1:-1] = sums + eighths[:-2, 1:-1]
+    return after
+
+
+def after(u: Array, steps: int, one: Callable[[Array], Array] = step) -> Array:
+    for _ in range(steps):
+        u = one(u)
+    return u
+
+
+def judged(u: Array, steps: int, result: Array) -> bool:
+    """Whether a result passes."""
+    return bool(check_output(result, HEAT.reference([u], steps), HEAT.rule).check.passed)
+
+
+def changed(u: Array, at: tuple[int, int], to: float) -> Array:
+    result = u.copy()
+    result[at] = to
+    return result
+
+
+FAULTS: dict[str, Callable[[Array, int], Array]] = {
+    "a step is skipped": lambda u, steps: after(u, steps - 1),
+    "a step is taken twice": lambda u, steps: after(u, steps + 1),
+    "the other buffer is the result": lambda u, steps: after(u, steps - 1) if steps > 1 else u,
+    "a corner of the boundary is touched": lambda u, steps: changed(after(u, steps), (0, 0), 0.5 * u[0, 0]),
+    "the boundary's last column is touched": lambda u, steps: changed(after(u, steps), (20, -1), u[20, -2]),
+    "the corner of the interior stays": lambda u, steps: changed(after(u, steps), (1, 1), u[1, 1]),
+    "the last column of the interior stays": lambda u, steps: changed(after(u, steps), (20, -2), u[20, -2]),
+    "the boundary is computed": lambda u, steps: after(np.pad(u, 1, mode="edge"), steps)[1:-1, 1:-1],
+    "the boundary is taken for zeros": lambda u, steps: after(np.pad(u[1:-1, 1:-1], 1), steps),
+    "rows are read where columns are meant": lambda u, steps: after(
+        u, steps, lambda v: v / 2 + (np.roll(v, 1, 0) + np.roll(v, -1, 0)) / 4
+    ),
+    "a corner stands for a neighbour": lambda u, steps: after(
+        u, steps, lambda v: changed(step(v), (5, 5), v[5, 5] / 2 + (v[4, 4] + v[6, 5] + v[5, 4] + v[5, 6]) / 8)
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("steps", [0, *STEPS])
+@pytest.mark.parametrize("one", [step, other_order])
+def test_right_results_pass_in_any_order(one: Callable[[Array], Array], steps: int, dtype: str) -> None:
+    for seed in range(5):
+        u = drawn(dtype, seed)
+        assert judged(u, steps, after(u, steps, one))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_seen(fault: str, steps: int, dtype: str) -> None:
+    u = drawn(dtype)
+    assert not judged(u, steps, FAULTS[fault](u, steps))
+
+
+@pytest.mark.parametrize(("most", "steps"), [(2**21, 1), (2**9, 5), (1, 8)])
+def test_small_whole_numbers_are_exact(most: int, steps: int) -> None:
+    u = np.random.default_rng(1).integers(-most, most, (30, 20), endpoint=True).astype("float32")
+    u[3, 4] = most
+    reference = HEAT.reference([u], steps)
+    assert reference.bound is not None
+    assert not reference.bound.any()
+    assert judged(u, steps, after(u, steps, other_order))
+    assert HEAT.reference([2 * u], steps).bound.any(), "one digit more is too much"
+
+
+def test_what_may_overflow_is_excused_and_nothing_else() -> None:
+    """Four neighbours overflow before they are divided; it spreads by an element a step."""
+    u = np.ones((9, 9), "float32")
+    u[3:6, 3:6] = np.finfo("float32").max / 2
+    reference = HEAT.reference([u], 1)
+    assert reference.overflow is not None
+    assert reference.overflow[4, 4]
+    assert not reference.overflow[1, 1]
+    with np.errstate(over="ignore"):
+        result, third = after(u, 1, step), after(u, 3, step)
+    assert np.isinf(result[4, 4])
+    assert judged(u, 1, result)
+    assert judged(u, 1, after(u, 1, other_order)), "it need not overflow"
+    assert not judged(u, 1, changed(result, (1, 1), np.inf))
+    assert judged(u, 3, third)
+
+
+@pytest.mark.parametrize("sizes", [(rows, columns) for rows in range(4) for columns in range(4)])
+def test_without_an_interior_it_is_a_copy(sizes: tuple[int, int]) -> None:
+    u = np.random.default_rng(1).standard_normal(sizes).astype("float32")
+    assert judged(u, 3, after(u, 3))
+    assert judged(u, 3, u) or min(sizes) >= 3
+
+
+def test_what_must_be_exchanged_is_no_more_than_rows_exchange() -> None:
+    """Rows of the lecture's layout, and blocks that are nearly square."""
+    for ranks, sizes in ((2, (4096, 4096, 1)), (16, (512, 512, 3)), (4, (20, 3000, 2))):
+        m, n, _ = sizes
+        least = HEAT.least_communication(sizes, np.dtype("float32"), ranks)
+        assert least is not None
+        assert 0 < least <= 4 * 2 * min(n, m)
+    assert HEAT.least_communication((4096, 4096, 0), np.dtype("float32"), 4) == 0

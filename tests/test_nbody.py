@@ -1,0 +1,121 @@
+"""What the check of `nbody` sees: single pairs that are missing, and right results in any order and form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from py_backends import registry
+from py_backends.contract import Array
+from py_backends.results.check import check_output
+
+NBODY = registry.problem("nbody")
+Bodies = tuple[Array, Array, Array]
+
+
+def drawn(m: int, n: int, dtype: str = "float32", seed: int = 1) -> Bodies:
+    at, position, mass = NBODY.draw((m, n), np.dtype(dtype), np.random.default_rng(seed))
+    return at.astype(dtype), position.astype(dtype), mass.astype(dtype)
+
+
+def terms(at: Array, position: Array, mass: Array) -> Array:
+    """What each body gives each point, in float64."""
+    at, position, mass = (each.astype(np.float64) for each in (at, position, mass))
+    d = position - at[:, None]
+    return mass[:, None] * d / ((d * d).sum(axis=2) + 2**-10)[..., None] ** 1.5
+
+
+def judged(inputs: Bodies, result: Array) -> bool:
+    """Whether a result passes."""
+    output = np.ascontiguousarray(result.astype(inputs[0].dtype))
+    return bool(check_output(output, NBODY.reference(list(inputs)), NBODY.rule).check.passed)
+
+
+def by_roots(square: Array) -> Array:
+    one = square.dtype.type(1)
+    return np.asarray(one / (square * np.sqrt(square)))
+
+
+def by_reciprocal_roots(square: Array) -> Array:
+    """With an error of 2 ulp in each root, as on a GPU."""
+    r = 1 / np.sqrt(square)
+    r = np.nextafter(np.nextafter(r, 2 * r), 2 * r)
+    return np.asarray(r * r * r)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("weight", [by_roots, by_reciprocal_roots])
+@pytest.mark.parametrize(("m", "n"), [(3, 0), (5, 1), (7, 2), (9, 17), (20, 1000)])
+def test_right_results_pass_in_any_order(m: int, n: int, weight: Callable[[Array], Array], dtype: str) -> None:
+    for seed in range(5):
+        at, position, mass = inputs = drawn(m, n, dtype, seed)
+        for order in (slice(None), slice(None, None, -1)):
+            sums = np.zeros((m, 3), dtype)
+            for body, of_body in zip(position[order], mass[order], strict=True):
+                d = body - at
+                square = d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2] + d.dtype.type(2**-10)
+                sums += (of_body * weight(square))[:, None] * d
+            assert judged(inputs, sums)
+
+
+@pytest.mark.parametrize(("n", "asked"), [(1, 1.0), (2, 1.0), (17, 1.0), (1000, 0.95)])
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_pair_that_is_dropped_or_doubled_is_seen(n: int, asked: float, times: int) -> None:
+    """Each pair of a few points alone: those that are seen, of all."""
+    m = max(1, 40 // n)
+    at, position, mass = inputs = drawn(m, n, seed=3)
+    each = terms(at, position, mass)
+    right, seen = each.sum(axis=1), 0
+    reference = NBODY.reference(list(inputs))
+    for i in range(m):
+        for j in range(n):
+            result = right.copy()
+            result[i] += (times - 1) * each[i, j]
+            passed = check_output(result.astype("float32"), reference, NBODY.rule).check.passed
+            seen += not passed
+    assert seen >= asked * m * n
+
+
+FAULTS: dict[str, Callable[[Array, Array, Array], Array]] = {
+    "the last body is left out": lambda at, position, mass: terms(at, position[:-1], mass[:-1]).sum(axis=1),
+    "all after whole registers are left out": lambda at, position, mass: terms(at, position[:16], mass[:16]).sum(
+        axis=1
+    ),
+    "the direction is turned": lambda at, position, mass: -terms(at, position, mass).sum(axis=1),
+    "axes are exchanged": lambda at, position, mass: terms(at, position, mass).sum(axis=1)[:, [1, 0, 2]],
+    "the softening is missing": lambda at, position, mass: terms(32 * at, 32 * position, 32**2 * mass).sum(axis=1),
+    "masses are those of other bodies": lambda at, position, mass: terms(at, position, np.roll(mass, 1)).sum(axis=1),
+    "roots are estimates alone": lambda at, position, mass: terms(at, position, mass).sum(axis=1) * (1 + 2**-14),
+    "points are exchanged": lambda at, position, mass: terms(at[::-1], position, mass).sum(axis=1),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_seen(fault: str) -> None:
+    inputs = drawn(30, 29)
+    assert judged(inputs, terms(*inputs).sum(axis=1))
+    assert not judged(inputs, FAULTS[fault](*inputs))
+
+
+def test_a_body_gives_itself_nothing() -> None:
+    at, _, mass = drawn(17, 17)
+    assert judged((at, at, mass), terms(at, at, mass).sum(axis=1))
+    assert not terms(at[:1], at[:1], mass[:1]).any()
+
+
+@pytest.mark.parametrize("distance", [1e-20, 1e19, 1e25])
+def test_terms_at_the_ends_of_the_format_may_be_lost_but_not_be_more(distance: float) -> None:
+    at = np.zeros((1, 3), "float32")
+    position = np.array([[distance, 0, 0], [1, 0, 0]], "float32")
+    mass = np.ones(2, "float32")
+    near = terms(at, position[1:], mass[1:]).sum(axis=1)
+    assert judged((at, position, mass), near)
+    assert not judged((at, position, mass), 2 * near)
+
+
+def test_every_rank_needs_all_other_bodies() -> None:
+    assert NBODY.least_communication((10, 100), np.dtype("float32"), 4) == 4 * 75 * 4
+    assert NBODY.least_communication((10, 100), np.dtype("float32"), 1) == 0
+    assert NBODY.least_communication((0, 100), np.dtype("float32"), 4) == 0
