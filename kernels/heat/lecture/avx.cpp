@@ -5,18 +5,17 @@
 //   next step, so that the last one writes to c. Both have the boundary from the beginning.
 // Edges: what is left after a row's last full register is computed one element at a time. The boundary is left as it is.
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <utility>
 
 #include "../../simd.hpp"
+#include "../../workspace.hpp"
 
 template <typename T>
 static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t steps) {
   using V = Simd<T>;
-  const std::unique_ptr<T[]> other(new (std::nothrow) T[m * n]);
-  if (!other) return false;
-  T *before = c, *after = other.get();
+  Workspace memory;
+  T *before = c, *after = memory.hold<T>(m * n);
+  if (after == nullptr) return false;
   if (steps % 2 != 0) std::swap(before, after);
   for (std::int64_t at = 0; at < m * n; ++at) before[at] = after[at] = u[at];
   const auto half = V::broadcast(T(1) / 2), eighth = V::broadcast(T(1) / 8);

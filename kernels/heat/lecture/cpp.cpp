@@ -4,15 +4,15 @@
 //   the last one writes to c. Both have the boundary from the beginning.
 // Edges: the first and last row and column are left as they are. Without an interior, the loops are empty.
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <utility>
+
+#include "../../workspace.hpp"
 
 template <typename T>
 static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t steps) {
-  const std::unique_ptr<T[]> other(new (std::nothrow) T[m * n]);
-  if (!other) return false;
-  T *before = c, *after = other.get();
+  Workspace memory;
+  T *before = c, *after = memory.hold<T>(m * n);
+  if (after == nullptr) return false;
   if (steps % 2 != 0) std::swap(before, after);
   for (std::int64_t at = 0; at < m * n; ++at) before[at] = after[at] = u[at];
   for (std::int64_t step = 0; step < steps; ++step) {

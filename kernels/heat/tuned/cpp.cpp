@@ -7,7 +7,7 @@
 
 template <typename T>
 static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t steps) {
-  return passes(u, c, m, n, steps, [](const Pass<T>& pass) {
+  return passes(u, c, m, n, steps, 1, [](const Pass<T>& pass) {
     for (Size number = 0; number < pass.count(); ++number) {
       if (!sweep<Loops>(pass, pass.part(number))) return false;
     }
