@@ -23,8 +23,9 @@ set(PY_BACKENDS_REASONS "")
 
 # Whatever CXXFLAGS say, an instance is compiled for its instruction set and no other CPU, and obeys IEEE 754. It is not
 # optimised together with the rest of the program, which could move its instructions there. Sums of integers wrap
-# around. Kernels do not throw. Without exceptions they share nothing with the rest, not even a table of handlers.
-set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-exceptions -fwrapv)
+# around. Kernels do not throw. Without exceptions they share nothing with the rest, not even a table of handlers. No
+# kernel reads errno, by which a root would tell of a negative number: it would be one of a vector no more.
+set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-math-errno -fno-exceptions -fwrapv)
 # `#pragma omp simd` needs no OpenMP library, so every source may use it.
 check_cxx_compiler_flag(-fopenmp-simd PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
 if(PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)

@@ -18,7 +18,7 @@ FEW_TO_SHARE = 1 << 14
 """Pairs up to which a second thread costs more than it saves."""
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")  # without it, each division is checked for zero, and not one of a vector
 def accelerate(at, position, mass, c):
     """What some points get of all bodies."""
     softening = c.dtype.type(2**-10)
