@@ -381,8 +381,8 @@ _HEAT = (
 )
 _NBODY = (
     # avx has 17 instructions for a register of pairs in float32. 12 of them multiply. The others are subtractions, the
-    # estimate of a root and a minimum, which many CPUs compute beside these. They stand for 20 operations a pair, and 12
-    # FMAs for 24. So 20/24 of the FMA peak are the most, of which 0.75 are asked. In float64 there are three more.
+    # estimate of a root and a minimum, which many CPUs compute beside these. A pair counts as 20 operations, 12 FMAs as
+    # 24. So 20/24 of the FMA peak are the most, of which 0.75 are asked. In float64 there are three more.
     Line(("float32",), AVX, (PEAK,), "of the FMA peak", 0.62),
     Line(("float64",), AVX, (PEAK,), "of the FMA peak", 0.50),
     Line(WIDE, OPENMP, (AVX,), "of avx", 0.30),

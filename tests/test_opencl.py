@@ -20,7 +20,7 @@ from py_backends.conformance.trials import of_kernel
 from py_backends.contract import Array, Launch, Problem
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES, number_format
-from py_backends.results.check import check_output
+from py_backends.results.check import check_output, reference_of
 
 if TYPE_CHECKING:
     from py_backends.backend.opencl import OpenClDevice
@@ -87,6 +87,8 @@ def wrong(device: OpenClDevice, text: KernelText, shapes: Iterable[Sizes], dtype
 def _wrong(device: OpenClDevice, launch: Launch, problem: Problem, sizes: Sizes, dtype: str) -> str | None:
     """Launch it on arrays with guard zones of poison; what is wrong with its result, or None."""
     given, draw = number_format(np.dtype(dtype)), np.random.default_rng(5)
+    if len(sizes) == len(problem.dimensions):
+        sizes = (*sizes, *(9 for _ in problem.numbers))  # more steps than one launch does
     *of_inputs, of_output = problem.shapes(sizes)
     inputs = [given.draw(shape, draw).astype(dtype) for shape in of_inputs]
     wholes = [np.concatenate([each.ravel(), np.full(GUARD, given.poison, dtype)]) for each in inputs]
@@ -104,7 +106,7 @@ def _wrong(device: OpenClDevice, launch: Launch, problem: Problem, sizes: Sizes,
     output = wholes[-1]
     if not before[-1].endswith(output[-GUARD:].tobytes()):
         return "it wrote past the end of its output"
-    return check_output(output[:-GUARD].reshape(of_output), problem.reference(inputs), problem.rule).reason
+    return check_output(output[:-GUARD].reshape(of_output), reference_of(problem, inputs, sizes), problem.rule).reason
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ import py_backends
 from py_backends.backend import opencl
 from py_backends.contract import Array
 from py_backends.kernel_text import KernelText, Stages, WorkItems
-from py_backends.results.check import check_output
+from py_backends.results.check import check_output, reference_of
 
 _DRIVER = HERE / "on_threads"
 _TYPES = {"float32": "float", "float64": "double"}
@@ -124,7 +124,7 @@ class Program:
         separate = LANGUAGES[name].separate
         stages = ",\n".join(_stage(kernel, items, separate) for kernel, items in self._stages.kernels)
         problem, scratch = self._text.problem, str(self._stages.scratch is not None).lower()
-        sizes = len(problem.dimensions)
+        sizes = len(problem.parameters)
         arrays = len(problem.shapes((1,) * sizes))
         texts = ",\n".join(
             f'    {{"{dtype}", sizeof({kind}), {arrays}, {scratch}, {sizes}, {len(self._stages.kernels)}, '
@@ -151,12 +151,20 @@ class Program:
             f"const int on_threads::number_of_texts = {len(_TYPES)};\n"
         )
 
-    def _request(self, case: Case) -> bytes:
+    def _sizes(self, case: Case) -> tuple[int, ...]:
+        """Those that one launch is told. A program has one: what comes before and after others is the host's."""
         named = self._text.named_sizes(case.sizes)
-        elements = [math.prod(shape) for shape in self._text.problem.shapes(case.sizes)]
+        if repeat := self._stages.repeat:
+            named[repeat.number] = min(named[repeat.number], repeat.most)
+        return tuple(named.values())
+
+    def _request(self, case: Case) -> bytes:
+        sizes = self._sizes(case)
+        named = self._text.named_sizes(sizes)
+        elements = [math.prod(shape) for shape in self._text.problem.shapes(sizes)]
         groups = [count for _, items in self._stages.kernels for count in _three(items.groups(named))]
         scratch = self._stages.scratch_elements(named) or 0
-        numbers = [scratch, case.offset, *elements, *case.sizes, *groups]
+        numbers = [scratch, case.offset, *elements, *sizes, *groups]
         return " ".join([case.dtype, *map(str, numbers)]).encode() + b"\n"
 
     def _inputs(self, case: Case) -> list[Array]:
@@ -167,10 +175,11 @@ class Program:
     def _wrong(self, cases: Sequence[Case], drawn: list[list[Array]], answer: bytes) -> Iterator[tuple[Case, str]]:
         problem, begin = self._text.problem, 0
         for case, inputs in zip(cases, drawn, strict=True):
-            shape = problem.shapes(case.sizes)[-1]
+            sizes = self._sizes(case)
+            shape = problem.shapes(sizes)[-1]
             output = np.frombuffer(answer, case.dtype, math.prod(shape), begin).reshape(shape)
             begin += output.nbytes
-            if reason := check_output(output, problem.reference(inputs), problem.rule).reason:
+            if reason := check_output(output, reference_of(problem, inputs, sizes), problem.rule).reason:
                 yield case, reason
         assert begin == len(answer)
 

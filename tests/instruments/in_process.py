@@ -21,7 +21,7 @@ from py_backends import registry
 from py_backends.contract import Device, Launch, Problem
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import number_format
-from py_backends.results.check import check_output
+from py_backends.results.check import check_output, reference_of
 
 _LONGEST = 240.0
 
@@ -78,7 +78,7 @@ def _wrong(device: Device, problem: Problem, launches: Mapping[str, Launch], cas
         device.download(buffers[-1], result)
         for buffer in buffers:
             device.release(buffer)
-        reason = check_output(result.reshape(shape), problem.reference(inputs), problem.rule).reason
+        reason = check_output(result.reshape(shape), reference_of(problem, inputs, sizes), problem.rule).reason
         if reason:
             yield f"{sizes} {dtype}: {reason}"
 

@@ -5,7 +5,7 @@
 //   part, and of each step the last two elements in registers. Those beside come from its neighbours in the group.
 // Work items of sweep on a CPU: ceil(n / 512) x ceil(m / 256), in groups of 1 x 1
 // Scratch on a CPU: ceil(m / 256) * 21 * n + ceil(m / 256) * ceil(n / 512) * 336 elements, or 1 where m <= 2
-// Work items on a GPU: ceil(n / 240) * 256 x ceil(m / 128), in groups of 256 x 1
+// Work items on a GPU: ceil(n / 208) * 224 x ceil(m / 128), in groups of 224 x 1
 // Repeat: steps, up to 8 a launch
 // Memory: on a CPU, three rows of each step between stay in the second-level cache. On a GPU, local memory has a row of
 //   each step twice: one is read while the next one is written.
@@ -98,7 +98,8 @@ void sweep(const T* u, T* c, T* scratch, std::int64_t m, std::int64_t n, std::in
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 void heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t steps) {
-  constexpr Size items = 256, columns = items - 2 * most_steps, rows = 128;
+  // Items of a group, whose rows take less than the 32 KiB of local memory that every device has.
+  constexpr Size items = 224, columns = items - 2 * most_steps, rows = 128;
   static syclexp::work_group_static<T[2][most_steps][items + 2]> memory;
   T(&shared)[2][most_steps][items + 2] = memory;
   const auto item = get_nd_item<2>();

@@ -39,19 +39,6 @@ enum { stride = columns + line };
 /// Rows of a between what is read and what is prefetched.
 enum { ahead = 16 };
 
-Vector interleaved_low(Vector x, Vector y) {
-  Vector z;
-  z.even = x.lo;
-  z.odd = y.lo;
-  return z;
-}
-Vector interleaved_high(Vector x, Vector y) {
-  Vector z;
-  z.even = x.hi;
-  z.odd = y.hi;
-  return z;
-}
-
 /// Turns a square over. Each time that rows are interleaved with those half a square further down, twice as many
 /// elements of a column are neighbours.
 __attribute__((always_inline)) void turn(global const T* a, local T* to, long m) {
@@ -65,8 +52,10 @@ __attribute__((always_inline)) void turn(global const T* a, local T* to, long m)
   for (int together = 1; together < lanes; together *= 2) {
 #pragma unroll
     for (int r = 0; r < lanes / 2; ++r) {
-      y[2 * r] = interleaved_low(x[r], x[r + lanes / 2]);
-      y[2 * r + 1] = interleaved_high(x[r], x[r + lanes / 2]);
+      y[2 * r].even = x[r].lo;
+      y[2 * r].odd = x[r + lanes / 2].lo;
+      y[2 * r + 1].even = x[r].hi;
+      y[2 * r + 1].odd = x[r + lanes / 2].hi;
     }
 #pragma unroll
     for (int r = 0; r < lanes; ++r) x[r] = y[r];
