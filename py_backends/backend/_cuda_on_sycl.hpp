@@ -86,6 +86,10 @@ inline void __stcs(T* address, T value) {
 }
 inline float fmaf(float x, float y, float z) { return sycl::fma(x, y, z); }
 inline double fma(double x, double y, double z) { return sycl::fma(x, y, z); }
+inline float sqrt(float x) { return sycl::sqrt(x); }
+inline double sqrt(double x) { return sycl::sqrt(x); }
+inline float rsqrt(float x) { return sycl::rsqrt(x); }
+inline double rsqrt(double x) { return sycl::rsqrt(x); }
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
   unsigned chosen = 0;
