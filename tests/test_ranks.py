@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,36 @@ class TestExchanges:
     def test_neighbours_are_given_as_much_as_they_give(self, before: int | None, after: int | None, sent: int) -> None:
         assert exchanges.Sendrecv(before, after, 3, 4).sent(1) == sent
 
+    @pytest.mark.parametrize("neighbours", [(None, None), (0, None), (None, 2), (0, 2)])
+    def test_neighbours_are_sent_what_is_counted(self, neighbours: tuple[int | None, int | None]) -> None:
+        """Message by message, as MPI would be told: to whom, and how many bytes. Nothing else is written."""
+        before, after = neighbours
+        stated, sent = exchanges.Sendrecv(before, after, 3, 4), {}
+
+        class Told:
+            """In place of MPI: what comes is as if the neighbour had sent its rank's number."""
+
+            def Sendrecv(self, elements: Any, to: int, recvbuf: Any, source: int) -> None:  # noqa: N802  # MPI's name
+                if to != exchanges.MPI.PROC_NULL:
+                    sent[to] = elements.nbytes
+                if source != exchanges.MPI.PROC_NULL:
+                    recvbuf[...] = 100 + source
+
+        class Line:
+            rank, mpi = 1, Told()
+
+            @contextlib.contextmanager
+            def counted(self, count: int) -> Iterator[None]:
+                assert count == stated.sent(1)
+                yield
+
+        whole = np.zeros((4 + (before is not None) + (after is not None), 3), "float32")
+        stated.run(Line(), whole)
+        assert sum(sent.values()) == stated.sent(1)
+        assert sent == dict.fromkeys((rank for rank in neighbours if rank is not None), 12)
+        changed = [row for row in range(len(whole)) if whole[row].any()]
+        assert changed == [0][: before is not None] + [len(whole) - 1][: after is not None]
+
 
 @pytest.mark.parametrize("variant", ["lecture", "tuned"])
 @given(ranks=st.integers(1, 20), m=st.integers(0, 60), n=st.integers(0, 4), steps=st.integers(0, 40))
@@ -221,6 +252,7 @@ WRONG = (
 
 
 CHECKED = """
+import contextlib
 import json
 import numpy as np
 from py_backends import registry

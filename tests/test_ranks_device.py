@@ -262,6 +262,8 @@ class TestCommunication:
         [
             ("dot", (1001,), (4, 4)),  # the sum of each
             ("transpose", (10, 30), (5 * 15 * 4,) * 2),  # a quarter: columns of one are rows of the other
+            ("heat", (10, 30, 3), (3 * 30 * 4,) * 2),  # a row before each step
+            ("nbody", (10, 30), (15 * 4 * 4,) * 2),  # its half of the bodies, four numbers each
         ],
     )
     def test_no_rank_sends_what_nobody_needs(
