@@ -5,7 +5,6 @@
 //   next step, so that the last one writes to c. Both have the boundary from the beginning.
 // Edges: what is left after a row's last full register is computed one element at a time. The boundary is left as it is.
 #include <cstdint>
-#include <utility>
 
 #include "../../simd.hpp"
 #include "../../workspace.hpp"
@@ -14,9 +13,9 @@ template <typename T>
 static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t steps) {
   using V = Simd<T>;
   Workspace memory;
-  T *before = c, *after = memory.hold<T>(m * n);
-  if (after == nullptr) return false;
-  if (steps % 2 != 0) std::swap(before, after);
+  T* const other = memory.hold<T>(m * n);
+  if (other == nullptr) return false;
+  T *before = steps % 2 == 0 ? c : other, *after = steps % 2 == 0 ? other : c;
   for (std::int64_t at = 0; at < m * n; ++at) before[at] = after[at] = u[at];
   const auto half = V::broadcast(T(1) / 2), eighth = V::broadcast(T(1) / 8);
   for (std::int64_t step = 0; step < steps; ++step) {
@@ -30,7 +29,9 @@ static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t 
       }
       for (; j < n - 1; ++j) after[i * n + j] = row[j] / 2 + (up[j] + down[j] + row[j - 1] + row[j + 1]) / 8;
     }
-    std::swap(before, after);
+    T* const made = after;
+    after = before;
+    before = made;
   }
   return true;
 }

@@ -5,16 +5,15 @@
 //   the last one writes to c. Both have the boundary from the beginning.
 // Edges: the first and last row and column are left as they are. Without an interior, the loops are empty.
 #include <cstdint>
-#include <utility>
 
 #include "../../workspace.hpp"
 
 template <typename T>
 static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t steps) {
   Workspace memory;
-  T *before = c, *after = memory.hold<T>(m * n);
-  if (after == nullptr) return false;
-  if (steps % 2 != 0) std::swap(before, after);
+  T* const other = memory.hold<T>(m * n);
+  if (other == nullptr) return false;
+  T *before = steps % 2 == 0 ? c : other, *after = steps % 2 == 0 ? other : c;
 #pragma omp parallel for
   for (std::int64_t at = 0; at < m * n; ++at) before[at] = after[at] = u[at];
   for (std::int64_t step = 0; step < steps; ++step) {
@@ -25,7 +24,9 @@ static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t 
         after[i * n + j] = row[j] / 2 + (up[j] + down[j] + row[j - 1] + row[j + 1]) / 8;
       }
     }
-    std::swap(before, after);
+    T* const made = after;
+    after = before;
+    before = made;
   }
   return true;
 }

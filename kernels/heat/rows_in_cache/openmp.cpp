@@ -7,10 +7,9 @@
 // Edges: the first and last row are copied, and so are the ends of every row.
 #include <omp.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <new>
+
+#include "../../workspace.hpp"
 
 constexpr std::int64_t most_steps = 8, kept = 3;
 
@@ -18,13 +17,14 @@ constexpr std::int64_t most_steps = 8, kept = 3;
 template <typename T>
 static bool compute(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t steps, std::int64_t top,
                     std::int64_t bottom) {
-  const std::unique_ptr<T[]> rows(new (std::nothrow) T[most_steps * kept * n]);
-  if (!rows) return false;
+  Workspace memory;
+  T* const rows = memory.hold<T>(most_steps * kept * n);
+  if (rows == nullptr) return false;
   for (std::int64_t first = top - steps + 1; first < bottom + steps - 1; ++first) {
     for (std::int64_t step = 1; step <= steps; ++step) {
       const std::int64_t i = first - step + 1, more = steps - step;
-      if (i < std::max<std::int64_t>(0, top - more) || i >= std::min(m, bottom + more)) continue;
-      T* const before = rows.get() + (step - 1) * kept * n;  // rows of the step before; those of the first one are u's
+      if (i < 0 || i < top - more || i >= m || i >= bottom + more) continue;
+      T* const before = rows + (step - 1) * kept * n;  // rows of the step before; those of the first one are u's
       const T* const row = step == 1 ? u + i * n : before + i % kept * n;
       T* const after = step == steps ? c + i * n : before + (kept + i % kept) * n;
       const bool stays = i == 0 || i == m - 1;
@@ -43,12 +43,13 @@ static bool compute(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64
 template <typename T>
 static bool heat(const T* u, T* c, std::int64_t m, std::int64_t n, std::int64_t steps) {
   const std::int64_t threads = omp_get_max_threads(), passes = (steps + most_steps - 1) / most_steps;
-  const std::unique_ptr<T[]> other(new (std::nothrow) T[passes > 1 ? m * n : 1]);
+  Workspace memory;
+  T* const other = memory.hold<T>(passes > 1 ? m * n : 1);
   bool enough_memory = other != nullptr;
-  if (steps == 0 || m * n == 0) std::copy(u, u + m * n, c);
+  for (std::int64_t at = 0; steps == 0 && at < m * n; ++at) c[at] = u[at];
   for (std::int64_t pass = 0; pass < passes && enough_memory && m * n > 0; ++pass) {
     const std::int64_t of_pass = steps * (pass + 1) / passes - steps * pass / passes;
-    T* const after = (passes - pass) % 2 == 0 ? other.get() : c;
+    T* const after = (passes - pass) % 2 == 0 ? other : c;
 #pragma omp parallel for reduction(&& : enough_memory)
     for (std::int64_t thread = 0; thread < threads; ++thread) {
       const std::int64_t top = m * thread / threads, bottom = m * (thread + 1) / threads;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstring>
-#include <utility>
 
 #include "../../counting.hpp"
 #include "../../workspace.hpp"

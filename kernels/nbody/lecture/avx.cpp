@@ -5,16 +5,16 @@
 // Memory: some points are first copied, so that all x, all y and all z lie side by side. For these all bodies are read,
 //   in order, each number copied to all lanes.
 // Edges: lanes beyond the last point compute with zeros, and are not written. An empty sum is 0.
-#include <algorithm>
 #include <cstdint>
 
+#include "../../counting.hpp"
 #include "../../simd.hpp"
 
 template <typename T>
 static void nbody(const T* at, const T* position, const T* mass, T* c, std::int64_t m, std::int64_t n) {
   using V = Simd<T>;
   for (std::int64_t i = 0; i < m; i += V::lanes) {
-    const std::int64_t points = std::min(V::lanes, m - i);
+    const std::int64_t points = least(V::lanes, m - i);
     T own[3][V::lanes] = {};
     for (std::int64_t k = 0; k < 3 * points; ++k) own[k % 3][k / 3] = at[3 * i + k];
     const auto own_x = V::load(own[0]), own_y = V::load(own[1]), own_z = V::load(own[2]);

@@ -4,8 +4,9 @@
 //   not add several terms at once.
 // Memory: reads all bodies for every point, in order. They stay in a cache.
 // Edges: none; the loops end with the last body and point, and an empty sum is 0.
-#include <cmath>
 #include <cstdint>
+
+#include "../../roots.hpp"
 
 template <typename T>
 static void nbody(const T* at, const T* position, const T* mass, T* c, std::int64_t m, std::int64_t n) {
@@ -14,7 +15,7 @@ static void nbody(const T* at, const T* position, const T* mass, T* c, std::int6
     for (std::int64_t j = 0; j < n; ++j) {
       const T x = position[3 * j] - at[3 * i], y = position[3 * j + 1] - at[3 * i + 1];
       const T z = position[3 * j + 2] - at[3 * i + 2], square = x * x + y * y + z * z + T(1) / 1024;
-      const T weight = mass[j] / (square * std::sqrt(square));
+      const T weight = mass[j] / (square * root(square));
       sum_x += weight * x;
       sum_y += weight * y;
       sum_z += weight * z;

@@ -1,9 +1,8 @@
 // nbody for the compiler's vectors: what some points get of all bodies, in cpp and openmp.
 #pragma once
 
-#include <cmath>
-
 #include "../../counting.hpp"
+#include "../../roots.hpp"
 
 namespace {
 
@@ -25,7 +24,7 @@ void accelerate(const T* at, const T* position, const T* mass, T* c, Size points
     for (Size i = 0; i < points; ++i) {
       const T x = position[3 * j] - own_x[i], y = position[3 * j + 1] - own_y[i], z = position[3 * j + 2] - own_z[i];
       const T square = x * x + y * y + z * z + T(1) / 1024;
-      const T weight = mass[j] / (square * std::sqrt(square));
+      const T weight = mass[j] / (square * root(square));
       sum_x[i] += weight * x;
       sum_y[i] += weight * y;
       sum_z[i] += weight * z;
