@@ -584,7 +584,8 @@ def test_every_kind_has_a_backend_that_fails_it(kernel: str) -> None:
 def test_names_of_calls_are_distinct() -> None:
     for kernel, kind in itertools.product(registry.kernel_names(), calls.KINDS):
         names = [call.name for call in chosen(kind, kernel, "float32")]
-        assert names or (kernel, kind.name) in {("dot", "to-device"), ("transpose", "one-array-twice")}
+        of_one_input = kind.name == "one-array-twice" and len(registry.problem(kernel).inputs) == 1
+        assert names or of_one_input or (kernel, kind.name) == ("dot", "to-device")
         assert len(set(names)) == len(names), kind.name
 
 

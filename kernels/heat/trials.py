@@ -43,7 +43,7 @@ def _numbers_of_steps(problem: Problem) -> Iterator[Trial]:
 def _only_boundary(problem: Problem) -> Iterator[Trial]:
     """Fewer rows or columns than have an interior, or as few as have one."""
     quick = ((2, 7), (3, 3), (1, 1), (3, 2), (0, 3), (3, 0))
-    for sizes, steps in itertools.product((*quick, *_SHAPES_OF_BOUNDARY), (2, 0, 1, 3)):
+    for sizes, steps in itertools.product(dict.fromkeys((*quick, *_SHAPES_OF_BOUNDARY)), (2, 0, 1, 3)):
         thorough = sizes not in quick or steps in (0, 1)
         yield Trial(f"{named(sizes)} and {steps} steps", (*sizes, steps), partial(drawn_from, ()), thorough=thorough)
 

@@ -14,7 +14,7 @@ constexpr int threads = 128, points = 2;
 
 /// A body's numbers, which are read at once.
 template <typename T>
-struct __align__(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Body {
+struct __align__(16) Body {
   T x, y, z, mass;
 };
 
