@@ -226,8 +226,8 @@ def _neighbours(sizes: Sequence[int]) -> Places:
 
 def _passes(sizes: Sequence[tuple[int, ...]]) -> Places:
     """All steps of heat, against as many passes at a ceiling of memory."""
-    (large, *_), steps = sizes, STEPS
-    return f"{steps} steps", [((*large, steps), (*large, 1))]
+    large = sizes[0]
+    return f"{STEPS} steps", [((*large, STEPS), (*large, 1))]
 
 
 def _out_of_caches(sizes: Sequence[tuple[int, ...]]) -> Places:

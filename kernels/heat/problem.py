@@ -63,7 +63,7 @@ class Heat(Problem):
     name = "heat"
     signature = "(m,n)->(m,n)"
     inputs = ("u",)
-    numbers = {"steps": 1}  # of the contract, which declares a Mapping
+    numbers = {"steps": 1}
     rule = "componentwise"
     rate = "gflops"
     in_place = False
@@ -73,7 +73,7 @@ class Heat(Problem):
     steps = (STEPS_ON_CPU, STEPS_ON_GPU)
 
     @np.errstate(all="ignore")
-    def reference(self, inputs: Sequence[Array], steps: int) -> Reference:  # type: ignore[override]
+    def reference(self, inputs: Sequence[Array], steps: int) -> Reference:  # type: ignore[override]  # its own number
         (given,) = inputs
         double = given.dtype == np.float64
         limits = np.finfo(given.dtype)
