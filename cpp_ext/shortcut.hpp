@@ -91,6 +91,9 @@ class Shortcut {
     for (std::size_t at = 0; at < last; ++at) {
       if (!fits(given[at], format->dtypes[at], shapes_[at], sizes)) return decline();
     }
+    // Some kernels take no empty arrays, and others are quick enough in Python.
+    const auto end = sizes.begin() + sizes_of_arrays_;
+    if (std::find(sizes.begin(), end, 0) != end) return decline();
     pybind11::object output;
     if (given[last] == Py_None) {
       output = empty(format->dtypes[last], shapes_[last], sizes);

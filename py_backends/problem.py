@@ -95,6 +95,8 @@ class Problem(ABC):
     numbers: ClassVar[Mapping[str, int]] = MappingProxyType({})
     """Whole numbers that belong to no array, such as steps, by name with their defaults. The Python function has them
     as named arguments."""
+    nonzero_sizes: ClassVar[tuple[str, ...]] = ()
+    """The names of those sizes of arrays that may not be 0."""
     inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     """The names of the inputs, in the order of the kernel's first parameters; at least one. They may be neither
     keywords of Python nor options of the Python functions. With a signature: a, b and so on, if no names are given."""
@@ -169,11 +171,21 @@ class Problem(ABC):
 
     def shapes(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """The shape of every array for `sizes`: inputs, then output. ValueError for unsupported sizes."""
+        if self.nonzero_sizes:
+            self._check_nonzero(sizes)
         return self._signature().shapes(sizes[: len(self.dimensions)] if self.numbers else sizes)
 
     def sizes(self, *inputs: Array) -> tuple[int, ...]:
         """The sizes of inputs that have the right `shapes`, without numbers; ValueError, in one line, for others."""
-        return self._signature().sizes(self.name, self.inputs, tuple([array.shape for array in inputs]))
+        sizes = self._signature().sizes(self.name, self.inputs, tuple([array.shape for array in inputs]))
+        if self.nonzero_sizes:
+            self._check_nonzero(sizes)
+        return sizes
+
+    def _check_nonzero(self, sizes: Sequence[int]) -> None:
+        for name, size in zip(self.dimensions, sizes, strict=False):
+            if size == 0 and name in self.nonzero_sizes:
+                raise ValueError(f"{self.name} takes {name} of at least 1: got 0")
 
     def size_of_each_dimension(self) -> tuple[tuple[int, ...], ...] | None:
         """For each array and dimension, the index of its size; of a length that never changes, its negative.
