@@ -90,6 +90,10 @@ inline float sqrt(float x) { return sycl::sqrt(x); }
 inline double sqrt(double x) { return sycl::sqrt(x); }
 inline float rsqrt(float x) { return sycl::rsqrt(x); }
 inline double rsqrt(double x) { return sycl::rsqrt(x); }
+inline float exp(float x) { return sycl::exp(x); }
+inline double exp(double x) { return sycl::exp(x); }
+inline float exp2(float x) { return sycl::exp2(x); }
+inline double exp2(double x) { return sycl::exp2(x); }
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
   unsigned chosen = 0;
