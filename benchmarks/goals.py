@@ -28,6 +28,8 @@ SMALL_GRID = (512, 512)
 """Of heat in the caches."""
 BODIES = 16_384
 """Of nbody, as many points as bodies."""
+ATTENTION = (4096, 64, 4096)
+"""Of the queries, their width and the keys of attention."""
 GPU_SIZES, GPU_ELEMENTS = (4096, 8192), 2**28
 NARROW_SIZES = (512, 1000, 1024, 2048, 4096)
 """In place of `SIZES` in the narrow formats."""
@@ -389,6 +391,14 @@ _NBODY = (
     *(Line(WIDE, who, (AVX,), "of avx", 0.60) for who in (OPENCL, SYCL)),
     Line(WIDE, NUMBA_CPU, (AVX,), "of avx", None),
 )
+_ATTENTION = (
+    # Asked are 0.70 of the rate of its own matmul at n = 1024, which reaches about 0.85 of the peak.
+    Line(WIDE, AVX, (PEAK,), "of the FMA peak", 0.60),
+    Line(("float32",), AVX, (MKL, ONEDNN), "of the best library in three calls", 1.1),
+    Line(("float64",), AVX, (MKL,), "of the best library in three calls", 1.1),
+    *(Line(WIDE, who, (AVX,), "of avx", 0.70) for who in (OPENCL, SYCL)),
+    *(Line(WIDE, who, (AVX,), "of avx", 0.50) for who in (OPENMP, NUMBA_CPU)),
+)
 _MEMORY_ON_GPUS = (Line(WIDE, CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.90),)
 _MATMUL_ON_GPUS = (
     Line(("float32",), CUDA, (CUBLAS,), "of cuBLAS without TF32", 0.90, _largest),
@@ -400,7 +410,7 @@ _MATMUL_ON_GPUS = (
 _VECADD_ON_GPUS = (Line(("float32",), CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.95, _vectors),)
 
 
-KERNELS = ("matmul", "vecadd", "dot", "transpose", "heat", "nbody")
+KERNELS = ("matmul", "vecadd", "dot", "transpose", "heat", "nbody", "attention")
 
 
 def goals(
@@ -432,6 +442,7 @@ def goals(
         asked += [(_TRANSPOSE, Conditions("transpose", dtype, threads), shapes)]
         asked += [(_HEAT, Conditions("heat", dtype, threads), grids)]
         asked += [(_NBODY, Conditions("nbody", dtype, threads), [BODIES if usual else max(sizes)])]
+        asked += [(_ATTENTION, Conditions("attention", dtype, threads), [ATTENTION if usual else (max(sizes),) * 3])]
         asked += [(_MEMORY_ON_GPUS, Conditions("dot", dtype), [large])]
         asked += [(_MEMORY_ON_GPUS, Conditions("transpose", dtype), shapes[-1:])]
     for dtype in (*wide, *narrow):

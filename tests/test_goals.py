@@ -65,6 +65,9 @@ ASKED: tuple[tuple[str, tuple[str, ...], str, dict[str, float | None]], ...] = (
     ("nbody", ("float32",), "of the FMA peak", {"avx": 0.62}),
     ("nbody", ("float64",), "of the FMA peak", {"avx": 0.50}),
     ("nbody", WIDE, "of avx", {"openmp": 0.30, "opencl": 0.60, "sycl": 0.60, "numba_cpu": None}),
+    ("attention", WIDE, "of the FMA peak", {"avx": 0.60}),
+    ("attention", WIDE, "of the best library in three calls", {"avx": 1.1}),
+    ("attention", WIDE, "of avx", {"opencl": 0.70, "sycl": 0.70, "openmp": 0.50, "numba_cpu": 0.50}),
 )
 """All goals: the kernel, the number formats, the ratio, and what is asked of whom; None where it is only stated."""
 

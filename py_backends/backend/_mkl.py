@@ -14,8 +14,8 @@ from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 
-ROW_MAJOR, NOT_TRANSPOSED, FIXED_OFFSET = 101, 111, 173
-"""CblasRowMajor and CblasNoTrans of the C interface to BLAS; CblasFixOffset of MKL's products of integers."""
+ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED, FIXED_OFFSET = 101, 111, 112, 173
+"""CblasRowMajor, CblasNoTrans and CblasTrans of the C interface to BLAS; CblasFixOffset of MKL's products of integers."""
 
 _LAYER = "MKL_THREADING_LAYER"
 _INTEL_LAYER, _GNU_LAYER = 0, 3
@@ -106,6 +106,9 @@ def _declare(mkl: ctypes.CDLL) -> None:
     for add in (mkl.vsAdd_64, mkl.vdAdd_64):
         add.argtypes = (size, _Elements, _Elements, _Elements)
         add.restype = None
+    for exponentials in (mkl.vsExp_64, mkl.vdExp_64):
+        exponentials.argtypes = (size, _Elements, _Elements)
+        exponentials.restype = None
     for dot, number in ((mkl.cblas_sdot_64, ctypes.c_float), (mkl.cblas_ddot_64, ctypes.c_double)):
         dot.argtypes = (size, _Elements, size, _Elements, size)
         dot.restype = number

@@ -12,9 +12,10 @@ import importlib.metadata
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_int8, c_int64, c_size_t, c_void_p
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,8 @@ _CPU, _IN_ORDER, _MOST_DIMENSIONS = 1, 1, 12
 """dnnl_cpu, dnnl_stream_in_order and DNNL_MAX_NDIMS in the library's headers."""
 _SOURCE, _WEIGHTS, _DESTINATION = 1, 33, 17
 """DNNL_ARG_SRC, DNNL_ARG_WEIGHTS and DNNL_ARG_DST: the arrays of a primitive."""
+_INFERENCE, _EXPONENTIAL = 96, 0x2A
+"""dnnl_forward_inference and dnnl_eltwise_exp."""
 _FORMATS = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5, "float64": 7}
 """dnnl_data_type_t."""
 _LIBRARY = "PY_BACKENDS_ONEDNN"
@@ -45,11 +48,12 @@ class Failed(RuntimeError):
 
 
 class Matrix(NamedTuple):
-    """What a primitive has to know about a matrix that is stored by rows."""
+    """What a primitive has to know about a matrix that is stored by rows, or by columns."""
 
     rows: int
     columns: int
     dtype: np.dtype[Any]
+    by_columns: bool = False
 
 
 class _Argument(ctypes.Structure):
@@ -154,16 +158,26 @@ def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) ->
 
     Raises `Failed`.
     """
+    _run(_product, of, {_SOURCE: a, _WEIGHTS: b, _DESTINATION: c})
+
+
+def exponentiate(x: Array) -> None:
+    """Write e^x to x, a matrix stored by rows; returns when it is done. Raises `Failed`."""
+    _run(_exponentials, (Matrix(*x.shape, x.dtype),), {_SOURCE: x, _DESTINATION: x})
+
+
+def _run(operation: Operation, of: tuple[Matrix, ...], arrays: Mapping[int, Array]) -> None:
+    """Run the primitive of an operation on these matrices, with the arrays by their roles."""
     mine = _of_thread
     if not hasattr(mine, "primitives"):
         mine.primitives, mine.stream = OrderedDict(), _made("stream", _engine(), _IN_ORDER)
     # With OpenMP a primitive keeps the number of threads with which it was made.
-    key = of, most_threads() if _version().runtime == _OPENMP else None
-    primitive = mine.primitives.pop(key, None) or _Primitive(_engine(), *of)
+    key = operation, of, most_threads() if _version().runtime == _OPENMP else None
+    primitive = mine.primitives.pop(key, None) or _Primitive(_engine(), operation, of)
     mine.primitives[key] = primitive  # the last to be dropped
     if len(mine.primitives) > _PRIMITIVES:
         mine.primitives.popitem(last=False)
-    primitive.run((a, b, c), mine.stream)
+    primitive.run(arrays, mine.stream)
 
 
 def multiply_integers(a: Array, b: Array, c: Array, m: int, n: int, k: int) -> None:
@@ -194,21 +208,35 @@ class _Handle:
         self._destroy(self)
 
 
+Operation = Callable[["_Handle", Sequence["_Handle"]], "_Handle"]
+"""Makes the steps of a primitive of an engine, for descriptions of matrices."""
+
+
+def _product(engine: _Handle, of: Sequence[_Handle]) -> _Handle:
+    a, b, c = of
+    return _made("primitive_desc", engine, a, b, None, c, None, function="dnnl_matmul_primitive_desc_create")
+
+
+def _exponentials(engine: _Handle, of: Sequence[_Handle]) -> _Handle:
+    (x,) = of
+    given = engine, _INFERENCE, _EXPONENTIAL, x, x, c_float(0), c_float(0), None
+    return _made("primitive_desc", *given, function="dnnl_eltwise_forward_primitive_desc_create")
+
+
 class _Primitive:
-    """The product of two matrices of one shape and number format."""
+    """An operation on matrices of one shape and number format."""
 
-    def __init__(self, engine: _Handle, *matrices: Matrix) -> None:
+    def __init__(self, engine: _Handle, operation: Operation, of: Sequence[Matrix]) -> None:
         self._engine = engine
-        self._descriptions = a, b, c = [_description(matrix) for matrix in matrices]
-        steps = _made("primitive_desc", engine, a, b, None, c, None, function="dnnl_matmul_primitive_desc_create")
-        self._primitive = _made("primitive", steps)
+        self._descriptions = [_description(matrix) for matrix in of]
+        self._primitive = _made("primitive", operation(engine, self._descriptions))
 
-    def run(self, arrays: Sequence[Array], stream: _Handle) -> None:
+    def run(self, arrays: Mapping[int, Array], stream: _Handle) -> None:
         """Wait until it is done, interrupted or not: it must not write to the arrays of a call that has ended."""
-        dnnl, addresses = library(), [array.ctypes.data for array in arrays]
-        described = zip(self._descriptions, addresses, strict=True)
+        dnnl = library()
+        described = zip(cycle(self._descriptions), (array.ctypes.data for array in arrays.values()), strict=False)
         memories = [_made("memory", description, self._engine, address) for description, address in described]
-        which = zip((_SOURCE, _WEIGHTS, _DESTINATION), memories, strict=True)
+        which = zip(arrays, memories, strict=True)
         arguments = (_Argument * len(memories))(*[_Argument(each, memory._as_parameter_) for each, memory in which])
         execute, wait = dnnl.dnnl_primitive_execute, dnnl.dnnl_stream_wait
         try:
@@ -219,7 +247,8 @@ class _Primitive:
 
 
 def _description(matrix: Matrix) -> _Handle:
-    sizes, distances = (c_int64 * _MOST_DIMENSIONS)(*matrix[:2]), (c_int64 * _MOST_DIMENSIONS)(matrix.columns, 1)
+    apart = (1, matrix.rows) if matrix.by_columns else (matrix.columns, 1)
+    sizes, distances = (c_int64 * _MOST_DIMENSIONS)(*matrix[:2]), (c_int64 * _MOST_DIMENSIONS)(*apart)
     given = 2, sizes, _FORMATS[matrix.dtype.name], distances
     return _made("memory_desc", *given, function="dnnl_memory_desc_create_with_strides")
 

@@ -15,7 +15,10 @@ from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import COMPILED
 
-_WITHOUT_INTEGERS = {kernel: tuple(each for each in COMPILED if each != "int8") for kernel in ("matmul", "vecadd")}
+_WITHOUT_INTEGERS = {
+    kernel: tuple(each for each in COMPILED if each != "int8")
+    for kernel in ("attention", "dot", "matmul", "transpose", "vecadd")
+}
 """The formats on a CPU where MKL's sums of int8 are not exact."""
 
 

@@ -24,7 +24,7 @@ class Backend(contract.Backend):
             taken = tuple(dtype for dtype in self.dtypes if _onednn.takes(dtype))
         except BackendUnavailable as unavailable:
             return [Target.missing("cpu", unavailable.reason, unavailable.fix)]
-        return [Target("cpu", version=f"oneDNN {_onednn.version()}", dtypes={"matmul": taken})]
+        return [Target("cpu", version=f"oneDNN {_onednn.version()}", dtypes={"matmul": taken, "attention": taken})]
 
     def open(self, target: str, threads: int) -> contract.Device:
         return Device(threads)
