@@ -114,7 +114,7 @@ def _wrong(device: OpenClDevice, launch: Launch, problem: Problem, sizes: Sizes,
     [each if each in ("float32", "bfloat16") else nightly(each) for each in DTYPES],  # each compiles for seconds
 )
 @pytest.mark.parametrize("device", list(devices("GPU")), indirect=True)
-@pytest.mark.parametrize("kernel", ["vecadd", "matmul", "dot", "transpose", "heat", "nbody"])
+@pytest.mark.parametrize("kernel", ["vecadd", "matmul", "dot", "transpose", "heat", "nbody", "attention"])
 def test_the_form_for_gpus_is_right_on_a_cpu(device: OpenClDevice, kernel: str, dtype: str) -> None:
     if dtype not in registry.dtypes(tuned(kernel)):
         pytest.skip(f"{kernel} has no {dtype}")

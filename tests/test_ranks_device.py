@@ -264,6 +264,7 @@ class TestCommunication:
             ("transpose", (10, 30), (5 * 15 * 4,) * 2),  # a quarter: columns of one are rows of the other
             ("heat", (10, 30, 3), (3 * 30 * 4,) * 2),  # a row before each step
             ("nbody", (10, 30), (15 * 4 * 4,) * 2),  # its half of the bodies, four numbers each
+            ("attention", (10, 6, 30), (15 * 2 * 6 * 4,) * 2),  # its half of the keys and of the values
         ],
     )
     def test_no_rank_sends_what_nobody_needs(

@@ -31,6 +31,7 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "dot": [(n,) for n in (0, 1, 255, 257, 2053, 100_003)],
     "heat": [(0, 5, 2), (1, 1, 1), (3, 3, 9), (33, 17, 8), (131, 300, 3), (300, 257, 17)],
     "nbody": [(0, 5), (5, 0), (1, 1), (129, 257), (300, 1000)],
+    "attention": [(0, 5, 3), (5, 0, 3), (1, 1, 1), (33, 17, 65), (131, 64, 300), (70, 257, 129)],
     "transpose": [(0, 5), (1, 1), (1, 70), (33, 17), (131, 132), (300, 257)],
 }
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]

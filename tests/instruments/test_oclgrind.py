@@ -26,6 +26,7 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "dot": [(n,) for n in (0, 1, 5, 16, 257, 521)],
     "heat": [(0, 5, 1), (5, 0, 1), (1, 1, 2), (3, 3, 3), (17, 35, 2), (20, 18, 9)],
     "nbody": [(0, 5), (5, 0), (1, 1), (5, 17), (17, 5)],
+    "attention": [(0, 5, 3), (5, 0, 3), (1, 1, 1), (5, 3, 17), (17, 5, 6)],
     "transpose": [(0, 5), (5, 0), (1, 1), (1, 70), (17, 33), (33, 17)],
 }
 """Each work item takes an interpreter's time."""
@@ -35,6 +36,7 @@ LARGER_SHAPES: dict[str, list[tuple[int, ...]]] = {
     "dot": [(66_000,)],
     "heat": [(260, 70, 2), (5, 530, 9)],
     "nbody": [(70, 20)],
+    "attention": [(70, 3, 20), (3, 40, 150)],
     "transpose": [(100, 70)],
 }
 """Of several groups or passes: for the tuned texts, whose work items are few on a CPU."""
