@@ -63,13 +63,15 @@ struct Warp {
 
 __thread Barrier* of_team;
 __thread Warp* of_warp;
+__thread std::uint64_t* brought_by_group;
 
 /// Every second group, by the calling thread among its team. No thread ends before all have done their groups: of one
 /// that has ended ThreadSanitizer may not know any more what it wrote, and keeps the race to itself.
 void run_groups(const Stage& stage, int team, std::size_t item, const std::size_t* groups, Barrier* barrier, Warp* warp,
-                Barrier* of_all, void* const* arrays, const std::int64_t* sizes) {
+                std::uint64_t* brought, Barrier* of_all, void* const* arrays, const std::int64_t* sizes) {
   of_team = barrier;
   of_warp = warp;
+  brought_by_group = brought;
   const std::size_t *const size = stage.group_size, all = groups[0] * groups[1] * groups[2];
   place = {{item % size[0], item / size[0] % size[1], item / size[0] / size[1]},
            {},
@@ -89,13 +91,14 @@ void run_groups(const Stage& stage, int team, std::size_t item, const std::size_
 void launch(const Stage& stage, const std::size_t* groups, void* const* arrays, const std::int64_t* sizes) {
   const std::size_t items = stage.group_size[0] * stage.group_size[1] * stage.group_size[2];
   Barrier barriers[2] = {Barrier(items), Barrier(items)}, of_all(2 * items);
+  std::vector<std::uint64_t> brought[2] = {std::vector<std::uint64_t>(items), std::vector<std::uint64_t>(items)};
   std::vector<std::thread> threads;
   std::vector<std::unique_ptr<Warp>> warps;
   for (int team = 0; team < 2; ++team) {
     for (std::size_t item = 0; item < items; ++item) {
       if (item % 32 == 0) warps.push_back(std::make_unique<Warp>(items - item < 32 ? items - item : 32));
       threads.emplace_back(run_groups, std::cref(stage), team, item, groups, &barriers[team], warps.back().get(),
-                           &of_all, arrays, sizes);
+                           brought[team].data(), &of_all, arrays, sizes);
     }
   }
   for (std::thread& thread : threads) thread.join();
@@ -158,6 +161,8 @@ void run_case(const std::string& dtype) {
 __thread Place place;
 
 void barrier() { of_team->wait(Barrier::in_kernel); }
+
+std::uint64_t* of_group() { return brought_by_group; }
 
 std::uint64_t exchanged(std::uint64_t mine, std::size_t from) {
   of_warp->brought[place_in_warp()] = mine;

@@ -24,10 +24,15 @@ extern __thread Place place;
 /// Returns when all work items of the group have come here. Ends the program where some have gone elsewhere.
 void barrier();
 
-/// Of the calling thread in its warp, which is 32 work items that follow each other.
-inline std::size_t place_in_warp() {
-  return ((place.local[2] * place.group_size[1] + place.local[1]) * place.group_size[0] + place.local[0]) % 32;
+/// Of the calling thread in its group, and in its warp, which is 32 work items that follow each other.
+inline std::size_t place_in_group() {
+  return (place.local[2] * place.group_size[1] + place.local[1]) * place.group_size[0] + place.local[0];
 }
+inline std::size_t place_in_warp() { return place_in_group() % 32; }
+inline std::size_t items_of_group() { return place.group_size[0] * place.group_size[1] * place.group_size[2]; }
+
+/// Where the work items of a group lay what they bring, a place for each.
+std::uint64_t* of_group();
 
 /// What the work item of that place in the calling thread's warp brings. All of a warp come here; other warps go on.
 std::uint64_t exchanged(std::uint64_t mine, std::size_t from);

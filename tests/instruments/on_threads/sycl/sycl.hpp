@@ -2,6 +2,8 @@
 // What the CUDA texts are given for an emulation, _cuda_on_sycl.hpp, works on it unchanged.
 #pragma once
 
+#include <cstring>
+
 #include "../work_items.hpp"
 
 #define SYCL_EXT_ONEAPI_FUNCTION_PROPERTY(property)
@@ -40,10 +42,7 @@ struct nd_item {
   std::size_t get_group(int at) const { return get_group().get_group_id()[at]; }
   std::size_t get_global_id(int at) const { return get_group(at) * get_local_range()[at] + get_local_id(at); }
   std::size_t get_global_range(int at) const { return get_group_range()[at] * get_local_range()[at]; }
-  std::size_t get_local_linear_id() const {
-    const auto& at = on_threads::place;
-    return (at.local[2] * at.group_size[1] + at.local[1]) * at.group_size[0] + at.local[0];
-  }
+  std::size_t get_local_linear_id() const { return on_threads::place_in_group(); }
 
  private:
   static id<dimensions> of(const std::size_t* count) { return {{count[0], count[1], count[2]}}; }
@@ -56,12 +55,43 @@ void group_barrier(group<dimensions>) {
 
 template <typename T>
 T select_from_group(sub_group, T x, std::size_t from) {
-  return static_cast<T>(on_threads::exchanged(static_cast<std::uint64_t>(x), from));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &x, sizeof(T));
+  bits = on_threads::exchanged(bits, from);
+  std::memcpy(&x, &bits, sizeof(T));
+  return x;
+}
+
+template <typename T>
+struct plus {
+  T operator()(T x, T y) const { return x + y; }
+};
+
+/// In the order of the work items, which is one of those that SYCL allows. Each brings up to eight bytes.
+template <int dimensions, typename T, typename Operation>
+T reduce_over_group(group<dimensions>, T mine, Operation operation) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  std::uint64_t* const brought = on_threads::of_group();
+  std::memcpy(brought + on_threads::place_in_group(), &mine, sizeof(T));
+  on_threads::barrier();
+  T all;
+  std::memcpy(&all, brought, sizeof(T));
+  for (std::size_t item = 1; item < on_threads::items_of_group(); ++item) {
+    T theirs;
+    std::memcpy(&theirs, brought + item, sizeof(T));
+    all = operation(all, theirs);
+  }
+  on_threads::barrier();  // before the next reduction
+  return all;
 }
 
 template <typename T>
 T min(T x, T y) {
   return y < x ? y : x;
+}
+template <typename T>
+T max(T x, T y) {
+  return x < y ? y : x;
 }
 
 namespace access {
@@ -80,6 +110,25 @@ prefetching address_space_cast(T*) {
 
 inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+inline float sqrt(float x) { return __builtin_sqrtf(x); }
+inline double sqrt(double x) { return __builtin_sqrt(x); }
+inline float rsqrt(float x) { return 1 / sqrt(x); }
+inline double rsqrt(double x) { return 1 / sqrt(x); }
+inline float exp(float x) { return __builtin_expf(x); }
+inline double exp(double x) { return __builtin_exp(x); }
+inline float exp2(float x) { return __builtin_exp2f(x); }
+inline double exp2(double x) { return __builtin_exp2(x); }
+
+#if defined(__clang__)  // of which alone texts with vectors are asked
+template <typename T, int lanes>
+using vec = T __attribute__((ext_vector_type(lanes)));
+
+template <typename T, int lanes>
+vec<T, lanes> rsqrt(vec<T, lanes> x) {
+  for (int lane = 0; lane < lanes; ++lane) x[lane] = rsqrt(T(x[lane]));
+  return x;
+}
+#endif
 
 namespace ext::oneapi {
 
