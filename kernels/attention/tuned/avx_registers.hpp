@@ -119,13 +119,12 @@ struct Registers {
  private:
   static __attribute__((always_inline)) Register power(Register x) {
     using P = Powers<S>;
-    constexpr int terms = sizeof(P::polynomial) / sizeof(S);
     x = greater(V::broadcast(P::least), x);
     const Register shifted = V::add(x, V::broadcast(P::large));
     const Register f = V::subtract(x, V::subtract(shifted, V::broadcast(P::large)));
     Register p = V::broadcast(P::polynomial[0]);
 #pragma GCC unroll 11
-    for (int term = 1; term < terms; ++term) p = V::multiply_add(p, f, V::broadcast(P::polynomial[term]));
+    for (int term = 1; term < P::terms; ++term) p = V::multiply_add(p, f, V::broadcast(P::polynomial[term]));
     return V::multiply(exponent(shifted), V::multiply_add(p, f, V::broadcast(1)));
   }
 };

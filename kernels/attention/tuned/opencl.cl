@@ -4,7 +4,7 @@
 // Model: on a CPU, lanes of a vector are keys in the first product, and columns in the second. A work item has 12
 //   queries. On a GPU, it has one.
 // Work items of pack on a CPU: ceil(n / 32), in groups of 1
-// Work items on a CPU: ceil(m / 12), in groups of 1
+// Work items of attend_tiles on a CPU: ceil(m / 12), in groups of 1
 // Work items on a GPU: m, in groups of 64
 // Scratch on a CPU: ceil(n / 32) * 32 * d + n * ceil(d / 32) * 32 + ceil(m / 12) * 12 * ceil(d / 32) * 32 + ceil(m / 12) * 12 * d elements
 // Memory: on a CPU, an earlier kernel packs keys as columns, and values in rows of whole vectors, both widened to Sum. An
@@ -16,7 +16,12 @@
 #if CPU
 
 /// The tile of sums that stays in registers: 24 where there are 32 registers, which are those of 64 bytes, else 12.
-enum { lanes = sizeof(Sums) / sizeof(Sum), rows = 12, registers = sizeof(Sums) >= 64 ? 2 : 1, panel = registers * lanes };
+enum {
+  lanes = sizeof(Sums) / sizeof(Sum),
+  rows = 12,
+  registers = sizeof(Sums) >= 64 ? 2 : 1,
+  panel = registers * lanes
+};
 /// Keys whose scores an item has at a time.
 enum { block = 8 * lanes };
 
@@ -113,9 +118,9 @@ Sum weigh(Sums* scores, Sum largest, Sums* total, global Sums* sums, long vector
   return larger;
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void attention(global const T* q, global const T* k,
-                                                                     global const T* v, global Sum* c,
-                                                                     global Sum* scratch, long m, long d, long n) {
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void attend_tiles(global const T* q, global const T* k,
+                                                                        global const T* v, global Sum* c,
+                                                                        global Sum* scratch, long m, long d, long n) {
   const long first = get_global_id(0) * rows, there = min((long)rows, m - first), vectors = (d + lanes - 1) / lanes;
   if (there <= 0) return;
   global Sum* const queries = queries_in(scratch, m, d, n) + first * d;
