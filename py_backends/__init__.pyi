@@ -184,6 +184,53 @@ class _OfAtPositionMass(Protocol):
         to: None = None,
     ) -> _Output: ...
 
+class _OfQKV(Protocol):
+    """A kernel of three inputs."""
+
+    @overload
+    def __call__(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["host"] | None = None,
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: None = None,
+        to: Literal["device"],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        *,
+        backend: str,
+        variant: str | None = None,
+        target: str | None = None,
+        threads: int | None = None,
+        out: _Output,
+        to: None = None,
+    ) -> _Output: ...
+
+attention: _OfQKV
 dot: _OfAB
 heat: _OfUSteps
 matmul: _OfAB

@@ -20,10 +20,11 @@ import numpy as np
 import psutil
 import pytest
 from commands import CLONE, copy_clone, environment, run_python
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from py_backends import registry
+from py_backends.conformance.sizes import fits
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
@@ -53,6 +54,7 @@ def owners(shape: Sequence[int], boxes: Sequence[Any]) -> Any:
 )
 def test_every_element_has_one_owner(text: KernelText, ranks: int, sizes: tuple[int, ...], widths: Any) -> None:
     of_kernel = sizes[: len(text.problem.parameters)]
+    assume(fits(text.problem, of_kernel))
     boxes = [text.load().blocks(rank, ranks, widths, *of_kernel) for rank in range(ranks)]
     for shape, of_array in zip(text.problem.shapes(of_kernel), zip(*boxes, strict=True), strict=True):
         assert not shape or (owners(shape, of_array) == 1).all()

@@ -63,7 +63,6 @@ STEPS_ON_GPU = Ladder(
     rungs=(
         Rung("cuda", "lecture", "a query a thread"),
         Rung("cuda", "shared_tiles", "tiles in shared memory"),
-        Rung("cuda", "tuned", "several queries a thread"),
     ),
     sizes=(8192, 64, 8192),
     name="GPU",
@@ -166,7 +165,7 @@ def _attended(q: Array, k: Array, v: Array, precision: _Precision) -> tuple[Arra
     most = 2 * size.max(axis=0, initial=0)
     bound = np.where((of_sum < 1) & (bound < most), bound, most)
     bound = np.where(_is_plain_mean(q, v, precision), 3 * u * np.abs(value), bound)
-    of_one_key, its_value = _is_of_one_key(below, error, v, u)
+    of_one_key, its_value = _is_of_one_key(below, error, v, precision)
     value, bound = np.where(of_one_key, its_value, value), np.where(of_one_key, 0, bound)
     # What is infinite or no number gives the same in any order, but for an infinite value whose weight may be lost.
     scores_overflow = (np.abs(_finite(q)) @ np.abs(_finite(k)).T > precision.largest / 2).any(axis=1, keepdims=True)
@@ -194,10 +193,11 @@ def _is_plain_mean(q: Array, v: Array, precision: _Precision) -> Array:
     return np.asarray(~q.any(axis=1, keepdims=True) & whole)
 
 
-def _is_of_one_key(below: Array, error: Array, v: Array, u: float) -> tuple[Array, Array]:
+def _is_of_one_key(below: Array, error: Array, v: Array, precision: _Precision) -> tuple[Array, Array]:
     """Whether the largest score's value is the result, of each query and column, and that value.
 
-    What the others add to it is lost in its rounding by far, even where matrix units cut off.
+    What the others add to it is lost in its rounding by far, even where matrix units cut off. It must not be so small
+    that it may count as zero itself.
     """
     first = below.argmax(axis=1)
     queries = np.arange(len(below))
@@ -205,8 +205,8 @@ def _is_of_one_key(below: Array, error: Array, v: Array, u: float) -> tuple[Arra
     others[queries, first] = 0
     winner = np.abs(v[first])
     added = others @ np.abs(v) + others.sum(axis=1, keepdims=True) * winner
-    lost = (added < 2.0**-20 * u * winner) & np.isfinite(winner) & (below[queries, first] == 0)[:, None]
-    return np.asarray(lost), v[first]
+    lost = (added < 2.0**-20 * precision.roundoff * winner) & np.isfinite(winner) & (winner >= precision.normal)
+    return np.asarray(lost & (below[queries, first] == 0)[:, None]), v[first]
 
 
 PROBLEM = Attention()

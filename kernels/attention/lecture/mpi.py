@@ -1,6 +1,6 @@
 # attention: c = softmax(q k^T / sqrt(d)) v, for m queries and n keys. q and c are m x d, k and v n x d, all by rows.
-# Model: ranks are processes that share no memory (MPI). Each computes its own queries, in one call. For that it needs all
-#   keys and values, which all ranks gather.
+# Model: ranks are processes that share no memory (MPI). Each computes its own queries, in one call. For that it needs
+#   all keys and values, which all ranks gather.
 # Memory: distributed. Each rank holds its own part of every array, and memory for all keys and values.
 # Edges: some ranks have one query or key more than others, or none.
 

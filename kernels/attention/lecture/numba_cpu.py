@@ -14,7 +14,7 @@ from py_backends.backend.formats.numba_cpu import widen
 
 @njit(parallel=True, nogil=True, error_model="numpy")
 def attention(q, k, v, c, m, d, n):
-    # Numbers of c's type: 0.0 would make the sums float64, even for float32.
+    # A zero of c's type: 0.0 would make the sums float64, even for float32.
     zero, root = c.dtype.type(0), sqrt(c.dtype.type(d))
     for i in prange(m):
         largest, sum = c.dtype.type(-inf), zero

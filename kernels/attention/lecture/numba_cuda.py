@@ -18,7 +18,7 @@ def attention(q, k, v, c, m, d, n):
     i = cuda.grid(1)
     if i >= m:
         return
-    # Numbers of c's type: 0.0 would make the sums float64, even for float32.
+    # A zero of c's type: 0.0 would make the sums float64, even for float32.
     zero = c.dtype.type(0)
     largest, sum, root = c.dtype.type(-inf), zero, sqrt(c.dtype.type(d))
     for x in range(d):
