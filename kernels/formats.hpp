@@ -11,6 +11,7 @@ using uint16_t = unsigned short;
 using uint32_t = unsigned;
 }  // namespace std
 #define __builtin_memcpy memcpy
+#define __builtin_huge_valf() __int_as_float(0x7f800000)
 #else
 #include <cstdint>
 #endif
