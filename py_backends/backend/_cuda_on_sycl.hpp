@@ -2,7 +2,7 @@
 // kernel of it. Work items stand for threads, and work groups for blocks. It is for checking kernels on a CPU.
 // A warp is a sub-group of 32 work items, in blocks that are a multiple of 32 wide. Tensor cores are functions that
 // exchange what these work items have. Asynchronous copies are objects of LateCopies, and a warpgroup's products those of
-// LateProducts. Of a warp's own functions it has __shfl_down_sync. It lacks extern __shared__ and atomics.
+// LateProducts. Of a warp's own functions it has __shfl_down_sync and __shfl_xor_sync. It lacks extern __shared__ and atomics.
 #include <sycl/sycl.hpp>
 
 namespace cuda_on_sycl {
@@ -161,6 +161,12 @@ template <typename X>
 inline X __shfl_down_sync(unsigned, X x, unsigned places) {
   const unsigned from = cuda_on_sycl::lane() + places;
   return cuda_on_sycl::of_lane(x, from < 32 ? from : from - places);
+}
+
+/// The value of `x` in the work item whose place in the warp differs in these bits.
+template <typename X>
+inline X __shfl_xor_sync(unsigned, X x, unsigned bits) {
+  return cuda_on_sycl::of_lane(x, cuda_on_sycl::lane() ^ bits);
 }
 
 namespace cuda_on_sycl {

@@ -84,7 +84,7 @@ class Emulation(_sycl.Device):
     def _starts(self, text: KernelText, dtype: np.dtype[Any], names: Sequence[str]) -> list[_queues.Start]:
         prelude = Path(__file__).with_name("_cuda_on_sycl.hpp").read_text(encoding="utf-8")
         # Beside shuffles only tensor cores need warps. Few GPUs have those for float64, and their emulation is slow.
-        macros = ["WARPS"] if dtype.itemsize < 4 or _EXCHANGES_IN_WARPS in text.text else []
+        macros = ["WARPS"] if dtype.itemsize < 4 or _EXCHANGES_IN_WARPS in with_includes(text) else []
         return list(map(_of_grid, self.compiled(text.path, dtype, names, prelude, macros)))
 
 
