@@ -157,6 +157,9 @@ class TestWorkItems:
             return
         long = 10**7
         edges: list[tuple[int, ...]] = [(1,), (long,)]
+        if text.kernel == "attention":
+            edges = [(few, d, long // d) for few in (1, 12, 13) for d in (1, 4, 8, 9, 15, 64, 65)]
+            edges += [(m, d, n) for n, d, m in edges]
         if text.kernel == "matmul":
             edges = [(m, n, long) for m in (1, 48, 49, 84, 85) for n in (1, 128, 129)]
             edges += [(1, long, 1), (long, 1, 1), (1, 1, 1)]

@@ -610,7 +610,7 @@ class TestWrongKernels:
             (row["kernel"], row["backend"]) for found in kernel_rows.values() for row in found if row["status"] == "ok"
         }
         assert right == {
-            *itertools.product(("dot", "heat", "matmul", "nbody", "transpose", "vecadd"), ("numpy", "python")),
+            *itertools.product(("attention", "dot", "heat", "matmul", "nbody", "transpose", "vecadd"), ("numpy", "python")),
             ("vecadd", "fingers"), ("vecsub", "fingers"), ("vecsub", "numpy"),
         }  # fmt: skip
 
@@ -635,7 +635,7 @@ class TestWrongKernels:
         options = "--kernel", "all", "--sizes", "8,16,32", "--backend", "python", "--variant", "tuned"  # it has none
         code, report = wrong_kernels.results("sweep", *options)
         assert (code, {row["status"] for row in report["rows"]}) == (1, {"skipped"})
-        sound = {"dot", "heat", "matmul", "nbody", "transpose", "vecadd", "vecsub"}
+        sound = {"attention", "dot", "heat", "matmul", "nbody", "transpose", "vecadd", "vecsub"}
         assert {row["kernel"] for row in report["rows"]} - MISBEHAVING_PROBLEMS.keys() == sound
 
     def test_a_page_shows_a_report_with_them(self, wrong_kernels: Place, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def drawn_calls(draw: st.DrawFn) -> tuple[str, list[View | None]]:
     """A kernel, and its arrays in one piece of memory: they overlap often. The output may be None."""
     kernel = draw(st.sampled_from(registry.kernel_names()))
     problem = registry.problem(kernel)
-    sizes = [draw(st.integers(0, LONGEST)) for _ in problem.dimensions]
+    sizes = [draw(st.integers(int(name in problem.nonzero_sizes), LONGEST)) for name in problem.dimensions]
     dtype = draw(st.sampled_from(["float32", "float64"]))
     arrays: list[View | None] = [draw(views(shape, dtype)) for shape in problem.shapes(sizes)]
     if draw(st.integers(0, 3)) == 0:
@@ -112,9 +112,9 @@ def drawn_calls(draw: st.DrawFn) -> tuple[str, list[View | None]]:
 def outcome(kernel: str, arrays: Sequence[View | None]) -> tuple[Any, ...]:
     """What a call returns or raises, and what it leaves in memory."""
     memory = np.random.default_rng(5).standard_normal(BYTES // 4).astype(np.float32).view(np.uint8)
-    a, b, out = (view if view is None else view.of(memory) for view in arrays)
+    *inputs, out = (view if view is None else view.of(memory) for view in arrays)
     try:
-        result = getattr(pb, kernel)(a, b, backend="cpp", out=out)
+        result = getattr(pb, kernel)(*inputs, backend="cpp", out=out)
     except (TypeError, ValueError) as error:
         return type(error), str(error), memory.tobytes()
     told = type(result), result.dtype, result.shape, result.strides, result.tobytes()

@@ -63,6 +63,7 @@ STEPS_ON_GPU = Ladder(
     rungs=(
         Rung("cuda", "lecture", "a query a thread"),
         Rung("cuda", "shared_tiles", "tiles in shared memory"),
+        Rung("cuda", "tuned", "several queries a thread, tensor cores"),
     ),
     sizes=(8192, 64, 8192),
     name="GPU",

@@ -26,8 +26,7 @@ static void attention(const T* q, const T* k, const T* v, Sum<T>* c, std::int64_
       }
       Sum<T> lane[V::lanes], score = 0;
       Sums::store(lane, products);
-      for (const Sum<T> each : lane) score += each;
-      score /= root(Sum<T>(d));
+      for (const Sum<T> each : lane) score += each / root(Sum<T>(d));
       if (score == -infinity) continue;
       const Sum<T> larger = score > largest ? score : largest;
       const Sum<T> kept = exponential(largest - larger), weight = exponential(score - larger);

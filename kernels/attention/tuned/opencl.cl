@@ -6,12 +6,13 @@
 // Work items of pack on a CPU: ceil(n / 32), in groups of 1
 // Work items of attend_tiles on a CPU: ceil(m / 12), in groups of 1
 // Work items on a GPU: m, in groups of 64
-// Scratch on a CPU: ceil(n / 32) * 32 * d + n * ceil(d / 32) * 32 + ceil(m / 12) * 12 * ceil(d / 32) * 32 + ceil(m / 12) * 12 * d elements
+// Scratch on a CPU: ceil(n / 32) * 32 * d + n * ceil(d / 32) * 32 + ceil(m / 12) * 12 * ceil(d / 32) * 32 + ceil(m / 12) * 12 * d elements, or 1 where d <= 8
 // Memory: on a CPU, an earlier kernel packs keys as columns, and values in rows of whole vectors, both widened to Sum. An
 //   item has its scaled queries and its sums beside them. On a GPU, a group brings a tile to local memory, and adds to c
 //   for 16 keys at a time.
 // Edges: keys beyond the last have scores of -infinity, which weigh nothing. Queries beyond the last are zeros, and are
-//   not written. If all scores of a query are -infinity, 0 / 0 is NaN.
+//   not written. Rows of at most 8 numbers would be filled up to many times as many. So they are taken as they are, one
+//   key after the other. If all scores of a query are -infinity, 0 / 0 is NaN.
 
 #if CPU
 
@@ -24,6 +25,8 @@ enum {
 };
 /// Keys whose scores an item has at a time.
 enum { block = 8 * lanes };
+/// Numbers of a row up to which nothing is packed.
+enum { narrow_row = 8 };
 
 long round_up(long x, long unit) { return (x + unit - 1) / unit * unit; }
 
@@ -38,6 +41,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void pack(global const T* 
                                                                 global Sum* c, global Sum* scratch, long m, long d,
                                                                 long n) {
   const long first = get_global_id(0) * 32, width = round_up(d, lanes);
+  if (d <= narrow_row) return;
   for (long j0 = first; j0 < min(n, first + 32); j0 += panel) {
     for (long x = 0; x < d; ++x) {
       for (int j = 0; j < panel; ++j) scratch[j0 * d + x * panel + j] = j0 + j < n ? widen(k[(j0 + j) * d + x]) : 0;
@@ -118,11 +122,30 @@ Sum weigh(Sums* scores, Sum largest, Sums* total, global Sums* sums, long vector
   return larger;
 }
 
+/// A query of few numbers, one key after the other.
+void attend_narrow(global const T* q, global const T* k, global const T* v, global Sum* c, long d, long n) {
+  const Sum scale = (Sum)1.4426950408889634 / sqrt((Sum)d);
+  Sum largest = -INFINITY, total = 0, sum[narrow_row];
+  for (int x = 0; x < d; ++x) sum[x] = 0;
+  for (long j = 0; j < n; ++j, k += d, v += d) {
+    Sum score = 0;
+    for (int x = 0; x < d; ++x) score += widen(q[x]) * scale * widen(k[x]);
+    if (score == -INFINITY) continue;
+    const Sum larger = score > largest ? score : largest;
+    const Sum kept = exp2(largest - larger), weight = exp2(score - larger);
+    for (int x = 0; x < d; ++x) sum[x] = sum[x] * kept + weight * widen(v[x]);
+    total = total * kept + weight;
+    largest = larger;
+  }
+  for (int x = 0; x < d; ++x) c[x] = sum[x] / total;
+}
+
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void attend_tiles(global const T* q, global const T* k,
                                                                         global const T* v, global Sum* c,
                                                                         global Sum* scratch, long m, long d, long n) {
   const long first = get_global_id(0) * rows, there = min((long)rows, m - first), vectors = (d + lanes - 1) / lanes;
-  if (there <= 0) return;
+  for (long i = first; d <= narrow_row && i < first + there; ++i) attend_narrow(q + i * d, k, v, c + i * d, d, n);
+  if (d <= narrow_row) return;
   global Sum* const queries = queries_in(scratch, m, d, n) + first * d;
   global Sums* const sums = (global Sums*)(sums_in(scratch, d, n) + first * round_up(d, 32));
   const Sum scale = (Sum)1.4426950408889634 / sqrt((Sum)d);  // so that scores are exponents of two

@@ -6,12 +6,13 @@
 // Work items of pack on a CPU: ceil(n / 32), in groups of 1
 // Work items of attend_tiles on a CPU: ceil(m / 12), in groups of 1
 // Work items on a GPU: m, in groups of 64
-// Scratch on a CPU: ceil(n / 32) * 32 * d + n * ceil(d / 32) * 32 + ceil(m / 12) * 12 * ceil(d / 32) * 32 + ceil(m / 12) * 12 * d elements
+// Scratch on a CPU: ceil(n / 32) * 32 * d + n * ceil(d / 32) * 32 + ceil(m / 12) * 12 * ceil(d / 32) * 32 + ceil(m / 12) * 12 * d elements, or 1 where d <= 8
 // Memory: on a CPU, an earlier kernel packs keys as columns, and values in rows of whole vectors, both widened to Sum. An
 //   item has its scaled queries and its sums beside them. On a GPU, a group brings a tile to local memory, and adds to c
 //   for 16 keys at a time.
 // Edges: keys beyond the last have scores of -infinity, which weigh nothing. Queries beyond the last are zeros, and are
-//   not written. If all scores of a query are -infinity, 0 / 0 is NaN.
+//   not written. Rows of at most 8 numbers would be filled up to many times as many. So they are taken as they are, one
+//   key after the other. If all scores of a query are -infinity, 0 / 0 is NaN.
 #include <sycl/sycl.hpp>
 
 #include "powers.hpp"
@@ -30,6 +31,9 @@ struct Tile {
   /// Keys whose scores an item has at a time, and their vectors.
   static constexpr Size block = 8 * lanes, vectors = 8;
 };
+
+/// Numbers of a row up to which nothing is packed.
+constexpr Size narrow_row = 8;
 
 template <typename S>
 using Vector = S __attribute__((ext_vector_type(LANES)));
@@ -58,6 +62,7 @@ void pack(const T* q, const T* k, const T* v, Sum<T>* c, Sum<T>* scratch, std::i
   const Parts<S> to(scratch, m, d, n);
   const Size first = get_nd_item<1>().get_global_id(0) * 32, end = sycl::min(n, first + 32);
   const Size width = round_up(d, Tile<S>::lanes);
+  if (d <= narrow_row) return;
   for (Size j0 = first; j0 < end; j0 += panel) {
     for (Size x = 0; x < d; ++x) {
       for (Size j = 0; j < panel; ++j) to.keys[j0 * d + x * panel + j] = j0 + j < n ? widen(k[(j0 + j) * d + x]) : S(0);
@@ -154,6 +159,25 @@ S weigh(Vector<S>* scores, S largest, Vector<S>& total, Vector<S>* sums, Size ve
   return larger;
 }
 
+/// A query of few numbers, one key after the other.
+template <typename T>
+void attend_narrow(const T* q, const T* k, const T* v, Sum<T>* c, Size d, Size n) {
+  using S = Sum<T>;
+  const S scale = S(1.4426950408889634) / sycl::sqrt(S(d));
+  S largest = -infinity, total = 0, sum[narrow_row] = {};
+  for (Size j = 0; j < n; ++j, k += d, v += d) {
+    S score = 0;
+    for (Size x = 0; x < d; ++x) score += widen(q[x]) * scale * widen(k[x]);
+    if (score == -infinity) continue;
+    const S larger = score > largest ? score : largest;
+    const S kept = power_of_two(largest - larger), weight = power_of_two(score - larger);
+    for (Size x = 0; x < d; ++x) sum[x] = sum[x] * kept + weight * widen(v[x]);
+    total = total * kept + weight;
+    largest = larger;
+  }
+  for (Size x = 0; x < d; ++x) c[x] = sum[x] / total;
+}
+
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1>))
@@ -164,7 +188,8 @@ void attend_tiles(const T* q, const T* k, const T* v, Sum<T>* c, Sum<T>* scratch
   const Parts<S> in(scratch, m, d, n);
   const Size first = get_nd_item<1>().get_global_id(0) * rows, there = sycl::min(rows, m - first);
   const Size vectors = round_up(d, lanes) / lanes;
-  if (there <= 0) return;
+  for (Size i = first; d <= narrow_row && i < first + there; ++i) attend_narrow(q + i * d, k, v, c + i * d, d, n);
+  if (d <= narrow_row) return;
   S* const queries = in.queries + first * d;
   auto* const sums = reinterpret_cast<Vector<S>*>(in.sums + first * round_up(d, 32));
   const S scale = S(1.4426950408889634) / sycl::sqrt(S(d));  // so that scores are exponents of two
