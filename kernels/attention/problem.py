@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from py_backends.contract import Array, Problem, Reference
+from py_backends.contract import Array, Ladder, Problem, Reference, Rung
 
 _PAIRS = 2**20
 """Of a query and a key, of which the reference has the scores at a time."""
@@ -45,6 +45,16 @@ _EVERY = 8
 """One of so many queries of a comparison is zero."""
 _WEIGHT_DIGITS = {"float16": 11, "bfloat16": 8}
 """The digits that a weight keeps where it is rounded to the inputs' format."""
+
+STEPS_ON_GPU = Ladder(
+    rungs=(
+        Rung("cuda", "lecture", "a query a thread"),
+        Rung("cuda", "shared_tiles", "tiles of keys and values in shared memory"),
+        Rung("cuda", "tuned", "scores in registers, tensor cores"),
+    ),
+    sizes=(8192, 64, 8192),
+    name="GPU",
+)
 
 
 class Attention(Problem):
@@ -60,6 +70,7 @@ class Attention(Problem):
     default_sizes = (521, 67, 509)  # primes, all different: edges and swapped sizes show
     # One key or query, then around the sides of vectors, tiles and blocks of keys.
     edges = ((3, 5, 1), (1, 1, 1), (1, 64, 300), (13, 33, 129), (129, 64, 13), (25, 128, 257), (17, 257, 65))
+    steps = (STEPS_ON_GPU,)
 
     def draw(self, sizes: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator) -> Iterable[Array]:
         """Some queries are zero and values are 1 or 4, so that these queries show every missing key."""
