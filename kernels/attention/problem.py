@@ -62,8 +62,8 @@ STEPS_ON_CPU = Ladder(
 STEPS_ON_GPU = Ladder(
     rungs=(
         Rung("cuda", "lecture", "a query a thread"),
-        Rung("cuda", "shared_tiles", "tiles in shared memory"),
-        Rung("cuda", "tuned", "several queries a thread, tensor cores"),
+        Rung("cuda", "shared_tiles", "tiles of keys and values in shared memory"),
+        Rung("cuda", "tuned", "scores in registers, tensor cores"),
     ),
     sizes=(8192, 64, 8192),
     name="GPU",
