@@ -240,11 +240,9 @@ def checked_problem(made: object, name: str) -> Problem:
     for what in ("dimensions", "inputs"):
         _check_identifiers(what, getattr(made, what))
     _check_numbers(made)
-    if made.nonzero_sizes:
-        _check_names("nonzero_sizes", made.nonzero_sizes)
-    for name in made.nonzero_sizes:
-        if name not in made.dimensions:
-            raise WrongRequest(f"its nonzero_sizes have {name!r}, which is none of {', '.join(made.dimensions)}")
+    unknown = [name for name in made.nonzero_sizes if name not in made.dimensions]
+    if unknown:
+        raise WrongRequest(f"its nonzero_sizes have {unknown[0]!r}, which is none of {', '.join(made.dimensions)}")
     for what in ("inputs", "numbers"):
         named = getattr(made, what)
         occupied = next((name for name in named if keyword.iskeyword(name) or name in _OPTIONS), None)

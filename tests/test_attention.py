@@ -1,4 +1,4 @@
-"""What the check of `attention` sees: keys that are missing or counted twice, maxima and rescaling that are left out."""
+"""What the check of `attention` sees: missing keys, those counted twice, and maxima and rescaling that are left out."""
 
 from __future__ import annotations
 

@@ -610,7 +610,9 @@ class TestWrongKernels:
             (row["kernel"], row["backend"]) for found in kernel_rows.values() for row in found if row["status"] == "ok"
         }
         assert right == {
-            *itertools.product(("attention", "dot", "heat", "matmul", "nbody", "transpose", "vecadd"), ("numpy", "python")),
+            *itertools.product(
+                ("attention", "dot", "heat", "matmul", "nbody", "transpose", "vecadd"), ("numpy", "python")
+            ),
             ("vecadd", "fingers"), ("vecsub", "fingers"), ("vecsub", "numpy"),
         }  # fmt: skip
 

@@ -2,8 +2,8 @@
 
 m queries of width d meet n keys and their values: q and c are m x d, k and v n x d, all stored by rows. The softmax is
 over the keys: e^s[j] / sum e^s. (Vaswani and others, Attention is all you need, NeurIPS 2017, section 3.2.1.) There is
-at least one key, since a mean of nothing is undefined. A query all of whose scores are -infinity has no mean either: its
-row is NaN.
+at least one key, since a mean of nothing is undefined. A query all of whose scores are -infinity has no mean either.
+Its row is NaN.
 
 What is right: u is the unit roundoff of the sums, s a query's scores, P their softmax. A computed score less the
 largest has an absolute error of at most
@@ -59,16 +59,6 @@ STEPS_ON_CPU = Ladder(
     name="CPU",
 )
 
-STEPS_ON_GPU = Ladder(
-    rungs=(
-        Rung("cuda", "lecture", "a query a thread"),
-        Rung("cuda", "shared_tiles", "tiles of keys and values in shared memory"),
-        Rung("cuda", "tuned", "scores in registers, tensor cores"),
-    ),
-    sizes=(8192, 64, 8192),
-    name="GPU",
-)
-
 
 class Attention(Problem):
     name = "attention"
@@ -81,7 +71,7 @@ class Attention(Problem):
     results = Problem.sums
     in_place = False
     default_sizes = (521, 67, 509)  # primes, all different: edges and swapped sizes show
-    steps = (STEPS_ON_CPU, STEPS_ON_GPU)
+    steps = (STEPS_ON_CPU,)
     # One key or query, then around the sides of vectors, tiles and blocks of keys.
     edges = ((3, 5, 1), (1, 1, 1), (1, 64, 300), (13, 33, 129), (129, 64, 13), (25, 128, 257), (17, 257, 65))
 
@@ -175,7 +165,7 @@ def _attended(q: Array, k: Array, v: Array, precision: _Precision) -> tuple[Arra
 
 
 def _underflown(q: Array, k: Array, precision: _Precision) -> Array:
-    """What scores, times sqrt(d), lose to underflow of products, of scaled queries, and of inputs that count as zero."""
+    """What scores, times sqrt(d), lose to underflow of products and scaled queries, and to inputs that count as zero."""
     q, k = np.abs(q), np.abs(k)
     lost = precision.least * (q.shape[1] + 2 + q.sum(axis=1, keepdims=True) + k.sum(axis=1))
     if precision.normal:

@@ -35,7 +35,8 @@ def _plain(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator)
 
 def _few_keys(problem: Problem) -> Iterator[Trial]:
     for n, d in ((n, d) for n in _FEW_KEYS for d in _WIDTHS):
-        for what, draw in {"": partial(drawn_from, ()), ", alike": _plain}.items():
+        ways: dict[str, Draw] = {"": partial(drawn_from, ()), ", alike": _plain}
+        for what, draw in ways.items():
             thorough = (n, d) not in ((1, 33), (2, 64), (17, 1), (3, 128))
             yield Trial(f"{named((14, d, n))}{what}", (14, d, n), draw, thorough=thorough)
 
@@ -177,8 +178,8 @@ TRIALS = OfKernel(
     # one, and one below, at and above each width of vectors, tiles and work groups
     few=[
         (1, 1, 1), (17, 33, 65), (33, 17, 16), (65, 64, 129), (2, 3, 5), (3, 2, 7), (7, 8, 9), (8, 7, 15), (9, 15, 8),
-        (15, 16, 17), (16, 9, 31), (31, 64, 32), (32, 63, 33), (63, 65, 63), (64, 31, 64), (129, 1, 257), (12, 128, 130),
-        (13, 257, 3),
+        (15, 16, 17), (16, 9, 31), (31, 64, 32), (32, 63, 33), (63, 65, 63), (64, 31, 64), (129, 1, 257),
+        (12, 128, 130), (13, 257, 3),
     ],
     larger=[(150, 65, 301), (301, 33, 150)],
     shared=(300, 32, 301),

@@ -15,7 +15,7 @@ from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
 
 ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED, FIXED_OFFSET = 101, 111, 112, 173
-"""CblasRowMajor, CblasNoTrans and CblasTrans of the C interface to BLAS; CblasFixOffset of MKL's products of integers."""
+"""CblasRowMajor, CblasNoTrans and CblasTrans of BLAS in C; CblasFixOffset of MKL's products of integers."""
 
 _LAYER = "MKL_THREADING_LAYER"
 _INTEL_LAYER, _GNU_LAYER = 0, 3

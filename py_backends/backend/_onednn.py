@@ -163,7 +163,7 @@ def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) ->
 
 def exponentiate(x: Array) -> None:
     """Write e^x to x, a matrix stored by rows; returns when it is done. Raises `Failed`."""
-    _run(_exponentials, (Matrix(*x.shape, x.dtype),), {_SOURCE: x, _DESTINATION: x})
+    _run(_exponentials, (Matrix(x.shape[0], x.shape[1], x.dtype),), {_SOURCE: x, _DESTINATION: x})
 
 
 def _run(operation: Operation, of: tuple[Matrix, ...], arrays: Mapping[int, Array]) -> None:

@@ -27,7 +27,7 @@ def attention(q, k, v, c, m, d, n):
             score /= root
             if score == -inf:
                 continue
-            larger = score if score > largest else largest
+            larger = max(largest, score)
             kept, weight = exp(largest - larger), exp(score - larger)
             for x in range(d):
                 c[i, x] = c[i, x] * kept + weight * widen(v[j, x])

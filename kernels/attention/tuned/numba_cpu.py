@@ -16,7 +16,15 @@ from numba import njit, prange, types
 from numba.extending import intrinsic, overload
 
 from py_backends.backend.formats.numba_cpu import widen
-from py_backends.kernels.matmul.tuned.numba_cpu import DEPTH, HEIGHT, REGISTER, STRIDE, aligned, multiply_tile
+
+from ...matmul.tuned.numba_cpu import (  # noqa: TID252  # kernels are a package only where they are installed
+    DEPTH,
+    HEIGHT,
+    REGISTER,
+    STRIDE,
+    aligned,
+    multiply_tile,
+)
 
 BLOCK = 1 << (DEPTH.bit_length() - 1)
 """Bytes of the scores of a query: a power of two, so that halves of them can be compared."""
@@ -56,7 +64,7 @@ def compiled_power_of_two(x):
     polynomial = tuple(map(number, FLOAT if narrow else DOUBLE))
 
     def power(x):
-        limited = least if x < least else x
+        limited = max(x, least)
         shifted = limited + large
         f = limited - (shifted - large)
         p = polynomial[0]
@@ -94,7 +102,7 @@ def largest_of(scores, halves):
     while half > 1:
         half //= 2
         for j in range(half):
-            halves[j] = halves[j] if halves[j] > halves[j + half] else halves[j + half]
+            halves[j] = max(halves[j + half], halves[j])
     return halves[0]
 
 
@@ -106,7 +114,7 @@ def weigh(scores, largest, sums, totals, halves):
     """
     larger = largest_of(scores, halves)
     lowest = -np.finfo(scores.dtype).max
-    limit = lowest if largest < lowest else largest  # so scores of -infinity weigh nothing, even if all are
+    limit = max(largest, lowest)  # so scores of -infinity weigh nothing, even if all are
     if larger > limit:
         kept = power_of_two(largest - larger)
         for x in range(sums.size):

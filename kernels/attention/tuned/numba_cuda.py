@@ -50,7 +50,7 @@ def attention(q, k, v, c, m, d, n):
         larger = largest
         for e in range(KEYS):
             weight[e] = weight[e] / root if e < count else nothing
-            larger = weight[e] if weight[e] > larger else larger
+            larger = max(larger, weight[e])
         limit = zero if larger == nothing else larger
         kept, largest = exp(largest - limit), larger
         sum *= kept
