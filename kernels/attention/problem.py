@@ -165,7 +165,7 @@ def _attended(q: Array, k: Array, v: Array, precision: _Precision) -> tuple[Arra
 
 
 def _underflown(q: Array, k: Array, precision: _Precision) -> Array:
-    """What scores, times sqrt(d), lose to underflow of products and scaled queries, and to inputs that count as zero."""
+    """What scores, times sqrt(d), lose to underflow of products and scaled queries, and of inputs taken for zero."""
     q, k = np.abs(q), np.abs(k)
     lost = precision.least * (q.shape[1] + 2 + q.sum(axis=1, keepdims=True) + k.sum(axis=1))
     if precision.normal:
