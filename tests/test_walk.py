@@ -31,7 +31,7 @@ KOREAN = sorted([*CLONE.glob("*.ko.md"), *DOCS.glob("*.ko.md")])
 PAGES = [
     *WALK,
     CLONE / "README.md",
-    *(DOCS / f"{name}.md" for name in ("choose", "glossary", "lecture", "steps")),
+    *(DOCS / f"{name}.md" for name in ("choose", "glossary", "lecture", "patterns", "steps")),
     *KOREAN,
 ]
 RESULTS = sorted((CLONE / "docs" / "results").glob("*.json"))

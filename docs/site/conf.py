@@ -28,7 +28,15 @@ from py_backends import registry  # noqa: E402
 API = "docs/site/api"
 HOUSE = "docs/site/house"
 CONTENTS = {
-    "Learn": ("docs/walk", "docs/steps", "docs/steps_cuda", "docs/pictures", "docs/lecture", "docs/glossary"),
+    "Learn": (
+        "docs/walk",
+        "docs/patterns",
+        "docs/steps",
+        "docs/steps_cuda",
+        "docs/pictures",
+        "docs/lecture",
+        "docs/glossary",
+    ),
     "Look up": (
         "docs/choose",
         "docs/reference",
