@@ -179,11 +179,11 @@ class Stages:
         if self.repeat is None:
             yield from self._once([*inputs, output, *own], sizes, named)
             return
-        shapes, number = problem.shapes(sizes), _size(self.repeat.number, named)
-        read, times = shapes.index(shapes[-1]), max(1, -(-number // self.repeat.most))
+        number, read = _size(self.repeat.number, named), _like_output(problem, sizes)
+        times = max(1, -(-number // self.repeat.most))
         turns = [output]
         if times > 1:
-            turns.append(scratch(math.prod(shapes[-1]), problem.result_dtype(dtype), 1))
+            turns.append(scratch(math.prod(problem.shapes(sizes)[-1]), problem.result_dtype(dtype), 1))
         for left in reversed(range(times)):
             written = turns[left % 2]
             named[self.repeat.number] = number * (left + 1) // times - number * left // times
@@ -193,6 +193,17 @@ class Stages:
     def _once(self, buffers: Sequence[Any], sizes: Sequence[int], named: Mapping[str, int]) -> Iterator[KernelLaunch]:
         for at, (_, work_items) in enumerate(self.kernels):
             yield KernelLaunch(at, buffers, sizes, work_items.groups(named), work_items.group)
+
+
+def _like_output(problem: Problem, sizes: Sequence[int]) -> int:
+    """The place of the first input that has the output's shape: by its signature at all sizes, not only at these.
+
+    Raises ValueError if there is none.
+    """
+    *inputs, output = problem.size_of_each_dimension() or problem.shapes(sizes)
+    if output not in inputs:
+        raise ValueError(f"{problem.name} cannot be repeated: no input has the shape of its output")
+    return inputs.index(output)
 
 
 _FACTOR = r"(?:\w+|ceil\(\w+ / [1-9]\d*\))"
@@ -293,13 +304,11 @@ class KernelText:
         """Its launches on a kind of device: `CPU`, `GPU` or `AMX`. Raises ValueError if they do not fit its kernel."""
         stages, problem = Stages.parse(self.text, self.kernel, device), self.problem
         if stages.repeat is not None:
-            *inputs, output = problem.shapes(problem.default_sizes)
             if stages.repeat.number not in problem.numbers:
                 raise ValueError(
                     f"the kernel's head comment repeats {stages.repeat.number!r}, which is no number of the kernel"
                 )
-            if output not in inputs:
-                raise ValueError(f"{self.kernel} cannot be repeated: no input has the shape of its output")
+            _like_output(problem, problem.default_sizes)
         return stages
 
     def named_sizes(self, sizes: Sequence[int]) -> dict[str, int]:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -177,7 +177,8 @@ class Stepped(Problem):
     """A kernel with a number, whose output is like its second input."""
 
     name, signature, numbers = "stepped", "(),(n)->(n)", {"steps": 1}
-    rule, rate, in_place, default_sizes = "bitwise", "gflops", False, (5, 2)
+    rule, rate, in_place = "bitwise", "gflops", False
+    default_sizes: ClassVar[tuple[int, ...]] = (5, 2)
 
     def reference(self, inputs: Any, steps: int = 1) -> Reference:
         return Reference(inputs[1] + steps)
@@ -233,6 +234,28 @@ class TestLaunches:
         launches = list(stages.launches(Stepped(), np.dtype("float32"), buffers, (5, steps), lambda *_: "scratch"))
         assert sorted((each.sizes[1] for each in launches), reverse=True) == told
         assert (launches[0].buffers[1], launches[-1].buffers[2]) == ("input", "output")
+
+    def test_an_input_that_happens_to_have_the_length_of_the_output_stays(self) -> None:
+        class Weighted(Stepped):
+            name, signature, default_sizes = "weighted", "(k),(n)->(n)", (5, 2, 2)
+
+        stages = Stages.parse("// Work items: n, in groups of 1\n// Repeat: steps\n", "weighted")
+        buffers = ["weights", "input", "output"]
+        for k in (2, 5):
+            launches = stages.launches(Weighted(), np.dtype("float32"), buffers, (5, k, 2), lambda *_: "scratch")
+            assert [each.buffers for each in launches] == [
+                ["weights", "input", "scratch"],
+                ["weights", "scratch", "output"],
+            ]
+
+    def test_without_an_input_like_the_output_it_is_refused(self, tmp_path: Path) -> None:
+        class Turned(Stepped):
+            name, signature, default_sizes = "turned", "(n,m)->(m,n)", (5, 5, 2)
+
+        path = tmp_path / "opencl.cl"
+        path.write_text("// Work items: n, in groups of 1\n// Repeat: steps\n", encoding="utf-8")
+        with pytest.raises(ValueError, match="no input has the shape of its output"):
+            KernelText(Turned(), "lecture", "opencl", path).stages()
 
     @pytest.mark.parametrize(
         ("problem", "why"),

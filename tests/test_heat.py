@@ -119,6 +119,21 @@ def test_what_may_overflow_is_excused_and_nothing_else() -> None:
     assert judged(u, 3, third)
 
 
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("wrong", [0.5, -np.inf, np.nan])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_an_infinity_that_is_given_must_reach_its_neighbours(wrong: float, steps: int) -> None:
+    """It excuses nothing: only what overflows does."""
+    u = np.ones((9, 9), "float32")
+    u[4, 4] = np.inf
+    right = after(u, steps)
+    assert judged(u, steps, right)
+    assert not judged(u, steps, changed(right, (3, 4), wrong))
+    assert not judged(u, steps, changed(right, (4 - steps, 4), wrong))
+    u[2, 4] = u[3, 3] = u[3, 5] = np.finfo("float32").min / 2
+    assert judged(u, steps, changed(after(u, steps), (3, 4), np.nan)), "finite neighbours may overflow beside it"
+
+
 @pytest.mark.parametrize("sizes", [(rows, columns) for rows in range(4) for columns in range(4)])
 def test_without_an_interior_it_is_a_copy(sizes: tuple[int, int]) -> None:
     u = np.random.default_rng(1).standard_normal(sizes).astype("float32")

@@ -9,7 +9,7 @@ import pytest
 
 from py_backends import registry
 from py_backends.contract import Array
-from py_backends.results.check import check_output
+from py_backends.results.check import check_output, reference_of
 
 NBODY = registry.problem("nbody")
 Bodies = tuple[Array, Array, Array]
@@ -113,6 +113,32 @@ def test_terms_at_the_ends_of_the_format_may_be_lost_but_not_be_more(distance: f
     near = terms(at, position[1:], mass[1:]).sum(axis=1)
     assert judged((at, position, mass), near)
     assert not judged((at, position, mass), 2 * near)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1)])
+def test_a_sum_may_overflow_where_no_term_does(signs: tuple[int, int], dtype: str) -> None:
+    largest = np.finfo(dtype).max
+    at, position = np.zeros((1, 3), dtype), np.tile(np.array([1.2, 0, 0], dtype), (16, 1))
+    mass = np.repeat(np.array(signs, dtype) * (largest / 4), 8)
+    assert reference_of(NBODY, [at, position, mass], (1, 16)).overflow is not None
+    for result in (np.inf, np.nan):
+        assert judged((at, position, mass), np.array([[result, 0, 0]]))
+        assert not judged((at, position, mass), np.array([[0, result, 0]]))
+        assert not judged((at, position, mass / 100), np.array([[result, 0, 0]]))
+
+
+@pytest.mark.filterwarnings("ignore:(invalid value|divide by zero):RuntimeWarning")
+@pytest.mark.parametrize("of", range(3))
+def test_infinity_that_is_given_must_show(of: int) -> None:
+    """An infinite mass, or one infinite coordinate: what is lost then is seen, and a wrong sign too."""
+    inputs = drawn(5, 17)
+    inputs[of].reshape(-1)[4] = np.inf
+    right = terms(*inputs).sum(axis=1)
+    assert not np.isfinite(right).all()
+    assert judged(inputs, right)
+    assert not judged(inputs, np.where(np.isfinite(right), right, 0))
+    assert not judged(inputs, np.where(np.isfinite(right), right, np.where(np.isinf(right), -right, np.inf)))
 
 
 def test_every_rank_needs_all_other_bodies() -> None:

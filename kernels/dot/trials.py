@@ -47,6 +47,18 @@ def _of_both_signs(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Ge
     return [each * generator.choice(signs, len(each)) for each in _exact(shapes, dtype, generator)]
 
 
+def _all_alike(at: int, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """The largest products, all but one: 2^17 of them add up to 2^31, more than 32 bits with a sign hold."""
+    a, b = (np.full(shape, -128, dtype) for shape in shapes)
+    a[at] = 127
+    return [a, b]
+
+
+def _wrapping(problem: Problem) -> Iterator[Trial]:
+    for n in (131_073, 265_013, 1_048_577):
+        yield Trial(f"{n}", (n,), partial(_all_alike, n - 1), exact=True, thorough=n > 131_073)
+
+
 def _nothing_missing(problem: Problem) -> Iterator[Trial]:
     draws: dict[str, Draw] = {"{}, positive": _exact, "{}, of both signs": _of_both_signs}
     more = [(n,) for n in (*_MORE_LENGTHS, *_MORE_LONG) if n != _BLOCK]
@@ -202,6 +214,13 @@ _KINDS = (
         "products that are left out or added twice, by sums that are exact in any order",
         _nothing_missing,
         in_others=8,
+    ),
+    Kind(
+        "wrapping",
+        "sums of int8 that stop at the largest number of 32 bits, or fail there, instead of wrapping around",
+        _wrapping,
+        dtypes=("int8",),
+        in_others=None,
     ),
     Kind("places", "a product of wrong elements, or with fewer digits, by a single one that is not zero", _places),
     Kind("special-values", "NaN and infinity that are lost, or left out because of a zero", _special, dtypes=FLOATS),

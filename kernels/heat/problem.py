@@ -21,8 +21,8 @@ is doubled.
 Where u has whole numbers of at most 2^24 / 8^steps (2^53 in float64), all partial sums in any order are multiples of
 1 / 8^steps that fit into the format's digits: nothing rounds, and the bound is 0.
 
-Four neighbours may overflow before they are divided by 8. Where they may, infinity and NaN pass. What has become
-infinite spreads to neighbours in later steps.
+Four neighbours may overflow before they are divided by 8. Where finite ones may, infinity and NaN pass. What has become
+infinite spreads to neighbours in later steps. What u has of infinity and NaN spreads as it does in the reference.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class Heat(Problem):
         error, infinite = np.zeros(u.shape), np.zeros(u.shape)
         for _ in range(steps):
             size = np.abs(u)
-            infinite = _step(infinite) + ((1 + g) * _sum_of_neighbours(size + error) > largest)
+            most = np.where(np.isfinite(size), size + error, 0)
+            infinite = _step(infinite) + ((1 + g) * _sum_of_neighbours(most) > largest)
             error = (1 + g) * _step(error) + _inside(g * _step(size) + 3 * least)
             u = _step(u)
         bound = np.zeros(u.shape) if exact else (2 if double else 1) * error

@@ -15,9 +15,10 @@ it (Higham and Mary, A new approach to probabilistic rounding error analysis, SI
     |error| <= (26 + min(n, 6 sqrt(n))) u sum|terms|
 
 Where d.d or (d.d + e)^(3/2) or its reciprocal leaves the format's normal range, the term may be lost, and its size is
-added to the bound. What a product loses to underflow is at most s times the factors that come after. Where mass and d
-are so large that a product of some of the factors may overflow, infinity and NaN pass. The reference errs as much in
-float64, where the bound is doubled.
+added to the bound. What a product loses to underflow is at most s times the factors that come after. Where finite
+inputs are so large that a difference, a product of some of the factors or a sum of terms may overflow, infinity and NaN
+pass. So they do where an infinite mass is that of a term that may be lost. The reference errs as much in float64, where
+the bound is doubled.
 """
 
 from __future__ import annotations
@@ -104,12 +105,15 @@ def _summed(at: Array, position: Array, mass: Array, limits: np.finfo[Any]) -> t
     cube = square * np.sqrt(square)
     terms = (mass / cube)[..., None] * d
     lost = (square > largest) | (cube > largest) | (1 / cube < normal)
-    factors = np.abs(mass)[None, :, None] * np.maximum(1, size)
-    may_overflow = (factors * np.maximum(1, 1 / cube)[..., None] > largest / 2) | (size > largest)
-    rounded = (26 + min(n, 6 * math.sqrt(n))) * unit_roundoff * np.abs(terms).sum(axis=1)
-    underflown = least * (1 + size + np.abs(mass)[None, :, None]).sum(axis=1)
+    relative = (26 + min(n, 6 * math.sqrt(n))) * unit_roundoff
+    rounded = relative * np.abs(terms).sum(axis=1)
+    underflown = (least * (1 + size) + least * np.abs(mass)[None, :, None]).sum(axis=1)
     bound = rounded + underflown + np.where(lost[..., None], np.abs(terms), 0).sum(axis=1)
-    return terms.sum(axis=1), bound, may_overflow.any(axis=1)
+    finite = np.isfinite(position)[None] & np.isfinite(at)[:, None] & np.isfinite(mass)[None, :, None]
+    factors = np.abs(mass)[None, :, None] * np.maximum(1, size) * np.maximum(1, 1 / cube)[..., None]
+    may_overflow = finite & ((factors > largest / 2) | (size > largest)) | (lost & np.isinf(mass))[..., None]
+    sums_overflow = (1 + relative) * np.where(finite, np.abs(terms), 0).sum(axis=1) > largest
+    return terms.sum(axis=1), bound, may_overflow.any(axis=1) | sums_overflow
 
 
 PROBLEM = NBody()

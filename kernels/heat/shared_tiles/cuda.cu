@@ -3,7 +3,7 @@
 // Model: a block of 32 x 8 threads computes a tile of 32 x 32 elements of one step, four a thread.
 // Work items: n x ceil(m / 4), in groups of 32 x 8
 // Repeat: steps
-// Memory: the tile in shared memory has a row and a column more on each side. Of all that a block reads, an eighth
+// Memory: the tile in shared memory has a row and a column more on each side. Of all that a block reads, a ninth
 //   belongs to neighbouring tiles.
 // Edges: every thread goes to every barrier, so none returns early. Elements beyond the ends are neither read nor
 //   written. Where the grid would be too high, blocks go on in strides of its height.

@@ -2,8 +2,8 @@
 //
 // An instruction estimates r, the reciprocal of the square's root. With e = 1 - square r^2, the third power of the exact
 // one is r^3 (1 - e)^(-3/2) = r^3 (1 + 3/2 e + 15/8 e^2 + 35/16 e^3 + 315/128 e^4 + ...). The relative error of r is at
-// most 2^-14 in AVX-512, and 1.5 * 2^-12 elsewhere, so that |e| is below 2^-12.9 and 2^-10.4. As many terms are added as
-// it takes to leave out less than half a unit roundoff.
+// most 2^-14 in AVX-512, and 1.5 * 2^-12 elsewhere, so that |e| is below 2^-12.99 and 2^-10.4. As many terms are added
+// as it takes to leave out less than half a unit roundoff.
 #pragma once
 
 #include "../../simd.hpp"

@@ -1,6 +1,6 @@
 // transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
-// Idea: rows of the tile in shared memory are padded by 4 bytes, so that the elements of a column lie in different
-//   banks. A row of a tile has 128 bytes in each format, a whole cache line, and in float64 256.
+// Idea: rows of the tile in shared memory are padded by 4 bytes, in float64 by 8, so that the elements of a column lie
+//   in different banks. A row of a tile has 128 bytes in each format, a whole cache line, and in float64 256.
 // Model: a block of 256 threads moves tiles. A thread starts four reads before it waits for the first.
 // Work items: n x ceil(m / 4), in groups of 32 x 8
 // Memory: a warp's accesses to shared memory meet 32 banks, in both directions.
