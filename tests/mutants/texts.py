@@ -33,9 +33,9 @@ _TENSOR_CORES = "cuda_tensor_cores.hpp"
 it chooses. A quick run tries no narrow format in the emulation."""
 _FORMATS = "kernels/formats.hpp"
 """The file that widens and narrows numbers. The emulation runs it in narrow formats alone."""
-_NARROW_PARTS = ("cuda_squares.hpp", "cuda_warp_share.hpp", "cuda_tiles.hpp")
-"""The files that turn narrow elements over in registers, that multiply them by tensor cores with attention's weights,
-and that copy them. The emulation runs that in narrow formats alone."""
+_NARROW_PARTS = ("cuda_squares.hpp", "cuda_warp_share.hpp", "cuda_tiles.hpp", "cuda_block.hpp")
+"""The files that turn narrow elements over in registers, that multiply them with attention's weights by tensor cores,
+that copy them for that, and that choose it. The emulation runs that in narrow formats alone."""
 _INCLUDES_NARROW_PARTS = re.compile(f'#include "(?:{"|".join((_TENSOR_CORES, *_NARROW_PARTS))})"'.replace(".", r"\."))
 _INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
 
