@@ -59,6 +59,16 @@ STEPS_ON_CPU = Ladder(
     name="CPU",
 )
 
+STEPS_ON_GPU = Ladder(
+    rungs=(
+        Rung("cuda", "lecture", "a query a thread"),
+        Rung("cuda", "shared_tiles", "tiles of keys and values in shared memory"),
+        Rung("cuda", "tuned", "scores in registers, tensor cores"),
+    ),
+    sizes=(8192, 64, 8192),
+    name="GPU",
+)
+
 
 class Attention(Problem):
     name = "attention"
@@ -71,7 +81,7 @@ class Attention(Problem):
     results = Problem.sums
     in_place = False
     default_sizes = (521, 67, 509)  # primes, all different: edges and swapped sizes show
-    steps = (STEPS_ON_CPU,)
+    steps = (STEPS_ON_CPU, STEPS_ON_GPU)
     # One key or query, then around the sides of vectors, tiles and blocks of keys.
     edges = ((3, 5, 1), (1, 1, 1), (1, 64, 300), (13, 33, 129), (129, 64, 13), (25, 128, 257), (17, 257, 65))
 

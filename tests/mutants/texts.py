@@ -33,9 +33,10 @@ _TENSOR_CORES = "cuda_tensor_cores.hpp"
 it chooses. A quick run tries no narrow format in the emulation."""
 _FORMATS = "kernels/formats.hpp"
 """The file that widens and narrows numbers. The emulation runs it in narrow formats alone."""
-_SQUARES = "cuda_squares.hpp"
-"""The file that turns narrow elements over in registers. The emulation runs that in narrow formats alone."""
-_INCLUDES_NARROW_PARTS = re.compile(f'#include "(?:{_TENSOR_CORES}|{_SQUARES})"'.replace(".", r"\."))
+_NARROW_PARTS = ("cuda_squares.hpp", "cuda_warp_share.hpp", "cuda_tiles.hpp", "cuda_block.hpp")
+"""The files that turn narrow elements over in registers, that multiply them with attention's weights by tensor cores,
+that copy them for that, and that choose it. The emulation runs that in narrow formats alone."""
+_INCLUDES_NARROW_PARTS = re.compile(f'#include "(?:{"|".join((_TENSOR_CORES, *_NARROW_PARTS))})"'.replace(".", r"\."))
 _INSTRUCTION_SETS = {"avx512": "AVX512F", "avx2": "FMA|AVX2|AVX"}
 
 User = tuple[str, str]
@@ -218,7 +219,7 @@ def _runs(text: Text, context: Context) -> tuple[Run, ...]:
         return (*of_warps, _ON_WARPGROUPS, Run())  # the last sees which formats the file takes when nothing is told
     if text.is_cuda and text.file == _FORMATS:
         return (_IN_NARROW_FORMATS,)
-    if text.file.endswith(_SQUARES) or _INCLUDES_NARROW_PARTS.search(text.content.decode()):
+    if text.file.endswith(_NARROW_PARTS) or _INCLUDES_NARROW_PARTS.search(text.content.decode()):
         return (Run(), _IN_NARROW_FORMATS)
     return tuple(map(Run, _forms(text, context)))
 

@@ -106,14 +106,14 @@ struct Matrix {
 
   /// Starts to copy the tile that begins at a row and column, with zeros in place of what is beyond the ends.
   template <typename Tile>
-  __device__ __forceinline__ void start(Chunk<typename Tile::T>* tile, Size row, Size column, int thread) const {
+  __device__ __forceinline__ void start(Chunk<typename Tile::T>* tile, Size row, Size column) const {
     constexpr int size = Chunk<typename Tile::T>::size;
-    const int down = thread / Tile::chunks, chunk = thread % Tile::chunks;
+    const int thread = threadIdx.x, down = thread / Tile::chunks, chunk = thread % Tile::chunks;
     const int rows_left = least(height - row, Tile::rows) - down;
     const int columns_left = least(width - column, Tile::columns) - chunk * size;
     const T* from = elements + (row + down) * width + column + chunk * size;
     if (whole) {
-#pragma unroll unrolled(Tile::copies)
+#pragma unroll unrolled(4)
       for (int s = 0; s < Tile::copies; ++s) {
         const bool there = s * Tile::rows_at_once < rows_left && columns_left > 0;
         start_neighbours(tile + Tile::place(down + s * Tile::rows_at_once, chunk),

@@ -1,6 +1,6 @@
 // What all ways of cuda.cu to compute matmul share: how many threads a block has, which tiles of c it takes, and how it
-// copies to shared memory. Only cuda.cu includes this, and once: under instruments, several namespaces of one program
-// hold that file.
+// copies to shared memory. Only cuda.cu and that of attention include this, and once: under instruments, several
+// namespaces of one program hold these files.
 
 namespace {
 
