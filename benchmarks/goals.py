@@ -31,6 +31,8 @@ BODIES = 16_384
 ATTENTION = (4096, 64, 4096)
 """Of the queries, their width and the keys of attention."""
 GPU_SIZES, GPU_ELEMENTS = (4096, 8192), 2**28
+BODIES_ON_GPUS = (131_072, 1024)
+"""Points enough to fill a GPU with a work item each, and bodies few enough for a reference in seconds."""
 NARROW_SIZES = (512, 1000, 1024, 2048, 4096)
 """In place of `SIZES` in the narrow formats."""
 WIDE, NARROW = ("float32", "float64"), ("bfloat16", "float16", "int8")
@@ -177,6 +179,7 @@ STREAMED = Contender("NT ceiling", STREAMED_ADDITIONS, "avx")
 READ = Contender("read ceiling", READS, "avx")
 COPIED = Contender("copy ceiling", STREAMED_COPIES, "avx")
 DEVICE_COPY = Contender("device copy", COPIES, "cuda")
+DEVICE_PEAK = Contender("device peak", MULTIPLY_ADDS, "cuda")
 _HELD_TO_AVX2 = (("OPENBLAS_CORETYPE", "Haswell"),)
 _ONEDNN_3_2 = (("PY_BACKENDS_ONEDNN", "build/onednn-3.2/lib/libdnnl.so.3"),)
 """An older oneDNN, which multiplied bfloat16 faster at n = 512. `make benchmarks` installs it outside the environment:
@@ -400,6 +403,8 @@ _ATTENTION = (
     *(Line(WIDE, who, (AVX,), "of avx", 0.50) for who in (OPENMP, NUMBA_CPU)),
 )
 _MEMORY_ON_GPUS = (Line(WIDE, CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.90),)
+_HEAT_ON_GPUS = (Line(WIDE, CUDA, (DEVICE_COPY,), "of a copy a step", 0.80, _passes),)
+_NBODY_ON_GPUS = (Line(("float32",), CUDA, (DEVICE_PEAK,), "of the device's peak", 0.50),)
 _MATMUL_ON_GPUS = (
     Line(("float32",), CUDA, (CUBLAS,), "of cuBLAS without TF32", 0.90, _largest),
     Line(("float64",), CUDA, (CUBLAS,), "of cuBLAS", 0.80, _largest),
@@ -445,6 +450,8 @@ def goals(
         asked += [(_ATTENTION, Conditions("attention", dtype, threads), [ATTENTION if usual else (max(sizes),) * 3])]
         asked += [(_MEMORY_ON_GPUS, Conditions("dot", dtype), [large])]
         asked += [(_MEMORY_ON_GPUS, Conditions("transpose", dtype), shapes[-1:])]
+        asked += [(_HEAT_ON_GPUS, Conditions("heat", dtype), grids[:1])]
+        asked += [(_NBODY_ON_GPUS, Conditions("nbody", dtype), [BODIES_ON_GPUS if usual else (max(sizes),) * 2])]
     for dtype in (*wide, *narrow):
         asked += [(_MATMUL_ON_GPUS, Conditions("matmul", dtype), [size]) for size in on_gpus]
     asked += [(_VECADD_ON_GPUS, Conditions("vecadd", dtype), [large]) for dtype in wide]
