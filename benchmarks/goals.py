@@ -401,6 +401,7 @@ _ATTENTION = (
     Line(("float64",), AVX, (MKL,), "of the best library in three calls", 1.1),
     *(Line(WIDE, who, (AVX,), "of avx", 0.70) for who in (OPENCL, SYCL)),
     *(Line(WIDE, who, (AVX,), "of avx", 0.50) for who in (OPENMP, NUMBA_CPU)),
+    Line(("bfloat16",), AMX, (in_float32(AVX),), "times its float32", 2.0),
 )
 _MEMORY_ON_GPUS = (Line(WIDE, CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.90),)
 _HEAT_ON_GPUS = (Line(WIDE, CUDA, (DEVICE_COPY,), "of a copy a step", 0.80, _passes),)
@@ -447,11 +448,12 @@ def goals(
         asked += [(_TRANSPOSE, Conditions("transpose", dtype, threads), shapes)]
         asked += [(_HEAT, Conditions("heat", dtype, threads), grids)]
         asked += [(_NBODY, Conditions("nbody", dtype, threads), [BODIES if usual else max(sizes)])]
-        asked += [(_ATTENTION, Conditions("attention", dtype, threads), [ATTENTION if usual else (max(sizes),) * 3])]
         asked += [(_MEMORY_ON_GPUS, Conditions("dot", dtype), [large])]
         asked += [(_MEMORY_ON_GPUS, Conditions("transpose", dtype), shapes[-1:])]
         asked += [(_HEAT_ON_GPUS, Conditions("heat", dtype), grids[:1])]
         asked += [(_NBODY_ON_GPUS, Conditions("nbody", dtype), [BODIES_ON_GPUS if usual else (max(sizes),) * 2])]
+    for dtype in dtypes:
+        asked += [(_ATTENTION, Conditions("attention", dtype, threads), [ATTENTION if usual else (max(sizes),) * 3])]
     for dtype in (*wide, *narrow):
         asked += [(_MATMUL_ON_GPUS, Conditions("matmul", dtype), [size]) for size in on_gpus]
     asked += [(_VECADD_ON_GPUS, Conditions("vecadd", dtype), [large]) for dtype in wide]

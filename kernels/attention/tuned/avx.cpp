@@ -7,12 +7,20 @@
 //   the format of sums. A block of them stays in the second-level cache for all queries of a thread.
 // Edges: keys beyond the last have scores of -infinity, which weigh nothing. A few queries are taken four or one at a
 //   time. If all scores of a query are -infinity, 0 / 0 is NaN.
+// Formats on amx: bfloat16
 #include <cstdint>
 
 #include "avx_registers.hpp"
 #include "blocks.hpp"
+#if defined(__AMX_TILE__)
+#include "amx.hpp"
+#endif
 
 template <typename T>
 static bool attention(const T* q, const T* k, const T* v, Sum<T>* c, std::int64_t m, std::int64_t d, std::int64_t n) {
+#if defined(__AMX_TILE__)
+  return attend_by_tiles(q, k, v, c, m, d, n, worth_sharing(m, d, n));
+#else
   return attend<T, Registers>(q, k, v, c, m, d, n, worth_sharing(m, d, n));
+#endif
 }

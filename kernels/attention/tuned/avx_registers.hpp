@@ -17,19 +17,19 @@ inline __m512 exponent(__m512 x) {
 inline __m512d exponent(__m512d x) {
   return _mm512_castsi512_pd(_mm512_maskz_slli_epi64(0xff, _mm512_castpd_si512(x), 52));
 }
-constexpr Size rows_of_tile = 12;  // 24 sums of 32 registers
+constexpr Size queries_of_tile = 12;  // 24 sums of 32 registers
 #elif defined(__AVX2__) && defined(__FMA__)
 inline __m256 greater(__m256 x, __m256 y) { return _mm256_max_ps(x, y); }
 inline __m256d greater(__m256d x, __m256d y) { return _mm256_max_pd(x, y); }
 inline __m256 exponent(__m256 x) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x), 23)); }
 inline __m256d exponent(__m256d x) { return _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_castpd_si256(x), 52)); }
-constexpr Size rows_of_tile = 6;  // 12 sums of 16
+constexpr Size queries_of_tile = 6;  // 12 sums of 16
 #else
 inline __m128 greater(__m128 x, __m128 y) { return _mm_max_ps(x, y); }
 inline __m128d greater(__m128d x, __m128d y) { return _mm_max_pd(x, y); }
 inline __m128 exponent(__m128 x) { return _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(x), 23)); }
 inline __m128d exponent(__m128d x) { return _mm_castsi128_pd(_mm_slli_epi64(_mm_castpd_si128(x), 52)); }
-constexpr Size rows_of_tile = 6;
+constexpr Size queries_of_tile = 6;
 #endif
 
 template <typename S>
@@ -37,7 +37,7 @@ struct Registers {
   using V = Simd<S>;
   using Register = typename V::Register;
   /// Queries of a tile, of which each has two registers of sums.
-  static constexpr Size rows = rows_of_tile, lanes = V::lanes;
+  static constexpr Size rows = queries_of_tile, lanes = V::lanes;
 
   /// The scores of some queries, and of the keys of a panel. Rows of queries are d apart, and those of scores `apart`.
   template <Size rows>

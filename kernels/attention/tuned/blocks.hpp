@@ -18,6 +18,22 @@ constexpr S lowest = -0x1.fffffep127f;
 template <>
 constexpr double lowest<double> = -0x1.fffffffffffffp1023;
 
+/// Turns the scores of a query into weights. Where one is larger than all before, what was summed is made smaller: so
+/// many sums of values, and the totals of weights, one a lane.
+template <typename M, typename S>
+void weigh(S* scores, Size count, S& largest, S* sums, Size width, S* totals) {
+  const S larger = M::largest(scores, count, largest);
+  // So scores of -infinity weigh nothing, even where there is no other.
+  const S limit = larger > lowest<S> ? larger : lowest<S>;
+  if (larger > largest) {
+    const S kept = M::power_of_two(largest - limit);
+    M::multiply(sums, width, kept);
+    M::multiply(totals, M::lanes, kept);
+    largest = larger;
+  }
+  M::exponentiate(scores, count, limit, totals);
+}
+
 thread_local Workspace workspace_of_keys, workspace_of_queries;
 
 /// Some queries that a thread computes at a time, with all that is known of them so far.
@@ -80,7 +96,8 @@ class Queries {
     }
     for (Size r = 0; r < rows; ++r) {
       for (Size j = count; j < whole; ++j) scores_[r * block + j] = -infinity;
-      weigh(first + r, scores_ + r * block, whole);
+      weigh<M>(scores_ + r * block, whole, largest_[first + r], sums_ + (first + r) * width_, width_,
+               totals_ + (first + r) * M::lanes);
     }
     S* const sums = sums_ + first * width_;
     Size x = 0;
@@ -88,20 +105,6 @@ class Queries {
       M::template add_values<rows, 2>(scores_, block, count, values + x, width_, sums + x);
     }
     if (x < width_) M::template add_values<rows, 1>(scores_, block, count, values + x, width_, sums + x);
-  }
-
-  /// Turns the scores of a query into weights. Where one is larger than all before, what was summed is made smaller.
-  void weigh(Size r, S* scores, Size count) {
-    const S larger = M::largest(scores, count, largest_[r]);
-    // So scores of -infinity weigh nothing, even where there is no other.
-    const S limit = larger > lowest<S> ? larger : lowest<S>;
-    if (larger > largest_[r]) {
-      const S kept = M::power_of_two(largest_[r] - limit);
-      M::multiply(sums_ + r * width_, width_, kept);
-      M::multiply(totals_ + r * M::lanes, M::lanes, kept);
-      largest_[r] = larger;
-    }
-    M::exponentiate(scores, count, limit, totals_ + r * M::lanes);
   }
 
   Size d_, width_, count_ = 0;
