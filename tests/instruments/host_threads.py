@@ -8,6 +8,7 @@ on_threads/work_items.hpp.
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from py_backends.kernel_text import KernelText, Stages, WorkItems
 from py_backends.results.check import check_output, reference_of
 
 _DRIVER = HERE / "on_threads"
+_INCLUDED = re.compile(r'^#include "(.+)"', re.MULTILINE)
 _TYPES = {"float32": "float", "float64": "double"}
 _TEAMS = ("even", "odd")
 _LONGEST = 240.0
@@ -131,7 +133,9 @@ class Program:
             f"stages<{kind}>}}"
             for dtype, kind in _TYPES.items()
         )
-        includes = "\n".join(f"#include {include}" for include in LANGUAGES[name].includes)
+        # Headers come before the teams: a file that is included once would be in the namespace of the first alone.
+        headers = [f'"{path.parent / header}"' for header in _INCLUDED.findall(path.read_text(encoding="utf-8"))]
+        includes = "\n".join(f"#include {include}" for include in [*LANGUAGES[name].includes, *headers])
         teams = "\n".join(f'namespace {team} {{\n#include "{path}"\n}}' for team in _TEAMS)
         if separate:
             pointers = ", ".join(["const {0}*"] * (arrays - 1) + ["{0}*"] * (1 + (self._stages.scratch is not None)))

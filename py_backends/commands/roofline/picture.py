@@ -1,7 +1,8 @@
 """The roofline: how fast a kernel may be at its arithmetic intensity, and how fast each row is, on log scales.
 
-Every mark stands at its own intensity and rate, even if it covers another one. A thin line leads to its name beside the
-panel. A kernel that computes nothing has no place on such a scale: its rows are bars of their bandwidth's ceiling.
+Every mark stands at its own intensity and rate, even if it covers another one. The kernel's name stands above the
+highest of its marks. Beside the panel each mark has its name, and its per cents from the leftmost kernel to the last. A
+kernel that computes nothing has no place on such a scale: its rows are bars of their bandwidth's ceiling.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import cycle
-from math import prod
+from math import log, prod
 from typing import TYPE_CHECKING, Any
 
 from py_backends.commands.roofline.table import groups, of_ceiling, roof_name
@@ -19,7 +20,6 @@ from py_backends.results.report import Ceiling, Report
 from py_backends.results.roofline import WHAT_MOVES, Point, Roofline, rooflines
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -28,7 +28,7 @@ TITLE = "The roofline"
 _WIDTH, _LEAST_HEIGHT, _HEIGHT_OF_A_LINE, _HEIGHT_OF_A_FRAME = 10.0, 4.5, 0.145, 0.9
 _HEIGHT_OF_A_BAR = 0.2
 _MOST_POINTS_NAMED = 45
-"""More names than these beside a panel are too many to read. Then only the best of each group are named."""
+"""More names than these beside a panel are too many to read. Then only the best are named."""
 _MOST_GROUPS = 6
 """Kernels and shapes in one panel."""
 _BEYOND = 4.0
@@ -38,9 +38,8 @@ _ONE_LINE = 1.08
 _DASHES: Any = ("-", "--", "-.", ":", (0, (9, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4)))
 _GREY = "#808080"
 _MARKS: Any = {"markersize": 6.5, "zorder": 3}
-_LEADER: Any = {"arrowstyle": "-", "linewidth": 0.6, "alpha": 0.6, "shrinkA": 0, "shrinkB": 0}
-_ON_TOP = 6
-"""The drawing order of the thin lines: after the legend, since its names have no place before."""
+_WIDTH_OF_PANEL, _WIDTH_OF_A_LETTER, _HEIGHT_OF_A_NAME = 290.0, 5.5, 11.0
+"""In points, about: of the panel, and of kernels' names in it."""
 
 
 def draw(report: Report) -> Figure:
@@ -119,8 +118,8 @@ def _asked_work(points: Sequence[Point]) -> int:
 def _height(roofline: Roofline) -> float:
     """The height in inches that leaves room for the names beside the panel."""
     points = _chosen(roofline)
-    named = min(len(points), _MOST_POINTS_NAMED) + 3 * len(list(groups(points)))
-    lines = named + len(roofline.peaks) + len(_alike(roofline.bandwidths)) + 2
+    named = min(len({_name(point) for point in points}), _MOST_POINTS_NAMED) + len(list(groups(points)))
+    lines = named + len(roofline.peaks) + len(_alike(roofline.bandwidths)) + 5
     return max(_LEAST_HEIGHT, _HEIGHT_OF_A_LINE * lines + _HEIGHT_OF_A_FRAME)
 
 
@@ -131,30 +130,71 @@ def _draw(axes: Axes, roofline: Roofline, report: Report) -> None:
     axes.set_ylabel("GFLOP/s")
     axes.set_title(f"roofline, {roofline.dtype}", loc="left", fontsize=10)
     legend = [_heading("roofs (fits: by reported size)"), *_draw_roofs(axes, roofline, report, (left, right))]
-    marks = style.marks(_name(point) for point in _chosen(roofline))
-    all_groups = list(groups(_chosen(roofline)))
-    named: dict[int, Point] = {}
-    for title, points in all_groups:
-        _draw_points(axes, points, marks)
+    points = _chosen(roofline)
+    marks = style.marks(map(_name, points))
+    _draw_points(axes, points, marks)
+    by_intensity = sorted(groups(points), key=lambda group: _highest(group[1]).intensity)
+    _write_kernels(axes, by_intensity, _height(roofline) * 72 - _HEIGHT_OF_A_FRAME * 72)
+    legend += [_heading(""), *_headings(by_intensity, report), *_names(by_intensity, marks)]
+    _write_beside(axes, legend)
+
+
+_Group = tuple[str, Sequence[Point]]
+"""The rows of one kernel and shape, with their title."""
+
+
+def _highest(points: Sequence[Point]) -> Point:
+    return max(points, key=lambda point: point.rate)
+
+
+def _headings(by_intensity: Sequence[_Group], report: Report) -> Iterator[Line2D]:
+    """What the per cents behind the names are of: the kernels from left to right."""
+    yield _heading("per cent of the roof, from left to right, in")
+    for title, points in by_intensity:
         bound = " or ".join(dict.fromkeys(f"by {point.bound}" for point in points))
-        legend += [_heading(""), _heading(title), _heading(f"bound {bound}; per cent of its roof:")]
-        if any(point.unsure for point in points):
-            legend.append(_heading(f"{UNSURE} and hollow {why_unsure(report)}"))
-        shown = points[: max(1, _MOST_POINTS_NAMED // len(all_groups))]
-        named |= dict(enumerate(shown, len(legend)))
-        legend += [_mark(marks[_name(point)], point, label=f"{of_ceiling(point)}  {_name(point)}") for point in shown]
-    handles = _write_beside(axes, legend)
-    for at, point in named.items():
-        _lead(axes, point, handles[at], marks[_name(point)].colour)
+        yield _heading(f"{title}, bound {bound}")
+    if any(point.unsure for _, points in by_intensity for point in points):
+        yield _heading(f"{UNSURE} and hollow {why_unsure(report)}")
+
+
+def _names(by_intensity: Sequence[_Group], marks: dict[str, style.Mark]) -> Iterator[Line2D]:
+    """A mark and its name, and its per cent for each kernel, those first that are the nearest to their roofs."""
+    by_name: dict[str, dict[str, Point]] = {}
+    for title, points in by_intensity:
+        for point in points:
+            by_name.setdefault(_name(point), {})[title] = point
+    best_first = sorted(by_name.items(), key=lambda named: -max(point.percent for point in named[1].values()))
+    for name, found in best_first[:_MOST_POINTS_NAMED]:
+        cells = [of_ceiling(found[title]) if title in found else "-" for title, _ in by_intensity]
+        yield _mark(marks[name], next(iter(found.values())), label=f"{name}: {', '.join(cells)}")
+
+
+def _write_kernels(axes: Axes, by_intensity: Sequence[_Group], height: float) -> None:
+    """The name of each kernel above the highest of its marks, and above other names where these are in its way."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    kernels = [title.split()[0] for title, _ in by_intensity]
+    placed: list[tuple[float, float, float]] = []
+    for (title, points), kernel in zip(by_intensity, kernels, strict=True):
+        point, name = _highest(points), kernel if kernels.count(kernel) == 1 else " ".join(title.split())
+        x = _WIDTH_OF_PANEL * log(point.intensity / left) / log(right / left)
+        y = begin = height * log(point.rate / bottom) / log(top / bottom)
+        half = len(name) * _WIDTH_OF_A_LETTER / 2
+        for other, at, reach in sorted(placed, key=lambda each: each[1]):
+            if abs(other - x) < half + reach and abs(at - y) < _HEIGHT_OF_A_NAME:
+                y = at + _HEIGHT_OF_A_NAME
+        placed.append((x, y, half))
+        axes.annotate(
+            name, (point.intensity, point.rate), (0, 6 + y - begin), textcoords="offset points", ha="center", fontsize=8
+        )
 
 
 def _draw_bars(axes: Axes, points: Sequence[Point], dtype: str, report: Report) -> None:
     """A bar for each row, as long as its part of what its bandwidth's ceiling allows."""
-    told = "per cent of the bandwidth that is there"
+    title = f"what only moves, {dtype}"
     if any(point.unsure for point in points):
-        told = f"{told}; {UNSURE} and hollow {why_unsure(report)}"
-    axes.set(xlim=(0, max(100.0, *(point.percent for point in points))), xlabel=told)
-    axes.set_title(f"what only moves, {dtype}", loc="left", fontsize=10)
+        title = f"{title} ({UNSURE} and hollow {why_unsure(report)})"
+    axes.set(xlim=(0, max(100.0, *(point.percent for point in points))), xlabel="per cent of the bandwidth of a copy")
+    axes.set_title(title, loc="left", fontsize=10)
     marks, names = style.marks(map(_name, points)), []
     for title, group in groups(points):
         names.append(" ".join(title.split()))
@@ -239,20 +279,6 @@ def _mark(mark: style.Mark, point: Point, place: tuple[list[float], list[float]]
     )
 
 
-def _lead(axes: Axes, point: Point, handle: Artist, colour: str) -> None:
-    """A thin line from a point's place to its mark in the legend."""
-    leader = axes.annotate(
-        "",
-        (point.intensity, point.rate),
-        (0, 0.5),
-        textcoords=handle,
-        arrowprops={**_LEADER, "color": colour},
-        annotation_clip=False,
-        zorder=_ON_TOP,
-    )
-    leader.set_in_layout(False)
-
-
 def _heading(words: str) -> Line2D:
     """A line of the legend without a mark."""
     from matplotlib.lines import Line2D
@@ -260,8 +286,8 @@ def _heading(words: str) -> Line2D:
     return Line2D([], [], linestyle="", label=words or " ")
 
 
-def _write_beside(axes: Axes, lines: Sequence[Line2D]) -> Sequence[Artist]:
-    """All the lines as one legend beside the panel. Returns the legend's entry for each line."""
+def _write_beside(axes: Axes, lines: Sequence[Line2D]) -> None:
+    """All the lines as one legend beside the panel."""
     legend = axes.legend(
         handles=lines,
         loc="upper left",
@@ -275,4 +301,3 @@ def _write_beside(axes: Axes, lines: Sequence[Line2D]) -> Sequence[Artist]:
     for text, line in zip(legend.get_texts(), lines, strict=True):
         if line.get_linestyle() == "None" and line.get_marker() == "None":
             text.set_fontweight("bold")
-    return [handle for handle in legend.legend_handles if handle is not None]
