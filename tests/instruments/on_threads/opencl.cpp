@@ -15,11 +15,23 @@ float sqrt(float x) { return __builtin_sqrtf(x); }
 double sqrt(double x) { return __builtin_sqrt(x); }
 float exp(float x) { return __builtin_expf(x); }
 double exp(double x) { return __builtin_exp(x); }
+float exp2(float x) { return __builtin_exp2f(x); }
+double exp2(double x) { return __builtin_exp2(x); }
+float fmax(float x, float y) { return __builtin_fmaxf(x, y); }
+double fmax(double x, double y) { return __builtin_fmax(x, y); }
 float rsqrt(float x) { return 1 / __builtin_sqrtf(x); }
 double rsqrt(double x) { return 1 / __builtin_sqrt(x); }
 
 template <typename T>
 using Four = T __attribute__((ext_vector_type(4)));
 
+Four<float> exp2(Four<float> x) { return {exp2(x[0]), exp2(x[1]), exp2(x[2]), exp2(x[3])}; }
+Four<double> exp2(Four<double> x) { return {exp2(x[0]), exp2(x[1]), exp2(x[2]), exp2(x[3])}; }
+Four<float> fmax(Four<float> x, Four<float> y) {
+  return {fmax(x[0], y[0]), fmax(x[1], y[1]), fmax(x[2], y[2]), fmax(x[3], y[3])};
+}
+Four<double> fmax(Four<double> x, Four<double> y) {
+  return {fmax(x[0], y[0]), fmax(x[1], y[1]), fmax(x[2], y[2]), fmax(x[3], y[3])};
+}
 Four<float> rsqrt(Four<float> x) { return {rsqrt(x[0]), rsqrt(x[1]), rsqrt(x[2]), rsqrt(x[3])}; }
 Four<double> rsqrt(Four<double> x) { return {rsqrt(x[0]), rsqrt(x[1]), rsqrt(x[2]), rsqrt(x[3])}; }
