@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from py_backends import registry
 from py_backends.harness.estimates import Estimates
-from py_backends.harness.sizing import affordable, cheapest, estimate, fair_cap, growing, in_words, least
+from py_backends.harness.sizing import affordable, cheapest, estimate, fair_cap, fair_caps, growing, in_words, least
 from py_backends.results.spec import Spec
 from py_backends.workers.runner import Runner
 
@@ -54,6 +54,12 @@ class TestFairCap:
         assert fair_cap([1, 1, 100, 100], 22) == 10
         assert fair_cap([5, 5], 10) == math.inf
         assert fair_cap([], 10) == math.inf
+
+    def test_kernels_share_evenly_however_many_rows_they_have(self) -> None:
+        kernels = ["matmul"] * 4 + ["dot", "heat"]
+        assert fair_caps(kernels, [10, 10, 10, 10, 6, 2], 18) == [2.5] * 4 + [math.inf] * 2, "dot and heat leave 10"
+        assert fair_caps(kernels, [1] * 6, 18) == [math.inf] * 6
+        assert fair_caps(["matmul"] * 4, [1, 1, 100, 100], 22) == [10] * 4, "one kernel has all"
 
 
 @pytest.mark.parametrize(

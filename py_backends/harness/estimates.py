@@ -128,9 +128,9 @@ def shorten(estimates: Estimated, if_timed: int, left: float) -> list[RunningRow
     """
     runs = [_runs(row, if_timed) for row, _ in estimates]
     costs = [count * max(seconds, _SHORTEST_SAMPLING) for count, (_, seconds) in zip(runs, estimates, strict=True)]
-    cap, longest = sizing.fair_cap(costs, left), sizing.longest_run()
+    caps, longest = sizing.fair_caps([row.spec.kernel for row, _ in estimates], costs, left), sizing.longest_run()
     affordable_rows = []
-    for count, (row, seconds) in zip(runs, estimates, strict=True):
+    for count, cap, (row, seconds) in zip(runs, caps, estimates, strict=True):
         wanted = "x".join(map(str, row.spec.sizes))
         sizes = sizing.affordable(row.problem, row.spec.sizes, seconds, min(cap / count, longest))
         if sizes is None:

@@ -131,6 +131,19 @@ def fair_cap(costs: Sequence[float], budget: float) -> float:
     return cap
 
 
+def fair_caps(kernels: Sequence[str], costs: Sequence[float], budget: float) -> list[float]:
+    """The cap of each row's cost: kernels share the budget evenly, and so do the rows of a kernel its share.
+
+    kernels: of each row. A kernel of many or slow rows leaves the others what is theirs.
+    """
+    of_each = {
+        kernel: [cost for each, cost in zip(kernels, costs, strict=True) if each == kernel] for kernel in kernels
+    }
+    share = fair_cap([sum(own) for own in of_each.values()], budget)
+    caps = {kernel: fair_cap(own, share) if sum(own) > share else math.inf for kernel, own in of_each.items()}
+    return [caps[kernel] for kernel in kernels]
+
+
 def cheapest(costs: Sequence[float], baselines: Mapping[int, int], budget: float) -> list[int]:
     """The ascending indices of the rows to keep: the cheapest ones that fit into the budget together.
 
