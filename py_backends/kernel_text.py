@@ -130,7 +130,8 @@ class Stages:
         r"^\W*Work items(?: of (\w+))?(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE
     )
     _SCRATCH: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Scratch(?: on (?:a )?(CPU|GPU|AMX))?: (.*)$", re.MULTILINE)
-    _REPEAT: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Repeat: (\w+)(?:, up to ([1-9]\d*) a launch)?$", re.MULTILINE)
+    _REPEAT: ClassVar[re.Pattern[str]] = re.compile(r"^\W*Repeat: (.*)$", re.MULTILINE)
+    _UNITS: ClassVar[re.Pattern[str]] = re.compile(r"(\w+)(?:, up to ([1-9]\d*) a launch)?")
     _ELEMENTS: ClassVar[re.Pattern[str]] = re.compile(
         r"(.*) elements(?:, or ([1-9]\d*) where (\w+ <= \d+(?: and \w+ <= \d+)*))?"
     )
@@ -149,8 +150,7 @@ class Stages:
         )
         if not kernels:
             raise ValueError("the kernel's head comment lacks 'Work items: ..., in groups of ...'")
-        repeated = cls._REPEAT.search(text)
-        repeat = Repeat(repeated[1], int(repeated[2] or 1)) if repeated else None
+        repeat = cls._repeat(text)
         scratch = [line[2] for line in cls._SCRATCH.finditer(text) if line[1] in (None, device)]
         if not scratch:
             return cls(kernels, repeat=repeat)
@@ -158,6 +158,14 @@ class Stages:
         if len(scratch) > 1 or line is None or not _COUNT.fullmatch(line[1]):
             raise ValueError(f"unclear in the kernel's head comment: {scratch!r}")
         return cls(kernels, line[1], Bounded.parse(line[2], line[3]) if line[2] else None, repeat)
+
+    @classmethod
+    def _repeat(cls, text: str) -> Repeat | None:
+        said: list[str] = cls._REPEAT.findall(text)
+        units = cls._UNITS.fullmatch(said[0]) if said else None
+        if said and (len(said) > 1 or units is None):
+            raise ValueError(f"unclear in the kernel's head comment: {said!r}")
+        return Repeat(units[1], int(units[2] or 1)) if units else None
 
     def scratch_elements(self, sizes: Mapping[str, int]) -> int | None:
         """The elements of the scratch memory, of `Problem.sum_dtype`; None without scratch memory."""

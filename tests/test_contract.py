@@ -235,6 +235,11 @@ class TestLaunches:
         assert sorted((each.sizes[1] for each in launches), reverse=True) == told
         assert (launches[0].buffers[1], launches[-1].buffers[2]) == ("input", "output")
 
+    @pytest.mark.parametrize("said", ["steps up to 8 a launch", "steps, up to 0 a launch", "steps\n// Repeat: rounds"])
+    def test_repeats_that_are_unclear_are_errors(self, said: str) -> None:
+        with pytest.raises(ValueError, match=r"unclear in the kernel's head comment: .*steps"):
+            Stages.parse(f"// Work items: n, in groups of 1\n// Repeat: {said}\n", "stepped")
+
     def test_an_input_that_happens_to_have_the_length_of_the_output_stays(self) -> None:
         class Weighted(Stepped):
             name, signature, default_sizes = "weighted", "(k),(n)->(n)", (5, 2, 2)
