@@ -3,9 +3,9 @@
 //   overwrites, a third of all traffic here. squares.hpp has the order, avx_moves.hpp the instructions.
 // Model: squares whose rows fill a cache line are turned in registers. Threads take bands of rows, since one core alone
 //   cannot fill the memory's bandwidth.
-// Memory: a block of squares is turned in the second-level cache, while what comes next of a is prefetched. Its rows
-//   are whole lines of c, wherever these begin. Matrices that the last-level cache holds, or 96 MiB of it, are moved
-//   from a to c directly, and stay in the cache, where the reader of c wants them.
+// Memory: a block of squares is turned in the second-level cache. What comes next of a is prefetched where that pays.
+//   Rows of a block are whole lines of c, wherever these begin. Matrices that the last-level cache holds, or 96 MiB of
+//   it, are moved from a to c directly, and stay in the cache, where the reader of c wants them.
 // Edges: the last squares begin before their neighbours end. What is narrower than a square is moved element by element.
 #include <cstdint>
 
@@ -26,7 +26,7 @@ static bool transpose(const T* a, T* c, std::int64_t m, std::int64_t n) {
   const Size threads = 1;
 #endif
   const bool buffered = through_buffer<Registers>(matrices);
-  const Parts<Element> shares(m, n, threads, buffered ? Band<Registers, Element>::most_rows : m);
+  const Parts<Element> shares(m, n, threads, buffered ? Band<Registers, Element>::most_rows() : m);
   if (threads == 1 && shares.count() == 1) return move_part<Registers>(matrices, shares[0], buffered);
   bool enough_memory = true;
 #pragma omp parallel for schedule(dynamic) reduction(&& : enough_memory)

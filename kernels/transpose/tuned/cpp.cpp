@@ -14,7 +14,7 @@ static bool transpose(const T* a, T* c, std::int64_t m, std::int64_t n) {
   const Matrices<Element> matrices(a, c, m, n);
   if (matrices.bytes() == 0) return true;
   const bool buffered = through_buffer<Loops>(matrices);
-  const Parts<Element> bands(m, n, 1, buffered ? Band<Loops, Element>::most_rows : m);
+  const Parts<Element> bands(m, n, 1, buffered ? Band<Loops, Element>::most_rows() : m);
   for (Size number = 0; number < bands.count(); ++number) {
     if (!move_part<Loops>(matrices, bands[number], buffered)) return false;
   }

@@ -17,6 +17,7 @@ void interleave(const T* x, const T* y, T* both) {
 
 struct Loops {
   static constexpr bool past_the_cache = false;
+  static bool prefetches() { return true; }
 
   /// Turns a square. Rows r and r + half are interleaved, as often as it takes to halve the square down to one row: each
   /// time an element's row gives a digit of its number to its column, and its column one to its row.

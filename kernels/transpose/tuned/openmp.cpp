@@ -18,7 +18,7 @@ static bool transpose(const T* a, T* c, std::int64_t m, std::int64_t n) {
   if (matrices.bytes() == 0) return true;
   const Size threads = matrices.bytes() > few_to_share ? omp_get_max_threads() : 1;
   const bool buffered = through_buffer<Loops>(matrices);
-  const Parts<Element> shares(m, n, threads, buffered ? Band<Loops, Element>::most_rows : m);
+  const Parts<Element> shares(m, n, threads, buffered ? Band<Loops, Element>::most_rows() : m);
   bool enough_memory = true;
 #pragma omp parallel for schedule(dynamic) reduction(&& : enough_memory) if (threads > 1)
   for (Size number = 0; number < shares.count(); ++number) {

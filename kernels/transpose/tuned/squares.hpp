@@ -111,8 +111,13 @@ class Band {
   static constexpr Size columns = 4 * side<T>, apart = columns + side<T>;
 
   /// Rows that are moved together: each is as wide a piece of a's rows as memory is quick to read. The buffers of more
-  /// rows would not fit the second-level cache.
-  static constexpr Size most_rows = (sizeof(T) == 1 ? 8 : 16) * side<T>;
+  /// rows would not fit the second-level cache. Where nothing is prefetched here, wider pieces are quicker, as far as
+  /// their buffers take a third of that cache.
+  static Size most_rows() {
+    if (Moves::prefetches()) return (sizeof(T) == 1 ? 8 : 16) * side<T>;
+    const Size rows = second_level_cache() / 3 / (elements_of_memory(1) * Size(sizeof(T)));
+    return rows < side<T> ? side<T> : rows / side<T> * side<T>;
+  }
 
   static constexpr Size elements_of_memory(Size rows) { return 2 * rows * apart; }
 
@@ -121,6 +126,7 @@ class Band {
 
   void move() {
     if (least(part.rows, part.columns) < side<T>) return move_elements(matrices, part);
+    const bool prefetches = Moves::prefetches();
     Size width_before = 0;
     for (Size j = 0; j < part.columns; j += columns) {
       const Size width = least(columns, part.columns - j);
@@ -129,7 +135,7 @@ class Band {
       for (Size next = 0; next < width; next += side<T>) {
         const Size y = least(next, width - side<T>);  // which may lie in the block before
         for (Size x = 0; x < part.rows; x += side<T>) {
-          prefetch(x, j + y);
+          if (prefetches) prefetch(x, j + y);
           turn(least(x, part.rows - side<T>), j + y, y);
           for (const Size end = least(row + share, part.rows); row < end && j > 0; ++row) {
             put_row(row, j - columns, columns);
