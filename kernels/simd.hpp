@@ -30,7 +30,7 @@ struct Simd<float> {
   static Register subtract(Register x, Register y) { return _mm512_sub_ps(x, y); }
   static Register multiply(Register x, Register y) { return _mm512_mul_ps(x, y); }
   static Register divide(Register x, Register y) { return _mm512_div_ps(x, y); }
-  static Register root(Register x) { return _mm512_sqrt_ps(x); }
+  static Register root(Register x) { return _mm512_maskz_sqrt_ps(0xffff, x); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm512_fmadd_ps(x, y, z); }
   static Register subtract_product(Register z, Register x, Register y) { return _mm512_fnmadd_ps(x, y, z); }
   static void interleave(Register x, Register y, Register& low, Register& high) {
@@ -58,7 +58,7 @@ struct Simd<double> {
   static Register subtract(Register x, Register y) { return _mm512_sub_pd(x, y); }
   static Register multiply(Register x, Register y) { return _mm512_mul_pd(x, y); }
   static Register divide(Register x, Register y) { return _mm512_div_pd(x, y); }
-  static Register root(Register x) { return _mm512_sqrt_pd(x); }
+  static Register root(Register x) { return _mm512_maskz_sqrt_pd(0xff, x); }
   static Register multiply_add(Register x, Register y, Register z) { return _mm512_fmadd_pd(x, y, z); }
   static Register subtract_product(Register z, Register x, Register y) { return _mm512_fnmadd_pd(x, y, z); }
   static void interleave(Register x, Register y, Register& low, Register& high) {

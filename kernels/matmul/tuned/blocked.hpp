@@ -195,7 +195,7 @@ thread_local Workspace workspace;
 
 /// Multiplies matrices in place, where little is read twice, or everything stays in the caches in any order.
 template <typename T>
-bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, bool share) {
+bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, [[maybe_unused]] bool share) {
   constexpr Size height = Tile<T>::height, width = Tile<T>::width;
   const Size ragged = n / width * width;  // where the panel begins that has to be filled up with zeros
   T* const panel = workspace.hold<T>(Band<T>::depth * width);
@@ -223,7 +223,7 @@ bool multiply_in_place(const T* a, const T* b, T* c, Size m, Size n, Size k, boo
 /// Few columns would leave a tile mostly empty. So lanes run along p instead, and every element of c is a sum of its
 /// own.
 template <typename T>
-bool multiply_narrow(const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k, bool share) {
+bool multiply_narrow(const T* a, const T* b, Sum<T>* c, Size m, Size n, Size k, [[maybe_unused]] bool share) {
   constexpr bool same = std::is_same_v<T, Widened<T>>;
   const bool in_order = n == 1 && same;  // one column is already in order
   const Size most_depth = in_order ? k : least(k, depth_of_columns<T>(n));
