@@ -184,7 +184,8 @@ def test_pairs_of_bfloat16_are_multiplied_by_the_instance_for_avx512_alone(compi
 
 def test_texts_that_do_not_name_amx_are_not_compiled_for_it(compiled: Compiled) -> None:
     every = compiled.instances
-    assert [name for name in every if name.endswith("_amx")] == ["avx_matmul_tuned_amx"]
+    assert [name for name in every if name.endswith("_amx")] == ["avx_attention_tuned_amx", "avx_matmul_tuned_amx"]
+    assert "tdpbf16ps" in compiled.instructions("avx_attention_tuned_amx").split()
     assert {"avx_matmul_lecture_avx512", "avx_vecadd_tuned_avx512"} <= set(every)
 
 

@@ -175,7 +175,7 @@ class Machine:
             return "runs where there is no OpenMP alone"
         if ("defined(PY_BACKENDS_ASAN)", True) in conditions:
             return "runs under AddressSanitizer alone"
-        if _ON_A_MODEL in Path(text.file).stem.split("_"):
+        if _ON_A_MODEL in Path(text.file).stem.split("_") or ("defined(__AMX_TILE__)", True) in conditions:
             return "runs on a model of its instructions: tests/instruments"
         return None
 

@@ -74,12 +74,10 @@ inline void pack_keys(const BFloat16* k, Size keys, Size d, Word* to) {
 
 /// Rounds weights, which are no less than 0, to bfloat16, half to even.
 inline void round_weights(const float* weights, Size count, std::uint16_t* to) {
-  for (Size j = 0; j < count; j += 16) {
-    const __m512i bits = _mm512_castps_si512(_mm512_loadu_ps(weights + j));
-    const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(0xffff, bits, 16), _mm512_set1_epi32(1));
-    const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
-    const __m256i halves = _mm512_maskz_cvtepi32_epi16(0xffff, _mm512_maskz_srli_epi32(0xffff, up, 16));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + j), halves);
+#pragma omp simd
+  for (Size j = 0; j < count; ++j) {
+    const Word bits = bits_of_float(weights[j]);
+    to[j] = static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
 }
 

@@ -1,0 +1,108 @@
+"""attention for AMX on a model of its instructions, which most CPUs lack."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from compilers import gcc_or_skip
+from conftest import nightly
+from sanitizers import ADDRESS, HERE
+
+from py_backends import registry
+from py_backends.contract import Array
+from py_backends.results.check import check_output, reference_of
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.avx,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="AMX is for x86-64"),
+]
+ROOT = HERE.parents[1]
+TEXT = Path("kernels/attention/tuned/avx.cpp")
+HEADER = TEXT.parent / "amx.hpp"
+SHAPES = [(1, 1, 1), (5, 3, 17), (33, 33, 31), (70, 64, 300), (150, 65, 40), (32, 257, 64), (0, 5, 3), (5, 0, 3)]
+"""One block of keys and several, tiles that are full and tiles that are not, and queries of several panels."""
+
+
+class Program:
+    """The text, compiled for the model."""
+
+    def __init__(self, folder: Path, root: Path = ROOT) -> None:
+        self._path = folder / "program"
+        driver = HERE / "on_tiles"
+        flags = ["-std=c++17", "-O1", "-g1", "-ffp-contract=off", "-fwrapv", "-fopenmp", "-w", *ADDRESS.flags]
+        source = [f'-DTEXT="{root / TEXT}"', f"-I{driver}", str(driver / "run_attention.cpp"), "-o", str(self._path)]
+        done = subprocess.run([gcc_or_skip(), *flags, *source], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+
+    def wrong(self, shapes: Sequence[tuple[int, int, int]]) -> str | None:
+        """What is wrong with its results at these shapes; None if nothing is."""
+        cases = [inputs_of(shape) for shape in shapes]
+        asked = b"".join(
+            f"{m} {d} {n} 2\n".encode() + b"".join(array.tobytes() for array in inputs)
+            for (m, d, n), inputs in zip(shapes, cases, strict=True)
+        )
+        environment = {"PATH": os.environ["PATH"], **ADDRESS.environment()}
+        ran = subprocess.run([self._path], input=asked, capture_output=True, env=environment, timeout=300, check=False)
+        if ran.returncode:
+            return ran.stderr.decode(errors="replace")[-4000:] or f"exit code {ran.returncode}"
+        problem, begin = registry.problem("attention"), 0
+        for (m, d, n), inputs in zip(shapes, cases, strict=True):
+            output = np.frombuffer(ran.stdout, np.float32, m * d, begin).reshape(m, d)
+            begin += output.nbytes
+            verdict = check_output(output, reference_of(problem, inputs, (m, d, n)), problem.rule)
+            if verdict.reason:
+                return f"{m} x {d} x {n}: {verdict.reason}"
+        assert begin == len(ran.stdout)
+        return None
+
+
+def inputs_of(shape: tuple[int, int, int]) -> list[Array]:
+    """Drawn ones. The scores of some queries are in the thousands, and every eighth is of zeros."""
+    m, d, n = shape
+    drawn = np.random.default_rng(5)
+    q, k, v = (drawn.standard_normal(size) for size in ((m, d), (n, d), (n, d)))
+    q[1::3] *= 100
+    q[::8] = 0
+    return [each.astype(ml_dtypes.bfloat16) for each in (q, k, np.rint(4 * v))]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return Program(tmp_path_factory.mktemp("tiles"))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_it_is_right(program: Program, shape: tuple[int, int, int]) -> None:
+    assert program.wrong([shape]) is None
+
+
+FAULTS = {
+    "keys that are not there weigh as much as a score of 0": ("scores[j] = -infinity;", "scores[j] = 0;"),
+    "a step of the width is forgotten": ("deep = width_ / side;", "deep = 1;"),
+    "sums are not loaded before more is added": ("      load_sums(sums, bytes_of_sums);\n", "      zero_sums();\n"),
+    "the lower tile of queries is the upper one": ("_tile_loadd(5, lower,", "_tile_loadd(5, a,"),
+    "the right tile of keys is the left one": ("_tile_loadd(7, b + words_of_tile,", "_tile_loadd(7, b,"),
+    "weights are shifted too far": ("(bits + 0x7fff + (bits >> 16 & 1)) >> 16", "bits >> 17"),
+    "keys of one column too few": ("j < keys) __builtin", "j + 1 < keys) __builtin"),
+    "tiles that nobody configures": ("    configure_tiles();\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", [next(iter(FAULTS)), *map(nightly, list(FAULTS)[1:])])
+def test_a_planted_fault_is_noticed(tmp_path: Path, name: str) -> None:
+    """Else nothing above would be tested."""
+    shutil.copytree(ROOT / "kernels", tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    right, planted = FAULTS[name]
+    text = (tmp_path / HEADER).read_text(encoding="utf-8")
+    assert text.count(right) == 1, "the text has changed: plant the fault anew"
+    (tmp_path / HEADER).write_text(text.replace(right, planted), encoding="utf-8")
+    assert Program(tmp_path, tmp_path).wrong(SHAPES)
