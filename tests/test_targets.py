@@ -235,14 +235,17 @@ class TestAvx:
 
         return made
 
-    def test_amx_is_first_and_has_three_formats_of_matmul(self, targets: Callable[..., list[Target]]) -> None:
+    def test_amx_is_first_and_has_the_narrow_formats_of_tiles(self, targets: Callable[..., list[Target]]) -> None:
         amx, *others = targets([("amx", "", True), *self.SETS[1:]])
         assert (amx.name, amx.available) == ("amx", True)
         tuned = registry.kernel_texts("matmul", "avx")["tuned"]
-        assert registry.dtypes(tuned, amx) == tuple(name for name in tuned.dtypes if name in NARROW)
+        taken = {
+            ("matmul", "tuned"): tuple(name for name in tuned.dtypes if name in NARROW),
+            ("attention", "tuned"): ("bfloat16",),
+        }
         for kernel, variant in itertools.product(registry.kernel_names(), ("tuned", "lecture")):
-            if (kernel, variant) != ("matmul", "tuned"):
-                assert registry.dtypes(registry.kernel_texts(kernel, "avx")[variant], amx) == ()
+            text = registry.kernel_texts(kernel, "avx")[variant]
+            assert registry.dtypes(text, amx) == taken.get((kernel, variant), ())
         assert all(other.dtypes is None for other in others)
 
     def test_what_the_cpu_lacks_needs_another(self, targets: Callable[..., list[Target]]) -> None:
