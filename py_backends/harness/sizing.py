@@ -12,6 +12,7 @@ import numpy as np
 from py_backends.contract import Problem
 from py_backends.harness.pool import COPIES
 from py_backends.limits import LARGEST_SIZE
+from py_backends.results.grouping import grouped
 from py_backends.results.spec import Sizes
 from py_backends.system import machine
 from py_backends.workers import process
@@ -136,9 +137,7 @@ def fair_caps(kernels: Sequence[str], costs: Sequence[float], budget: float) -> 
 
     kernels: of each row. A kernel of many or slow rows leaves the others what is theirs.
     """
-    of_each = {
-        kernel: [cost for each, cost in zip(kernels, costs, strict=True) if each == kernel] for kernel in kernels
-    }
+    of_each = grouped(zip(kernels, costs, strict=True))
     share = fair_cap([sum(own) for own in of_each.values()], budget)
     caps = {kernel: fair_cap(own, share) if sum(own) > share else math.inf for kernel, own in of_each.items()}
     return [caps[kernel] for kernel in kernels]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 import re
 import shutil
@@ -20,6 +19,7 @@ import numpy as np
 import pytest
 from compilers import gcc_or_skip
 from conftest import nightly
+from on_a_model import FAULTY, OnModel
 from products import FORMATS, Case, OfProducts, product, wrong
 from sanitizers import ADDRESS, HERE
 
@@ -43,30 +43,22 @@ class Ended:
     failure: str | None
 
 
-class Program:
+class Program(OnModel):
     """The text, compiled for the model."""
 
     def __init__(self, folder: Path, text: Path = TEXT, flags: Sequence[str] = ADDRESS.flags) -> None:
-        self._path = folder / "program"
-        compiler = gcc_or_skip()
-        driver = HERE / "on_tiles"
-        always = ["-std=c++17", "-O1", "-g1", "-ffp-contract=off", "-fwrapv", "-fopenmp", "-Wall", "-Wextra", "-Werror"]
-        source = [f'-DTEXT="{text}"', f"-I{driver}", str(driver / "run.cpp"), "-o", str(self._path)]
-        done = subprocess.run([compiler, *always, *flags, *source], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-4000:]
+        super().__init__(folder, text, "run.cpp", flags)
 
     def run(self, *cases: Case, **variables: str) -> Ended:
-        environment = {"PATH": os.environ["PATH"], **ADDRESS.environment(), **variables}
-        asked = b"".join(case.request for case in cases)
-        ran = subprocess.run([self._path], input=asked, capture_output=True, env=environment, timeout=300, check=False)
-        if ran.returncode:
-            return Ended([], ran.stderr.decode(errors="replace")[-4000:] or f"exit code {ran.returncode}")
+        printed, failure = self.answer(b"".join(case.request for case in cases), **variables)
+        if failure:
+            return Ended([], failure)
         results, begin = [], 0
         for case in cases:
             shape, dtype = (case.a.shape[0], case.b.shape[1]), np.int32 if case.a.dtype == np.int8 else np.float32
-            results.append(np.frombuffer(ran.stdout, dtype, math.prod(shape), begin).reshape(shape))
+            results.append(np.frombuffer(printed, dtype, math.prod(shape), begin).reshape(shape))
             begin += results[-1].nbytes
-        assert begin == len(ran.stdout)
+        assert begin == len(printed)
         return Ended(results, None)
 
     def results(self, *cases: Case) -> list[Array]:
@@ -121,7 +113,7 @@ def test_a_planted_fault_is_noticed(tmp_path: Path, name: str) -> None:
     assert sum(content.count(right) for content in contents.values()) == 1, "the text has changed: plant the fault anew"
     for header, content in contents.items():
         header.write_text(content.replace(right, planted), encoding="utf-8")
-    program = Program(tmp_path, tmp_path / TEXT.relative_to(ROOT), ["-w", "-ftrivial-auto-var-init=pattern"])
+    program = Program(tmp_path, tmp_path / TEXT.relative_to(ROOT), FAULTY)
     cases = [product(70, n, 1100, dtype, offset=1) for n in (90, 96) for dtype in FORMATS]
     infinite = product(3, 4, 5, "float16")
     infinite.a[1, 2], infinite.b[2, 1] = math.inf, 1.0

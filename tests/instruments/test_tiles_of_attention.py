@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
-from compilers import gcc_or_skip
 from conftest import nightly
-from sanitizers import ADDRESS, HERE
+from on_a_model import FAULTY, OnModel
+from sanitizers import HERE
 
 from py_backends import registry
 from py_backends.contract import Array
@@ -28,40 +26,33 @@ pytestmark = [
 ROOT = HERE.parents[1]
 TEXT = Path("kernels/attention/tuned/avx.cpp")
 HEADER = TEXT.parent / "amx.hpp"
+DRIVER = "run_attention.cpp"
 SHAPES = [(1, 1, 1), (5, 3, 17), (33, 33, 31), (70, 64, 300), (150, 65, 40), (32, 257, 64), (0, 5, 3), (5, 0, 3)]
 """One block of keys and several, tiles that are full and tiles that are not, and queries of several panels."""
 
 
-class Program:
+class Program(OnModel):
     """The text, compiled for the model."""
-
-    def __init__(self, folder: Path, root: Path = ROOT) -> None:
-        self._path = folder / "program"
-        driver = HERE / "on_tiles"
-        flags = ["-std=c++17", "-O1", "-g1", "-ffp-contract=off", "-fwrapv", "-fopenmp", "-w", *ADDRESS.flags]
-        source = [f'-DTEXT="{root / TEXT}"', f"-I{driver}", str(driver / "run_attention.cpp"), "-o", str(self._path)]
-        done = subprocess.run([gcc_or_skip(), *flags, *source], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-4000:]
 
     def wrong(self, shapes: Sequence[tuple[int, int, int]]) -> str | None:
         """What is wrong with its results at these shapes; None if nothing is."""
         cases = [inputs_of(shape) for shape in shapes]
-        asked = b"".join(
-            f"{m} {d} {n} 2\n".encode() + b"".join(array.tobytes() for array in inputs)
-            for (m, d, n), inputs in zip(shapes, cases, strict=True)
+        printed, failure = self.answer(
+            b"".join(
+                f"{m} {d} {n} 2\n".encode() + b"".join(array.tobytes() for array in inputs)
+                for (m, d, n), inputs in zip(shapes, cases, strict=True)
+            )
         )
-        environment = {"PATH": os.environ["PATH"], **ADDRESS.environment()}
-        ran = subprocess.run([self._path], input=asked, capture_output=True, env=environment, timeout=300, check=False)
-        if ran.returncode:
-            return ran.stderr.decode(errors="replace")[-4000:] or f"exit code {ran.returncode}"
+        if failure:
+            return failure
         problem, begin = registry.problem("attention"), 0
         for (m, d, n), inputs in zip(shapes, cases, strict=True):
-            output = np.frombuffer(ran.stdout, np.float32, m * d, begin).reshape(m, d)
+            output = np.frombuffer(printed, np.float32, m * d, begin).reshape(m, d)
             begin += output.nbytes
             verdict = check_output(output, reference_of(problem, inputs, (m, d, n)), problem.rule)
             if verdict.reason:
                 return f"{m} x {d} x {n}: {verdict.reason}"
-        assert begin == len(ran.stdout)
+        assert begin == len(printed)
         return None
 
 
@@ -77,7 +68,7 @@ def inputs_of(shape: tuple[int, int, int]) -> list[Array]:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program(tmp_path_factory.mktemp("tiles"))
+    return Program(tmp_path_factory.mktemp("tiles"), ROOT / TEXT, DRIVER)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -105,4 +96,4 @@ def test_a_planted_fault_is_noticed(tmp_path: Path, name: str) -> None:
     text = (tmp_path / HEADER).read_text(encoding="utf-8")
     assert text.count(right) == 1, "the text has changed: plant the fault anew"
     (tmp_path / HEADER).write_text(text.replace(right, planted), encoding="utf-8")
-    assert Program(tmp_path, tmp_path).wrong(SHAPES)
+    assert Program(tmp_path, tmp_path / TEXT, DRIVER, FAULTY).wrong(SHAPES)

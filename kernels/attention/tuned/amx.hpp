@@ -123,13 +123,7 @@ class TiledQueries {
     for (Size r = 0; r < count_; r += side) meet_by_panel(r, keys, values, count);
   }
 
-  void put(float* c) const {
-    for (Size r = 0; r < count_; ++r) {
-      float total = 0;
-      for (Size lane = 0; lane < M::lanes; ++lane) total += totals_[r * M::lanes + lane];
-      for (Size x = 0; x < d_; ++x) c[r * d_ + x] = sums_[r * width_ + x] / total;
-    }
-  }
+  void put(float* c) const { put_means<M>(sums_, width_, totals_, count_, d_, c); }
 
  private:
   /// Numbers from a row of scores or of weights to the next, which begin at other places of caches.

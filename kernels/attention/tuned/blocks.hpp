@@ -34,6 +34,16 @@ void weigh(S* scores, Size count, S& largest, S* sums, Size width, S* totals) {
   M::exponentiate(scores, count, limit, totals);
 }
 
+/// Divides sums of values by the totals of weights: the results of so many queries of width d.
+template <typename M, typename S>
+void put_means(const S* sums, Size width, const S* totals, Size count, Size d, S* c) {
+  for (Size r = 0; r < count; ++r) {
+    S total = 0;
+    for (Size lane = 0; lane < M::lanes; ++lane) total += totals[r * M::lanes + lane];
+    for (Size x = 0; x < d; ++x) c[r * d + x] = sums[r * width + x] / total;
+  }
+}
+
 thread_local Workspace workspace_of_keys, workspace_of_queries;
 
 /// Some queries that a thread computes at a time, with all that is known of them so far.
@@ -78,13 +88,7 @@ class Queries {
     for (; r < count_; ++r) meet_by<1>(r, keys, values, count);
   }
 
-  void put(S* c) const {
-    for (Size r = 0; r < count_; ++r) {
-      S total = 0;
-      for (Size lane = 0; lane < M::lanes; ++lane) total += totals_[r * M::lanes + lane];
-      for (Size x = 0; x < d_; ++x) c[r * d_ + x] = sums_[r * width_ + x] / total;
-    }
-  }
+  void put(S* c) const { put_means<M>(sums_, width_, totals_, count_, d_, c); }
 
  private:
   template <Size rows>

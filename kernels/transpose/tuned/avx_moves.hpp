@@ -99,7 +99,7 @@ struct Register {
 
 struct Registers {
   static constexpr bool past_the_cache = true;
-  /// Whether to prefetch what comes next of a. Intel's cores (Sapphire Rapids) read so many rows quicker by themselves:
+  /// Whether to prefetch what comes next of a. Intel's cores (those with AMX) read so many rows quicker by themselves:
   /// without it they had 1.2 times the rate, and with wider pieces 1.4 times. AMD's (Zen 5) gain from it.
   static bool prefetches() { return !__builtin_cpu_is("intel"); }
   using Bits = Register::Bits;

@@ -134,7 +134,7 @@ def _draw(axes: Axes, roofline: Roofline, report: Report) -> None:
     marks = style.marks(map(_name, points))
     _draw_points(axes, points, marks)
     by_intensity = sorted(groups(points), key=lambda group: _highest(group[1]).intensity)
-    _write_kernels(axes, by_intensity, _height(roofline) * 72 - _HEIGHT_OF_A_FRAME * 72)
+    _write_kernels(axes, by_intensity, 72 * (_height(roofline) - _HEIGHT_OF_A_FRAME))
     legend += [_heading(""), *_headings(by_intensity, report), *_names(by_intensity, marks)]
     _write_beside(axes, legend)
 

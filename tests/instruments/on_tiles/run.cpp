@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include <iostream>
-#include <memory>
 #include <string>
 
+#include "block.hpp"
 #include "tiles.hpp"
 
 /// Caches as small as makes several blocks of small matrices.
@@ -16,15 +16,6 @@ static FILE* small_cache(const char*, const char* mode) { return fmemopen(const_
 #define fopen small_cache
 #define __AMX_TILE__ 1
 #include TEXT
-
-template <typename T>
-struct Block {
-  std::size_t offset, size;
-  std::unique_ptr<T[]> memory{new T[offset + size]};
-  T* first() const { return memory.get() + offset; }
-  char* bytes() const { return reinterpret_cast<char*>(first()); }
-  std::streamsize count() const { return static_cast<std::streamsize>(size * sizeof(T)); }
-};
 
 template <typename T>
 static bool run(std::int64_t m, std::int64_t n, std::int64_t k, std::size_t offset) {

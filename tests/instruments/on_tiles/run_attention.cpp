@@ -5,20 +5,12 @@
 #include <omp.h>
 
 #include <iostream>
-#include <memory>
 
+#include "block.hpp"
 #include "tiles.hpp"
 
 #define __AMX_TILE__ 1
 #include TEXT
-
-template <typename T>
-struct Block {
-  std::int64_t size;
-  std::unique_ptr<T[]> memory{new T[static_cast<std::size_t>(size)]};
-  char* bytes() const { return reinterpret_cast<char*>(memory.get()); }
-  std::streamsize count() const { return size * std::streamsize(sizeof(T)); }
-};
 
 int main() {
   std::int64_t m, d, n;
@@ -26,11 +18,11 @@ int main() {
   while (std::cin >> m >> d >> n >> threads) {
     std::cin.get();
     omp_set_num_threads(threads);
-    const Block<BFloat16> q = {m * d}, k = {n * d}, v = {n * d};
-    const Block<float> c = {m * d};
+    const Block<BFloat16> q = {0, std::size_t(m * d)}, k = {0, std::size_t(n * d)}, v = {0, std::size_t(n * d)};
+    const Block<float> c = {0, std::size_t(m * d)};
     for (const auto* each : {&q, &k, &v}) std::cin.read(each->bytes(), each->count());
     std::memset(c.bytes(), 0xff, static_cast<std::size_t>(c.count()));
-    if (!attention(q.memory.get(), k.memory.get(), v.memory.get(), c.memory.get(), m, d, n)) return 1;
+    if (!attention(q.first(), k.first(), v.first(), c.first(), m, d, n)) return 1;
     std::cout.write(c.bytes(), c.count());
   }
 }
