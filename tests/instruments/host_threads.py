@@ -25,7 +25,7 @@ from py_backends.kernel_text import KernelText, Stages, WorkItems
 from py_backends.results.check import check_output, reference_of
 
 _DRIVER = HERE / "on_threads"
-_INCLUDED = re.compile(r'^#include "(.+)"', re.MULTILINE)
+_INCLUDED = re.compile(r'#include "(.+)"')
 _TYPES = {"float32": "float", "float64": "double"}
 _TEAMS = ("even", "odd")
 _LONGEST = 240.0
@@ -78,6 +78,21 @@ class Outcome:
     reports: list[str]
     failure: str | None
     wrong: dict[Case, str]
+
+
+def _included_once(text: Path) -> Iterator[Path]:
+    """Headers that a text includes on every device, and that hold once for a program.
+
+    They come before the teams: in a team's namespace they would be in that of the first alone.
+    """
+    conditions = 0
+    for line in text.read_text(encoding="utf-8").splitlines():
+        conditions += line.startswith("#if") - line.startswith("#endif")
+        included = _INCLUDED.match(line)
+        if included and not conditions:
+            header = text.parent / included[1]
+            if "#pragma once" in header.read_text(encoding="utf-8"):
+                yield header
 
 
 class Program:
@@ -133,8 +148,7 @@ class Program:
             f"stages<{kind}>}}"
             for dtype, kind in _TYPES.items()
         )
-        # Headers come before the teams: a file that is included once would be in the namespace of the first alone.
-        headers = [f'"{path.parent / header}"' for header in _INCLUDED.findall(path.read_text(encoding="utf-8"))]
+        headers = (f'"{header}"' for header in _included_once(path))
         includes = "\n".join(f"#include {include}" for include in [*LANGUAGES[name].includes, *headers])
         teams = "\n".join(f'namespace {team} {{\n#include "{path}"\n}}' for team in _TEAMS)
         if separate:

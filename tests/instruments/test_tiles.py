@@ -28,7 +28,9 @@ from py_backends.contract import Array
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.avx,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="this is no x86-64 CPU (to change that: one; AMX is for x86-64)"),
+    pytest.mark.skipif(
+        platform.machine() != "x86_64", reason="this is no x86-64 CPU (to change that: one; AMX is for x86-64)"
+    ),
 ]
 ROOT = HERE.parents[1]
 TEXT = ROOT / "kernels" / "matmul" / "tuned" / "avx.cpp"

@@ -21,7 +21,9 @@ from py_backends.results.check import check_output, reference_of
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.avx,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="this is no x86-64 CPU (to change that: one; AMX is for x86-64)"),
+    pytest.mark.skipif(
+        platform.machine() != "x86_64", reason="this is no x86-64 CPU (to change that: one; AMX is for x86-64)"
+    ),
 ]
 ROOT = HERE.parents[1]
 TEXT = Path("kernels/attention/tuned/avx.cpp")
