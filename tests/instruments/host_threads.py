@@ -80,17 +80,22 @@ class Outcome:
     wrong: dict[Case, str]
 
 
-def _included_once(text: Path) -> Iterator[Path]:
+def _folder_of(text: KernelText) -> Path:
+    """The folder whose files a text includes, and a copy of it with a fault too."""
+    return _NUMBER_FORMATS.parent / text.kernel / text.variant
+
+
+def _included_once(text: KernelText) -> Iterator[Path]:
     """Headers that a text includes on every device, and that hold once for a program.
 
     They come before the teams: in a team's namespace they would be in that of the first alone.
     """
     conditions = 0
-    for line in text.read_text(encoding="utf-8").splitlines():
+    for line in text.path.read_text(encoding="utf-8").splitlines():
         conditions += line.startswith("#if") - line.startswith("#endif")
         included = _INCLUDED.match(line)
         if included and not conditions:
-            header = text.parent / included[1]
+            header = _folder_of(text) / included[1]
             if "#pragma once" in header.read_text(encoding="utf-8"):
                 yield header
 
@@ -110,8 +115,7 @@ class Program:
         language, source, self._path = LANGUAGES[text.backend], folder / "text.cpp", folder / "program"
         source.write_text(self._source(), encoding="utf-8")
         macros = [f"-D{macro}" for macro in language.macros]
-        own_folder = _NUMBER_FORMATS.parent / text.kernel / text.variant  # whose files texts with a fault include too
-        files = [str(source), str(driver), f"-iquote{own_folder}"]
+        files = [str(source), str(driver), f"-iquote{_folder_of(text)}"]
         if language.separate:
             files.append(str(_DRIVER / "opencl.cpp"))
             files += _objects(text, self._stages, [*macros, f"-D{form}=1"], sanitizer, compiler, folder)
@@ -148,7 +152,7 @@ class Program:
             f"stages<{kind}>}}"
             for dtype, kind in _TYPES.items()
         )
-        headers = (f'"{header}"' for header in _included_once(path))
+        headers = (f'"{header}"' for header in _included_once(self._text))
         includes = "\n".join(f"#include {include}" for include in [*LANGUAGES[name].includes, *headers])
         teams = "\n".join(f'namespace {team} {{\n#include "{path}"\n}}' for team in _TEAMS)
         if separate:
