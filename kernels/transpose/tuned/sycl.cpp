@@ -13,6 +13,8 @@
 //   which are stored element by element. What is left of a tile beside its squares is moved element by element too.
 #include <sycl/sycl.hpp>
 
+#include <utility>
+
 #include "../../formats.hpp"
 
 namespace syclexp = sycl::ext::oneapi::experimental;
@@ -69,19 +71,11 @@ struct Tile {
   static constexpr Size stride = columns + line;
 };
 
-template <typename V>
-V interleaved_low(V x, V y) {
-  V z;
-  z.even = x.lo;
-  z.odd = y.lo;
-  return z;
-}
-template <typename V>
-V interleaved_high(V x, V y) {
-  V z;
-  z.even = x.hi;
-  z.odd = y.hi;
-  return z;
+/// The elements of x and y in turn, from their elements `first` on.
+template <Size first, typename V, Size... lane>
+V interleaved(V x, V y, std::integer_sequence<Size, lane...>) {
+  constexpr Size lanes = sizeof...(lane);
+  return __builtin_shufflevector(x, y, (first + lane / 2 + lane % 2 * lanes)...);
 }
 
 /// Prefetches an element's line.
@@ -106,8 +100,8 @@ template <typename T>
   for (Size together = 1; together < lanes; together *= 2) {
 #pragma unroll
     for (Size r = 0; r < lanes / 2; ++r) {
-      y[2 * r] = interleaved_low(x[r], x[r + lanes / 2]);
-      y[2 * r + 1] = interleaved_high(x[r], x[r + lanes / 2]);
+      y[2 * r] = interleaved<0>(x[r], x[r + lanes / 2], std::make_integer_sequence<Size, lanes>());
+      y[2 * r + 1] = interleaved<lanes / 2>(x[r], x[r + lanes / 2], std::make_integer_sequence<Size, lanes>());
     }
 #pragma unroll
     for (Size r = 0; r < lanes; ++r) x[r] = y[r];
@@ -186,9 +180,12 @@ void move_block(const T* a, T* c, Size m, Size n, Size i, Size first, Size last,
   }
 }
 
+// A group has one work item. All the same, Intel's compiler makes code for several at once, of every vector so many. By
+// itself it takes 16, and a minute to compile squares of bytes; 4 are the fewest.
 template <typename T>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::work_group_size<1, 1>))
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::sub_group_size<4>))
 void transpose_block(const T* a, T* c, std::int64_t m, std::int64_t n) {
   static syclexp::work_group_static<Bits<T>[Tile<Bits<T>>::rows * Tile<Bits<T>>::stride]> memory;
   Bits<T>(&tile)[Tile<Bits<T>>::rows * Tile<Bits<T>>::stride] = memory;
