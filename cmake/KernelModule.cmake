@@ -23,9 +23,8 @@ set(PY_BACKENDS_REASONS "")
 
 # Whatever CXXFLAGS say, an instance is compiled for its instruction set and no other CPU, and obeys IEEE 754. It is not
 # optimised together with the rest of the program, which could move its instructions there. Sums of integers wrap
-# around. Kernels do not throw. Without exceptions they share nothing with the rest, not even a table of handlers. No
-# kernel reads errno, by which a root would tell of a negative number: it would be one of a vector no more.
-set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-math-errno -fno-exceptions -fwrapv)
+# around. No kernel reads errno, by which a root would tell of a negative number: it would be one of a vector no more.
+set(PY_BACKENDS_INSTANCE_FLAGS -fno-lto -fno-fast-math -fno-math-errno -fwrapv)
 # `#pragma omp simd` needs no OpenMP library, so every source may use it.
 check_cxx_compiler_flag(-fopenmp-simd PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
 if(PY_BACKENDS_COMPILER_HAS_OPENMP_SIMD)
@@ -135,15 +134,16 @@ function(add_module_of_instances module table sources)
   set(generated "${CMAKE_CURRENT_BINARY_DIR}/${module}")
   file(CONFIGURE OUTPUT "${generated}/instances.inc" CONTENT "${table}" @ONLY)
   pybind11_add_module(${module} MODULE NO_EXTRAS cpp_ext/own_part.cpp ${sources})
-  target_compile_options(${module} PRIVATE -Wall -Wextra)
+  # Kernels do not throw. The module of a library that does says so after this.
+  target_compile_options(${module} PRIVATE -Wall -Wextra -fno-exceptions)
   target_include_directories(${module} PRIVATE cpp_ext "${generated}")
   target_link_libraries(${module} PRIVATE kernel_module ${ARGN})
   target_link_options(${module} PRIVATE ${PY_BACKENDS_LINK_FLAGS})
   set(PY_BACKENDS_KERNEL_MODULES ${PY_BACKENDS_KERNEL_MODULES} ${module} PARENT_SCOPE)
   set(objects "$<FILTER:$<TARGET_OBJECTS:${module}>,INCLUDE,/${module}_[^/]*$>")
   add_custom_command(TARGET ${module} PRE_LINK VERBATIM COMMAND_EXPAND_LISTS
-    COMMAND "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}" "-DOBJECTS=$<JOIN:${objects},\\;>"
-            -P "${PROJECT_SOURCE_DIR}/cmake/check_instances.cmake")
+    COMMAND "${CMAKE_COMMAND}" "-DOBJCOPY=${CMAKE_OBJCOPY}" "-DOBJECTS=$<JOIN:${objects},\\;>"
+            -P "${PROJECT_SOURCE_DIR}/cmake/part_instances.cmake")
   set(PY_BACKENDS_MODULES ${PY_BACKENDS_MODULES} ${module} PARENT_SCOPE)
 endfunction()
 

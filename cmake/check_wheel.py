@@ -16,9 +16,10 @@ from pathlib import Path, PurePosixPath
 
 CLONE = Path(__file__).parent.parent
 COMPILED = "py_backends/_compiled"
-SYCL = "sycl_compiler"
+FROM_ENVIRONMENT = {"sycl_compiler": "libsycl.so.", "stdpar": "libtbb.so."}
+"""By module, the library that another wheel brings."""
 TO_ENVIRONMENT = "$ORIGIN/../../../.."
-"""From lib/pythonX.Y/site-packages/py_backends/_compiled to lib, where the SYCL runtime's wheel puts its libraries."""
+"""From lib/pythonX.Y/site-packages/py_backends/_compiled to lib, where wheels put their libraries."""
 EVERYWHERE = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|ld-linux-[\w-]+)\.so\.\d+")
 """The libraries that every Linux has."""
 _ADDED = re.compile(
@@ -65,7 +66,7 @@ def _names(wheel: Path) -> list[str]:
 def _contents(files: set[str]) -> list[str]:
     """It has the files of the package, and no others but those that builds and repairs add."""
     wanted = expected()
-    if any(name.startswith(f"{COMPILED}/{SYCL}.") and _is_module(name) for name in files):
+    if any(name.startswith(f"{COMPILED}/sycl_compiler.") and _is_module(name) for name in files):
         wanted |= HEADERS
     missing = [f"{name} is missing" for name in sorted(wanted - files)]
     return missing + [f"{name} does not belong in it" for name in sorted(files - wanted) if not _ADDED.fullmatch(name)]
@@ -101,11 +102,12 @@ def _libraries(name: str, module: Path, folder: Path) -> list[str]:
     needed, paths = _dynamic_section(module)
     strange = [path for path in paths if not path.startswith("$ORIGIN")]
     found = [f"looks for libraries in {path}, a folder of one machine" for path in strange]
-    if name == SYCL and TO_ENVIRONMENT not in paths:
-        found.append(f"does not look for the SYCL runtime in the environment's lib, {TO_ENVIRONMENT}")
+    brought = FROM_ENVIRONMENT.get(name)
+    if brought and TO_ENVIRONMENT not in paths:
+        found.append(f"does not look for {brought}* in the environment's lib, {TO_ENVIRONMENT}")
     places = [Path(path.replace("$ORIGIN", str(module.parent))).resolve() for path in paths]
     for library in needed:
-        if EVERYWHERE.fullmatch(library) or (name == SYCL and library.startswith("libsycl.so.")):
+        if EVERYWHERE.fullmatch(library) or (brought and library.startswith(brought)):
             continue
         if not any(place.is_relative_to(folder.resolve()) and (place / library).exists() for place in places):
             found.append(f"needs {library}, which is not in the wheel")

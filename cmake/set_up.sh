@@ -119,7 +119,8 @@ install() {
     "$python" -m venv --clear $venv
   fi
   touch $incomplete
-  $venv/bin/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja pybind11
+  $venv/bin/python -m pip install --quiet 'scikit-build-core>=1.0' cmake ninja pybind11 \
+    "tbb-devel>=2022.0; platform_machine == 'x86_64'"
   # The installation does not compile. The build does, and can do so again whenever a kernel changes.
   $venv/bin/python -m pip install --quiet --no-build-isolation --editable ".[$lacking]" \
     --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF

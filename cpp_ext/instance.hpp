@@ -1,9 +1,7 @@
 // One kernel source, compiled for one instruction set: what the generated instance files hand to a module.
 //
 // Only the instance files are compiled with -mavx2 and the like, so nothing in them may end up in the rest of the
-// program. Everything but one constant has internal linkage (static or an unnamed namespace). In particular, they use
-// no pybind11, and no function of the standard library that is defined in a header. The linker keeps one copy of such a
-// function for everyone, and that could be the AVX-512 one.
+// program. Of what they define, cmake/part_instances.cmake makes everything local but one constant.
 #pragma once
 
 #include <cstddef>

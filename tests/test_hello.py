@@ -104,6 +104,12 @@ class TestResults:
         assert len(set(runners.values())) == min(threads, 10)
         assert steps[4] == ["0 + 1 + ... + 9 = 45"]
 
+    @pytest.mark.stdpar
+    def test_stdpar(self, outcomes: dict[str, Outcome]) -> None:
+        *_, sums, total, largest = printed(outcomes, "stdpar.cpp")
+        assert sums.split() == [str(11 * i) for i in range(10)]
+        assert (total, largest) == ("0 + 1 + ... + 9 = 45", "99 is the largest")
+
     def test_avx(self, outcomes: dict[str, Outcome]) -> None:
         a, b, sse, avx, fma, alternating = (line.split() for line in printed(outcomes, "avx.cpp"))
         pairs = [(int(x), int(y)) for x, y in zip(a[1:], b[1:], strict=True)]
@@ -149,7 +155,7 @@ class TestResults:
         assert ("rank 3" in received, "hello" in received) == (True, True)
         assert sorted(re.findall(r"\d+", line) for line in steps[4]) == [[str(rank), "100"] for rank in range(4)]
 
-    @pytest.mark.parametrize("name", ["openmp.cpp", "avx.cpp"])
+    @pytest.mark.parametrize("name", ["openmp.cpp", "avx.cpp", "stdpar.cpp"])
     def test_without_what_marks_steps_they_compile(self, name: str, tmp_path: Path) -> None:
         compiler = gcc_or_skip()
         program = named(name)

@@ -16,7 +16,7 @@ def marked(*names: str) -> list[Any]:
     return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in names]
 
 
-COMPILED = marked("avx", "cpp", "openmp")
+COMPILED = marked("avx", "cpp", "openmp", "stdpar")
 FORKABLE = [*COMPILED, *marked("mkl", "mpi", "numpy", "python")]
 """Those that docs/reference.md promises to a forked child."""
 UNWARNED = "-W", "ignore::DeprecationWarning"

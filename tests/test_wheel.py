@@ -64,12 +64,14 @@ def library(folder: Path, name: str, *options: str) -> bytes:
 def modules(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Stand-ins for what `make wheel` compiles and repairs."""
     folder = tmp_path_factory.mktemp("modules")
-    for name in ("libgomp-1234.so.1.0.0", "libsycl.so.9"):
+    for name in ("libgomp-1234.so.1.0.0", "libsycl.so.9", "libtbb.so.12"):
         library(folder, name, f"-Wl,-soname,{name}")
     to_libraries = "-Wl,-rpath,$ORIGIN/../../py_backends.libs"
     openmp = f"-L{folder}", "-Wl,--no-as-needed", "-l:libgomp-1234.so.1.0.0", to_libraries
-    sycl = f"-L{folder}", "-Wl,--no-as-needed", "-l:libsycl.so.9", "-Wl,-rpath,$ORIGIN/../../../.."
-    options = {"cpp": (), "openmp": openmp, "avx": openmp, "ceilings": openmp, "sycl_compiler": sycl}
+    to_environment = "-Wl,-rpath,$ORIGIN/../../../.."
+    sycl = f"-L{folder}", "-Wl,--no-as-needed", "-l:libsycl.so.9", to_environment
+    tbb = f"-L{folder}", "-Wl,--no-as-needed", "-l:libtbb.so.12", to_environment
+    options = {"cpp": (), "stdpar": tbb, "sycl_compiler": sycl, **dict.fromkeys(("openmp", "avx", "ceilings"), openmp)}
     made = {f"{COMPILED}/{name}.{ABI}.so": library(folder, name, *links) for name, links in options.items()}
     gomp = (folder / "libgomp-1234.so.1.0.0").read_bytes()
     record = b'{"compiler": "none", "left_out": {}}'
@@ -141,7 +143,8 @@ class TestCheck:
         [
             ("cpp", ["-Wl,-rpath,/home/somebody/lib"], "looks for libraries in /home/somebody/lib"),
             ("cpp", ["-Wl,--disable-new-dtags", "-Wl,-rpath,/home/somebody/lib"], "a folder of one machine"),
-            ("sycl_compiler", [], "does not look for the SYCL runtime"),
+            ("sycl_compiler", [], "does not look for libsycl.so.* in the environment's lib"),
+            ("stdpar", [], "does not look for libtbb.so.* in the environment's lib"),
         ],
     )
     def test_where_a_module_looks_for_libraries(

@@ -26,12 +26,12 @@ from sanitizers import REPORTED, SANITIZERS, Sanitizer
 
 CLONE = Path(__file__).parents[2]
 QUICK_TESTS = ("tests/instruments/test_exact_memory.py", "tests/test_shortcut.py")
-_SUITE = ("--pyargs", "py_backends.conformance", "--backend", "cpp,openmp,avx")
+_SUITE = ("--pyargs", "py_backends.conformance", "--backend", "cpp,openmp,avx,stdpar")
 TESTS = (*QUICK_TESTS, "tests/test_functions.py", *_SUITE)
 """What runs on the instrumented modules, and as much of it as shows within minutes."""
 _NOT_FOR = {"asan": ("-k", "not int8-saturation"), "tsan": ("-k", "not beyond-the-caches")}
 """Sums that wrap around on purpose; and gigabytes, of which the other sanitizer keeps four times as much."""
-MARKERS = "cpp or openmp or avx"
+MARKERS = "cpp or openmp or avx or stdpar"
 """The backends that are modules of ours."""
 
 _CALL = """
@@ -119,7 +119,8 @@ def check_faults(sanitizer: Sanitizer, compiler: str, quick: bool) -> list[str]:
         plant(wanted, tree)
         backends = {fault.backend for fault in wanted}
         only = [
-            f"-DPY_BACKENDS_{name}={'ON' if name.lower() in backends else 'OFF'}" for name in ("AVX", "CPP", "OPENMP")
+            f"-DPY_BACKENDS_{name}={'ON' if name.lower() in backends else 'OFF'}"
+            for name in ("AVX", "CPP", "OPENMP", "STDPAR")
         ]
         build = built(sanitizer, compiler, tree, [*only, "-DPY_BACKENDS_CEILINGS=OFF", *_sets(best=True)])
         missed = []
@@ -169,7 +170,7 @@ def plant(wanted: list[Fault], tree: Path) -> None:
     for name in ("CMakeLists.txt", "CMakePresets.json"):
         shutil.copy(CLONE / name, tree)
     texts = {fault: fault.planted(_folder(tree, fault)) for fault in wanted}
-    for backend in ("avx", "cpp", "openmp"):
+    for backend in ("avx", "cpp", "openmp", "stdpar"):
         for text in tree.glob(f"kernels/*/*/{backend}.cpp"):
             if text not in {each.path for each in texts.values()}:
                 text.unlink()

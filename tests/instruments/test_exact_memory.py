@@ -22,7 +22,7 @@ from py_backends.results.check import check_output, reference_of
 
 pytestmark = pytest.mark.slow
 
-COMPILED = ("avx", "cpp", "openmp")
+COMPILED = ("avx", "cpp", "openmp", "stdpar")
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "vecadd": [(n,) for n in (*range(18), 31, 32, 33, 63, 64, 65, 257, 65_535, 65_537, 100_003)],
     "matmul": [

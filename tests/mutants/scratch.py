@@ -82,7 +82,7 @@ class _Build:
     def whole(self) -> None:
         """Configure and build."""
         others = {"amx", "avx512", "avx2", "sse", "baseline"} - {self._set}
-        wanted = {"cpp": "CPP", "openmp": "OPENMP", "avx": "AVX", "sycl_compiler": "SYCL"}
+        wanted = {"cpp": "CPP", "openmp": "OPENMP", "avx": "AVX", "stdpar": "STDPAR", "sycl_compiler": "SYCL"}
         _run(
             [
                 *(_tool("cmake"), "-G", "Ninja", "-S", self._source, "-B", self._folder),

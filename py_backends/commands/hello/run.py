@@ -75,13 +75,21 @@ def _compiled(program: Program, folder: str) -> Outcome:
     _check_cpu((program.said("Needs") or "").split())
     words[:1] = _compiler(words[0], program.said("Compiler") or "a C++ compiler, for instance g++")
     command = shlex.join(words)
-    made = _finished(words, folder, os.environ)
+    environment = _with_libraries_of_wheels()
+    made = _finished(words, folder, environment)
     if made.returncode:
-        raise BackendUnavailable(
-            f"`{command}` fails: {_error_line(made.stderr)}",
-            f"name another compiler: CXX=g++ py-backends hello {program.model}",
-        )
-    return _outcome(_finished([f"./{words[-1]}"], folder, os.environ), f"{command} && ./{words[-1]}")
+        another = f"name another compiler: CXX=g++ py-backends hello {program.model}"
+        library = program.said("Library")
+        fix = f"install {library}; or {another}" if library else another
+        raise BackendUnavailable(f"`{command}` fails: {_error_line(made.stderr)}", fix)
+    return _outcome(_finished([f"./{words[-1]}"], folder, environment), f"{command} && ./{words[-1]}")
+
+
+def _with_libraries_of_wheels() -> Mapping[str, str]:
+    """The environment, in which compilers and programs also find what wheels put into `include` and `lib`."""
+    folders = {"CPATH": "include", "LIBRARY_PATH": "lib", "LD_LIBRARY_PATH": "lib"}
+    found = {name: (os.environ.get(name), f"{sys.prefix}/{folder}") for name, folder in folders.items()}
+    return {**os.environ, **{name: os.pathsep.join(filter(None, each)) for name, each in found.items()}}
 
 
 def _check_cpu(needed: Sequence[str]) -> None:
