@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import CLONE, Finished, environment
+from compilers import gcc_or_skip
 
 from py_backends import registry
 from py_backends.backend import _cpu_kernels
@@ -23,7 +24,7 @@ from py_backends.contract import KernelText
 
 pytestmark = pytest.mark.slow
 
-MODULES = ("CPP", "OPENMP", "AVX", "CEILINGS", "SYCL")
+MODULES = ("CPP", "OPENMP", "STDPAR", "AVX", "CEILINGS", "SYCL")
 
 
 def tool(name: str) -> str:
@@ -80,6 +81,36 @@ def test_flags_of_users_change_neither_arithmetic_nor_instruction_sets(tmp_path:
     assert "set_fast_math" not in printed(nm, module)
     of_avx = re.compile("vfmadd|ymm|zmm")
     assert not [each.name for each in instances if of_avx.search(printed(objdump, "-d", each))]
+
+
+def test_an_instance_keeps_its_own_inline_functions(tmp_path: Path) -> None:
+    """The linker would take one of them for all, and that could be the one for AVX-512."""
+    compiler, objcopy = gcc_or_skip(), tool("objcopy")
+    sources = {
+        name: f"""
+            template <typename T> inline __attribute__((noinline)) T level() {{ return {value}; }}
+            struct Sets {{ virtual int set() {{ return level<int>(); }} }};
+            extern int (*const {name})();
+            int (*const {name})() = [] {{ static Sets sets; Sets* volatile any = &sets; return any->set(); }};"""
+        for name, value in {"instance_avx512": 512, "instance_sse": 128}.items()
+    }
+    main = """
+        #include <cstdio>
+        extern int (*const instance_avx512)(), (*const instance_sse)();
+        int main() { std::printf("%d %d", instance_avx512(), instance_sse()); }"""
+    for name, text in {**sources, "main": main}.items():
+        (tmp_path / f"{name}.cpp").write_text(text)
+        printed(compiler, "-O1", "-c", tmp_path / f"{name}.cpp", "-o", tmp_path / f"{name}.o")
+    program, objects = tmp_path / "program", [tmp_path / f"{name}.o" for name in sources]
+
+    def linked() -> str:
+        printed(compiler, tmp_path / "main.o", *objects, "-o", program)
+        return printed(program)
+
+    assert linked() == "512 512", "else this shows nothing"
+    parted = f"-DOBJECTS={';'.join(map(str, objects))}"
+    printed(tool("cmake"), f"-DOBJCOPY={objcopy}", parted, "-P", CLONE / "cmake" / "part_instances.cmake")
+    assert linked() == "512 128"
 
 
 def test_folders_may_have_names_that_a_shell_would_quote(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ and SYCL). The kernels of `python` and `cpp` have one thread in any case.
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,37 @@ def test_openmp_makes_as_many_threads_as_it_is_told(backend: str, threads: int) 
         before = worker.num_threads()
         runner.run(text, case)
         assert worker.num_threads() - before == threads - 1
+
+
+@pytest.mark.stdpar
+@pytest.mark.parametrize("threads", [1, 2])
+def test_onetbb_works_on_as_many_threads_as_it_is_told(threads: int) -> None:
+    """The threads that compute are seen by the time that they had on a CPU."""
+    text = registry.kernel_texts("matmul", "stdpar")["lecture"]
+    case = Case(text.problem, (512, 512, 512), FLOAT32, seed=1)
+    runner = Runner("stdpar", target_of("stdpar"), threads)
+    try:
+        worker = psutil.Process(runner._ready(text, case)._process.pid)
+        before = {each.id: each.user_time for each in worker.threads()}
+        while (worked := worked_since(before, worker)) and max(worked.values()) < 0.5:
+            runner.run(text, case)
+        assert len([seconds for seconds in worked.values() if seconds > 0.1]) == threads
+    finally:
+        runner.close()
+        case.close()
+
+
+def worked_since(before: Mapping[int, float], process: psutil.Process) -> dict[int, float]:
+    """By thread, the seconds that it has computed since then."""
+    return {each.id: each.user_time - before.get(each.id, 0.0) for each in process.threads()}
+
+
+@pytest.mark.stdpar
+def test_onetbb_says_where_it_has_fewer_threads() -> None:
+    threads = len(os.sched_getaffinity(0)) + 3
+    device = registry.backend("stdpar").open("cpu", threads)
+    device.prepare(registry.kernel_texts("vecadd", "stdpar")["lecture"], FLOAT32)
+    assert re.fullmatch(rf"oneTBB uses \d+ threads where {threads} are asked for", device.note or "")
 
 
 @dataclass(frozen=True)

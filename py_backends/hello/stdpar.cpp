@@ -20,7 +20,8 @@ int main() {
   std::vector<int> a(10), b(10), c(10);
   std::iota(a.begin(), a.end(), 0);
   for (int i = 0; i < 10; ++i) b[i] = 10 * i;
-  std::transform(std::execution::par, a.begin(), a.end(), b.begin(), c.begin(), [](int x, int y) { return x + y; });
+  const auto add = [](int x, int y) { return x + y; };
+  std::transform(std::execution::par, a.begin(), a.end(), b.begin(), c.begin(), add);
 
   // 3. It returns when all is done, so the next line can read the results.
   for (int each : c) std::printf("%d ", each);

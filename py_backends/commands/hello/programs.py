@@ -54,7 +54,7 @@ class Program:
         return _words(self.source.splitlines()[0])
 
     def said(self, name: str) -> str | None:
-        """The value of `Build`, `Compiler`, `Library`, `Needs` or `Ranks` in the comments before all code; else None."""
+        """The value of `Build`, `Compiler`, `Library`, `Needs` or `Ranks` in the comments before all code, or None."""
         for line in self.source.splitlines():
             if not (words := _words(line)):
                 return None
