@@ -25,7 +25,7 @@ from py_backends.harness.compare import checked_settings
 from py_backends.limits import MOST_THREADS
 from py_backends.system.files import check_writable, write_whole, written
 
-BACKENDS = ("avx", "openmp", "cpp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
+BACKENDS = ("avx", "openmp", "stdpar", "cpp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
 _DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 1800.0
 
 

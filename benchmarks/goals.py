@@ -164,6 +164,7 @@ AVX_AVX2 = Contender("avx avx2", CALL, "avx", "avx2")
 CPP = Contender("cpp", CALL, "cpp")
 OPENMP = Contender("openmp", CALL, "openmp")
 LECTURE_OF_OPENMP = Contender("openmp lecture", CALL, "openmp", variant="lecture")
+STDPAR = Contender("stdpar", CALL, "stdpar")
 NUMBA_CPU = Contender("numba_cpu", CALL, "numba_cpu", "cpu")
 NUMBA_CPU_AMX = Contender("numba_cpu amx", CALL, "numba_cpu", "amx")
 OPENCL = Contender("opencl", KERNEL, "opencl", "intel-cpu")
@@ -233,6 +234,12 @@ def _passes(sizes: Sequence[tuple[int, ...]]) -> Places:
     """All steps of heat, against as many passes at a ceiling of memory."""
     large = sizes[0]
     return f"{STEPS} steps", [((*large, STEPS), (*large, 1))]
+
+
+def _steps(sizes: Sequence[tuple[int, ...]]) -> Places:
+    """All steps of heat on the large matrix."""
+    large = *sizes[0], STEPS
+    return f"{STEPS} steps", [(large, large)]
 
 
 def _out_of_caches(sizes: Sequence[tuple[int, ...]]) -> Places:
@@ -308,6 +315,11 @@ def _of_offloading(device: Contender) -> tuple[Line, ...]:
     )
 
 
+def _of_directives(at: Callable[[Sequence[Any]], Places] = _every) -> Line:
+    """The standard's words for a loop on threads, against OpenMP's."""
+    return Line(WIDE, STDPAR, (LECTURE_OF_OPENMP,), "of openmp's lecture", 0.75, at)
+
+
 def _near(dtypes: Sequence[str], who: Contender, ratio: float) -> Line:
     return Line(dtypes, who, (who,), "of the rate at n, at n ± 1", ratio, _neighbours, more={"summary": "worst"})
 
@@ -346,6 +358,7 @@ _MATMUL = (
     Line(("bfloat16",), SYCL_AMX, (AMX,), "of avx amx", 0.50),
     Line(("bfloat16",), NUMBA_CPU_AMX, (AMX,), "of avx amx", 0.60),
     *(Line(_HALVES, who, (in_float32(who),), "of its float32", 0.95) for who in (AVX_AVX512, *_ON_CPUS[1:])),
+    _of_directives(partial(_only, wanted=(1024,))),
 )
 _VECADD = (
     Line(WIDE, AVX, (STREAMED,), "of the non-temporal ceiling", 0.95, _vectors),
@@ -358,6 +371,7 @@ _VECADD = (
     # Half the bytes an element: nearly twice the elements a second.
     Line(_HALVES, AVX, (in_float32(AVX),), "times its float32", 1.9, _vectors),
     *(Line(_HALVES, who, (in_float32(who),), "times its float32", 1.7, _vectors) for who in _ON_CPUS[1:]),
+    _of_directives(_vectors),
 )
 _DOT = (
     *(Line(WIDE, who, (READ,), "of the read ceiling", 0.90, _largest) for who in (AVX, OPENMP, OPENCL, SYCL)),
@@ -365,6 +379,7 @@ _DOT = (
     Line(WIDE, AVX, (NUMPY, MKL), "of the best library", 1.00),
     Line(WIDE, AVX, (NUMPY, MKL), "of the best library, worst", 0.90, more={"summary": "worst"}),
     Line(WIDE, AVX, (NUMPY,), "times numpy.dot a call", 1.1, _at(LENGTHS[0]), more={"at_most": True}),
+    _of_directives(_largest),
 )
 _TRANSPOSE = (
     Line(WIDE, AVX, (COPIED,), "of the copy ceiling at 5000x3001", 0.75, _at(SHAPES[0])),
@@ -374,6 +389,7 @@ _TRANSPOSE = (
         Line(WIDE, who, (COPIED,), "of the copy ceiling", 0.50, more={"summary": "worst"})
         for who in (OPENMP, OPENCL, SYCL, NUMBA_CPU)
     ),
+    _of_directives(),
 )
 _HEAT = (
     Line(WIDE, LECTURE_OF_OPENMP, (COPIED,), "of a copy a step", 0.53, _passes),
@@ -383,6 +399,7 @@ _HEAT = (
     ),
     # Either of the two is asked of opencl and sycl.
     *(Line(WIDE, who, (who,), "of its rate in caches", 0.70, _out_of_caches) for who in (OPENCL, SYCL)),
+    _of_directives(_steps),
 )
 _NBODY = (
     # avx has 17 instructions for a register of pairs in float32. 12 of them multiply. The others are subtractions, the
@@ -393,6 +410,7 @@ _NBODY = (
     Line(WIDE, OPENMP, (AVX,), "of avx", 0.30),
     *(Line(WIDE, who, (AVX,), "of avx", 0.60) for who in (OPENCL, SYCL)),
     Line(WIDE, NUMBA_CPU, (AVX,), "of avx", None),
+    _of_directives(),
 )
 _ATTENTION = (
     # Asked are 0.70 of the rate of its own matmul at n = 1024, which reaches about 0.85 of the peak.
@@ -402,6 +420,7 @@ _ATTENTION = (
     *(Line(WIDE, who, (AVX,), "of avx", 0.70) for who in (OPENCL, SYCL)),
     *(Line(WIDE, who, (AVX,), "of avx", 0.50) for who in (OPENMP, NUMBA_CPU)),
     Line(("bfloat16",), AMX, (in_float32(AVX),), "times its float32", 2.0),
+    _of_directives(),
 )
 _MEMORY_ON_GPUS = (Line(WIDE, CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.90),)
 _HEAT_ON_GPUS = (Line(WIDE, CUDA, (DEVICE_COPY,), "of a copy a step", 0.80, _passes),)

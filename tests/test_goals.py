@@ -67,6 +67,8 @@ ASKED: tuple[tuple[str, tuple[str, ...], str, dict[str, float | None]], ...] = (
     ("nbody", ("float64",), "of the FMA peak", {"avx": 0.50}),
     ("nbody", WIDE, "of avx", {"openmp": 0.30, "opencl": 0.60, "sycl": 0.60, "numba_cpu": None}),
     ("nbody", ("float32",), "of the device's peak", {"cuda": 0.50}),
+    *((kernel, WIDE, "of openmp's lecture", {"stdpar": 0.75}) for kernel in goals.KERNELS if kernel != "vecadd"),
+    ("vecadd", ("float32",), "of openmp's lecture", {"stdpar": 0.75}),
     ("attention", WIDE, "of the FMA peak", {"avx": 0.60}),
     ("attention", ("bfloat16",), "times its float32", {"avx amx": 2.0}),
     ("attention", WIDE, "of the best library in three calls", {"avx": 1.1}),
