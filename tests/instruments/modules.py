@@ -31,8 +31,8 @@ TESTS = (*QUICK_TESTS, "tests/test_functions.py", *_SUITE)
 """What runs on the instrumented modules, and as much of it as shows within minutes."""
 _NOT_FOR = {"asan": ("-k", "not int8-saturation"), "tsan": ("-k", "not beyond-the-caches")}
 """Sums that wrap around on purpose; and gigabytes, of which the other sanitizer keeps four times as much."""
-MARKERS = "cpp or openmp or avx or stdpar"
-"""The backends that are modules of ours."""
+MARKERS = "(cpp or openmp or avx or stdpar) and (slow or not slow)"
+"""The backends that are modules of ours. Tests that take long are left out where -m does not name them."""
 
 _CALL = """
 import sys
