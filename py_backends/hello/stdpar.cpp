@@ -1,18 +1,19 @@
 // C++ standard parallelism: algorithms of the standard library run on threads.
 // Build: c++ -std=c++17 -O2 stdpar.cpp -ltbb -o stdpar
 // Library: oneTBB, for instance pip install tbb-devel, or apt install libtbb-dev
+#include <tbb/task_arena.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <execution>
 #include <functional>
 #include <numeric>
-#include <thread>
 #include <vector>
 
 int main() {
-  // 1. The library decides how many threads it takes. Most take one for each
-  //    processor.
-  std::printf("%u processors\n", std::thread::hardware_concurrency());
+  // 1. The GNU library has its algorithms run by oneTBB. Without oneTBB's
+  //    headers, they would use one thread.
+  std::printf("%d threads at most\n", tbb::this_task_arena::max_concurrency());
 
   // 2. An algorithm calls a function for each element of a and b. Its first
   //    argument, the policy, says what the library may do: `par` allows
