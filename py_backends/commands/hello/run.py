@@ -75,7 +75,7 @@ def _compiled(program: Program, folder: str) -> Outcome:
     _check_cpu((program.said("Needs") or "").split())
     words[:1] = _compiler(words[0], program.said("Compiler") or "a C++ compiler, for instance g++")
     command = shlex.join(words)
-    environment = _with_libraries_of_wheels()
+    environment = with_libraries_of_wheels()
     made = _finished(words, folder, environment)
     if made.returncode:
         another = f"name another compiler: CXX=g++ py-backends hello {program.model}"
@@ -85,9 +85,9 @@ def _compiled(program: Program, folder: str) -> Outcome:
     return _outcome(_finished([f"./{words[-1]}"], folder, environment), f"{command} && ./{words[-1]}")
 
 
-def _with_libraries_of_wheels() -> Mapping[str, str]:
+def with_libraries_of_wheels() -> Mapping[str, str]:
     """The environment, in which compilers and programs also find what wheels put into `include` and `lib`."""
-    folders = {"CPATH": "include", "LIBRARY_PATH": "lib", "LD_LIBRARY_PATH": "lib"}
+    folders = {"CPLUS_INCLUDE_PATH": "include", "LIBRARY_PATH": "lib", "LD_LIBRARY_PATH": "lib"}
     found = {name: (os.environ.get(name), f"{sys.prefix}/{folder}") for name, folder in folders.items()}
     return {**os.environ, **{name: os.pathsep.join(filter(None, each)) for name, each in found.items()}}
 
