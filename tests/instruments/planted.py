@@ -90,8 +90,6 @@ MODULES = [
     Fault("without the barrier", RACE, "openmp", "matmul", "tuned", "for schedule(static)",
           "for schedule(static) nowait"),
     Fault("one element on", WRITE, "stdpar", "vecadd", "lecture", "b, c, [", "b, c + 1, ["),
-    Fault("a sum for all threads", RACE, "stdpar", "matmul", "lecture", "Sum<T> sum = 0;",
-          "static Sum<T> sum; sum = 0;"),
     Fault("one register on", WRITE, "avx", "vecadd", "lecture", "V::store(c + i", "V::store(c + i + V::lanes"),
     Fault("the chunk of another thread", RACE, "avx", "vecadd", "tuned", "least(thread * chunk, n)", "Size(0)"),
 ]  # fmt: skip
