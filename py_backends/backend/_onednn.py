@@ -25,6 +25,7 @@ from py_backends.backend import _opencl_drivers, _sycl, _tbb, _wheels
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
+from py_backends.system import cpu
 
 _CPU, _IN_ORDER, _MOST_DIMENSIONS = 1, 1, 12
 """dnnl_cpu, dnnl_stream_in_order and DNNL_MAX_NDIMS in the library's headers."""
@@ -39,6 +40,8 @@ _LIBRARY = "PY_BACKENDS_ONEDNN"
 _SEQUENTIAL, _OPENMP = 1, 2
 """DNNL_RUNTIME_SEQ and DNNL_RUNTIME_OMP: what a copy has its threads from. The wheel's has them from SYCL, and that has
 them from TBB."""
+_STEPS_OF_TILES = 32
+"""Of bfloat16, that AMX multiplies at a time."""
 _PRIMITIVES = 64
 """How many primitives a thread keeps."""
 
@@ -157,7 +160,18 @@ def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) ->
     """Write a b to c, arrays of these matrices, with sums of one product at least; returns when it is done.
 
     Raises `Failed`.
+
+    By AMX oneDNN multiplies 32 steps of bfloat16 at a time. Where there are not as many, it reads on into the next row
+    of a, and infinity or NaN there spoils this row. So both are filled with zeros.
     """
+    rows, steps, dtype, _ = of[0]
+    columns, by_columns = of[1].columns, of[1].by_columns
+    if dtype.name == "bfloat16" and (lacking := -steps % _STEPS_OF_TILES) and _has_tiles():
+        a = np.pad(a[: rows * steps].reshape(rows, steps), ((0, 0), (0, lacking))).ravel()
+        as_stored = b[: steps * columns].reshape((columns, steps) if by_columns else (steps, columns))
+        b = np.pad(as_stored, ((0, 0), (0, lacking)) if by_columns else ((0, lacking), (0, 0))).ravel()
+        whole = steps + lacking
+        of = Matrix(rows, whole, dtype), Matrix(whole, columns, dtype, by_columns), of[2]
     _run(_product, of, {_SOURCE: a, _WEIGHTS: b, _DESTINATION: c})
 
 
@@ -178,6 +192,11 @@ def _run(operation: Operation, of: tuple[Matrix, ...], arrays: Mapping[int, Arra
     if len(mine.primitives) > _PRIMITIVES:
         mine.primitives.popitem(last=False)
     primitive.run(arrays, mine.stream)
+
+
+@cache
+def _has_tiles() -> bool:
+    return "amx_bf16" in cpu.features()
 
 
 def multiply_integers(a: Array, b: Array, c: Array, m: int, n: int, k: int) -> None:

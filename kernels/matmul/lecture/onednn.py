@@ -4,15 +4,9 @@
 # Memory: oneDNN copies blocks of a and b into the cache, and reads them many times from there. The sums are in the
 #   format of c: float32 for both 16-bit formats, int32 for int8.
 # Formats: float32, float16, bfloat16, int8
-# Edges: where k is 0, oneDNN leaves c as it is, so it is set to 0 here. By AMX it multiplies 32 steps of bfloat16 at a
-#   time. Where k is no multiple, it reads on into the next row of a, and NaN there spoils this row. So both are filled.
-
-import numpy as np
+# Edges: where k is 0, oneDNN leaves c as it is, so it is set to 0 here.
 
 from py_backends.backend._onednn import Matrix, multiply, multiply_integers
-from py_backends.system import cpu
-
-TILES = "amx_bf16" in cpu.features()
 
 
 def matmul(a, b, c, m, n, k):
@@ -21,8 +15,4 @@ def matmul(a, b, c, m, n, k):
     elif a.dtype == "int8":
         multiply_integers(a, b, c, m, n, k)
     else:
-        if TILES and a.dtype == "bfloat16" and k % 32:
-            a = np.pad(a[: m * k].reshape(m, k), ((0, 0), (0, -k % 32))).ravel()
-            b = np.pad(b[: k * n].reshape(k, n), ((0, -k % 32), (0, 0))).ravel()
-            k += -k % 32
         multiply(a, b, c, (Matrix(m, k, a.dtype), Matrix(k, n, b.dtype), Matrix(m, n, c.dtype)))
