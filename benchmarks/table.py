@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -85,7 +84,7 @@ def size_sections(figures: Sequence[Figure], reports: Reports) -> Iterator[Secti
 
 def _by_size(title: str, subtitle: str, lines: Sequence[tuple[str, dict[Size, float]]]) -> Iterator[Section]:
     """A line for each of the names, and a column for each size; nothing where there is no figure."""
-    sizes: list[Any] = sorted({size for _, line in lines for size in line})  # all of a kind
+    sizes = sorted({size for _, line in lines for size in line}, key=lambda n: n if isinstance(n, tuple) else (n,))
     rows = [(who, *(units.figure(line[n]) if n in line else "" for n in sizes)) for who, line in lines if line]
     named = ("x".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in sizes)
     if rows:

@@ -286,6 +286,12 @@ def test_tables_have_a_line_a_goal_and_a_column_a_contender() -> None:
     assert any(line.split() == ["one", "of", "the", "other", "2.00", "2.00"] for line in lines)
 
 
+def test_goals_of_cpus_and_gpus_may_have_other_kinds_of_sizes() -> None:
+    lines = [("avx", {16384: 1.0}), ("cuda", {(131072, 1024): 2.0})]
+    (section,) = table._by_size("nbody float32", "medians", lines)
+    assert section.header == ("n", "16384", "131072x1024")
+
+
 def test_the_last_line_counts_what_was_reached() -> None:
     measurement = measured(one={8: [1.0] * 8, 16: [1.0] * 8}, other={8: [2.0] * 8, 16: [2.0] * 8})
     asked = [goal(1.0), goal(2.5), goal(2.6), goal(9.0), goal(None), goal(against=(THIRD,))]
