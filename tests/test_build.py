@@ -88,7 +88,8 @@ def test_an_instance_keeps_its_own_inline_functions(tmp_path: Path) -> None:
     compiler, objcopy = gcc_or_skip(), tool("objcopy")
     sources = {
         name: f"""
-            template <typename T> inline __attribute__((noinline)) T level() {{ return {value}; }}
+            inline int value = {value};
+            template <typename T> inline __attribute__((noinline)) T level() {{ return value; }}
             struct Sets {{ virtual int set() {{ return level<int>(); }} }};
             extern int (*const {name})();
             int (*const {name})() = [] {{ static Sets sets; Sets* volatile any = &sets; return any->set(); }};"""
@@ -100,7 +101,8 @@ def test_an_instance_keeps_its_own_inline_functions(tmp_path: Path) -> None:
         int main() { std::printf("%d %d", instance_avx512(), instance_sse()); }"""
     for name, text in {**sources, "main": main}.items():
         (tmp_path / f"{name}.cpp").write_text(text)
-        printed(compiler, "-O1", "-c", tmp_path / f"{name}.cpp", "-o", tmp_path / f"{name}.o")
+        flags = "-std=c++17", "-O1", "-fno-gnu-unique"
+        printed(compiler, *flags, "-c", tmp_path / f"{name}.cpp", "-o", tmp_path / f"{name}.o")
     program, objects = tmp_path / "program", [tmp_path / f"{name}.o" for name in sources]
 
     def linked() -> str:
