@@ -7,6 +7,7 @@ function(add_standard_parallelism)
 from importlib.metadata import files
 print(next(file.locate().resolve().parent.as_posix() for file in files('tbb-devel') if file.name == 'TBBConfig.cmake'))"
     OUTPUT_VARIABLE from_wheel ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  set(TBB_FIND_RELEASE_ONLY ON)  # as in the wheel tbb, which users have: tbb-devel alone has a library for debugging
   find_package(TBB CONFIG COMPONENTS tbb HINTS "${from_wheel}")
   if(NOT TBB_FOUND)
     if(PY_BACKENDS_X86_64)
