@@ -21,11 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from py_backends.backend import _opencl_drivers, _sycl, _tbb, _wheels
+from py_backends.backend import _amx, _opencl_drivers, _sycl, _tbb, _wheels
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.install import pip_install
-from py_backends.system import cpu
 
 _CPU, _IN_ORDER, _MOST_DIMENSIONS = 1, 1, 12
 """dnnl_cpu, dnnl_stream_in_order and DNNL_MAX_NDIMS in the library's headers."""
@@ -166,7 +165,7 @@ def multiply(a: Array, b: Array, c: Array, of: tuple[Matrix, Matrix, Matrix]) ->
     """
     rows, steps, dtype, _ = of[0]
     columns, by_columns = of[1].columns, of[1].by_columns
-    if dtype.name == "bfloat16" and (lacking := -steps % _STEPS_OF_TILES) and _has_tiles():
+    if dtype.name == "bfloat16" and (lacking := -steps % _STEPS_OF_TILES) and _amx.listed():
         a = np.pad(a[: rows * steps].reshape(rows, steps), ((0, 0), (0, lacking))).ravel()
         as_stored = b[: steps * columns].reshape((columns, steps) if by_columns else (steps, columns))
         b = np.pad(as_stored, ((0, 0), (0, lacking)) if by_columns else ((0, lacking), (0, 0))).ravel()
@@ -192,11 +191,6 @@ def _run(operation: Operation, of: tuple[Matrix, ...], arrays: Mapping[int, Arra
     if len(mine.primitives) > _PRIMITIVES:
         mine.primitives.popitem(last=False)
     primitive.run(arrays, mine.stream)
-
-
-@cache
-def _has_tiles() -> bool:
-    return "amx_bf16" in cpu.features()
 
 
 def multiply_integers(a: Array, b: Array, c: Array, m: int, n: int, k: int) -> None:

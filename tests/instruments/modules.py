@@ -122,10 +122,7 @@ def check_faults(sanitizer: Sanitizer, compiler: str, quick: bool) -> list[str]:
         tree = Path(scratch)
         plant(wanted, tree)
         backends = {fault.backend for fault in wanted}
-        only = [
-            f"-DPY_BACKENDS_{name}={'ON' if name.lower() in backends else 'OFF'}"
-            for name in ("AVX", "CPP", "OPENMP", "STDPAR")
-        ]
+        only = [f"-DPY_BACKENDS_{name.upper()}={'ON' if name in backends else 'OFF'}" for name in BACKENDS["asan"]]
         build = built(sanitizer, compiler, tree, [*only, "-DPY_BACKENDS_CEILINGS=OFF", *_sets(best=True)])
         missed = []
         for fault in wanted:
@@ -178,7 +175,7 @@ def plant(wanted: list[Fault], tree: Path) -> None:
     for name in ("CMakeLists.txt", "CMakePresets.json"):
         shutil.copy(CLONE / name, tree)
     texts = {fault: fault.planted(_folder(tree, fault)) for fault in wanted}
-    for backend in ("avx", "cpp", "openmp", "stdpar"):
+    for backend in BACKENDS["asan"]:
         for text in tree.glob(f"kernels/*/*/{backend}.cpp"):
             if text not in {each.path for each in texts.values()}:
                 text.unlink()

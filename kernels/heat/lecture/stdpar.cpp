@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <execution>
+#include <utility>
 
 #include "../../indices.hpp"
 #include "../../workspace.hpp"

@@ -1,6 +1,6 @@
 // matmul: c = a b. a is m x k, b is k x n, c is m x n, all stored by rows.
-// Model: an algorithm of the standard library calls a function for each row of c. Its policy, `par`, allows it to divide
-//   the rows among threads that share memory.
+// Model: an algorithm of the standard library calls a function for each row of c. Its policy, `par`, allows it to
+//   divide the rows among threads that share memory.
 // Memory: every thread reads its rows of a, and all of b by columns, whose elements lie n apart. It writes its rows of
 //   c.
 // Edges: none; the algorithm and the loops end at their sizes, and an empty sum is 0.

@@ -1,6 +1,6 @@
 // transpose: c[i, j] = a[j, i]. a is n x m, c is m x n, both stored by rows.
-// Model: an algorithm of the standard library calls a function for each row of c. Its policy, `par`, allows it to divide
-//   the rows among threads that share memory.
+// Model: an algorithm of the standard library calls a function for each row of c. Its policy, `par`, allows it to
+//   divide the rows among threads that share memory.
 // Memory: every thread writes its rows of c in order, and reads its columns of a, whose elements lie m apart.
 // Edges: none; the algorithm and the loop end at their sizes.
 #include <algorithm>
