@@ -120,6 +120,10 @@ class Target:
     """Computes by the kernels of other backends."""
     just_in_time: bool = False
     """Compiles kernels when they are first needed, which takes seconds."""
+    for_sizes: bool = False
+    """Compiles a kernel again for other sizes."""
+    subnormals: bool = True
+    """Whether it computes with subnormal numbers. Else it takes them for zero, and leaves none."""
     on_threads: Mapping[int, str | None] = field(default_factory=lambda: MappingProxyType({}))
     """What `Backend.on_threads` says, by the numbers of threads that were probed; empty where it always says this
     target's own name. The probe fills it in."""
@@ -167,7 +171,8 @@ class Device(ABC):
         coming: the positions of these among the kernel's arrays, in the order in which they come; the others are
             already on the device.
 
-        A device that spreads arrays over several memories lays them out as the kernel needs them. Others ignore it.
+        A device that spreads arrays over several memories lays them out as the kernel needs them. One that compiles for
+        sizes does it here: this is a part of preparing, and no phase of a call has its time. Others ignore it.
         """
         return
 
@@ -229,6 +234,13 @@ class Device(ABC):
         None where its library has no arrays, or they are NumPy's, as on a CPU.
         """
         return None
+
+    def result(self, made: Any, adopted: Adopted) -> Any:
+        """What a caller gets of an array that `new` made, once a launch that has ended wrote to what was adopted of it.
+
+        Another array where those of its library never change.
+        """
+        return made
 
 
 class HostDevice(Device):

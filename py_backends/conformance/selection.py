@@ -12,7 +12,16 @@ from py_backends.conformance import any_kernel, calls
 from py_backends.conformance.at_hand import at_hand, found
 from py_backends.conformance.formats import IN_ALL_KINDS
 from py_backends.conformance.tally import DRAWN
-from py_backends.conformance.trials import AnyCase, Kind, Trial, chosen, named_as, of_kernel
+from py_backends.conformance.trials import (
+    AnyCase,
+    Kind,
+    Trial,
+    chosen,
+    named_as,
+    of_few_sizes,
+    of_kernel,
+    without_subnormals,
+)
 from py_backends.contract import Target
 from py_backends.errors import WrongRequest
 from py_backends.kernel_text import KernelText
@@ -141,6 +150,10 @@ class Selection:
         if self.quick and not self._belongs_to_quick(kind, dtype, subject):
             return []
         every = chosen(kind, text.kernel, dtype, quick=self.quick, interpreted=target.interpreted)
+        if self.quick and target.for_sizes:
+            every = of_few_sizes(every)
+        if not target.subnormals:
+            every = [without_subnormals(case) if isinstance(case, Trial) else case for case in every]
         return named_as(self.case, every)
 
     def _tried(self, text: KernelText, target: Target) -> tuple[str, ...]:

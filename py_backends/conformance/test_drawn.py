@@ -31,6 +31,8 @@ from py_backends.workers.process import WorkerFailed
 
 _EXAMPLES = {(False, False): 300, (True, False): 15, (False, True): 12, (True, True): 1}
 """How many sequences are drawn for a source on a target, by whether the run is quick and work items are interpreted."""
+_LEAST_NORMAL = 1e-12
+"""No number from here on, nor a product of three, is subnormal in float32."""
 
 
 class _Ended(BaseException):
@@ -52,7 +54,7 @@ def test_drawn_calls_end_as_they_must(
     """Sequences of calls of the Python function. A failing sequence is shrunk."""
     runner, tallies = begin(request.config, subject, runners, subject.dtypes, DRAWN)
     run = partial(run_call, runner, subject.text)
-    _draw(request.node, subject, selection, tallies, _calls(subject.text.problem), run)
+    _draw(request.node, subject, selection, tallies, _calls(subject), run)
 
 
 def test_drawn_cases_hold(
@@ -70,7 +72,7 @@ def test_drawn_cases_hold(
         except WorkerFailed as failed:
             return told(failed)
 
-    _draw(request.node, subject, selection, tallies, _trials(text.problem), run)
+    _draw(request.node, subject, selection, tallies, _trials(subject), run)
 
 
 def _draw(
@@ -123,13 +125,14 @@ def _sizes(problem: Problem) -> st.SearchStrategy[tuple[int, ...]]:
     return st.tuples(of_arrays, numbers).map(lambda both: (*both[0], *both[1]))
 
 
-def _values(problem: Problem) -> st.SearchStrategy[tuple[float, ...]]:
+def _values(subject: Subject) -> st.SearchStrategy[tuple[float, ...]]:
     """A few values that inputs are made of; none for seeded inputs."""
-    if problem.rule == "bitwise":
+    least = 0.0 if subject.target.subnormals else _LEAST_NORMAL
+    if subject.text.problem.rule == "bitwise":
         value = st.floats()
     else:  # no overflow, since then infinities may be anything
         value = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 1e-40, 1e-310])
-    return st.lists(value, max_size=5).map(tuple)
+    return st.lists(value.filter(lambda each: not 0 < abs(each) < least), max_size=5).map(tuple)
 
 
 def _layouts() -> st.SearchStrategy[Layout]:
@@ -143,7 +146,8 @@ def _layouts() -> st.SearchStrategy[Layout]:
     )
 
 
-def _calls(problem: Problem) -> st.SearchStrategy[Call]:
+def _calls(subject: Subject) -> st.SearchStrategy[Call]:
+    problem = subject.text.problem
     arrays = len(problem.inputs)
     own = _layouts().filter(lambda layout: not layout.read_only)
     common = {
@@ -151,14 +155,16 @@ def _calls(problem: Problem) -> st.SearchStrategy[Call]:
         "sizes": _sizes(problem),
         "layouts": st.lists(_layouts(), min_size=1, max_size=arrays).map(tuple),
         "seed": st.integers(0, 2**31),
-        "values": _values(problem),
+        "values": _values(subject),
     }
     with_out = st.builds(Call, **common, out=st.none() | own)
     sharing = st.builds(Call, **common, shares=st.integers(0, arrays - 1), shift=st.integers(-20, 20))
     return with_out | sharing
 
 
-def _trials(problem: Problem) -> st.SearchStrategy[Trial]:
+def _trials(subject: Subject) -> st.SearchStrategy[Trial]:
+    problem = subject.text.problem
+
     def trial(sizes: tuple[int, ...], values: tuple[float, ...], starts: list[int], seed: int) -> Trial:
         def draw(shapes: Shapes, dtype: np.dtype[Any], _: np.random.Generator) -> Inputs:
             return drawn_from(values, shapes, dtype, np.random.default_rng(seed))
@@ -166,4 +172,4 @@ def _trials(problem: Problem) -> st.SearchStrategy[Trial]:
         return Trial(f"{named(sizes)} of {values}, starts {starts}, seed {seed}", sizes, draw, starts=tuple(starts))
 
     starts = st.lists(st.integers(0, 20), min_size=1, max_size=3)
-    return st.builds(trial, _sizes(problem), _values(problem), starts, st.integers(0, 2**31))
+    return st.builds(trial, _sizes(problem), _values(subject), starts, st.integers(0, 2**31))

@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from py_backends import registry
-from py_backends.conformance.formats import IN_ALL_KINDS, converted
+from py_backends.conformance.formats import IN_ALL_KINDS, converted, limits
 from py_backends.conformance.sizes import fits
 from py_backends.contract import Array, Problem, Reference
 from py_backends.number_formats import DTYPES
@@ -35,6 +35,10 @@ Draw = Callable[[Shapes, np.dtype[Any], np.random.Generator], Inputs]
 Values = Callable[[np.dtype[Any]], Sequence[float]]
 """The values that inputs of a dtype are made of."""
 
+SUBNORMALS = "subnormals"
+"""The name of kinds that need a target that computes with subnormal numbers."""
+_FEW_SIZES = 9
+"""With so many sizes a quick run tries each kind where kernels are compiled for sizes."""
 _BEARABLE = 80_000
 """How many operations a case may have where each work item is interpreted."""
 _NUMBERS = (1, 2, 0, 3, 5, 4)
@@ -181,6 +185,24 @@ def _with_numbers(problem: Problem, case: Any, at: int) -> Any:
     numbers = {name: _NUMBERS[(at + place) % len(_NUMBERS)] for place, name in enumerate(problem.numbers)}
     told = ", ".join(f"{name} {number}" for name, number in numbers.items())
     return replace(case, name=f"{case.name}, {told}", sizes=(*case.sizes, *numbers.values()))
+
+
+def of_few_sizes(cases: Sequence[AnyCase]) -> list[AnyCase]:
+    """The cases of the first few sizes of arrays that they have."""
+    few = list(dict.fromkeys(case.sizes for case in cases))[:_FEW_SIZES]
+    return [case for case in cases if case.sizes in few]
+
+
+def without_subnormals(trial: Trial) -> Trial:
+    """The trial with zeros in place of subnormal inputs, for a target that takes them for that."""
+    return replace(trial, draw=partial(_flushed, trial.draw))
+
+
+def _flushed(draw: Draw, shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    drawn = draw(shapes, dtype, generator)
+    if dtype.kind == "i":
+        return drawn
+    return [np.where(np.abs(array) < limits(dtype).normal, 0 * array, array) for array in drawn]
 
 
 class Answered(NamedTuple):

@@ -171,6 +171,8 @@ def _compute(
     if memory is not place:
         assert isinstance(place, np.ndarray), "on a device nothing is computed elsewhere first"
         place[...] = memory
+    if at_device and isinstance(place, Adopted):
+        return device.result(out, place)
     return out
 
 

@@ -49,7 +49,7 @@ class Sample:
 class Prepared:
     """The seconds to prepare a kernel, and facts about its device.
 
-    seconds: to compile it, or to look it up.
+    seconds: to compile it, or to look it up. Where it is compiled for sizes, `prepare` adds those for a small case.
     note: a sentence for its rows.
     on_cpu, obeys_threads, cache_bytes, deterministic: as in `Device`.
     first_launch: seconds of compilation and the first launch in its process, at a small shape.
@@ -89,8 +89,9 @@ class Runner:
         prepared = self.compile(text, case.dtype)
         if prepared.first_launch is None:
             worker = self._ready(text, case)
-            launched: float = self._ask(worker, "first_launch", **_arguments(text, case))["seconds"]
-            prepared = replace(prepared, first_launch=prepared.seconds + launched)
+            answer = self._ask(worker, "first_launch", **_arguments(text, case))
+            seconds = prepared.seconds + answer["arranging"]
+            prepared = replace(prepared, seconds=seconds, first_launch=seconds + answer["seconds"])
             self._prepared[_key(text, case.dtype)] = prepared
         return prepared
 

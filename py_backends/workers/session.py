@@ -126,9 +126,13 @@ class Session:
         }
 
     def first_launch(self, descriptors: list[int], **placed: Any) -> dict[str, Any]:
-        """Launch a kernel on uploaded data. Returns the seconds until it has ended."""
-        (launched,) = self._launches_on(self._placed(**placed), 1)
-        return {"seconds": launched.clock}
+        """Launch a kernel on uploaded data. Returns the seconds until it has ended, and those to arrange it before."""
+        case = self._placed(**placed)
+        begin = perf_counter()
+        self._device.arrange(case.launch, case.sizes, ())
+        arranging = perf_counter() - begin
+        (launched,) = self._launches_on(case, 1)
+        return {"seconds": launched.clock, "arranging": arranging}
 
     def ceiling(self, descriptors: list[int], dtype: str | None) -> dict[str, Any]:
         """The device's ceiling: FLOP/s in a dtype, or bytes a second if the dtype is None."""
@@ -203,8 +207,8 @@ class Session:
         *inputs, output = case.arrays()
         if cold:
             flush(device)
-        begin = perf_counter()
         device.arrange(case.launch, case.sizes, range(len(case.memory)))
+        begin = perf_counter()
         buffers = [device.upload(array) for array in inputs]
         buffers.append(device.upload(output) if poisoned else device.allocate(output))
         uploaded = perf_counter()
