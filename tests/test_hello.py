@@ -110,6 +110,16 @@ class TestResults:
         assert sums.split() == [str(11 * i) for i in range(10)]
         assert (total, largest) == ("0 + 1 + ... + 9 = 45", "99 is the largest")
 
+    @pytest.mark.jax
+    def test_jax(self, outcomes: dict[str, Outcome]) -> None:
+        printed(outcomes, "jax.py")
+        steps = outcomes["jax.py"].printed
+        sums, same = steps[5]
+        assert sums.removeprefix("c").strip() == SUMS
+        assert same.endswith(" True"), "as NumPy adds"
+        assert steps[6] == ["c is there: False"]
+        assert steps[7] == ["vecadd is written down for (4,)"], "once for both calls"
+
     def test_avx(self, outcomes: dict[str, Outcome]) -> None:
         a, b, sse, avx, fma, alternating = (line.split() for line in printed(outcomes, "avx.cpp"))
         pairs = [(int(x), int(y)) for x, y in zip(a[1:], b[1:], strict=True)]

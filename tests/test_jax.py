@@ -223,9 +223,9 @@ class TestKernels:
     @pytest.mark.parametrize(
         "vecadd",
         [
-            lambda a, b, c, n: (a + b)[:-1],
-            lambda a, b, c, n: (a + b).astype("float16"),
-            lambda a, b, c, n: a[0],
+            lambda a, b, *_: (a + b)[:-1],
+            lambda a, b, *_: (a + b).astype("float16"),
+            lambda a, *_: a[0],
         ],
     )
     def test_a_result_of_another_shape_or_dtype_is_named(self, vecadd: Callable[..., Any]) -> None:
@@ -236,7 +236,7 @@ class TestKernels:
     def test_sizes_are_compiled_once(self) -> None:
         compiled_for: list[int] = []
 
-        def vecadd(a: Any, b: Any, c: Any, n: int) -> Any:
+        def vecadd(a: Any, b: Any, _: Any, n: int) -> Any:
             compiled_for.append(n)
             return a + b
 
