@@ -150,8 +150,8 @@ class Selection:
         if self.quick and not self._belongs_to_quick(kind, dtype, subject):
             return []
         every = chosen(kind, text.kernel, dtype, quick=self.quick, interpreted=target.interpreted)
-        if self.quick and target.for_sizes:
-            every = of_few_sizes(every)
+        if target.for_sizes:
+            every = of_few_sizes(every, quick=self.quick)
         if not target.subnormals:
             every = [without_subnormals(case) if isinstance(case, Trial) else case for case in every]
         return named_as(self.case, every)

@@ -37,8 +37,8 @@ Values = Callable[[np.dtype[Any]], Sequence[float]]
 
 SUBNORMALS = "subnormals"
 """The name of kinds that need a target that computes with subnormal numbers."""
-_FEW_SIZES = 9
-"""With so many sizes a quick run tries each kind where kernels are compiled for sizes."""
+_FEW_SIZES = {True: 9, False: 60}
+"""With so many sizes a quick and a thorough run try each kind where kernels are compiled for sizes."""
 _BEARABLE = 80_000
 """How many operations a case may have where each work item is interpreted."""
 _NUMBERS = (1, 2, 0, 3, 5, 4)
@@ -187,9 +187,9 @@ def _with_numbers(problem: Problem, case: Any, at: int) -> Any:
     return replace(case, name=f"{case.name}, {told}", sizes=(*case.sizes, *numbers.values()))
 
 
-def of_few_sizes(cases: Sequence[AnyCase]) -> list[AnyCase]:
-    """The cases of the first few sizes of arrays that they have."""
-    few = list(dict.fromkeys(case.sizes for case in cases))[:_FEW_SIZES]
+def of_few_sizes(cases: Sequence[AnyCase], *, quick: bool) -> list[AnyCase]:
+    """The cases of the first few sizes that they have."""
+    few = list(dict.fromkeys(case.sizes for case in cases))[: _FEW_SIZES[quick]]
     return [case for case in cases if case.sizes in few]
 
 

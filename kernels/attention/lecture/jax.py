@@ -12,6 +12,8 @@ from jax import lax
 
 def attention(q, k, v, c, m, d, n):
     product = partial(jnp.matmul, precision="highest", preferred_element_type=c.dtype)
+    if d == 1:  # products of one term would be rounded together with what is taken off them
+        q, k = (jnp.pad(each, ((0, 0), (0, 1))) for each in (q, k))
 
     def attended(query):
         scores = product(k, query)
