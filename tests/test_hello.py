@@ -120,6 +120,13 @@ class TestResults:
         assert steps[6] == ["c is there: False"]
         assert steps[7] == ["vecadd is written down for (4,)"], "once for both calls"
 
+    @pytest.mark.triton
+    def test_triton(self, outcomes: dict[str, Outcome]) -> None:
+        *_, programs_of, sums, same = printed(outcomes, "triton.py")
+        assert programs_of == "program 0 0 0 0 1 1 1 1 2 2"
+        assert sums.removeprefix("c").strip() == SUMS
+        assert same.endswith(" True"), "as PyTorch adds"
+
     def test_avx(self, outcomes: dict[str, Outcome]) -> None:
         a, b, sse, avx, fma, alternating = (line.split() for line in printed(outcomes, "avx.cpp"))
         pairs = [(int(x), int(y)) for x, y in zip(a[1:], b[1:], strict=True)]

@@ -132,6 +132,15 @@ class Gpu(_cuda_events.Device):
             constant = mangled[len(names) :]
             return [Kernel(function, self._shared_bytes_of(function, module, *constant)) for function in functions]
 
+    def loaded(self, binary: bytes, name: str, shared_bytes: int) -> Kernel:
+        """A kernel of machine code, whose blocks are given so many bytes of shared memory."""
+        with self._gpu:
+            module = self._cupy.cuda.Module()
+            module.load(binary)
+            function = module.get_function(name)
+            self._cupy.cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED_BYTES, shared_bytes)
+        return Kernel(function, shared_bytes)
+
     def _shared_bytes_of(self, function: Any, module: Any, constant: str = "") -> int:
         """The bytes of shared memory that a kernel's blocks are given, as its source says. Allows it so many."""
         if not constant:

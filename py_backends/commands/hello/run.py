@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
@@ -18,6 +19,7 @@ from py_backends.commands.hello import programs
 from py_backends.commands.hello.programs import Program
 from py_backends.contract import Target
 from py_backends.errors import BackendUnavailable
+from py_backends.install import pip
 from py_backends.ranks import launcher
 from py_backends.ranks.engine import engine
 from py_backends.system import interpreter, machine
@@ -127,6 +129,9 @@ def _interpreted(program: Program, folder: str) -> Outcome:
     target = _target(program.model)
     named = [target.device] if target.device and "sys.argv" in program.source else []
     additional = {**target.environment, "PYTHONUNBUFFERED": ""}
+    module = program.said("Import")
+    if module and not target.emulated and importlib.util.find_spec(module) is None:
+        raise BackendUnavailable(f"{module} is not installed", f"{pip()} install {module}")
     if target.emulated:
         additional["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_EMULATED), os.environ.get("PYTHONPATH", "")]))
     starter: list[str] = []
