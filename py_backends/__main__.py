@@ -93,8 +93,8 @@ def _parser(arguments: Sequence[str] = ()) -> tuple[Parser, dict[str, Parser]]:
     only_listed = arguments[:1] in (["-h"], ["--help"])
     parser = Parser(
         prog="py-backends",
-        description="The same kernels in Python, NumPy, C++, OpenMP, stdpar, AVX, Numba, OpenCL, SYCL, CUDA, Triton, JAX "
-        "and MPI: checked and timed.",
+        description="The same kernels in Python, NumPy, C++, OpenMP, stdpar, AVX, Numba, OpenCL, SYCL, CUDA, Triton, "
+        "JAX and MPI: checked and timed.",
         epilog="example: py-backends compare --kernel matmul --shape matmul=1024",
         allow_abbrev=False,
     )

@@ -99,8 +99,9 @@ def compiled(text: KernelText, dtype: np.dtype[Any], backend: str, architecture:
 class Interpreter(contract.Device):
     """The same kernels, interpreted one program at a time. Only workers use it. Buffers are NumPy arrays.
 
-    Its `dot` multiplies the bits of bfloat16 as if they were whole numbers (https://github.com/triton-lang/triton,
-    issue 11584). Here it widens them before.
+    Two parts of it are replaced. Its `dot` multiplies the bits of bfloat16 as if they were whole numbers
+    (https://github.com/triton-lang/triton, issue 11584): here they are widened before. Its conversions round ties away
+    from zero, and lose subnormal numbers: here NumPy converts.
     """
 
     deterministic = True
@@ -110,6 +111,7 @@ class Interpreter(contract.Device):
         from triton.runtime import interpreter
 
         self._interpreter = interpreter
+        interpreter._convert_float = _converted
         interpreter.InterpreterBuilder.create_dot = _of_widened(interpreter.InterpreterBuilder.create_dot)
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
@@ -155,6 +157,12 @@ def _of_widened(dot: Callable[..., Any]) -> Callable[..., Any]:
         return dot(builder, a, b, *others)
 
     return widened
+
+
+def _converted(bits: Array, given: Any, wanted: Any, _: Any) -> Array:
+    """Numbers of one format in another one, as GPUs round them: to the nearest, of two the even one."""
+    formats = {name: dtype for dtype, name in _TYPES.items()}
+    return bits.view(formats[given.name]).astype(formats[wanted.name])
 
 
 class Pointer:

@@ -1,4 +1,4 @@
-# Triton: a kernel is the code of one program, which computes a tile. The compiler makes threads.
+# Triton: a kernel is the code of one program, which computes a tile.
 # Import: torch
 import torch
 import triton
@@ -8,7 +8,7 @@ import triton.language as tl
 TILE = tl.constexpr(4)
 
 
-# 2. A program finds its tile by its number. i is a tile: all operations are on 4 elements.
+# 2. A program finds its tile by its number. Operations are on all 4 elements of a tile.
 #    The mask keeps elements past the end from being read and written.
 @triton.jit
 def vecadd(a, b, c, program, n):
@@ -18,7 +18,7 @@ def vecadd(a, b, c, program, n):
     tl.store(program + i, tl.program_id(0), there)
 
 
-# 3. The arrays are tensors of PyTorch, in the GPU's memory. The kernel gets their addresses.
+# 3. The arrays are tensors of PyTorch in the GPU's memory. The kernel gets addresses.
 n = 10
 a = torch.arange(n, dtype=torch.float32, device="cuda")
 b = torch.full((n,), 0.5, dtype=torch.float32, device="cuda")
