@@ -111,7 +111,7 @@ class Interpreter(contract.Device):
         from triton.runtime import interpreter
 
         self._interpreter = interpreter
-        interpreter._convert_float = _converted
+        interpreter._convert_float = _converted  # noqa: SLF001  # it offers no place for another one
         interpreter.InterpreterBuilder.create_dot = _of_widened(interpreter.InterpreterBuilder.create_dot)
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:

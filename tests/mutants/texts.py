@@ -21,6 +21,7 @@ _INCLUDE = re.compile(r'^#include "(?!instance)([^"]+)"', re.MULTILINE)
 _IMPORT = re.compile(r"^from \.(\w+) import ", re.MULTILINE)
 _HOST_PARTS = {
     "cuda": ("py_backends/backend/_cupy.py",),
+    "jax": ("py_backends/backend/jax.py",),
     "numba_cuda": ("py_backends/backend/numba_cuda.py",),
     "opencl": ("py_backends/backend/opencl.py",),
     "sycl": ("py_backends/backend/_sycl.py", "cpp_ext/sycl_compiler.cpp"),
