@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 from commands import run_python
+from conftest import at_hand
+
+from py_backends import registry
 
 pytestmark = pytest.mark.slow
 
@@ -124,6 +127,23 @@ MEMORY = """
     print((pb.matmul(large, large, backend=sys.argv[1], threads=2, out=c) == 3000).all())
 """
 
+IN_ANY_ORDER = """
+    import random, sys
+    import numpy as np, py_backends as pb
+    from py_backends import registry
+    names = registry.backend_names()
+    random.Random(int(sys.argv[1])).shuffle(names)
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    computed = set()
+    for name in [*names, *reversed(names)]:
+        try:
+            assert np.array_equal(pb.matmul(a, a.T, backend=name), a @ a.T), name
+            computed.add(name)
+        except pb.BackendUnavailable:
+            continue
+    print(*sorted(computed))
+"""
+
 
 @pytest.mark.openmp
 @pytest.mark.parametrize("used", marked("mkl", "numba_cpu"))
@@ -164,3 +184,12 @@ def test_a_kernel_without_memory_raises_and_works_again_when_there_is_some(backe
     run = run_python("-c", textwrap.dedent(MEMORY), backend)
     said = "no memory for the workspace of kernels/matmul/tuned"
     assert (run.stdout.splitlines(), run.stderr) == ([said, "True"], "")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_all_backends_compute_in_one_process_in_any_order(seed: int) -> None:
+    """Their libraries bring thread pools, compilers and runtimes, some of them the same in other versions."""
+    run = run_python("-c", textwrap.dedent(IN_ANY_ORDER), str(seed))
+    assert run.returncode == 0, run.stderr
+    there = {name for name, target in at_hand() if target.available and not target.emulated}
+    assert set(run.stdout.split()) == {name for name in there if registry.kernel_texts("matmul", name)}

@@ -137,6 +137,24 @@ class TestInterpreter:
         with pytest.raises(pb.BackendUnavailable, match="in a process that was started for it"):
             registry.backend("triton").open("emulated", 1)
 
+    def test_an_access_outside_of_the_arrays_is_a_fault(self) -> None:
+        """Behind an array lies a guard zone, and what comes of it may be masked later."""
+        bounds = triton.Bounds()
+        array = np.zeros(10, np.float32)
+        bounds.set([array], [8])
+        read = bounds.checked(lambda *arguments: int(arguments[-1].data.sum()), mask_at=1)
+
+        def at(*places: int) -> Any:
+            return SimpleNamespace(data=np.uint64(array.ctypes.data) + np.array(places, np.uint64) * np.uint64(4))
+
+        def where(*there: bool) -> Any:
+            return SimpleNamespace(data=np.array(there))
+
+        assert read(None, at(0, 7), where(True, True)) == 2
+        assert read(None, at(7, 8), where(True, False)) == 1
+        with pytest.raises(IndexError, match="outside of its arrays, at 1 places"):
+            read(None, at(7, 8), where(True, True))
+
     def test_every_tile_is_computed_where_bands_end(self) -> None:
         """The suite's cases are smaller than a band of tuned matmul."""
         target = next((each for name, each in at_hand() if name == "triton" and each.emulated), None)

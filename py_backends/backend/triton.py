@@ -7,6 +7,7 @@ and useless for timing. Triton chooses between the two when a kernel is imported
 from __future__ import annotations
 
 import importlib
+import math
 import threading
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
@@ -101,7 +102,7 @@ class Interpreter(contract.Device):
 
     Two parts of it are replaced. Its `dot` multiplies the bits of bfloat16 as if they were whole numbers
     (https://github.com/triton-lang/triton, issue 11584): here they are widened before. Its conversions round ties away
-    from zero, and lose subnormal numbers: here NumPy converts.
+    from zero, and lose subnormal numbers: here NumPy converts. Reads and writes outside of arrays are faults.
     """
 
     deterministic = True
@@ -112,7 +113,10 @@ class Interpreter(contract.Device):
 
         self._interpreter = interpreter
         interpreter._convert_float = _converted  # noqa: SLF001  # it offers no place for another one
-        interpreter.InterpreterBuilder.create_dot = _of_widened(interpreter.InterpreterBuilder.create_dot)
+        builder, self._bounds = interpreter.InterpreterBuilder, Bounds()
+        builder.create_dot = _of_widened(builder.create_dot)
+        builder.create_masked_load = self._bounds.checked(builder.create_masked_load, mask_at=1)
+        builder.create_masked_store = self._bounds.checked(builder.create_masked_store, mask_at=2)
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         stages, problem = text.stages("GPU"), text.problem
@@ -120,7 +124,9 @@ class Interpreter(contract.Device):
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             with self._turn, np.errstate(all="ignore"):  # infinities are valid results here
+                elements = list(map(math.prod, problem.shapes(sizes)))
                 for each in stages.launches(problem, dtype, buffers, sizes, _scratch):
+                    self._bounds.set([*each.buffers], elements)
                     try:
                         kernels[each.at][each.groups](*map(Pointer, each.buffers), *each.sizes)
                     except self._interpreter.InterpreterError as error:
@@ -146,6 +152,36 @@ class Interpreter(contract.Device):
 
 def _scratch(elements: int, dtype: np.dtype[Any], _piece: int) -> Buffer:
     return np.empty(elements, dtype)
+
+
+class Bounds:
+    """Where the arrays of a launch lie, outside of which a program must not read or write."""
+
+    def set(self, arrays: Sequence[Array], elements: Sequence[int]) -> None:
+        """Note the arrays of the next launch. The first of them may be longer than a kernel's: it has so many elements.
+
+        What comes behind these is scratch memory, all of which is the kernel's.
+        """
+        counts = [*elements, *(array.size for array in arrays[len(elements) :])]
+        within = sorted(
+            (array.ctypes.data, array.ctypes.data + count * array.itemsize)
+            for array, count in zip(arrays, counts, strict=True)
+        )
+        self._first, self._end = np.array(within, np.uint64).T
+
+    def checked(self, access: Callable[..., Any], mask_at: int) -> Callable[..., Any]:
+        """An access of the interpreter to addresses, of which a mask says which are meant. IndexError outside."""
+
+        def within_bounds(builder: Any, *arguments: Any) -> Any:
+            pointers, mask = arguments[0].data, arguments[mask_at].data
+            meant = pointers[np.broadcast_to(mask, pointers.shape)]
+            at = np.searchsorted(self._first, meant, "right") - 1
+            outside = (at < 0) | (meant >= self._end[at])
+            if outside.any():
+                raise IndexError(f"a program accesses memory outside of its arrays, at {outside.sum()} places")
+            return access(builder, *arguments)
+
+        return within_bounds
 
 
 def _of_widened(dot: Callable[..., Any]) -> Callable[..., Any]:

@@ -38,7 +38,8 @@ def matmul(a, b, c, m, n, k):
     p = tl.arange(0, DEPTH)
     of_a, of_b = a + i % m * k + p[None, :], b + p[:, None] * n + j % n
     total = tl.zeros([TILE, TILE], dtype)
-    for first in range(0, k, DEPTH):
+    depth = tl.where(m * n > 0, k, 0)  # else there is no first row or column to begin again at
+    for first in range(0, depth, DEPTH):
         left = tl.load(of_a, p[None, :] < k - first, 0)
         right = tl.load(of_b, p[:, None] < k - first, 0)
         if dtype == tl.int32:
