@@ -120,8 +120,8 @@ class Target:
     """Computes by the kernels of other backends."""
     just_in_time: bool = False
     """Compiles kernels when they are first needed, which takes seconds."""
-    for_sizes: bool = False
-    """Compiles a kernel again for other sizes."""
+    few_sizes: bool = False
+    """Other sizes cost it much, since it compiles for them, or interprets. The suite then tries few of them."""
     subnormals: bool = True
     """Whether it computes with subnormal numbers. Else it takes them for zero, and leaves none."""
     on_threads: Mapping[int, str | None] = field(default_factory=lambda: MappingProxyType({}))

@@ -245,7 +245,7 @@ class TestKernels:
             device.arrange(launch, [n], range(3))
         assert compiled_for == [5, 7]
 
-    def test_compiling_for_sizes_counts_as_preparing(self) -> None:
+    def test_compiling_few_sizes_counts_as_preparing(self) -> None:
         target = targets_of("jax")[-1]
         text = registry.kernel_texts("vecadd", "jax")["lecture"]
         case, runner = Case(text.problem, (1003,), FLOAT32, seed=1), Runner("jax", target, 1)

@@ -56,6 +56,15 @@ def _places(problem: Problem) -> Iterator[Trial]:
         yield Trial(f"value {which} of {n}", (9, 21, n), draw, thorough=which not in (0, 128, 255, n - 1))
 
 
+def _of_few_products(problem: Problem) -> Iterator[Trial]:
+    """Scores so large that what they lose in rounding is more than the difference that counts.
+
+    Where a score is computed twice, and rounded only once, no score is 0 after the largest is taken off.
+    """
+    for d in (1, 2, 3):
+        yield Trial(f"{named((14, d, 33))}", (14, d, 33), partial(_scaled, 1e10), dtypes=("float32", "bfloat16"))
+
+
 Order = Callable[[int, np.random.Generator], np.ndarray[Any, Any]]
 _ORDERS: dict[str, Order] = {
     "ascending": lambda n, _: np.arange(n),
@@ -162,6 +171,7 @@ _KINDS = (
             },
         ),
     ),
+    Kind("few-products", "a score that is another number where the largest is taken off it", _of_few_products),
     Kind("masked", "scores of -infinity that turn into NaN", partial(_at_sizes, {"{}": _masked}), dtypes=FLOATS),
     Kind(
         "subnormals",

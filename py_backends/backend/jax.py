@@ -21,7 +21,7 @@ from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.functions import foreign_arrays
 from py_backends.install import pip
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES
+from py_backends.number_formats import COMPILED
 from py_backends.wording import in_one_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _STARTING = threading.Lock()
 
 
 class Backend(contract.Backend):
-    dtypes = DTYPES
+    dtypes = COMPILED
     obeys = ("XLA_FLAGS",)
 
     def targets(self) -> list[Target]:
@@ -236,14 +236,14 @@ def _on_cpu(jax: Any) -> Target:
     platforms = jax.config.jax_platforms
     if platforms and _CPU not in platforms.split(","):
         return Target.missing(_CPU, f"JAX is told to use no CPU: JAX_PLATFORMS={platforms}", "unset JAX_PLATFORMS")
-    return Target(_CPU, version=f"JAX {jax.__version__}", just_in_time=True, for_sizes=True, subnormals=False)
+    return Target(_CPU, version=f"JAX {jax.__version__}", just_in_time=True, few_sizes=True, subnormals=False)
 
 
 def _on_gpu(jax: Any, name: str, device: str) -> Target:
     if not any(importlib.util.find_spec(plugin) for plugin in _CUDA_PLUGINS):
         extra = _nvidia_driver.driver().extra
         return Target.missing(name, "JAX is installed without its part for CUDA", f'{pip()} install "jax[{extra}]"')
-    return Target(name, device, f"JAX {jax.__version__}", just_in_time=True, for_sizes=True)
+    return Target(name, device, f"JAX {jax.__version__}", just_in_time=True, few_sizes=True)
 
 
 def _started(jax: Any, platform: str, threads: int) -> Sequence[Any]:

@@ -43,9 +43,17 @@ class Backend(contract.Backend):
             return _cupy.targets()
         interpreter = "Triton's interpreter on the CPU"
         return [
-            Target(_EMULATED, interpreter, version, driver.reason, driver.fix, emulated=True, interpreted=True,
-                   environment=_INTERPRETER)
-        ]  # fmt: skip
+            Target(
+                _EMULATED,
+                interpreter,
+                version,
+                driver.reason,
+                driver.fix,
+                emulated=True,
+                few_sizes=True,
+                environment=_INTERPRETER,
+            )
+        ]
 
     def open(self, target: str, threads: int) -> contract.Device:
         triton = _load()

@@ -150,7 +150,7 @@ class Selection:
         if self.quick and not self._belongs_to_quick(kind, dtype, subject):
             return []
         every = chosen(kind, text.kernel, dtype, quick=self.quick, interpreted=target.interpreted)
-        if target.for_sizes:
+        if target.few_sizes:
             every = of_few_sizes(every, quick=self.quick)
         if not target.subnormals:
             every = [without_subnormals(case) if isinstance(case, Trial) else case for case in every]

@@ -38,7 +38,7 @@ Values = Callable[[np.dtype[Any]], Sequence[float]]
 SUBNORMALS = "subnormals"
 """The name of kinds that need a target that computes with subnormal numbers."""
 _FEW_SIZES = {True: 9, False: 60}
-"""With so many sizes a quick and a thorough run try each kind where kernels are compiled for sizes."""
+"""With so many sizes a quick and a thorough run try each kind on a target where others cost much."""
 _BEARABLE = 80_000
 """How many operations a case may have where each work item is interpreted."""
 _NUMBERS = (1, 2, 0, 3, 5, 4)

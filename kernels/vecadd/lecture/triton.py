@@ -2,8 +2,8 @@
 # Model: a kernel in Python, written for a tile: one program of the GPU adds 1024 elements, by operations on all of
 #   them. The compiler divides a tile among threads.
 # Work items: ceil(n / 1024), in groups of 1
-# Memory: pointers and indices are tiles too. Neighbours lie beside each other, so the GPU coalesces the accesses of a
-#   warp into few transactions.
+# Memory: pointers and indices are tiles too. Neighbours lie beside each other, so that the GPU reads and writes them in
+#   few transactions.
 # Edges: elements past the last one are masked: neither read nor written.
 
 import triton
