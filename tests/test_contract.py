@@ -139,7 +139,9 @@ class TestWorkItems:
     @pytest.mark.parametrize("text", texts())
     def test_texts_with_work_items_declare_them(self, text: KernelText) -> None:
         own = [path.read_text(encoding="utf-8") for path in text.files if path.parent == text.path.parent]
-        has_them = any(re.search(r"get_global_id|get_group|cuda\.grid|blockIdx|tl\.program_id", part) for part in own)
+        has_them = any(
+            re.search(r"get_global_id|get_group|cuda\.grid|blockIdx|tl\.program_id|ct\.bid", part) for part in own
+        )
         assert has_them == (re.search(r"^Work items", head(text), re.MULTILINE) is not None)
         for device in ("CPU", "GPU") if has_them else ():
             sizes = text.named_sizes([2**33 + 1] * len(text.problem.parameters))

@@ -31,7 +31,7 @@ BARRIERS = re.compile(
     r"(?:\w+(?:::|\.))*(?:barrier|mem_fence|group_barrier|sub_group_barrier|__syncthreads|__syncwarp|syncthreads|syncwarp"
     r"|_mm_sfence|wait_for_copies|end_group_of_copies|finish_streaming)(?:<.*>)?"
 )
-WAITS = re.compile(r".*(?:\.|\b)(?:finish|wait|wait_and_throw|synchronize|flush)")
+WAITS = re.compile(r".*(?:\.|\b)(?:finish|wait|wait_and_throw|synchronize|flush|block_until_ready)")
 ONLY_SPEED = re.compile(r"(?:\w+::)*(?:prefetch|fetch|_mm_prefetch|__builtin_prefetch|madvise)(?:<.*>)?")
 """Calls that no result depends on."""
 

@@ -65,4 +65,4 @@ def _properties(_: int) -> dict[str, Any]:
     return {"name": _device.name.strip().encode(), "multiProcessorCount": _device.max_compute_units}
 
 
-cuda = SimpleNamespace(runtime=SimpleNamespace(getDeviceProperties=_properties))
+cuda = SimpleNamespace(runtime=SimpleNamespace(getDeviceProperties=_properties), get_current_stream=lambda: None)
