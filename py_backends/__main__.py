@@ -94,7 +94,7 @@ def _parser(arguments: Sequence[str] = ()) -> tuple[Parser, dict[str, Parser]]:
     parser = Parser(
         prog="py-backends",
         description="The same kernels in Python, NumPy, C++, OpenMP, stdpar, AVX, Numba, OpenCL, SYCL, CUDA, Triton, "
-        "JAX and MPI: checked and timed.",
+        "cuTile, JAX and MPI: checked and timed.",
         epilog="example: py-backends compare --kernel matmul --shape matmul=1024",
         allow_abbrev=False,
     )

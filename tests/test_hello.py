@@ -135,7 +135,7 @@ class TestResults:
         assert fma[1:] == [str(x * y + 100) for x, y in pairs]
         assert alternating[1:] == [str(x * y + (5 if lane % 2 else -5)) for lane, (x, y) in enumerate(pairs)]
 
-    @pytest.mark.parametrize("model", [marked(name) for name in ("opencl", "sycl", "cuda", "numba_cpu")])
+    @pytest.mark.parametrize("model", [marked(name) for name in ("opencl", "sycl", "cuda", "cutile", "numba_cpu")])
     def test_of_ten_elements(self, outcomes: dict[str, Outcome], model: str) -> None:
         *_, sums, same = printed(outcomes, f"{model}.py")
         assert sums.removeprefix("c").strip() == SUMS

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.documents
 
 LECTURE = CLONE / "docs" / "lecture.md"
 GLOSSARY = CLONE / "docs" / "glossary.md"
-SLIDES_HAVE_NONE = {"jax", "numba_cpu", "stdpar", "triton"}
+SLIDES_HAVE_NONE = {"cutile", "jax", "numba_cpu", "stdpar", "triton"}
 """Models with a first program that is on no slide."""
 PLACE = re.compile(r"`py-backends [a-z]+[^`]*`|\]\([^)]+\)")
 

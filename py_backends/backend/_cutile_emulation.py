@@ -2,7 +2,7 @@
 
 It shows that a source is right as we read the language (https://docs.nvidia.com/cuda/cutile-python). It does not show
 what NVIDIA's compiler makes of it. What the language leaves undefined is a fault here: a tile that lies wholly outside
-of its array, and elements of padding that a kernel does not define, which are poison.
+of its array. Padding that a kernel does not define is poison.
 """
 
 from __future__ import annotations
