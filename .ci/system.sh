@@ -7,7 +7,7 @@
 CACHE=${PY_BACKENDS_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/py-backends-ci}
 LEARNER=learner  # the ordinary user of a bare system
 CLONE="내 작업 (it's)"  # the clone's folder in that user's home: tools that misread a path do so here
-BACKENDS='python numpy cpp openmp stdpar avx numba_cpu opencl sycl cuda numba_cuda cutile'  # what runs without a GPU
+BACKENDS='python numpy cpp openmp stdpar avx numba_cpu jax opencl sycl cuda numba_cuda cutile'  # what runs without a GPU
 
 die() { printf '%s\n' "$*" >&2; exit 1; }
 

@@ -124,6 +124,7 @@ install() {
   # The installation does not compile. The build does, and can do so again whenever a kernel changes.
   $venv/bin/python -m pip install --quiet --no-build-isolation --editable ".[$lacking]" \
     --config-settings=cmake.define.PY_BACKENDS_COMPILE=OFF
+  $venv/bin/python cmake/link_equal.py $venv
   mkdir -p $installed
   for extras; do as_of pyproject.toml >"$installed/$extras"; done
   rm $incomplete

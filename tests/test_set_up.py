@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -268,3 +269,23 @@ def test_it_names_the_python_to_take_and_sets_nothing_up(system: System) -> None
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr.startswith("Missing: a C++17 compiler (g++ 11 or newer, or clang 14 or newer). ")
     assert "pip" not in system.calls().replace("ensurepip", "")
+
+
+def test_equal_large_files_lie_on_the_disk_once(tmp_path: Path) -> None:
+    """Wheels bring a library under several names. Others, smaller ones and those of other rights stay what they are."""
+    large, other = b"library" * 200_000, b"another" * 200_000
+    names = {"libx.so": large, "libx.so.1": large, "liby.so": other, "small": b"x", "small_too": b"x", "private": large}
+    for name, content in names.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "private").chmod(0o600)
+    (tmp_path / "libx.so.0").symlink_to("libx.so")
+    subprocess.run([sys.executable, CLONE / "cmake" / "link_equal.py", tmp_path], check=True)
+    assert {name: (tmp_path / name).read_bytes() for name in names} == names
+    places: dict[int, set[str]] = {}
+    for name in names:
+        places.setdefault((tmp_path / name).stat().st_ino, set()).add(name)
+    assert sorted(map(sorted, places.values())) == [
+        ["libx.so", "libx.so.1"], ["liby.so"], ["private"], ["small"], ["small_too"],
+    ]  # fmt: skip
+    assert (tmp_path / "libx.so.0").is_symlink()
+    assert len(list(tmp_path.iterdir())) == len(names) + 1

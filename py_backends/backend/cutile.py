@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from py_backends import contract
-from py_backends.backend import _cupy, _nvidia_driver, _wheels
-from py_backends.contract import Array, Buffer, Launch, Target
+from py_backends.backend import _cupy, _in_place_of_gpu, _nvidia_driver, _wheels
+from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.kernel_text import KernelText, NewScratch, Stages
 from py_backends.number_formats import COMPILED
@@ -74,10 +74,9 @@ class Gpu(_cupy.Gpu):
         return _cupy.Memory(memory.array[: elements * dtype.itemsize].view(dtype))  # type: ignore[index]  # there is one
 
 
-class Emulation(contract.Device):
+class Emulation(_in_place_of_gpu.Device):
     """The same kernels on NumPy. Only workers use it. Buffers are NumPy arrays."""
 
-    deterministic = True
     _turn = threading.Lock()  # the emulation runs one block at a time
 
     def __init__(self) -> None:
@@ -100,21 +99,6 @@ class Emulation(contract.Device):
                         raise KernelFault(str(error)) from error
 
         return launch
-
-    def upload(self, array: Array) -> Buffer:
-        return array.copy()
-
-    def allocate(self, array: Array) -> Buffer:
-        return np.empty_like(array)
-
-    def wait(self) -> None:
-        """Nothing to do: a launch returns when its last block is done."""
-
-    def download(self, buffer: Buffer, array: Array) -> None:
-        array[...] = buffer
-
-    def release(self, buffer: Buffer) -> None:
-        """Nothing to do: the memory is freed with the last reference."""
 
 
 class _TileLaunch(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from py_backends import contract
-from py_backends.backend import _cupy, _nvidia_driver, _wheels
+from py_backends.backend import _cupy, _in_place_of_gpu, _nvidia_driver, _wheels
 from py_backends.contract import Array, Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable, KernelFault
 from py_backends.kernel_text import KernelText
@@ -105,7 +105,7 @@ def compiled(text: KernelText, dtype: np.dtype[Any], backend: str, architecture:
     return made
 
 
-class Interpreter(contract.Device):
+class Interpreter(_in_place_of_gpu.Device):
     """The same kernels, interpreted one program at a time. Only workers use it. Buffers are NumPy arrays.
 
     Two parts of it are replaced. Its `dot` multiplies the bits of bfloat16 as if they were whole numbers
@@ -113,7 +113,6 @@ class Interpreter(contract.Device):
     from zero, and lose subnormal numbers: here NumPy converts. Reads and writes outside of arrays are faults.
     """
 
-    deterministic = True
     _turn = threading.Lock()  # the interpreter is not made for threads
 
     def __init__(self) -> None:
@@ -141,21 +140,6 @@ class Interpreter(contract.Device):
                         raise KernelFault(in_one_line(str(error), 1)) from error
 
         return launch
-
-    def upload(self, array: Array) -> Buffer:
-        return array.copy()
-
-    def allocate(self, array: Array) -> Buffer:
-        return np.empty_like(array)
-
-    def wait(self) -> None:
-        """Nothing to do: a launch returns when its last program is done."""
-
-    def download(self, buffer: Buffer, array: Array) -> None:
-        array[...] = buffer
-
-    def release(self, buffer: Buffer) -> None:
-        """Nothing to do: the memory is freed with the last reference."""
 
 
 def _scratch(elements: int, dtype: np.dtype[Any], _piece: int) -> Buffer:
