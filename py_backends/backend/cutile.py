@@ -6,7 +6,7 @@ read the language, and nothing of the compiler.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import io
 import math
 import sys
@@ -25,8 +25,8 @@ from py_backends.kernel_text import KernelText, NewScratch, Stages
 from py_backends.number_formats import COMPILED
 
 _EMULATED = "emulated"
-_NEWEST = (13, 0)
-"""The CUDA version of drivers from 580 on, which its machine code needs."""
+_OLDEST_CUDA = (13, 0)
+"""What a driver must support: from 580 on they do."""
 
 
 class Backend(contract.Backend):
@@ -44,7 +44,7 @@ class Backend(contract.Backend):
             _load()
         except BackendUnavailable as missing:
             return [Target.missing(name, missing.reason, missing.fix) for name in driver.targets]
-        if driver.version and driver.version < _NEWEST:
+        if driver.version and driver.version < _OLDEST_CUDA:
             too_old = "its driver is too old for cuTile", "install NVIDIA's driver 580 or newer"
             return [Target.missing(name, *too_old) for name in driver.targets]
         return _cupy.targets()
@@ -81,7 +81,8 @@ class Emulation(_in_place_of_gpu.Device):
 
     def __init__(self) -> None:
         self._tile = importlib.import_module("py_backends.backend._cutile_emulation")
-        sys.modules.setdefault("cuda", ModuleType("cuda"))
+        if importlib.util.find_spec("cuda") is None:  # the package that others of NVIDIA's are in
+            sys.modules["cuda"] = ModuleType("cuda")
         sys.modules["cuda.tile"] = self._tile
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:

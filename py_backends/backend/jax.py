@@ -247,11 +247,14 @@ def _on_gpu(jax: Any, name: str, device: str) -> Target:
 
 
 def _started(jax: Any, platform: str, threads: int) -> Sequence[Any]:
-    """JAX's devices of a platform. Who asks first in a process decides how many threads XLA has on the CPU.
+    """JAX's devices of a platform. BackendUnavailable where there are none.
 
-    BackendUnavailable where there are none.
+    Who asks first in a process decides how many threads XLA has on the CPU. Of a GPU's memory it then takes what it
+    needs, unless a variable says otherwise.
     """
-    with _STARTING, _variables({"NPROC": str(threads)} if _threads_of_pool() == 0 else {}):
+    memory = "XLA_PYTHON_CLIENT_PREALLOCATE"
+    begins = {"NPROC": str(threads), memory: os.environ.get(memory, "false")}
+    with _STARTING, _variables(begins if _threads_of_pool() == 0 else {}):
         try:
             found: Sequence[Any] = jax.devices(platform)
         except (RuntimeError, AssertionError) as error:
