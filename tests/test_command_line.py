@@ -216,6 +216,11 @@ class TestShow:
         shown = re.findall(r"^==> (\w+) ", run.stdout, re.MULTILINE)
         assert shown == [name for name in registry.backend_names() if registry.kernel_texts("vecadd", name)]
 
+    def test_a_kernel_that_no_named_backend_has_is_said(self) -> None:
+        run = run_here("show", "heat", "--backend", "mkl,onednn")
+        assert run.returncode == 2
+        assert "heat has no source for mkl or onednn: leave out --backend" in run.stderr
+
     def test_on_a_terminal_they_stand_side_by_side(self) -> None:
         arguments = ("show", "vecadd", "--backend", "openmp,cpp", "--variant", "lecture")
         code, wide = run_in_terminal(*arguments, columns=200)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from py_backends.commands import _options, _run
 from py_backends.errors import BackendUnavailable, WrongRequest
+from py_backends.wording import listed
 
 if TYPE_CHECKING:
     from py_backends.contract import Ladder
@@ -109,6 +110,9 @@ def _texts(kernel: str, backends: list[str] | None, variants: list[str] | None, 
         shown += [texts[variant] for variant in chosen if variant in texts]
     for variant in variants or ():
         registry.known(variant, registry.variant_names(), "variant")
+    if not shown and backends and not any(registry.kernel_texts(kernel, backend) for backend in backends):
+        without = listed(backends, "or")
+        raise WrongRequest(f"{kernel} has no source for {without}: leave out --backend to see which it has")
     if not shown:
         raise WrongRequest(f"none of these backends has such a variant of {kernel}: --variant all shows what there is")
     return shown
