@@ -81,7 +81,7 @@ OPTIONS = ("--kernel", "vecadd", "--shape", "vecadd=509")
 @pytest.fixture(scope="module")
 def deadly(clone: Path) -> Ended:
     # Two that hang take 8 seconds each, one before the rounds and one in them. Time is left for rounds after it.
-    return compare(clone, *OPTIONS, "--budget", "28", "--backend", ",".join([*SOUND, *DEATHS]))
+    return compare(clone, *OPTIONS, "--budget", "40", "--backend", ",".join([*SOUND, *DEATHS]))
 
 
 @pytest.fixture(scope="module")
