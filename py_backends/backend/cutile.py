@@ -77,6 +77,7 @@ class Gpu(_cupy.Gpu):
 class Emulation(_in_place_of_gpu.Device):
     """The same kernels on NumPy. Only workers use it. Buffers are NumPy arrays."""
 
+    note = "NumPy stands in for cuda.tile: it shows that a source is right, and nothing of NVIDIA's compiler"
     _turn = threading.Lock()  # the emulation runs one block at a time
 
     def __init__(self) -> None:
