@@ -151,7 +151,7 @@ class Selection:
             return []
         every = chosen(kind, text.kernel, dtype, quick=self.quick, interpreted=target.interpreted)
         if target.few_sizes:
-            every = of_few_sizes(every, quick=self.quick)
+            every = of_few_sizes(text.problem, every, quick=self.quick, emulated=target.emulated)
         if not target.subnormals:
             every = [without_subnormals(case) if isinstance(case, Trial) else case for case in every]
         return named_as(self.case, every)

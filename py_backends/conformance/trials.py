@@ -41,6 +41,8 @@ _FEW_SIZES = {True: 9, False: 60}
 """With so many sizes a quick and a thorough run try each kind on a target where others cost much."""
 _BEARABLE = 80_000
 """How many operations a case may have where each work item is interpreted."""
+_BEARABLE_IN_TILES = 3_000_000
+"""The same where a tile of them is."""
 _NUMBERS = (1, 2, 0, 3, 5, 4)
 """What the cases of a kind take in turn for a number that belongs to no array, odd and even ones."""
 
@@ -187,9 +189,11 @@ def _with_numbers(problem: Problem, case: Any, at: int) -> Any:
     return replace(case, name=f"{case.name}, {told}", sizes=(*case.sizes, *numbers.values()))
 
 
-def of_few_sizes(cases: Sequence[AnyCase], *, quick: bool) -> list[AnyCase]:
-    """The cases of the first few sizes that they have."""
-    few = list(dict.fromkeys(case.sizes for case in cases))[: _FEW_SIZES[quick]]
+def of_few_sizes(problem: Problem, cases: Sequence[AnyCase], *, quick: bool, emulated: bool) -> list[AnyCase]:
+    """The cases of the first few sizes that they have, where an emulation has not too much work."""
+    all_sizes = dict.fromkeys(case.sizes for case in cases)
+    bearable = (sizes for sizes in all_sizes if not emulated or problem.work(sizes) <= _BEARABLE_IN_TILES)
+    few = list(bearable)[: _FEW_SIZES[quick]]
     return [case for case in cases if case.sizes in few]
 
 
