@@ -16,10 +16,10 @@ from py_backends.backend import numpy as numpy_backend
 from py_backends.conformance import any_kernel, caller, calls, selection
 from py_backends.conformance.calls import Call
 from py_backends.conformance.plugin import just_in_time_last
-from py_backends.conformance.running import Arenas, run_call, run_cases
+from py_backends.conformance.running import Arenas, _without_flushes, run_call, run_cases, verdict
 from py_backends.conformance.selection import kind_names
 from py_backends.conformance.tally import DEPENDING, PREPARE, REFERENCE, Tally, summary
-from py_backends.conformance.trials import Trial, answer, chosen, named_as, of_sizes
+from py_backends.conformance.trials import Trial, answer, chosen, named_as, of_few_sizes, of_sizes, without_subnormals
 from py_backends.contract import HostDevice, Launch, Target
 from py_backends.kernel_text import KernelText
 from py_backends.number_formats import DTYPES
@@ -319,3 +319,39 @@ def test_the_dtypes_of_all_variants_stand_below_each_other() -> None:
 def test_what_was_left_out_is_told() -> None:
     tally = Tally("numpy", "cpu", "vecadd", "lecture", "float32", "shapes", left_out=[("large", "no memory")])
     assert summary([tally])[-1] == "numpy cpu vecadd shapes: large was left out: no memory"
+
+
+LEAST = 2.0**-149
+"""The smallest subnormal number of float32."""
+
+
+class TestWithoutSubnormals:
+    """A target that takes subnormal numbers for zero is excused for these alone."""
+
+    @pytest.mark.parametrize(
+        ("results", "holds"),
+        [([3 * LEAST, 2], True), ([0, 2], True), ([2 * LEAST, 2], False), ([0, 0], False), ([0, np.nan], False)],
+    )
+    def test_only_zeros_in_place_of_subnormal_results_pass(self, results: list[float], holds: bool) -> None:
+        inputs = [np.array([LEAST, 1], DTYPE), np.array([2 * LEAST, 1], DTYPE)]
+        trial = Trial("made up", (2,), lambda *_: inputs)
+        case = answer(VECADD, trial, DTYPE)
+        output = np.array(results, DTYPE)
+        assert (verdict(_without_flushes(output, case), case, VECADD.rule) is None) == holds
+
+    def test_inputs_have_zeros_in_their_place(self) -> None:
+        trial = Trial("made up", (4,), lambda *_: [np.array([1e-40, -1e-40, 1.2e-38, np.nan], DTYPE)] * 2)
+        for array in without_subnormals(trial).inputs(VECADD, DTYPE):
+            assert np.array_equal(array, np.array([0, 0, 1.2e-38, np.nan], DTYPE), equal_nan=True)
+            assert np.signbit(array).tolist()[:3] == [False, True, False]
+
+
+def test_where_sizes_cost_much_the_first_few_are_tried() -> None:
+    every = list(of_sizes([(n,) for n in range(1, 100)]))
+    assert [case.sizes for case in of_few_sizes(VECADD, every, quick=True, emulated=False)] == [
+        (n,) for n in range(1, 10)
+    ]
+    assert len(of_few_sizes(VECADD, every, quick=False, emulated=False)) == 60
+    large = list(of_sizes([(10**8,), (5,)]))
+    assert [case.sizes for case in of_few_sizes(VECADD, large, quick=True, emulated=True)] == [(5,)]
+    assert of_few_sizes(VECADD, large, quick=True, emulated=False) == large

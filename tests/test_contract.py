@@ -147,7 +147,10 @@ class TestWorkItems:
             sizes = text.named_sizes([2**33 + 1] * len(text.problem.parameters))
             stages = text.stages(device)
             groups = [items.groups(sizes) for _, items in stages.kernels]
-            assert all(1 <= each < 2**63 for of_kernel in groups for each in of_kernel)
+            for count, number in [
+                pair for _, items in stages.kernels for pair in zip(items.counts, items.groups(sizes), strict=True)
+            ]:
+                assert 1 <= number <= 2 ** (34 * (count.count(" * ") + 1))
             assert any(max(of_kernel) > 1 for of_kernel in groups), "another may add up what these leave"
             assert all(re.search(rf"\b{name}\(", code(text)) for name, _ in stages.kernels)
             assert stages.scratch is None or (stages.scratch_elements(sizes) or 0) > 0

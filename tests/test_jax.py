@@ -90,7 +90,8 @@ class TestArrays:
         assert [array.tolist() for array in arrays] == [[1] * 17, [2] * 17, [3] * 10 + [7] * 7]
 
     def test_arrays_of_jax_are_taken_and_given_without_a_copy(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        jax = pytest.importorskip("jax")
+        import jax
+
         a = np.arange(12, dtype=np.float32).reshape(3, 4)
         c = pb.matmul(a, a.T, backend="jax", to="device")
         assert isinstance(c, jax.Array)
@@ -102,7 +103,8 @@ class TestArrays:
         assert np.array_equal(pb.matmul(c, np.asarray(c), backend="numpy"), again), "others take it too"
 
     def test_an_array_of_jax_is_no_output(self) -> None:
-        jax = pytest.importorskip("jax")
+        import jax
+
         a = jax.numpy.ones(3, "float32")
         with pytest.raises(ValueError, match="out is read-only"):
             pb.vecadd(a, a, backend="jax", out=jax.numpy.zeros(3, "float32"))

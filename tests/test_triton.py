@@ -14,14 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import at_hand
 
 import py_backends as pb
 from py_backends import registry
 from py_backends.backend import triton
-from py_backends.harness.case import Case
 from py_backends.kernel_text import KernelText
-from py_backends.workers.runner import Runner
 
 pytestmark = pytest.mark.triton
 
@@ -154,20 +151,6 @@ class TestInterpreter:
         assert read(None, at(7, 8), where(True, False)) == 1
         with pytest.raises(IndexError, match="outside of its arrays, at 1 places"):
             read(None, at(7, 8), where(True, True))
-
-    def test_every_tile_is_computed_where_bands_end(self) -> None:
-        """The suite's cases are smaller than a band of tuned matmul."""
-        target = next((each for name, each in at_hand() if name == "triton" and each.emulated), None)
-        if target is None:
-            pytest.skip("there is a GPU, and no interpreter")
-        text = registry.kernel_texts("matmul", "triton")["tuned"]
-        runner, case = Runner("triton", target, 1), Case(text.problem, (1200, 300, 20), np.dtype(np.float32), seed=1)
-        try:
-            runner.run(text, case)
-            assert case.check_output().reason is None
-        finally:
-            runner.close()
-            case.close()
 
 
 def test_without_triton_the_reason_and_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:

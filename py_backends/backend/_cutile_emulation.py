@@ -174,7 +174,7 @@ def sum(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Tile:
 
 def max(x: Tile, /, axis: int | None = None, *, keepdims: bool = False) -> Tile:  # noqa: A001  # its name in cuda.tile
     """The largest number; not NaN, unless all are."""
-    largest: Tile = np.asarray(np.fmax.reduce(x, axis=axis, keepdims=keepdims))  # type: ignore[call-overload]
+    largest: Tile = np.asarray(np.fmax.reduce(x, axis=axis, keepdims=keepdims))  # type: ignore[call-overload]  # of keepdims
     return largest
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from py_backends import contract
@@ -12,6 +14,11 @@ class Device(contract.Device):
     """Buffers are NumPy arrays. A launch returns when it has ended."""
 
     deterministic = True
+
+    @staticmethod
+    def scratch(elements: int, dtype: np.dtype[Any], _piece: int) -> Buffer:
+        """Memory for a launch's own use: `Stages.launches` asks for it."""
+        return np.empty(elements, dtype)
 
     def upload(self, array: Array) -> Buffer:
         return array.copy()

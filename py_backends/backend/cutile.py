@@ -92,7 +92,7 @@ class Emulation(_in_place_of_gpu.Device):
 
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             with self._turn, np.errstate(all="ignore"):  # infinities are valid results here
-                for each in _launches(stages, text, dtype, buffers, sizes, lambda count, of, _: np.empty(count, of)):
+                for each in _launches(stages, text, dtype, buffers, sizes, self.scratch):
                     arrays = [memory[: math.prod(shape)].reshape(shape) for memory, shape in each.arrays]
                     try:
                         arguments = *map(self._tile.Array, arrays), *each.sizes
@@ -127,13 +127,10 @@ def _launches(
     shapes: list[tuple[int, ...]] = [tuple(shape) or (1,) for shape in text.problem.shapes(sizes)]
     if not math.prod(shapes[-1]):
         return
-    inputs, (output,) = shapes[:-1], shapes[-1:]
     for each in stages.launches(text.problem, dtype, buffers, sizes, scratch):
         behind = [(stages.scratch_elements(text.named_sizes(sizes)) or 0,)] if stages.scratch else []
-        of_each = [*inputs, output, *behind]
-        yield _TileLaunch(
-            each.at, list(zip(each.buffers, of_each, strict=True)), list(map(np.int64, each.sizes)), each.groups
-        )
+        arrays = list(zip(each.buffers, [*shapes, *behind], strict=True))
+        yield _TileLaunch(each.at, arrays, list(map(np.int64, each.sizes)), each.groups)
 
 
 def compiled(text: KernelText, dtype: np.dtype[Any], architecture: str) -> list[bytes]:

@@ -132,7 +132,7 @@ class Interpreter(_in_place_of_gpu.Device):
         def launch(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
             with self._turn, np.errstate(all="ignore"):  # infinities are valid results here
                 elements = list(map(math.prod, problem.shapes(sizes)))
-                for each in stages.launches(problem, dtype, buffers, sizes, _scratch):
+                for each in stages.launches(problem, dtype, buffers, sizes, self.scratch):
                     self._bounds.set([*each.buffers], elements)
                     try:
                         kernels[each.at][each.groups](*map(Pointer, each.buffers), *each.sizes)
@@ -140,10 +140,6 @@ class Interpreter(_in_place_of_gpu.Device):
                         raise KernelFault(in_one_line(str(error), 1)) from error
 
         return launch
-
-
-def _scratch(elements: int, dtype: np.dtype[Any], _piece: int) -> Buffer:
-    return np.empty(elements, dtype)
 
 
 class Bounds:
