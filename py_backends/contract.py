@@ -85,12 +85,14 @@ class Communication:
     bytes_sent: by each rank to others.
     seconds_by_rank: as `seconds`, of each rank; empty where that is not known.
     kernel_by_rank: seconds from the start of the launch until each rank had ended; empty where that is not known.
+    bytes_held: of the arrays of each rank, at most, since it last had none; empty where that is not known.
     """
 
     seconds: float
     bytes_sent: tuple[int, ...]
     seconds_by_rank: tuple[float, ...] = ()
     kernel_by_rank: tuple[float, ...] = ()
+    bytes_held: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,14 @@ from py_backends.backend import mpi
 from py_backends.commands.scaling.analysis import KINDS, STRONG, WEAK, Curve, curves
 from py_backends.commands.scaling.command import _most_threads
 from py_backends.commands.scaling.picture import _apart, describe, draw
-from py_backends.commands.scaling.plan import grown, plan, thread_counts
+from py_backends.commands.scaling.plan import plan, thread_counts
 from py_backends.commands.scaling.table import name, notes, print_report
 from py_backends.contract import Target
 from py_backends.display import style
 from py_backends.errors import WrongRequest
 from py_backends.harness.compare import checked_settings, run
 from py_backends.harness.running_row import running_rows
+from py_backends.harness.sizing import grown
 from py_backends.ranks import SERVED
 from py_backends.results.report import Communication, Duration, Report, Row, Seconds
 from py_backends.results.spec import Spec

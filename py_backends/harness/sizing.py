@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,6 +58,16 @@ def growing(problem: Problem, sizes: Sizes) -> Iterator[Sizes]:
         shrink = _STEP ** (-step / len(problem.dimensions))
         yield problem.resized(sizes, partial(_shrunk, shrink))
     yield sizes
+
+
+def grown(problem: Problem, sizes: Sizes, times: int) -> Sizes:
+    """The shape with about the same proportions whose work is nearest to `times` that of `sizes`."""
+    count = len(problem.dimensions)
+    growth = times ** (1 / count)
+    choices = [sorted({math.floor(size * growth), math.ceil(size * growth)}) for size in sizes[:count]]
+    wanted = times * problem.work(sizes)
+    shapes = [(*shape, *sizes[count:]) for shape in itertools.product(*choices)]
+    return min(shapes, key=lambda shape: abs(problem.work(shape) - wanted))
 
 
 def _shrunk(by: float, size: int) -> int:

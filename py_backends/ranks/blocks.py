@@ -10,17 +10,19 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from py_backends.contract import Array
-from py_backends.ranks.interface import MPI
+
+if TYPE_CHECKING:
+    from py_backends.ranks.interface import MPI  # importing it makes this process a rank
 
 Box = tuple[slice, ...]
 Boxes = tuple[Box, ...]
 """The box of each rank."""
 
-_OF_BYTES = {1: MPI.BYTE, 2: MPI.UINT16_T, 4: MPI.UINT32_T, 8: MPI.UINT64_T}
-"""MPI's types by the bytes of an element. Values do not matter for moving, and MPI has no bfloat16."""
+_OF_BYTES = {1: "BYTE", 2: "UINT16_T", 4: "UINT32_T", 8: "UINT64_T"}
+"""The names of MPI's types by the bytes of an element. Values do not matter for moving, and MPI has no bfloat16."""
 
 
 class Exchanging(Protocol):
@@ -75,6 +77,14 @@ def bytes_sent(box: Box, rank: int, targets: Boxes, width: int) -> int:
     return sum(math.prod(extent(part)) for part in others) * width
 
 
+def in_pieces(box: Box, targets: Boxes) -> bool:
+    """Whether some part of a box that lies in other boxes too is not one piece of its memory: rows of it, not whole."""
+    return any(
+        math.prod(extent(part)) and extent(part)[1:] != extent(box)[1:]
+        for part in (_common(box, target) for target in targets)
+    )
+
+
 def move(ranks: Exchanging, source: Array, sources: Boxes, target: Array, targets: Boxes) -> None:
     """Fill each rank's `target`, its block by `targets`, from the `source` blocks of all ranks.
 
@@ -97,7 +107,9 @@ class _Types:
     """A rank's side of the exchange: the part of its block that moves, as an MPI type for each other rank."""
 
     def __init__(self, block: Array, box: Box, parts: Sequence[Box]) -> None:
-        self._element = _OF_BYTES[block.itemsize]
+        from py_backends.ranks.interface import MPI
+
+        self._element: MPI.Datatype = getattr(MPI, _OF_BYTES[block.itemsize])
         sizes = [math.prod(extent(part)) * block.itemsize for part in parts]
         self.bytes = sum(sizes)
         self._made = [self._type(box, part) if size else None for part, size in zip(parts, sizes, strict=True)]

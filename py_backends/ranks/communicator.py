@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from py_backends.ranks.exchanges import Exchange
-from py_backends.ranks.interface import MPI
 from py_backends.ranks.memory import Memory
 from py_backends.ranks.progress import Progress
+
+if TYPE_CHECKING:
+    from py_backends.ranks.interface import MPI  # importing it makes this process a rank
 
 
 @dataclass

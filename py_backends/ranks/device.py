@@ -118,9 +118,10 @@ class Device(contract.Device):
     def run(self, kernel: _Kernel, buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
         """Launch a kernel, and wait for it."""
         answer = self._with(*buffers).ask("launch", buffers=list(buffers), sizes=list(sizes), **kernel.names)
-        sent, communicating, seconds = (tuple(answer[name]) for name in ("sent", "communicating", "kernel"))
+        figures = (tuple(answer[name]) for name in ("sent", "communicating", "kernel", "held"))
+        sent, communicating, seconds, held = figures
         self._thread.seconds = max(seconds)
-        self._thread.communication = Communication(max(communicating), sent, communicating, seconds)
+        self._thread.communication = Communication(max(communicating), sent, communicating, seconds, held)
 
     def wait(self) -> None:
         pass  # a launch returns when the slowest rank is done

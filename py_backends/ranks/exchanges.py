@@ -2,6 +2,8 @@
 
 A source for `mpi` has a function `exchanges(rank, ranks, widths, *sizes)`, as it has `blocks`. It returns the exchanges
 of a rank in one launch, each by a name. The kernel's function carries one out by `ranks.exchange(name, ...)`.
+
+MPI is imported where an exchange runs: importing it makes a process a rank, and whoever predicts is none.
 """
 
 from __future__ import annotations
@@ -10,13 +12,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from py_backends.contract import Array
-from py_backends.ranks.blocks import Boxes, Exchanging, bytes_sent, move
-from py_backends.ranks.interface import MPI
+from py_backends.ranks import traffic
+from py_backends.ranks.blocks import Boxes, Exchanging, bytes_sent, in_pieces, move
+from py_backends.ranks.traffic import Traffic
+
+if TYPE_CHECKING:
+    from py_backends.ranks.interface import MPI
 
 
 class Line(Exchanging, Protocol):
@@ -47,6 +53,10 @@ class Exchange(ABC):
         """The bytes that the rank at a place among those who take part sends to others, each time."""
 
     @abstractmethod
+    def traffic(self, place: int, *arrays: Any) -> Traffic:
+        """What the rank at a place does each time, by MPICH's algorithm. The arrays are those that `run` is given."""
+
+    @abstractmethod
     def run(self, line: Line, *arrays: Any) -> None:
         """Carry it out. All who take part do so together."""
 
@@ -68,7 +78,13 @@ class Allgatherv(Exchange):
         """Around a ring: each rank passes on what it has got, all but what the next one had at the beginning."""
         return (sum(self.counts) - self.counts[(place + 1) % len(self.counts)]) * self.width
 
+    def traffic(self, place: int, *arrays: Any) -> Traffic:
+        copied = 0 if arrays[0] is None else self.counts[place] * self.width
+        return traffic.allgather([count * self.width for count in self.counts]) + Traffic(copied=copied)
+
     def run(self, line: Line, *arrays: Any) -> None:
+        from py_backends.ranks.interface import MPI
+
         block, whole = arrays
         bytes_of = [count * self.width for count in self.counts]
         own = MPI.IN_PLACE if block is None else [_as_bytes(block), MPI.BYTE]
@@ -96,6 +112,9 @@ class Reduce_scatter(Exchange):  # noqa: N801  # MPI's name
     def sent(self, place: int) -> int:
         """To every other rank what this one adds to its share."""
         return (sum(self.counts) - self.counts[place]) * self.width
+
+    def traffic(self, place: int, *arrays: Any) -> Traffic:
+        return traffic.reduce_scatter([count * self.width for count in self.counts])
 
     def run(self, line: Line, *arrays: Any) -> None:
         parts, own = arrays
@@ -130,6 +149,9 @@ class Allreduce(Exchange):
         times = rounds if place >= in_pairs else rounds + 1 if place % 2 else 1
         return times * self.count * self.width
 
+    def traffic(self, place: int, *arrays: Any) -> Traffic:
+        return traffic.allreduce(self.ranks, self.count * self.width)
+
     def run(self, line: Line, *arrays: Any) -> None:
         own, sums = arrays
         with line.counted(self.sent(line.rank)):
@@ -153,6 +175,19 @@ class Alltoallw(Exchange):
     def sent(self, place: int) -> int:
         """What this rank's box before has in common with the boxes of others after."""
         return bytes_sent(self.sources[place], place, self.targets, self.width)
+
+    def traffic(self, place: int, *arrays: Any) -> Traffic:
+        sent, kept = self.sent(place), bytes_sent(self.sources[place], -1, self.targets[place : place + 1], self.width)
+        received = bytes_sent(self.targets[place], place, self.sources, self.width)
+        strided = sum(
+            bytes_moved
+            for bytes_moved, pieces in (
+                (sent, in_pieces(self.sources[place], self.targets)),
+                (received, in_pieces(self.targets[place], self.sources)),
+            )
+            if pieces
+        )
+        return traffic.alltoall(len(self.sources), sent) + Traffic(copied=kept, strided=strided)
 
     def run(self, line: Line, *arrays: Any) -> None:
         before, after = arrays
@@ -178,8 +213,15 @@ class Sendrecv(Exchange):
     def sent(self, place: int) -> int:
         return self.count * self.width * sum(neighbour is not None for neighbour in (self.before, self.after))
 
+    def traffic(self, place: int, *arrays: Any) -> Traffic:
+        """In one direction, then in the other. A rank at an end sends in one of them, and receives in the other."""
+        alone = self.before is None and self.after is None
+        return Traffic() if alone else Traffic((traffic.Round(self.count * self.width, times=2),))
+
     def run(self, line: Line, *arrays: Any) -> None:
         """All ranks send in one direction, then in the other, so that none waits for a chain of others."""
+        from py_backends.ranks.interface import MPI
+
         (whole,) = arrays
         elements, count = _as_bytes(whole), self.count * self.width
         before, after = (MPI.PROC_NULL if rank is None else rank for rank in (self.before, self.after))

@@ -31,6 +31,11 @@ class Memory:
         self._kept: list[Array] = []  # first what was given back the longest ago
         self._used = self._most = self._most_before = 0
 
+    @property
+    def most(self) -> int:
+        """The most bytes that were in use at one time in this period."""
+        return self._most
+
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """An array, contents undefined."""
         size = math.prod(shape) * dtype.itemsize

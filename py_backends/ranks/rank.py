@@ -140,8 +140,12 @@ class Ranks:
                 return {"failed": "unavailable", "reason": failed[0], "fix": failed[1]}
         return {"by": list(dict.fromkeys(by for by, _ in said if by))}
 
+    def _measure(self, client: int, **what: Any) -> dict[str, Any]:
+        session = self._sessions[client]
+        return {} if session is None else {"seconds": session.measure(**what)}
+
     def _launch(self, client: int, **what: Any) -> dict[str, Any]:
-        """For each rank, the seconds of the kernel, those of communication in it, and the bytes that it has sent."""
+        """For each rank, the seconds of the kernel and of communication in it, and the bytes that it sent and held."""
         session = self._sessions[client]
         if session is None:
             return {}
@@ -150,8 +154,9 @@ class Ranks:
         session.ranks.mpi.Gather(figures, of_all, FIRST)
         if session.ranks.rank != FIRST:
             return {}
-        kernel, communicating, sent = of_all.T.tolist()
-        return {"kernel": kernel, "communicating": communicating, "sent": list(map(int, sent))}
+        kernel, communicating, sent, held = of_all.T.tolist()
+        counts = {"sent": list(map(int, sent)), "held": list(map(int, held))}
+        return {"kernel": kernel, "communicating": communicating} | counts
 
 
 class Clients:

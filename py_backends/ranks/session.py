@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from py_backends import registry
-from py_backends.contract import Array, Problem
-from py_backends.ranks.blocks import Blocks, Boxes, extent, inside, move, on_every, on_first
+from py_backends.contract import Array
+from py_backends.ranks import measuring
+from py_backends.ranks.blocks import Blocks, Boxes, extent, inside, move, on_first
 from py_backends.ranks.communicator import Communicator
-from py_backends.ranks.exchanges import Exchange
+from py_backends.ranks.layout import Distributed
 from py_backends.ranks.local import LocalKernels, OnArrays
 
 FIRST = 0
 """The rank that sees the caller's arrays."""
-Layout = tuple[tuple[tuple[int, ...], Boxes, Boxes], ...]
 
 
 @dataclass
@@ -39,57 +38,15 @@ class Held:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A kernel on ranks for inputs of a dtype: its problem, its source's module, and what each rank computes with.
+    """A kernel on ranks, and what each rank computes its block with."""
 
-    The module's `blocks` says which box of each array a rank holds, and its `needs` which box its kernel is given.
-    Where it has no `needs`, that is the same box. Else it contains the rank's own box, and others' shares are gathered
-    around that. Its `exchanges`, if it has any, says what a launch exchanges.
-    """
-
-    problem: Problem
-    text: ModuleType
+    kernel: Distributed
     local: OnArrays
-    dtype: np.dtype[Any]
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """Bytes of an element of each array."""
-        return (self.dtype.itemsize,) * len(self.problem.inputs) + (self.problem.result_dtype(self.dtype).itemsize,)
 
 
-_ELEMENT = (1,)
-"""How an array without dimensions lies on ranks: the box of one element can be empty, which one without cannot."""
-
-
-@lru_cache
-def _layout(kernel: Prepared, ranks: int, sizes: tuple[int, ...]) -> Layout:
-    """For each array its shape, its box on each rank, and the box that each rank computes with.
-
-    An array without dimensions lies on every rank if it is an input, whatever the source says, and on the first if it
-    is the output. Each rank has memory for it.
-    """
-    shapes = kernel.problem.shapes(sizes)
-    held, needed = (
-        zip(*(boxes(rank, ranks, kernel.widths, *sizes) for rank in range(ranks)), strict=True)
-        for boxes in (kernel.text.blocks, getattr(kernel.text, "needs", kernel.text.blocks))
-    )
-    every, output = on_every(_ELEMENT, ranks), len(shapes) - 1
-    of_element = {
-        at: on_first(_ELEMENT, ranks) if at == output else every for at, shape in enumerate(shapes) if not shape
-    }
-    return tuple(
-        (_ELEMENT, of_element[at], every) if at in of_element else array
-        for at, array in enumerate(zip(shapes, held, needed, strict=True))
-    )
-
-
-@lru_cache
-def _exchanges(kernel: Prepared, rank: int, ranks: int, sizes: tuple[int, ...]) -> Mapping[str, Exchange]:
-    """What a launch exchanges, as the source states it."""
-    if not hasattr(kernel.text, "exchanges"):
-        return {}
-    stated: Mapping[str, Exchange] = kernel.text.exchanges(rank, ranks, kernel.widths, *sizes)
-    return stated
+# A launch asks for the same again and again.
+_layout = lru_cache(Distributed.layout)
+_exchanges = lru_cache(Distributed.exchanges)
 
 
 class Session:
@@ -108,8 +65,19 @@ class Session:
         """Make a kernel ready on every rank; by which backend and target each computes its block."""
         local, by = self._local.prepare(kernel, np.dtype(dtype))
         text = registry.kernel_texts(kernel, backend)[variant]
-        self._kernels[kernel, variant, dtype] = Prepared(text.problem, text.load(), local, np.dtype(dtype))
+        self._kernels[kernel, variant, dtype] = Prepared(Distributed(text.problem, text.load(), np.dtype(dtype)), local)
         return by
+
+    def measure(self, what: str, samples: int, kernel: Sequence[str] = (), **numbers: Any) -> list[float]:
+        """Seconds of the slowest rank, so many times, for what `measuring` has under that name.
+
+        kernel: its name, variant and dtype, for a call of it.
+        """
+        if kernel:
+            name, variant, dtype = kernel
+            prepared = self._kernels[name, variant, dtype]
+            numbers |= {"local": prepared.local, "problem": prepared.kernel.problem, "dtype": dtype}
+        return measuring.slowest(self.ranks, getattr(measuring, what)(self.ranks, **numbers), samples)
 
     def upload(self, buffer: int, dtype: str, place: Sequence[Any] | None, memory: Array | None = None) -> None:
         """Scatter an array to the blocks' owners; one for no kernel yet stays on the first rank.
@@ -133,7 +101,7 @@ class Session:
         if place is not None:
             kernel, variant, of_inputs, sizes, at = place
             prepared = self._kernels[kernel, variant, of_inputs]
-            blocks = self._new(np.dtype(dtype), *_layout(prepared, self.ranks.size, tuple(sizes))[at])
+            blocks = self._new(np.dtype(dtype), *_layout(prepared.kernel, self.ranks.size, tuple(sizes))[at])
         self._held[buffer] = Held(np.dtype(dtype), blocks, np.empty(0, dtype))
 
     def download(self, buffer: int, memory: Array | None = None) -> None:
@@ -157,14 +125,14 @@ class Session:
 
     def launch(
         self, kernel: str, variant: str, dtype: str, buffers: Sequence[int], sizes: Sequence[int]
-    ) -> tuple[float, float, int]:
-        """Run a kernel on buffers, inputs first: this rank's seconds, those of communication, and the bytes it sent.
+    ) -> tuple[float, float, int, int]:
+        """Run a kernel on buffers, inputs first: this rank's seconds, those of communication, bytes sent and held.
 
         What lies in other blocks than the kernel's is rearranged first, which counts as communication.
         """
         prepared, ranks = self._kernels[kernel, variant, dtype], self.ranks
-        layouts = _layout(prepared, ranks.size, tuple(sizes))
-        ranks.stated = _exchanges(prepared, ranks.rank, ranks.size, tuple(sizes))
+        layouts = _layout(prepared.kernel, ranks.size, tuple(sizes))
+        ranks.stated = _exchanges(prepared.kernel, ranks.rank, ranks.size, tuple(sizes))
         ranks.tally.seconds, ranks.tally.sent = 0.0, 0
         ranks.mpi.Barrier()
         begin = perf_counter()
@@ -174,14 +142,14 @@ class Session:
             self._arrange(each, *layout, replaced, filled=at < len(held) - 1)
             for at, (each, layout) in enumerate(zip(held, layouts, strict=True))
         ]
-        shapes = prepared.problem.shapes(sizes)
+        shapes = prepared.kernel.problem.shapes(sizes)
         arrays = [each.needed if shape else each.needed[0, ...] for each, shape in zip(arranged, shapes, strict=True)]
         with ranks.tally.progress.counted(computing=True):
-            getattr(prepared.text, kernel)(ranks, prepared.local, *arrays, *sizes)
+            getattr(prepared.kernel.text, kernel)(ranks, prepared.local, *arrays, *sizes)
         seconds = perf_counter() - begin
         for blocks in replaced:
             ranks.memory.give_back(blocks.needed)
-        return seconds, ranks.tally.seconds, ranks.tally.sent
+        return seconds, ranks.tally.seconds, ranks.tally.sent, ranks.memory.most
 
     def _arrange(
         self,

@@ -80,6 +80,68 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """A figure that was not measured itself, and the 95% interval in which it is expected."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Estimate:
+        """A figure that is given."""
+        return cls(value, value, value)
+
+    def times(self, factor: float) -> Estimate:
+        """So many times as much, with the same relative uncertainty."""
+        return Estimate(self.value * factor, self.low * factor, self.high * factor)
+
+    def plus(self, other: Estimate) -> Estimate:
+        """The sum of two that depend on the same, so that both are too low or too high together."""
+        return Estimate(self.value + other.value, self.low + other.low, self.high + other.high)
+
+    def towards(self, other: Estimate, part: float) -> Estimate:
+        """What lies between this and another one, at this part of the way."""
+        pairs = ((self.value, other.value), (self.low, other.low), (self.high, other.high))
+        return Estimate(*(one + part * (two - one) for one, two in pairs))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How long a launch of a kernel would take on so many ranks, by `predict`.
+
+    scaling: `strong`, the same work for any number of ranks, or `weak`, work that grows with them.
+    threads: of each rank.
+    parts: of its seconds: `computing`, the messages' `latency`, `overhead` and `bandwidth`, and `memory`, where ranks
+        copy and add for an exchange.
+    efficiency: the time of one rank for this work, over the time of all ranks together.
+    with_help: the efficiency with half the latency, twice the bandwidth and so on, by what is changed.
+    communicating: the part of its time, from 0 to 1, that is no computing.
+    bytes_a_rank: of the arrays of the rank that has most. The first one also has the caller's.
+    half_from: the least number of ranks whose efficiency is below one half; None if none up to the most that was tried.
+    note: what it rests on, if that is not all measured.
+    """
+
+    kernel: str
+    backend: str
+    variant: str
+    dtype: str
+    shape: dict[str, Whole]
+    scaling: str
+    network: str
+    ranks: Whole
+    threads: Whole
+    seconds: Estimate
+    parts: dict[str, float]
+    efficiency: Estimate
+    with_help: dict[str, float]
+    communicating: float
+    bytes_a_rank: Whole
+    half_from: Whole | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
 class Communication:
     """The communication of a row's ranks in one launch of its kernel.
 
@@ -305,16 +367,17 @@ class Report(ShownInNotebooks):
     without_ceilings: str | None = None
     """Why some or all ceilings could not be measured; None if all were."""
     rounds: Rounds | None = None
+    predictions: list[Prediction] = field(default_factory=list)
     seconds_taken: float | None = None
     interrupted: bool = False
 
     def exit_code(self) -> int:
-        """0 if every row that ran agrees, 1 if one failed or none ran, 130 after an interruption."""
+        """0 if every row that ran agrees, 1 if one failed, 130 after an interruption. 1 without a row or prediction."""
         if self.interrupted:
             return 130
         statuses = [row.status for row in self.rows]
         failed = any(status in FAILURES for status in statuses)
-        return int(failed or not any(status in RAN for status in statuses))
+        return int(failed or not (self.predictions or any(status in RAN for status in statuses)))
 
     @property
     def mostly_disturbed(self) -> bool:

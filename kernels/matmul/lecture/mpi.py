@@ -3,8 +3,6 @@
 # Memory: distributed. Each rank holds its own rows of a, b and c, and gathers the other rows of b by messages.
 # Edges: some ranks have one row more than others, or none.
 
-import numpy as np
-
 from py_backends.ranks.exchanges import Allgatherv
 
 
@@ -25,6 +23,6 @@ def exchanges(rank, ranks, widths, m, n, k):
 
 
 def matmul(ranks, multiply, a, b, c, m, n, k):
-    whole_b = np.empty((k, n), b.dtype)
-    ranks.exchange("rows of b", b, whole_b)
-    multiply(a, whole_b, c)
+    with ranks.memory.lent((k, n), b.dtype) as whole_b:
+        ranks.exchange("rows of b", b, whole_b)
+        multiply(a, whole_b, c)

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from py_backends import registry
-from py_backends.commands.scaling.plan import grown
 from py_backends.contract import Problem
+from py_backends.harness.sizing import grown
 from py_backends.results.ratios import in_common
 from py_backends.results.report import Report, Row
 from py_backends.results.spec import Spec

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from py_backends import registry
-from py_backends.contract import Problem
 from py_backends.errors import WrongRequest
 from py_backends.harness.plan import Plan
 from py_backends.harness.request import Request
+from py_backends.harness.sizing import grown
 from py_backends.results.spec import Sizes, Spec
 from py_backends.workers.probe import BackendTarget
 
@@ -29,16 +27,6 @@ def thread_counts(most: int) -> list[int]:
     if most <= _EVERY_COUNT_UP_TO:
         return list(range(1, most + 1))
     return sorted({*(2**power for power in range(most.bit_length())), most})
-
-
-def grown(problem: Problem, sizes: Sizes, times: int) -> Sizes:
-    """The shape with about the same proportions whose work is nearest to `times` that of `sizes`."""
-    count = len(problem.dimensions)
-    growth = times ** (1 / count)
-    choices = [sorted({math.floor(size * growth), math.ceil(size * growth)}) for size in sizes[:count]]
-    wanted = times * problem.work(sizes)
-    shapes = [(*shape, *sizes[count:]) for shape in itertools.product(*choices)]
-    return min(shapes, key=lambda shape: abs(problem.work(shape) - wanted))
 
 
 def plan(

@@ -1,0 +1,203 @@
+"""What predictions rest on: the times of calls, of memory and of messages, measured here or read from results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, median, stdev
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from py_backends import registry
+from py_backends.errors import WrongRequest
+from py_backends.harness.sizing import growing
+from py_backends.ranks.costs import Machine
+from py_backends.ranks.networks import HERE, BySize, Network
+from py_backends.ranks.world import World
+from py_backends.results.report import Estimate, Report, Row
+from py_backends.results.spec import Sizes
+from py_backends.system import machine
+
+MPI = "mpi"
+_BOUTS = 9
+"""Everything is measured so many times, in turn. How far these medians lie apart says how far another one would."""
+_SAMPLES, _OF_A_BOUT = (3, 25), 0.02
+"""The least and the most samples of a bout, and the seconds that they should take."""
+_SURELY_UNSURE = 0.02
+"""The least relative uncertainty of what was measured: a machine is never twice the same."""
+_MESSAGES = (8, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
+_PIECES = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
+_PART_OF_FREE_MEMORY = 4
+_LATENCY_OF_OVERHEAD = 0.5
+
+Ask = Callable[[int], list[float]]
+"""Takes so many samples, in seconds."""
+
+
+@dataclass
+class _Quantity:
+    """Something to measure: by `ask`, in bouts. seconds: one of it, roughly; of its asking, too."""
+
+    ask: Ask
+    medians: list[float]
+    samples: int = 3
+
+    def bout(self) -> None:
+        self.medians.append(median(self.ask(self.samples)))
+
+    def estimate(self) -> Estimate:
+        """What another bout would say: the interval in which one more of them lies in 95% of all cases.
+
+        It is Student's, of the logarithms (Hahn and Meeker, Statistical intervals, 1991, section 4.7).
+        """
+        from scipy.stats import t
+
+        logarithms = [math.log(each) for each in self.medians]
+        count, middle = len(logarithms), fmean(logarithms)
+        half = float(t.ppf(0.975, count - 1)) * stdev(logarithms) * math.sqrt(1 + 1 / count)
+        half = max(half, _SURELY_UNSURE)
+        return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+
+class Measuring:
+    """Ranks of this machine, all of which do the same at the same time."""
+
+    def __init__(self, ranks: int, threads: int) -> None:
+        """Raises BackendUnavailable if they do not start."""
+        self.ranks, self.threads = ranks, threads
+        self._world = World(ranks, threads)
+        self._memory: dict[str, dict[int, _Quantity]] = {}
+        self._messages: dict[int, _Quantity] = {}
+
+    def close(self) -> None:
+        self._world.close()
+
+    def calls(self, kernel: Sequence[str], wanted: Sequence[Sizes], seconds: float) -> dict[Sizes, _Quantity]:
+        """The calls of a kernel that can be measured in so many seconds; of others smaller ones in their place."""
+        name, variant, dtype = kernel
+        self._world.ask("prepare", backend=MPI, kernel=name, variant=variant, dtype=dtype)
+        problem, element = registry.problem(name), np.dtype(dtype)
+        wanted = sorted(set(wanted), key=problem.work)
+        pace, chosen = math.inf, {}
+        end = monotonic() + seconds
+        for sizes in [*growing(problem, wanted[0])][:-1] + wanted if wanted else []:
+            quantity = _Quantity(partial(self._ask, "call", kernel=list(kernel), sizes=list(sizes)), [])
+            expected = pace * problem.work(sizes)
+            too_much = self.ranks * problem.bytes(sizes, element) > machine.free_memory() / _PART_OF_FREE_MEMORY
+            if too_much or (pace < math.inf and expected * 3 * _BOUTS > end - monotonic()):
+                break
+            begin = monotonic()
+            one = min(quantity.ask(2))
+            pace = (monotonic() - begin) / 2 / problem.work(sizes)
+            quantity.samples = round(min(max(_OF_A_BOUT / one, _SAMPLES[0]), _SAMPLES[1]))
+            chosen[sizes] = quantity
+        return {sizes: each for sizes, each in chosen.items() if sizes in wanted} or dict([*chosen.items()][-2:])
+
+    def memory(self, what: str) -> dict[int, _Quantity]:
+        return {size: _Quantity(partial(self._ask, what, size=size), [], 9) for size in _PIECES}
+
+    def messages(self) -> dict[int, _Quantity]:
+        return {size: _Quantity(partial(self._ask, "messages", size=size), [], 15) for size in _MESSAGES}
+
+    def _ask(self, what: str, samples: int, **numbers: Any) -> list[float]:
+        seconds: list[float] = self._world.ask("measure", what=what, samples=samples, **numbers)["seconds"]
+        return seconds
+
+
+def measured(
+    kernel: Sequence[str], wanted: Sequence[Sizes], ranks: int, threads: int, seconds: float
+) -> tuple[Machine, Network | None]:
+    """What the calls and the memory of ranks cost that work here at the same time; of several ranks also messages.
+
+    kernel: its name, variant and dtype. wanted: sizes of calls. Raises BackendUnavailable without ranks.
+    """
+    ranks_here = Measuring(ranks, threads)
+    try:
+        calls = ranks_here.calls(kernel, wanted, seconds)
+        pieces = {what: ranks_here.memory(what) for what in ("copies", "rows", "sums")}
+        messages = ranks_here.messages() if ranks > 1 else {}
+        everything = [
+            *calls.values(),
+            *(each for some in pieces.values() for each in some.values()),
+            *messages.values(),
+        ]
+        for _ in range(_BOUTS):
+            for quantity in everything:
+                quantity.bout()
+    finally:
+        ranks_here.close()
+    of_calls = {sizes: each.estimate() for sizes, each in calls.items()}
+    found = Machine(threads, of_calls, {what: _a_byte(some) for what, some in pieces.items()})
+    return found, _network(messages) if messages else None
+
+
+def _a_byte(quantities: dict[int, _Quantity]) -> BySize:
+    return tuple((size, each.estimate().times(1 / size)) for size, each in quantities.items())
+
+
+def _network(messages: dict[int, _Quantity]) -> Network:
+    """The network between ranks of this machine.
+
+    The shortest message takes its latency. What longer ones take more is for their bytes.
+    """
+    (_, shortest), *longer = messages.items()
+    latency = shortest.estimate()
+    bytes_of = []
+    for size, each in longer:
+        found = each.estimate()
+        more = max(found.value - latency.value, 0.05 * found.value)
+        bytes_of.append((float(size), found.times(more / found.value / size)))
+    return Network(HERE, latency, latency.times(_LATENCY_OF_OVERHEAD), tuple(bytes_of), "measured on this machine")
+
+
+_ASSUMED = {"copies": (10e9, 4e9, 20e9), "rows": (2.5e9, 1e9, 6e9), "sums": (6e9, 2e9, 10e9)}
+"""Bytes a second of one core, roughly, where results hold none: what is likely, the least and the most."""
+
+
+def of_results(report: Report, name: str, kernel: Sequence[str]) -> tuple[Machine, str]:
+    """The machine of results, by its rows of a kernel, and which rows these are.
+
+    kernel: its name, variant and dtype. Raises WrongRequest, in one line, if it has none that ranks would compute by.
+    """
+    rows = [row for row in report.rows if row.timed and (row.kernel, row.dtype) == (kernel[0], kernel[2])]
+    if not rows:
+        has = ", ".join(dict.fromkeys(f"{row.kernel} {row.dtype}" for row in report.rows if row.timed)) or "none"
+        raise WrongRequest(f"{name} has no time of {kernel[0]} in {kernel[2]}, only of: {has}")
+    known = [*registry.preferred_on_host(), MPI]
+    rows = [row for row in rows if row.backend in known and row.statement is None and _of_one_rank(row)]
+    if not rows:
+        raise WrongRequest(
+            f"{name} has no row of {kernel[0]} that a rank could compute by: they compute on the CPU, by "
+            f"{', '.join(known)}"
+        )
+    threads = max(row.threads or 1 for row in rows)
+    calls: dict[Sizes, Row] = {}
+    for row in rows:
+        best = calls.get(tuple(row.shape.values()))
+        if (row.threads or 1) == threads and (best is None or _seconds(row) < _seconds(best)):
+            calls[tuple(row.shape.values())] = row
+    by = ", ".join(dict.fromkeys(f"{row.backend} {row.target} {row.variant}" for row in calls.values()))
+    assumed: dict[str, BySize] = {
+        what: ((1.0, Estimate(1 / likely, 1 / most, 1 / least)),) for what, (likely, least, most) in _ASSUMED.items()
+    }
+    found = Machine(threads, {sizes: _estimate(row) for sizes, row in calls.items()}, assumed)
+    return found, by
+
+
+def _of_one_rank(row: Row) -> bool:
+    return row.communication is None or len(row.communication.bytes_sent) == 1
+
+
+def _seconds(row: Row) -> float:
+    return row.timed.median if row.timed else math.inf
+
+
+def _estimate(row: Row) -> Estimate:
+    assert row.timed, "it was chosen for its time"
+    value, least = row.timed.median, row.timed.median * _SURELY_UNSURE
+    low, high = (row.timed.low or row.timed.minimum), row.timed.high or 2 * value
+    return Estimate(value, min(low, value - least), max(high, value + least))

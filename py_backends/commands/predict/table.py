@@ -1,0 +1,112 @@
+"""Prints predictions, on a terminal or as plain text into a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from py_backends.commands.predict.analysis import MOST_RANKS, STRONG
+from py_backends.display import console, layout, units
+from py_backends.display.layout import Section
+from py_backends.results.grouping import grouped
+from py_backends.results.report import Estimate, Prediction, Report
+
+_HEADER = ("ranks", "shape", "time", "efficiency", "communication", "most of it", "memory a rank", "would help most")
+_DROPPED = (5, 1, 6, 7)
+_TITLES = {STRONG: "strong: the same work on more ranks", "weak": "weak: work that grows with the ranks"}
+_LEAST_GAIN = 0.02
+"""What would help is named if the efficiency gains as much."""
+
+
+def print_report(report: Report, out: Console) -> None:
+    """A table for each kernel, dtype and kind of scaling, and what the predictions rest on."""
+    console.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
+    for group in groups(report.predictions):
+        out.print()
+        console.print_section(_section(group), out)
+    out.print()
+    out.print(Text(_network(report), style="dim"))
+
+
+def groups(found: Sequence[Prediction]) -> list[list[Prediction]]:
+    """Predictions that belong together: of one kernel, variant, dtype and kind of scaling, from one shape."""
+    keys = []
+    shape = None
+    for each in found:
+        if each.scaling == STRONG:
+            shape = tuple(each.shape.values())
+        keys.append((each.kernel, each.variant, each.dtype, shape, each.scaling))
+    return list(grouped(zip(keys, found, strict=True)).values())
+
+
+def title(group: Sequence[Prediction]) -> str:
+    """Kernel, variant, dtype, and which kind of scaling."""
+    first = group[0]
+    shape = [units.shape(first.shape.values())] if first.scaling == STRONG else []
+    threads = layout.count(first.threads, "thread")
+    return "  ".join([first.kernel, first.variant, first.dtype, *shape, f"{threads} a rank", _TITLES[first.scaling]])
+
+
+def half(group: Sequence[Prediction]) -> str:
+    """From which number of ranks on the efficiency is below one half."""
+    found = group[0].half_from
+    if found is None:
+        return f"an efficiency below one half was not met up to {MOST_RANKS:,} ranks"
+    return f"the efficiency is below one half from about {units.figure(found)} ranks on"
+
+
+def with_interval(found: Estimate, words: str) -> str:
+    """A figure with half the width of its interval, in per cent of it."""
+    return units.with_spread(words, found.value, found.low, found.high)
+
+
+def helps(found: Prediction) -> str:
+    """What would raise the efficiency most, and to what."""
+    if not found.with_help:
+        return ""
+    name, efficiency = max(found.with_help.items(), key=lambda each: each[1])
+    if efficiency - found.efficiency.value < _LEAST_GAIN:
+        return "none of them"
+    return f"{name}: {100 * efficiency:.0f}%"
+
+
+def _section(group: Sequence[Prediction]) -> Section:
+    return Section(
+        title(group),
+        header=_HEADER,
+        rows=[_cells(each) for each in group],
+        footnotes=[half(group), *_notes(group)],
+        right=range(2, 7),
+        dropped=_DROPPED,
+    )
+
+
+def _cells(found: Prediction) -> tuple[str, ...]:
+    exchanged = {name: seconds for name, seconds in found.parts.items() if name != "computing" and seconds}
+    return (
+        f"{found.ranks:,}",
+        units.short_shape(found.shape),
+        with_interval(found.seconds, units.duration(found.seconds.value)),
+        with_interval(found.efficiency, f"{100 * found.efficiency.value:.0f}%"),
+        f"{100 * found.communicating:.1f}%",
+        max(exchanged, key=exchanged.__getitem__) if exchanged else "",
+        units.size(found.bytes_a_rank),
+        helps(found),
+    )
+
+
+def _notes(group: Sequence[Prediction]) -> Iterator[str]:
+    for note, some in grouped((each.note, each) for each in group).items():
+        if note:
+            yield f"at {', '.join(f'{each.ranks:,}' for each in some)} ranks {note}"
+
+
+def _network(report: Report) -> str:
+    network = report.settings["network"]
+    latency, (_, byte) = network["latency"], network["seconds_a_byte"][-1]
+    return (
+        f"network {network['name']}: {units.duration(latency['value'])} latency, "
+        f"{units.figure(1e-9 / byte['value'])} GB/s; {network['source']}"
+    )

@@ -1,0 +1,66 @@
+"""How a kernel's arrays lie on ranks, and what a launch exchanges: what the source for `mpi` says of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from py_backends.contract import Problem
+from py_backends.ranks.blocks import Boxes, on_every, on_first
+from py_backends.ranks.exchanges import Exchange
+
+Layout = tuple[tuple[tuple[int, ...], Boxes, Boxes], ...]
+"""For each array its shape, its box on each rank, and the box that each rank computes with."""
+
+_ELEMENT = (1,)
+"""How an array without dimensions lies on ranks: the box of one element can be empty, which one without cannot."""
+
+
+@dataclass(frozen=True)
+class Distributed:
+    """A kernel on ranks for inputs of a dtype: its problem, and its source's module.
+
+    The module's `blocks` says which box of each array a rank holds, and its `needs` which box its kernel is given.
+    Where it has no `needs`, that is the same box. Else it contains the rank's own box, and others' shares are gathered
+    around that. Its `exchanges`, if it has any, says what a launch exchanges.
+    """
+
+    problem: Problem
+    text: ModuleType
+    dtype: np.dtype[Any]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Bytes of an element of each array."""
+        return (self.dtype.itemsize,) * len(self.problem.inputs) + (self.problem.result_dtype(self.dtype).itemsize,)
+
+    def layout(self, ranks: int, sizes: tuple[int, ...]) -> Layout:
+        """How its arrays lie on so many ranks.
+
+        An array without dimensions lies on every rank if it is an input, whatever the source says, and on the first if
+        it is the output. Each rank has memory for it.
+        """
+        shapes = self.problem.shapes(sizes)
+        held, needed = (
+            zip(*(boxes(rank, ranks, self.widths, *sizes) for rank in range(ranks)), strict=True)
+            for boxes in (self.text.blocks, getattr(self.text, "needs", self.text.blocks))
+        )
+        every, output = on_every(_ELEMENT, ranks), len(shapes) - 1
+        of_element = {
+            at: on_first(_ELEMENT, ranks) if at == output else every for at, shape in enumerate(shapes) if not shape
+        }
+        return tuple(
+            (_ELEMENT, of_element[at], every) if at in of_element else array
+            for at, array in enumerate(zip(shapes, held, needed, strict=True))
+        )
+
+    def exchanges(self, rank: int, ranks: int, sizes: tuple[int, ...]) -> Mapping[str, Exchange]:
+        """What a launch exchanges, as the source states it."""
+        if not hasattr(self.text, "exchanges"):
+            return {}
+        stated: Mapping[str, Exchange] = self.text.exchanges(rank, ranks, self.widths, *sizes)
+        return stated

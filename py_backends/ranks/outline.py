@@ -1,0 +1,128 @@
+"""A launch in outline: what a rank computes, exchanges and holds, without its arrays.
+
+The source's own function runs, on arrays that have a shape and no memory. So it cannot say anything else than it does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from py_backends.errors import WrongRequest
+from py_backends.ranks.blocks import extent
+from py_backends.ranks.exchanges import Exchange
+from py_backends.ranks.layout import Distributed
+from py_backends.ranks.traffic import Traffic
+
+
+@dataclass(frozen=True)
+class Call:
+    """The rank computes its block in one call of these sizes."""
+
+    sizes: tuple[int, ...]
+
+
+Event = Call | Traffic
+"""What a rank does: it computes, or takes part in an exchange, or copies."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A rank in one launch.
+
+    events: what it does, in this order.
+    nbytes: of its arrays, those that it borrows for the launch included, where they are most.
+    """
+
+    events: tuple[Event, ...]
+    nbytes: int
+
+
+def outline(kernel: Distributed, rank: int, ranks: int, sizes: tuple[int, ...]) -> Outline:
+    """What a rank does in a launch. Raises WrongRequest for a source that does more with arrays than pass them on."""
+    shapes = kernel.problem.shapes(sizes)
+    needs = getattr(kernel.text, "needs", kernel.text.blocks)(rank, ranks, kernel.widths, *sizes)
+    *inputs, output = (
+        _Shape(extent(box) if shape else (), np.dtype(kernel.dtype)) for shape, box in zip(shapes, needs, strict=True)
+    )
+    output = _Shape(output.shape, kernel.problem.result_dtype(kernel.dtype))
+    recorder = _Recorder(rank, ranks, kernel.exchanges(rank, ranks, sizes))
+    for array in (*inputs, output):
+        recorder.memory.hold(array.nbytes)
+        array.events = recorder.events
+
+    def local(*arrays: _Shape, **numbers: int) -> None:
+        whole = {**kernel.problem.numbers, **numbers}
+        recorder.events.append(Call((*kernel.problem.sizes(*arrays[:-1]), *whole.values())))  # type: ignore[arg-type]
+
+    try:
+        getattr(kernel.text, kernel.problem.name)(recorder, local, *inputs, output, *sizes)
+    except (AttributeError, TypeError) as error:
+        raise WrongRequest(
+            f"the source of {kernel.problem.name} for mpi cannot be followed without its arrays: {error}"
+        ) from error
+    return Outline(tuple(recorder.events), recorder.memory.most)
+
+
+@dataclass
+class _Shape:
+    """An array without memory. Its elements can be set from another one, and are nowhere."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def __setitem__(self, where: object, array: _Shape) -> None:
+        self.events.append(Traffic(copied=self.nbytes))
+
+
+class _Memory:
+    """Counts what a rank holds. most: bytes, where they are most."""
+
+    def __init__(self) -> None:
+        self.most = self._now = 0
+
+    def hold(self, size: int) -> None:
+        self._now += size
+        self.most = max(self.most, self._now)
+
+    @contextlib.contextmanager
+    def lent(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[_Shape]:
+        array = _Shape(shape, np.dtype(dtype))
+        self.hold(array.nbytes)
+        yield array
+        self.hold(-array.nbytes)
+
+
+class _Recorder:
+    """A communicator that carries nothing out."""
+
+    def __init__(self, rank: int, size: int, stated: Mapping[str, Exchange]) -> None:
+        self.rank, self.size, self.stated = rank, size, stated
+        self.memory = _Memory()
+        self.events: list[Event] = []
+
+    def exchange(self, name: str, *arrays: Any) -> None:
+        stated = self.stated[name]
+        place = self.rank
+        if stated.along is not None:
+            grid, dimension = stated.along
+            place = int(np.unravel_index(self.rank, grid)[dimension])
+        self.events.append(stated.traffic(place, *arrays))
