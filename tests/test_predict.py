@@ -185,7 +185,7 @@ class TestPrediction:
 
 def node(tmp_path: Path, *rows: Row) -> Path:
     path = tmp_path / "node.json"
-    path.write_text(Report("2026-01-01T00:00:00+00:00", "0", {"cpu": "a CPU"}, {"seed": 1}, list(rows)).to_json())
+    path.write_text(Report("2026-01-01T00:00:00+00:00", "0", {"cpu": "a CPU", "memory_bytes": 5e6}, {"seed": 1}, list(rows)).to_json())
     return path
 
 
@@ -209,6 +209,12 @@ class TestCommand:
             ("strong", 1), ("strong", 1024), ("weak", 1), ("weak", 1024),
         ]  # fmt: skip
         assert found[1]["efficiency"]["value"] == pytest.approx(1e-3 / 1024 / (1e-6 + 20e-6), rel=0.01)
+
+    def test_it_says_where_a_rank_needs_more_memory_than_there_is(self, tmp_path: Path) -> None:
+        results = node(tmp_path, row("avx", "dot", {"n": 1 << 20}, 1e-3))
+        arguments = ("predict", "--kernel", "dot", "--ranks", "1,16", "--node", results)
+        text = run_here(*arguments, "--shape", "dot=1000000").stdout
+        assert "more memory a rank than the 5.00 MB of this machine: at 1 ranks" in text.replace("\n  ", " ")
 
     @pytest.mark.parametrize(
         ("arguments", "said"),

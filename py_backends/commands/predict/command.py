@@ -18,7 +18,7 @@ DESCRIPTION = (
     "this machine or from results, and what ranks exchange from the kernel's source for mpi."
 )
 EXAMPLE = "predict --kernel matmul --shape matmul=16384 --ranks 1,4,16 --network ethernet-25g"
-_MOST_RANKS = 1 << 16
+_MOST_RANKS = 1 << 18
 _RANKS = [1, 16, 1024, 10000]
 
 

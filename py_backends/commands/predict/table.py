@@ -25,7 +25,7 @@ def print_report(report: Report, out: Console) -> None:
     console.print_parts([Text(part, style="bold") for part in layout.heading(report)], out)
     for group in groups(report.predictions):
         out.print()
-        console.print_section(_section(group), out)
+        console.print_section(_section(group, report.machine.get("memory_bytes")), out)
     out.print()
     out.print(Text(_network(report), style="dim"))
 
@@ -72,12 +72,12 @@ def helps(found: Prediction) -> str:
     return f"{name}: {100 * efficiency:.0f}%"
 
 
-def _section(group: Sequence[Prediction]) -> Section:
+def _section(group: Sequence[Prediction], memory: float | None) -> Section:
     return Section(
         title(group),
         header=_HEADER,
         rows=[_cells(each) for each in group],
-        footnotes=[half(group), *_notes(group)],
+        footnotes=[half(group), *_notes(group), *_too_large(group, memory)],
         right=range(2, 7),
         dropped=_DROPPED,
     )
@@ -101,6 +101,13 @@ def _notes(group: Sequence[Prediction]) -> Iterator[str]:
     for note, some in grouped((each.note, each) for each in group).items():
         if note:
             yield f"at {', '.join(f'{each.ranks:,}' for each in some)} ranks {note}"
+
+
+def _too_large(group: Sequence[Prediction], memory: float | None) -> Iterator[str]:
+    """Which ranks would not fit."""
+    ranks = [f"{each.ranks:,}" for each in group if memory and each.bytes_a_rank > memory]
+    if memory and ranks:
+        yield f"more memory a rank than the {units.size(int(memory))} of this machine: at {', '.join(ranks)} ranks"
 
 
 def _network(report: Report) -> str:

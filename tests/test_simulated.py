@@ -1,0 +1,122 @@
+"""What `predict` says of exchanges, against SimGrid: it carries out the same ones by algorithms of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import pytest
+import simulated
+
+from py_backends import registry
+from py_backends.commands.predict.analysis import Model
+from py_backends.ranks import exchanges, traffic
+from py_backends.ranks.costs import COMPUTING, Machine
+from py_backends.ranks.networks import network
+from py_backends.ranks.traffic import Round, Traffic
+from py_backends.results.report import Estimate
+
+pytestmark = [pytest.mark.nightly, pytest.mark.skipif(not simulated.there(), reason=simulated.MISSING)]
+
+PLAIN = network("latency=2us,bandwidth=12GB/s,overhead=0.5us")
+assert PLAIN is not None
+NO_TIME = {what: ((1.0, Estimate.exactly(0.0)),) for what in ("copies", "rows", "sums")}
+CASES: dict[str, tuple[str, tuple[int, ...]]] = {
+    "dot": ("lecture", (1 << 26,)),
+    "transpose": ("lecture", (8192, 8192)),
+    "heat": ("tuned", (16384, 4096, 64)),
+    "nbody": ("lecture", (1 << 18, 1 << 18)),
+    "matmul": ("tuned", (8192, 8192, 8192)),
+    "attention": ("lecture", (65536, 64, 65536)),
+}
+RANKS = (16, 64, 256, 1024)
+MEDIAN, WORST = 0.15, 1.5
+
+
+def predicted(kernel: str, ranks: int) -> float:
+    """The seconds of the exchanges of a launch."""
+    variant, sizes = CASES[kernel]
+    calls = {registry.problem(kernel).default_sizes: Estimate.exactly(1.0)}
+    model = Model("mpi", kernel, variant, "float32", PLAIN, lambda _: Machine(1, calls, NO_TIME))
+    found = model.launch(ranks, sizes).parts
+    return sum(seconds.value for name, seconds in found.items() if name != COMPUTING)
+
+
+def ratio(kernel: str, ranks: int, folder: Path) -> float:
+    """The predicted time over the simulated one."""
+    variant, sizes = CASES[kernel]
+    there = simulated.seconds(simulated.distributed(kernel, variant), ranks, sizes, PLAIN, folder)
+    return predicted(kernel, ranks) / there
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kernel", CASES)
+def test_predictions_are_near_the_simulation(
+    kernel: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """For 16 to 1,024 ranks. `vecadd` exchanges nothing."""
+    ratios = {ranks: ratio(kernel, ranks, tmp_path / str(ranks)) for ranks in RANKS}
+    record_property("ratios", ratios)
+    print(kernel, {ranks: f"{each:.3f}" for ranks, each in ratios.items()})
+    assert median(abs(each - 1) for each in ratios.values()) <= MEDIAN, ratios
+    assert all(1 / WORST <= each <= WORST for each in ratios.values()), ratios
+
+
+def test_vecadd_exchanges_nothing() -> None:
+    assert not simulated.distributed("vecadd", "lecture").exchanges(3, 16, (1 << 20,))
+
+
+def _rounds(change: Callable[[Round], Round]) -> Callable[[Callable[..., Traffic]], Callable[..., Traffic]]:
+    """A fault in the rounds of an algorithm."""
+
+    def broken(algorithm: Callable[..., Traffic]) -> Callable[..., Traffic]:
+        def changed(*arguments: object) -> Traffic:
+            found = algorithm(*arguments)
+            return Traffic(tuple(map(change, found.rounds)), found.copied, found.strided, found.added)
+
+        return changed
+
+    return broken
+
+
+FAULTS = {
+    "too few messages in a ring": ("allgather", "attention", _rounds(lambda each: Round(each.size, 1, each.times // 2))),
+    "half of the bytes": ("reduce_scatter", "matmul", _rounds(lambda each: Round(each.size / 4, 1, each.times))),
+    "a round too many": ("allreduce", "dot", _rounds(lambda each: Round(each.size, 1, 2 * each.times))),
+    "each alone in place of 32 at once": (
+        "alltoall",
+        "transpose",
+        _rounds(lambda each: Round(each.size / each.messages, 1, each.messages * each.times)),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_model_is_seen(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    algorithm, kernel, broken = FAULTS[fault]
+    right = ratio(kernel, 16, tmp_path / "right")
+    assert abs(right - 1) <= MEDIAN
+    monkeypatch.setattr(traffic, algorithm, broken(getattr(traffic, algorithm)))
+    from py_backends.commands.predict import analysis
+
+    analysis.classes.cache_clear()
+    wrong = ratio(kernel, 16, tmp_path / "wrong")
+    analysis.classes.cache_clear()
+    assert abs(wrong - 1) > MEDIAN, (right, wrong)
+
+
+def test_a_wrong_count_of_steps_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exchange that the prediction takes to be half as often."""
+    from py_backends.commands.predict import analysis
+
+    original = exchanges.Sendrecv.traffic
+    monkeypatch.setattr(
+        exchanges.Sendrecv,
+        "traffic",
+        lambda each, place, *arrays: Traffic(tuple(Round(one.size, 1, 1) for one in original(each, place, *arrays).rounds)),
+    )
+    analysis.classes.cache_clear()
+    wrong = ratio("heat", 16, tmp_path / "wrong")
+    analysis.classes.cache_clear()
+    assert abs(wrong - 1) > MEDIAN
