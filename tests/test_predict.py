@@ -74,7 +74,7 @@ class TestOutline:
             blocks = staticmethod(text.load().blocks)
 
             @staticmethod
-            def vecadd(ranks: Any, add: Any, a: Any, b: Any, c: Any, n: int) -> None:
+            def vecadd(_ranks: Any, _add: Any, a: Any, b: Any, c: Any, _n: int) -> None:
                 c[...] = a + b
 
         kernel = Distributed(text.problem, Source, np.dtype(np.float32))  # type: ignore[arg-type]  # it has what is asked
@@ -153,7 +153,8 @@ class TestPrediction:
         of = model("dot", 1e-9)
         half = of.half_from((1 << 20,), STRONG)
         assert half
-        assert of.efficiency(half // 2, (1 << 20,), STRONG).value > 0.5 > of.efficiency(2 * half, (1 << 20,), STRONG).value
+        fewer, more = (of.efficiency(ranks, (1 << 20,), STRONG).value for ranks in (half // 2, 2 * half))
+        assert fewer > 0.5 > more
 
     def test_rows_of_neighbours_cost_the_same_for_any_number_of_ranks(self) -> None:
         of, sizes = model("heat", 1e-9), (1 << 14, 1 << 10, 4)
@@ -185,7 +186,8 @@ class TestPrediction:
 
 def node(tmp_path: Path, *rows: Row) -> Path:
     path = tmp_path / "node.json"
-    path.write_text(Report("2026-01-01T00:00:00+00:00", "0", {"cpu": "a CPU", "memory_bytes": 5e6}, {"seed": 1}, list(rows)).to_json())
+    machine = {"cpu": "a CPU", "memory_bytes": 5e6}
+    path.write_text(Report("2026-01-01T00:00:00+00:00", "0", machine, {"seed": 1}, list(rows)).to_json())
     return path
 
 
