@@ -49,6 +49,7 @@ PRINTS = {
     "hello openmp --source": r"\A// OpenMP",
     "ladder": r"rung by rung$",
     "ladder --steps": r"step by step$",
+    "predict": r"^network .* latency, .* GB/s",
     "report": r"\A\Z",
     "roofline": r" bound by$",
     "scaling": r"strong: the same work on more threads$",

@@ -19,7 +19,7 @@ from py_backends.ranks.layout import Distributed
 from py_backends.ranks.networks import Network
 
 _SOURCE = Path(__file__).with_name("exchanges.c")
-_LONGEST = 900
+_LONGEST = 3000
 MISSING = "no SMPI: apt-get install libsimgrid-dev"
 _AS_DESCRIBED = {
     "network/model": "CM02",
