@@ -42,6 +42,7 @@ CONTENTS = {
         "docs/reference",
         API,
         "docs/performance",
+        "docs/predict",
         "docs/clusters",
         "docs/conformance",
         "docs/mutants",
