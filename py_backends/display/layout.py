@@ -70,7 +70,8 @@ def heading(report: Report) -> list[str]:
         parts.append(f"Python {machine['python']}")
     if settings.get("threads") not in (None, machine.get("logical_cpus")):
         parts.append(count(settings["threads"], "thread"))
-    parts.append(f"seed {settings.get('seed')}")
+    if "seed" in settings:
+        parts.append(f"seed {settings['seed']}")
     if report.seconds_taken is not None:
         parts.append(f"{report.seconds_taken:.0f} s")
     return [part for part in parts if part]

@@ -37,7 +37,8 @@ HELPS = HALF_LATENCY, DOUBLE_BANDWIDTH, OVERLAP, LARGER = (
     "full overlap",
     "twice the work",
 )
-_NO_COMMUNICATION = Estimate.exactly(0.0)
+_NO_TIME = Estimate.exactly(0.0)
+_NOT_MEASURED = "calls were not measured at their own sizes: they have the time of others, for their work"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Launch:
 
     @property
     def computing(self) -> float:
-        return self.parts.get(COMPUTING, _NO_COMMUNICATION).value
+        return self.parts.get(COMPUTING, _NO_TIME).value
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,15 @@ class Model:
 
     def efficiency(self, ranks: int, sizes: Sizes, scaling: str, network: Network | None = None) -> Estimate:
         """The time of one rank for the work of all ranks, over the time of all together."""
-        there = self.launch(ranks, self.sizes(ranks, sizes, scaling), network).seconds
+        there = self.launch(ranks, self.sizes(ranks, sizes, scaling), network)
         one = self._one(ranks, sizes, scaling)
-        value = one.value / (ranks * there.value)
-        below = math.hypot(one.low / one.value - 1, there.high / there.value - 1)
-        above = math.hypot(one.high / one.value - 1, there.low / there.value - 1)
-        if ranks == 1:
-            below = above = 0.0
-        return Estimate(value, value * max(0.0, 1 - below), value * (1 + above))
+        value = one.value / (ranks * there.seconds.value)
+        off = [one.high / one.value - 1, *(_off(part, there.seconds) for part in there.parts.values())]
+        if not self._measured(1, sizes) and not self._measured(ranks, self.sizes(ranks, sizes, scaling)):
+            # Both times are those of the same calls, and too high or too low together.
+            off = [_off(part, there.seconds) for name, part in there.parts.items() if name != COMPUTING]
+        apart = 0.0 if ranks == 1 else math.hypot(*off)
+        return Estimate(value, value / (1 + apart), value * (1 + apart))
 
     def _one(self, ranks: int, sizes: Sizes, scaling: str) -> Estimate:
         problem, of_all = registry.problem(self.kernel), self.sizes(ranks, sizes, scaling)
@@ -121,7 +123,7 @@ class Model:
             with_help=self._with_help(ranks, sizes, scaling) if ranks > 1 else {},
             communicating=1 - found.computing / seconds.value if seconds.value else 0.0,
             bytes_a_rank=found.nbytes,
-            note=self._not_measured(ranks, of_all),
+            note=None if self._measured(ranks, of_all) else _NOT_MEASURED,
         )
 
     def _with_help(self, ranks: int, sizes: Sizes, scaling: str) -> dict[str, float]:
@@ -138,18 +140,10 @@ class Model:
         larger = self.efficiency(ranks, grown(problem, sizes, 2), scaling).value
         return found | {OVERLAP: overlapped, LARGER: larger}
 
-    def _not_measured(self, ranks: int, sizes: Sizes) -> str | None:
-        """Which calls were not measured at their own sizes."""
-        missing = {
-            call.sizes: None
-            for each in classes(self.backend, self.kernel, self.variant, self.dtype, ranks, sizes)
-            for call in each.events
-            if isinstance(call, Call) and call.sizes not in self.machine(ranks).calls and 0 not in call.sizes
-        }
-        if not missing:
-            return None
-        nearest = ", ".join(" x ".join(map(str, sizes)) for sizes in list(missing)[:1])
-        return f"a call of {nearest} was not measured: its time is that of other calls, for its work"
+    def _measured(self, ranks: int, sizes: Sizes) -> bool:
+        """Whether all calls of a launch were measured at their own sizes."""
+        wanted = calls(self.backend, (self.kernel, self.variant, self.dtype), ranks, sizes)
+        return wanted <= set(self.machine(ranks).calls)
 
     def half_from(self, sizes: Sizes, scaling: str) -> int | None:
         """About the least number of ranks whose efficiency is below one half; None if `MOST_RANKS` have more.
@@ -165,6 +159,11 @@ class Model:
                 return math.ceil(fewer * 2**part)
             fewer, before = ranks, efficiency
         return None
+
+
+def _off(part: Estimate, seconds: Estimate) -> float:
+    """How far a time may be off by one of its parts, relatively."""
+    return (part.high - part.value) / seconds.value if seconds.value else 0.0
 
 
 def predictions(model: Model, sizes: Sizes, ranks: Sequence[int], scalings: Sequence[str]) -> list[Prediction]:
