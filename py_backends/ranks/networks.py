@@ -6,8 +6,8 @@ next one follows after the longer of the two:
 
     latency + k G + (messages - 1) max(overhead, k G)
 
-That is the model LogGP (Alexandrov, Ionescu, Schauser and Scheiman, LogGP: incorporating long messages into the LogP
-model, SPAA 1995), with the overheads at both ends of a single message as a part of its latency. It has no place for
+That is the model LogGP, with the overheads at both ends of a single message as a part of its latency (Alexandrov,
+Ionescu, Schauser and Scheiman, LogGP: incorporating long messages into the LogP model, SPAA 1995). It has no place for
 what messages of different ranks do to each other: every rank has its own way to every other one.
 """
 
@@ -25,7 +25,7 @@ from py_backends.results.report import Estimate
 HERE = "here"
 """The network of ranks on this machine: its memory. It is measured."""
 _OVERHEAD_OF_LATENCY = (0.25, 0.1, 0.5)
-"""The overhead of a network that is given without one, as a part of its latency: both ends of a message spend it, and
+"""The overhead of a network that is given without one, as a part of its latency. Both ends of a message spend it, and
 the way between them takes the rest."""
 
 
