@@ -274,8 +274,9 @@ class TestResults:
     def test_are_undisturbed_and_right(self, path: Path) -> None:
         report = Report.read(path)
         assert report.exit_code() == 0
-        assert report.rounds is not None
-        assert report.rounds.kept >= 6
+        if report.rows:  # a prediction has none
+            assert report.rounds is not None
+            assert report.rounds.kept >= 6
         assert not report.interrupted
 
     def test_the_picture_is_of_them(self, path: Path, drawn: Path) -> None:

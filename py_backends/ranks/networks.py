@@ -6,8 +6,8 @@ next one follows after the longer of the two:
 
     latency + k G + (messages - 1) max(overhead, k G)
 
-That is the model LogGP, with the overheads at both ends of a single message as a part of its latency (Alexandrov,
-Ionescu, Schauser and Scheiman, LogGP: incorporating long messages into the LogP model, SPAA 1995). It has no place for
+That is the model LogGP. The overheads at both ends of a single message are a part of its latency here. (Alexandrov,
+Ionescu, Schauser and Scheiman, LogGP: incorporating long messages into the LogP model, SPAA 1995.) It has no place for
 what messages of different ranks do to each other: every rank has its own way to every other one.
 """
 
