@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from statistics import fmean, median, stdev
 from time import monotonic
 from typing import Any
@@ -25,8 +26,9 @@ from py_backends.system import machine
 MPI = "mpi"
 _BOUTS = 9
 """Everything is measured so many times, in turn. How far these medians lie apart says how far another one would."""
-_SAMPLES, _OF_A_BOUT = (3, 25), 0.02
-"""The least and the most samples of a bout, and the seconds that they should take."""
+_FEWEST_SAMPLES, _MOST_SAMPLES, _OF_A_BOUT = 3, 25, 0.02
+"""The least and the most samples of a call in a bout, and the seconds that they should take."""
+_SAMPLES_OF_A_PIECE = 11
 _SURELY_UNSURE = 0.02
 """The least relative uncertainty of what was measured: a machine is never twice the same."""
 _MESSAGES = (8, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
@@ -34,19 +36,20 @@ _PIECES = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
 _PART_OF_FREE_MEMORY = 4
 _LATENCY_OF_OVERHEAD = 0.5
 
-Ask = Callable[[int], list[float]]
-"""Takes so many samples, in seconds."""
+Ask = Callable[..., list[float]]
+"""Takes samples of something, in seconds: `what` it is, how many `samples`, and the numbers that tell it."""
 
 
 @dataclass
 class _Quantity:
-    """Something to measure: by `ask`, in bouts. seconds: one of it, roughly; of its asking, too."""
+    """Something to measure. ask: takes so many samples. medians: of the bouts so far."""
 
-    ask: Ask
-    medians: list[float]
-    samples: int = 3
+    ask: Callable[[int], list[float]]
+    samples: int
+    medians: list[float] = field(default_factory=list)
 
     def bout(self) -> None:
+        """Measure it once more."""
         self.medians.append(median(self.ask(self.samples)))
 
     def estimate(self) -> Estimate:
@@ -63,76 +66,65 @@ class _Quantity:
         return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
-class Measuring:
-    """Ranks of this machine, all of which do the same at the same time."""
-
-    def __init__(self, ranks: int, threads: int) -> None:
-        """Raises BackendUnavailable if they do not start."""
-        self.ranks, self.threads = ranks, threads
-        self._world = World(ranks, threads)
-        self._memory: dict[str, dict[int, _Quantity]] = {}
-        self._messages: dict[int, _Quantity] = {}
-
-    def close(self) -> None:
-        self._world.close()
-
-    def calls(self, kernel: Sequence[str], wanted: Sequence[Sizes], seconds: float) -> dict[Sizes, _Quantity]:
-        """The calls of a kernel that can be measured in so many seconds; of others smaller ones in their place."""
-        name, variant, dtype = kernel
-        self._world.ask("prepare", backend=MPI, kernel=name, variant=variant, dtype=dtype)
-        problem, element = registry.problem(name), np.dtype(dtype)
-        wanted = sorted(set(wanted), key=problem.work)
-        pace, chosen = math.inf, {}
-        end = monotonic() + seconds
-        for sizes in [*growing(problem, wanted[0])][:-1] + wanted if wanted else []:
-            quantity = _Quantity(partial(self._ask, "call", kernel=list(kernel), sizes=list(sizes)), [])
-            expected = pace * problem.work(sizes)
-            too_much = self.ranks * problem.bytes(sizes, element) > machine.free_memory() / _PART_OF_FREE_MEMORY
-            if too_much or (pace < math.inf and expected * 3 * _BOUTS > end - monotonic()):
-                break
-            begin = monotonic()
-            one = min(quantity.ask(2))
-            pace = (monotonic() - begin) / 2 / problem.work(sizes)
-            quantity.samples = round(min(max(_OF_A_BOUT / one, _SAMPLES[0]), _SAMPLES[1]))
-            chosen[sizes] = quantity
-        return {sizes: each for sizes, each in chosen.items() if sizes in wanted} or dict([*chosen.items()][-2:])
-
-    def memory(self, what: str) -> dict[int, _Quantity]:
-        return {size: _Quantity(partial(self._ask, what, size=size), [], 9) for size in _PIECES}
-
-    def messages(self) -> dict[int, _Quantity]:
-        return {size: _Quantity(partial(self._ask, "messages", size=size), [], 15) for size in _MESSAGES}
-
-    def _ask(self, what: str, samples: int, **numbers: Any) -> list[float]:
-        seconds: list[float] = self._world.ask("measure", what=what, samples=samples, **numbers)["seconds"]
-        return seconds
-
-
 def measured(
     kernel: Sequence[str], wanted: Sequence[Sizes], ranks: int, threads: int, seconds: float
 ) -> tuple[Machine, Network | None]:
     """What the calls and the memory of ranks cost that work here at the same time; of several ranks also messages.
 
-    kernel: its name, variant and dtype. wanted: sizes of calls. Raises BackendUnavailable without ranks.
+    kernel: its name, variant and dtype. wanted: sizes of calls. seconds: for all calls. Raises BackendUnavailable if no
+    ranks start.
     """
-    ranks_here = Measuring(ranks, threads)
+    name, variant, dtype = kernel
+    world = World(ranks, threads)
     try:
-        calls = ranks_here.calls(kernel, wanted, seconds)
-        pieces = {what: ranks_here.memory(what) for what in ("copies", "rows", "sums")}
-        messages = ranks_here.messages() if ranks > 1 else {}
-        everything = [
-            *calls.values(),
-            *(each for some in pieces.values() for each in some.values()),
-            *messages.values(),
-        ]
+        world.ask("prepare", backend=MPI, kernel=name, variant=variant, dtype=dtype)
+        ask = partial(_ask, world)
+        calls = _calls(partial(ask, "call", kernel=list(kernel)), kernel, wanted, ranks, seconds)
+        memory = {what: _sized(partial(ask, what), _PIECES) for what in ("copies", "rows", "sums")}
+        messages = _sized(partial(ask, "messages"), _MESSAGES) if ranks > 1 else {}
         for _ in range(_BOUTS):
-            for quantity in everything:
+            for quantity in chain(calls.values(), messages.values(), *(some.values() for some in memory.values())):
                 quantity.bout()
     finally:
-        ranks_here.close()
+        world.close()
     of_calls = {sizes: each.estimate() for sizes, each in calls.items()}
-    found = Machine(threads, of_calls, {what: _a_byte(some) for what, some in pieces.items()})
+    found = Machine(threads, of_calls, {what: _a_byte(some) for what, some in memory.items()})
     return found, _network(messages) if messages else None
+
+
+def _ask(world: World, what: str, samples: int, **numbers: Any) -> list[float]:
+    seconds: list[float] = world.ask("measure", what=what, samples=samples, **numbers)["seconds"]
+    return seconds
+
+
+def _sized(ask: Ask, sizes: Sequence[int]) -> dict[int, _Quantity]:
+    return {size: _Quantity(partial(ask, size=size), _SAMPLES_OF_A_PIECE) for size in sizes}
+
+
+def _calls(
+    ask: Ask, kernel: Sequence[str], wanted: Sequence[Sizes], ranks: int, seconds: float
+) -> dict[Sizes, _Quantity]:
+    """The wanted calls that can be measured in so many seconds, from small to large; if none can, smaller ones."""
+    problem, element = registry.problem(kernel[0]), np.dtype(kernel[2])
+    wanted = sorted(set(wanted), key=problem.work)
+    chosen: dict[Sizes, _Quantity] = {}
+    pace = 0.0  # seconds of one sample for a unit of work, its arrays included
+    for sizes in [*growing(problem, wanted[0]), *wanted[1:]]:
+        expected = pace * problem.work(sizes) * _FEWEST_SAMPLES * _BOUTS
+        needed = ranks * problem.bytes(sizes, element)
+        if expected > seconds or needed > machine.free_memory() / _PART_OF_FREE_MEMORY:
+            break
+        quantity = _Quantity(partial(ask, sizes=list(sizes)), _FEWEST_SAMPLES)
+        begin = monotonic()
+        one = min(quantity.ask(2))
+        arrays = max(0.0, monotonic() - begin - 2 * one)
+        pace = (arrays + one) / problem.work(sizes)
+        quantity.samples = round(min(max(_OF_A_BOUT / one, _FEWEST_SAMPLES), _MOST_SAMPLES))
+        if sizes in wanted:
+            seconds -= _BOUTS * (arrays + quantity.samples * one)
+        chosen[sizes] = quantity
+    exactly = {sizes: each for sizes, each in chosen.items() if sizes in wanted}
+    return exactly or dict(list(chosen.items())[-2:])
 
 
 def _a_byte(quantities: dict[int, _Quantity]) -> BySize:
