@@ -210,7 +210,9 @@ class TestCommand:
         assert [(each["scaling"], each["ranks"]) for each in found] == [
             ("strong", 1), ("strong", 1024), ("weak", 1), ("weak", 1024),
         ]  # fmt: skip
-        assert found[1]["efficiency"]["value"] == pytest.approx(1e-3 / 1024 / (1e-6 + 20e-6), rel=0.01)
+        launch = found[1]["parts"]["launch"]
+        expected = (1e-3 + launch) / 1024 / (1e-6 + 20e-6 + launch)
+        assert found[1]["efficiency"]["value"] == pytest.approx(expected, rel=0.01)
 
     def test_it_says_where_a_rank_needs_more_memory_than_there_is(self, tmp_path: Path) -> None:
         results = node(tmp_path, row("avx", "dot", {"n": 1 << 20}, 1e-3))

@@ -13,7 +13,7 @@ from py_backends import registry
 from py_backends.commands.predict import analysis
 from py_backends.commands.predict.analysis import Model
 from py_backends.ranks import exchanges, traffic
-from py_backends.ranks.costs import COMPUTING, Machine
+from py_backends.ranks.costs import COMPUTING, LAUNCH, Machine
 from py_backends.ranks.networks import network
 from py_backends.ranks.traffic import Round, Traffic
 from py_backends.results.report import Estimate
@@ -41,7 +41,7 @@ def predicted(kernel: str, ranks: int) -> float:
     calls = {registry.problem(kernel).default_sizes: Estimate.exactly(1.0)}
     model = Model("mpi", kernel, variant, "float32", PLAIN, lambda _: Machine(1, calls, NO_TIME))
     found = model.launch(ranks, sizes).parts
-    return sum(seconds.value for name, seconds in found.items() if name != COMPUTING)
+    return sum(seconds.value for name, seconds in found.items() if name not in {COMPUTING, LAUNCH})
 
 
 def ratio(kernel: str, ranks: int, folder: Path) -> float:

@@ -12,7 +12,9 @@ from py_backends.ranks.outline import Call, Event
 from py_backends.results.report import Estimate
 
 COMPUTING = "computing"
+LAUNCH = "launch"
 MEMORY = "memory"
+_NO_TIME = Estimate.exactly(0.0)
 _SURELY_UNSURE = 0.05
 """The least relative uncertainty of a call that was not measured at its own sizes."""
 
@@ -25,11 +27,13 @@ class Machine:
     calls: seconds of calls of the kernel, by their sizes.
     memory: seconds a byte that a rank copies (`copies`), gathers from rows or spreads over them (`rows`), and adds to
         others (`sums`), by the size of the piece.
+    launch: seconds of a launch before and after all of that.
     """
 
     threads: int
     calls: Mapping[tuple[int, ...], Estimate]
     memory: Mapping[str, BySize]
+    launch: Estimate = _NO_TIME
     _extrapolated: dict[tuple[int, ...], Estimate] = field(default_factory=dict, compare=False)
 
     def call(self, problem: Problem, sizes: tuple[int, ...]) -> Estimate:
@@ -37,7 +41,7 @@ class Machine:
         if sizes in self.calls:
             return self.calls[sizes]
         if 0 in sizes[: len(problem.dimensions)]:
-            return Estimate.exactly(0.0)
+            return _NO_TIME
         if sizes not in self._extrapolated:
             self._extrapolated[sizes] = self._by_work(problem, problem.work(sizes))
         return self._extrapolated[sizes]

@@ -112,11 +112,11 @@ class Prediction:
 
     scaling: `strong`, the same work for any number of ranks, or `weak`, work that grows with them.
     threads: of each rank.
-    parts: of its seconds: `computing`, the messages' `latency`, `overhead` and `bandwidth`, and `memory`, where ranks
-        copy and add for an exchange.
+    parts: of its seconds: `launch`, `computing`, the messages' `latency`, `overhead` and `bandwidth`, and `memory`,
+        where ranks copy and add for an exchange.
     efficiency: the time of one rank for this work, over the time of all ranks together.
     with_help: the efficiency with half the latency, twice the bandwidth and so on, by what is changed.
-    communicating: the part of its time, from 0 to 1, that is no computing.
+    communicating: the part of its time, from 0 to 1, that exchanges take.
     bytes_a_rank: of the arrays of the rank that has most. The first one also has the caller's.
     half_from: the least number of ranks whose efficiency is below one half; None if none up to the most that was tried.
     note: what it rests on, if that is not all measured.

@@ -20,7 +20,7 @@ import numpy as np
 from py_backends import registry
 from py_backends.harness.sizing import grown
 from py_backends.ranks.blocks import extent
-from py_backends.ranks.costs import COMPUTING, Machine, parts, total, whole
+from py_backends.ranks.costs import COMPUTING, LAUNCH, Machine, parts, total, whole
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.networks import HERE, Network
 from py_backends.ranks.outline import Call, Outline, outline
@@ -37,7 +37,6 @@ HELPS = HALF_LATENCY, DOUBLE_BANDWIDTH, OVERLAP, LARGER = (
     "full overlap",
     "twice the work",
 )
-_NO_TIME = Estimate.exactly(0.0)
 _NOT_MEASURED = "calls were not measured at their own sizes: they have the time of others, for their work"
 
 
@@ -57,8 +56,9 @@ class Launch:
         return whole(self.parts)
 
     @property
-    def computing(self) -> float:
-        return self.parts.get(COMPUTING, _NO_TIME).value
+    def communication(self) -> float:
+        """Seconds of all parts that exchanges need."""
+        return sum(each.value for name, each in self.parts.items() if name not in {COMPUTING, LAUNCH})
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Model:
         for events in zip_longest(*(each.events for each in outlines)):
             costs = [parts(event, problem, machine, network or self.network) for event in set(events) if event]
             steps.append(max(costs, key=lambda cost: sum(each.value for each in cost.values())))
-        return Launch(total(steps), max(each.nbytes for each in outlines))
+        return Launch(total([{LAUNCH: machine.launch}, *steps]), max(each.nbytes for each in outlines))
 
     def sizes(self, ranks: int, sizes: Sizes, scaling: str) -> Sizes:
         """The sizes for so many ranks."""
@@ -121,7 +121,7 @@ class Model:
             parts={name: each.value for name, each in found.parts.items()},
             efficiency=efficiency,
             with_help=self._with_help(ranks, sizes, scaling) if ranks > 1 else {},
-            communicating=1 - found.computing / seconds.value if seconds.value else 0.0,
+            communicating=found.communication / seconds.value if seconds.value else 0.0,
             bytes_a_rank=found.nbytes,
             note=None if self._measured(ranks, of_all) else _NOT_MEASURED,
         )
@@ -130,7 +130,7 @@ class Model:
         """The efficiency if one thing were better."""
         problem = registry.problem(self.kernel)
         there = self.launch(ranks, self.sizes(ranks, sizes, scaling))
-        hidden = max(there.computing, there.seconds.value - there.computing)
+        hidden = max(there.communication, there.seconds.value - there.communication)
         overlapped = self._one(ranks, sizes, scaling).value / (ranks * hidden) if hidden else 1.0
         better = {
             HALF_LATENCY: self.network.with_half_latency(),

@@ -29,6 +29,8 @@ _BOUTS = 9
 _FEWEST_SAMPLES, _MOST_SAMPLES, _OF_A_BOUT = 3, 25, 0.02
 """The least and the most samples of a call in a bout, and the seconds that they should take."""
 _SAMPLES_OF_A_PIECE = 11
+_SHORT = 5e-3
+"""Seconds of a call that say nothing of one with several times its work."""
 _SURELY_UNSURE = 0.02
 """The least relative uncertainty of what was measured: a machine is never twice the same."""
 _MESSAGES = (8, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
@@ -82,19 +84,35 @@ def measured(
         calls = _calls(partial(ask, "call", kernel=list(kernel)), kernel, wanted, ranks, seconds)
         memory = {what: _sized(partial(ask, what), _PIECES) for what in ("copies", "rows", "sums")}
         messages = _sized(partial(ask, "messages"), _MESSAGES) if ranks > 1 else {}
+        launch = _launch(world, ranks)
+        pieces = [messages, *memory.values()]
         for _ in range(_BOUTS):
-            for quantity in chain(calls.values(), messages.values(), *(some.values() for some in memory.values())):
+            for quantity in chain([launch], calls.values(), *(some.values() for some in pieces)):
                 quantity.bout()
     finally:
         world.close()
     of_calls = {sizes: each.estimate() for sizes, each in calls.items()}
-    found = Machine(threads, of_calls, {what: _a_byte(some) for what, some in memory.items()})
+    found = Machine(threads, of_calls, {what: _a_byte(some) for what, some in memory.items()}, launch.estimate())
     return found, _network(messages) if messages else None
 
 
 def _ask(world: World, what: str, samples: int, **numbers: Any) -> list[float]:
     seconds: list[float] = world.ask("measure", what=what, samples=samples, **numbers)["seconds"]
     return seconds
+
+
+def _launch(world: World, ranks: int) -> _Quantity:
+    """A launch that computes next to nothing, and exchanges nothing."""
+    names: dict[str, Any] = {"kernel": "vecadd", "variant": "lecture", "dtype": "float32"}
+    world.ask("prepare", backend=MPI, **names)
+    buffers = [world.new_number() for _ in range(3)]
+    for at, buffer in enumerate(buffers):
+        world.ask("allocate", buffer=buffer, dtype="float32", place=[*names.values(), [ranks], at])
+
+    def launches(samples: int) -> list[float]:
+        return [max(world.ask("launch", buffers=buffers, sizes=[ranks], **names)["kernel"]) for _ in range(samples)]
+
+    return _Quantity(launches, _SAMPLES_OF_A_PIECE)
 
 
 def _sized(ask: Ask, sizes: Sequence[int]) -> dict[int, _Quantity]:
@@ -108,17 +126,19 @@ def _calls(
     problem, element = registry.problem(kernel[0]), np.dtype(kernel[2])
     wanted = sorted(set(wanted), key=problem.work)
     chosen: dict[Sizes, _Quantity] = {}
-    pace = 0.0  # seconds of one sample for a unit of work, its arrays included
-    for sizes in [*growing(problem, wanted[0]), *wanted[1:]]:
+    pace = taken = 0.0  # seconds of one sample for a unit of work, its arrays included; of the last sample
+    for sizes in sorted({each for size in wanted for each in growing(problem, size)}, key=problem.work):
         expected = pace * problem.work(sizes) * _FEWEST_SAMPLES * _BOUTS
         needed = ranks * problem.bytes(sizes, element)
-        if expected > seconds or needed > machine.free_memory() / _PART_OF_FREE_MEMORY:
+        # What takes no time may be all overhead, so that the next one does not take longer for its work.
+        if (expected > seconds and taken > _SHORT) or needed > machine.free_memory() / _PART_OF_FREE_MEMORY:
             break
         quantity = _Quantity(partial(ask, sizes=list(sizes)), _FEWEST_SAMPLES)
         begin = monotonic()
         one = min(quantity.ask(2))
         arrays = max(0.0, monotonic() - begin - 2 * one)
-        pace = (arrays + one) / problem.work(sizes)
+        taken = arrays + one
+        pace = taken / problem.work(sizes)
         quantity.samples = round(min(max(_OF_A_BOUT / one, _FEWEST_SAMPLES), _MOST_SAMPLES))
         if sizes in wanted:
             seconds -= _BOUTS * (arrays + quantity.samples * one)
@@ -146,6 +166,7 @@ def _network(messages: dict[int, _Quantity]) -> Network:
     return Network(HERE, latency, latency.times(_LATENCY_OF_OVERHEAD), tuple(bytes_of), "measured on this machine")
 
 
+_ASSUMED_LAUNCH = Estimate(50e-6, 20e-6, 100e-6)
 _ASSUMED = {"copies": (10e9, 4e9, 20e9), "rows": (2.5e9, 1e9, 6e9), "sums": (6e9, 2e9, 10e9)}
 """Bytes a second of one core, roughly, where results hold none: what is likely, the least and the most."""
 
@@ -176,7 +197,7 @@ def of_results(report: Report, name: str, kernel: Sequence[str]) -> tuple[Machin
     assumed: dict[str, BySize] = {
         what: ((1.0, Estimate(1 / likely, 1 / most, 1 / least)),) for what, (likely, least, most) in _ASSUMED.items()
     }
-    found = Machine(threads, {sizes: _estimate(row) for sizes, row in calls.items()}, assumed)
+    found = Machine(threads, {sizes: _estimate(row) for sizes, row in calls.items()}, assumed, _ASSUMED_LAUNCH)
     return found, by
 
 

@@ -10,12 +10,14 @@ from rich.text import Text
 from py_backends.commands.predict.analysis import MOST_RANKS, STRONG
 from py_backends.display import console, layout, units
 from py_backends.display.layout import Section
+from py_backends.ranks.costs import COMPUTING, LAUNCH
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Estimate, Prediction, Report
 
 _HEADER = ("ranks", "shape", "time", "efficiency", "communication", "most of it", "memory a rank", "would help most")
 _DROPPED = (5, 1, 6, 7)
 _TITLES = {STRONG: "strong: the same work on more ranks", "weak": "weak: work that grows with the ranks"}
+_OF_A_RANK_ALONE = {COMPUTING, LAUNCH}
 _LEAST_GAIN = 0.02
 """What would help is named if the efficiency gains as much."""
 
@@ -84,7 +86,7 @@ def _section(group: Sequence[Prediction], memory: float | None) -> Section:
 
 
 def _cells(found: Prediction) -> tuple[str, ...]:
-    exchanged = {name: seconds for name, seconds in found.parts.items() if name != "computing" and seconds}
+    exchanged = {name: seconds for name, seconds in found.parts.items() if name not in _OF_A_RANK_ALONE and seconds}
     return (
         f"{found.ranks:,}",
         units.short_shape(found.shape),
