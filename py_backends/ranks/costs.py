@@ -27,13 +27,14 @@ class Machine:
     calls: seconds of calls of the kernel, by their sizes.
     memory: seconds a byte that a rank copies (`copies`), gathers from rows or spreads over them (`rows`), and adds to
         others (`sums`), by the size of the piece.
-    launch: seconds of a launch before and after all of that.
+    launch, exchange: seconds of each launch and of each exchange, whatever they do.
     """
 
     threads: int
     calls: Mapping[tuple[int, ...], Estimate]
     memory: Mapping[str, BySize]
     launch: Estimate = _NO_TIME
+    exchange: Estimate = _NO_TIME
     _extrapolated: dict[tuple[int, ...], Estimate] = field(default_factory=dict, compare=False)
 
     def call(self, problem: Problem, sizes: tuple[int, ...]) -> Estimate:
@@ -63,6 +64,8 @@ def parts(event: Event, problem: Problem, machine: Machine, network: Network) ->
         return {COMPUTING: machine.call(problem, event.sizes)}
     costs = [network.parts(each) for each in event.rounds]
     moved = {"copies": event.copied, "rows": event.strided, "sums": event.added}
+    if event.rounds:
+        costs.append({LAUNCH: machine.exchange})
     costs += [{MEMORY: at(machine.memory[what], size).times(size)} for what, size in moved.items() if size]
     return total(costs)
 

@@ -70,15 +70,26 @@ def copies(_ranks: Communicator, size: int) -> Callable[[], int]:
 
 
 def rows(ranks: Communicator, size: int, row: int = _OF_A_ROW) -> Callable[[], int]:
-    """A message that is spread over the rows of a larger array, as MPI does it: rows of so many bytes."""
+    """A message that is spread over the rows of a larger array: rows of so many bytes.
+
+    On several ranks it is a message to the neighbour, as `messages`. A rank alone only spreads what is there, which is
+    what it does with bytes from a network.
+    """
     from py_backends.ranks.interface import MPI
 
-    count = max(1, size // row)
-    spread: MPI.Datatype = MPI.BYTE.Create_subarray((count, 2 * row), (count, row), (0, 0)).Commit()
+    partner = ranks.rank ^ 1
+    partner = partner if partner < ranks.size else MPI.PROC_NULL
+    element, count = MPI.UINT32_T, max(1, size // row)
+    wide = row // element.size
+    spread: MPI.Datatype = element.Create_subarray((count, 2 * wide), (count, wide), (0, 0)).Commit()
     sources, targets = _places(count * row), _places(2 * count * row)
 
     def once() -> int:
-        spread.Unpack(next(sources), 0, next(targets), ranks.mpi)
+        source, target = next(sources), next(targets)
+        if ranks.size > 1:
+            ranks.mpi.Sendrecv([source, count * wide, element], partner, recvbuf=[target, 1, spread], source=partner)
+        else:
+            spread.Unpack(source, 0, target, ranks.mpi)
         return 1
 
     return once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -99,6 +100,13 @@ class Estimate:
     def plus(self, other: Estimate) -> Estimate:
         """The sum of two that depend on the same, so that both are too low or too high together."""
         return Estimate(self.value + other.value, self.low + other.low, self.high + other.high)
+
+    def less(self, other: Estimate) -> Estimate:
+        """What is left of it without another one, each measured by itself; at least nothing."""
+        value = max(0.0, self.value - other.value)
+        below = math.hypot(self.value - self.low, other.high - other.value)
+        above = math.hypot(self.high - self.value, other.value - other.low)
+        return Estimate(value, max(0.0, value - below), value + above)
 
     def towards(self, other: Estimate, part: float) -> Estimate:
         """What lies between this and another one, at this part of the way."""

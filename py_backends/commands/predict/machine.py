@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from statistics import fmean, median, stdev
+from statistics import median
 from time import monotonic
 from typing import Any
 
@@ -34,9 +34,14 @@ _SHORT = 5e-3
 _SURELY_UNSURE = 0.02
 """The least relative uncertainty of what was measured: a machine is never twice the same."""
 _MESSAGES = (8, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
-_PIECES = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
+_PIECES = (1 << 13, 1 << 16, 1 << 20, 1 << 24)
 _PART_OF_FREE_MEMORY = 4
+_OF_NORMAL = 1.4826
+"""The standard deviation of a normal distribution over its median distance from the median."""
 _LATENCY_OF_OVERHEAD = 0.5
+
+_NEXT_TO_NOTHING = ("vecadd", "dot")
+"""Kernels of vectors, without an exchange and with one of a single number."""
 
 Ask = Callable[..., list[float]]
 """Takes samples of something, in seconds: `what` it is, how many `samples`, and the numbers that tell it."""
@@ -57,13 +62,15 @@ class _Quantity:
     def estimate(self) -> Estimate:
         """What another bout would say: the interval in which one more of them lies in 95% of all cases.
 
-        It is Student's, of the logarithms (Hahn and Meeker, Statistical intervals, 1991, section 4.7).
+        It is Student's, of the logarithms (Hahn and Meeker, Statistical intervals, 1991, section 4.7). Their median and
+        their median distance from it stand for mean and standard deviation, since other processes disturb some bouts.
         """
         from scipy.stats import t
 
         logarithms = [math.log(each) for each in self.medians]
-        count, middle = len(logarithms), fmean(logarithms)
-        half = float(t.ppf(0.975, count - 1)) * stdev(logarithms) * math.sqrt(1 + 1 / count)
+        count, middle = len(logarithms), median(logarithms)
+        deviation = _OF_NORMAL * median(abs(each - middle) for each in logarithms)
+        half = float(t.ppf(0.975, count - 1)) * deviation * math.sqrt(1 + 1 / count)
         half = max(half, _SURELY_UNSURE)
         return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
@@ -84,16 +91,24 @@ def measured(
         calls = _calls(partial(ask, "call", kernel=list(kernel)), kernel, wanted, ranks, seconds)
         memory = {what: _sized(partial(ask, what), _PIECES) for what in ("copies", "rows", "sums")}
         messages = _sized(partial(ask, "messages"), _MESSAGES) if ranks > 1 else {}
-        launch = _launch(world, ranks)
+        launches = [_launch(world, ranks, each) for each in _NEXT_TO_NOTHING]
         pieces = [messages, *memory.values()]
         for _ in range(_BOUTS):
-            for quantity in chain([launch], calls.values(), *(some.values() for some in pieces)):
+            for quantity in chain(launches, calls.values(), *(some.values() for some in pieces)):
                 quantity.bout()
     finally:
         world.close()
     of_calls = {sizes: each.estimate() for sizes, each in calls.items()}
-    found = Machine(threads, of_calls, {what: _a_byte(some) for what, some in memory.items()}, launch.estimate())
-    return found, _network(messages) if messages else None
+    network = _network(messages) if messages else None
+    a_byte = {what: _a_byte(some) for what, some in memory.items()}
+    if network:  # only what rows take more than bytes in one piece
+        whole = _a_byte({size: each for size, each in messages.items() if size in _PIECES})
+        a_byte["rows"] = tuple(
+            (size, more.less(one)) for (size, more), (_, one) in zip(a_byte["rows"], whole, strict=True)
+        )
+    launch, with_exchange = (each.estimate() for each in launches)
+    exchange = with_exchange.less(launch)
+    return Machine(threads, of_calls, a_byte, launch, exchange.less(network.latency) if network else exchange), network
 
 
 def _ask(world: World, what: str, samples: int, **numbers: Any) -> list[float]:
@@ -101,9 +116,9 @@ def _ask(world: World, what: str, samples: int, **numbers: Any) -> list[float]:
     return seconds
 
 
-def _launch(world: World, ranks: int) -> _Quantity:
-    """A launch that computes next to nothing, and exchanges nothing."""
-    names: dict[str, Any] = {"kernel": "vecadd", "variant": "lecture", "dtype": "float32"}
+def _launch(world: World, ranks: int, kernel: str) -> _Quantity:
+    """A launch that computes next to nothing."""
+    names: dict[str, Any] = {"kernel": kernel, "variant": "lecture", "dtype": "float32"}
     world.ask("prepare", backend=MPI, **names)
     buffers = [world.new_number() for _ in range(3)]
     for at, buffer in enumerate(buffers):
@@ -166,7 +181,7 @@ def _network(messages: dict[int, _Quantity]) -> Network:
     return Network(HERE, latency, latency.times(_LATENCY_OF_OVERHEAD), tuple(bytes_of), "measured on this machine")
 
 
-_ASSUMED_LAUNCH = Estimate(50e-6, 20e-6, 100e-6)
+_ASSUMED_LAUNCH, _ASSUMED_EXCHANGE = Estimate(50e-6, 20e-6, 100e-6), Estimate(20e-6, 5e-6, 50e-6)
 _ASSUMED = {"copies": (10e9, 4e9, 20e9), "rows": (2.5e9, 1e9, 6e9), "sums": (6e9, 2e9, 10e9)}
 """Bytes a second of one core, roughly, where results hold none: what is likely, the least and the most."""
 
@@ -197,7 +212,9 @@ def of_results(report: Report, name: str, kernel: Sequence[str]) -> tuple[Machin
     assumed: dict[str, BySize] = {
         what: ((1.0, Estimate(1 / likely, 1 / most, 1 / least)),) for what, (likely, least, most) in _ASSUMED.items()
     }
-    found = Machine(threads, {sizes: _estimate(row) for sizes, row in calls.items()}, assumed, _ASSUMED_LAUNCH)
+    found = Machine(
+        threads, {sizes: _estimate(row) for sizes, row in calls.items()}, assumed, _ASSUMED_LAUNCH, _ASSUMED_EXCHANGE
+    )
     return found, by
 
 
