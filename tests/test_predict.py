@@ -210,8 +210,8 @@ class TestCommand:
         assert [(each["scaling"], each["ranks"]) for each in found] == [
             ("strong", 1), ("strong", 1024), ("weak", 1), ("weak", 1024),
         ]  # fmt: skip
-        launch = found[1]["parts"]["launch"]
-        expected = (1e-3 + launch) / 1024 / (1e-6 + 20e-6 + launch)
+        alone, together = (each["parts"]["launch"] for each in found[:2])
+        expected = (1e-3 + alone) / 1024 / (1e-6 + 20e-6 + together)
         assert found[1]["efficiency"]["value"] == pytest.approx(expected, rel=0.01)
 
     def test_it_says_where_a_rank_needs_more_memory_than_there_is(self, tmp_path: Path) -> None:

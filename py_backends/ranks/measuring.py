@@ -109,13 +109,9 @@ def sums(_ranks: Communicator, size: int) -> Callable[[], int]:
 
 
 def slowest(ranks: Communicator, once: Callable[[], int], samples: int) -> list[float]:
-    """Seconds for one, so many times: of the rank that takes longest. Each begins with all ranks.
-
-    One more comes before them, as launches follow one another: its memory is new.
-    """
+    """Seconds for one, so many times: of the rank that takes longest. Each begins with all ranks."""
     from py_backends.ranks.interface import MPI
 
-    once()
     seconds = np.empty(samples)
     for sample in range(samples):
         ranks.mpi.Barrier()

@@ -130,6 +130,11 @@ def _launch(world: World, ranks: int, kernel: str) -> _Quantity:
     return _Quantity(launches, _SAMPLES_OF_A_PIECE)
 
 
+def _one_by_one(ask: Ask, samples: int) -> list[float]:
+    """Samples as launches come: each by a request of its own, for which the ranks have waited."""
+    return [seconds for _ in range(samples) for seconds in ask(samples=1)]
+
+
 def _sized(ask: Ask, sizes: Sequence[int]) -> dict[int, _Quantity]:
     return {size: _Quantity(partial(ask, size=size), _SAMPLES_OF_A_PIECE) for size in sizes}
 
@@ -141,22 +146,20 @@ def _calls(
     problem, element = registry.problem(kernel[0]), np.dtype(kernel[2])
     wanted = sorted(set(wanted), key=problem.work)
     chosen: dict[Sizes, _Quantity] = {}
-    pace = taken = 0.0  # seconds of one sample for a unit of work, its arrays included; of the last sample
+    pace = taken = 0.0  # seconds of one sample for a unit of work; of the last sample
+    free = machine.free_memory() / _PART_OF_FREE_MEMORY / ranks
     for sizes in sorted({each for size in wanted for each in growing(problem, size)}, key=problem.work):
         expected = pace * problem.work(sizes) * _FEWEST_SAMPLES * _BOUTS
-        needed = ranks * problem.bytes(sizes, element)
+        free -= problem.bytes(sizes, element)
         # What takes no time may be all overhead, so that the next one does not take longer for its work.
-        if (expected > seconds and taken > _SHORT) or needed > machine.free_memory() / _PART_OF_FREE_MEMORY:
+        if (expected > seconds and taken > _SHORT) or free < 0:
             break
-        quantity = _Quantity(partial(ask, sizes=list(sizes)), _FEWEST_SAMPLES)
-        begin = monotonic()
-        one = min(quantity.ask(2))
-        arrays = max(0.0, monotonic() - begin - 2 * one)
-        taken = arrays + one
+        quantity = _Quantity(partial(_one_by_one, partial(ask, sizes=list(sizes))), _FEWEST_SAMPLES)
+        taken = min(quantity.ask(2))
         pace = taken / problem.work(sizes)
-        quantity.samples = round(min(max(_OF_A_BOUT / one, _FEWEST_SAMPLES), _MOST_SAMPLES))
+        quantity.samples = round(min(max(_OF_A_BOUT / taken, _FEWEST_SAMPLES), _MOST_SAMPLES))
         if sizes in wanted:
-            seconds -= _BOUTS * (arrays + quantity.samples * one)
+            seconds -= _BOUTS * quantity.samples * taken
         chosen[sizes] = quantity
     exactly = {sizes: each for sizes, each in chosen.items() if sizes in wanted}
     return exactly or dict(list(chosen.items())[-2:])
