@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from statistics import median
-from time import monotonic
 from typing import Any
 
 import numpy as np
