@@ -136,6 +136,8 @@ class TestExchanges:
     @pytest.mark.parametrize("neighbours", [(None, None), (0, None), (None, 2), (0, 2)])
     def test_neighbours_are_sent_what_is_counted(self, neighbours: tuple[int | None, int | None]) -> None:
         """Message by message, as MPI would be told: to whom, and how many bytes. Nothing else is written."""
+        from py_backends.ranks.interface import MPI
+
         before, after = neighbours
         stated, sent = exchanges.Sendrecv(before, after, 3, 4), {}
 
@@ -143,9 +145,9 @@ class TestExchanges:
             """In place of MPI: what comes is as if the neighbour had sent its rank's number."""
 
             def Sendrecv(self, elements: Any, to: int, recvbuf: Any, source: int) -> None:  # noqa: N802  # MPI's name
-                if to != exchanges.MPI.PROC_NULL:
+                if to != MPI.PROC_NULL:
                     sent[to] = elements.nbytes
-                if source != exchanges.MPI.PROC_NULL:
+                if source != MPI.PROC_NULL:
                     recvbuf[...] = 100 + source
 
         class Line:
