@@ -230,6 +230,8 @@ class TestCommand:
             (["--network", "ethernet"], "name one of ethernet-25g"),
             (["--network", "latency=2us,speed=9GB/s"], "not 'speed'"),
             (["--network", HERE, "--ranks", "4099"], "do not divide"),
+            (["--network", HERE, "--ranks", "1"], "give --ranks of 2 or more"),
+            (["--threads", "4000"], "give fewer"),
             (["--ranks", "0"], "whole number from 1"),
             (["--shape", "matmul=0"], "no work that ranks could share"),
             (["--variant", "shared_tiles"], "no source of matmul"),
@@ -258,11 +260,14 @@ class TestCommand:
         assert said in ran.stderr
         assert len(ran.stderr.splitlines()) == 1
 
-    def test_results_say_nothing_of_this_machines_network(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "given", [["--network", HERE, "--ranks", "1,2"], ["--threads", "1"]], ids=["here", "threads"]
+    )
+    def test_results_of_another_machine_decide_what_this_one_would(self, tmp_path: Path, given: Sequence[str]) -> None:
         results = node(tmp_path, row("avx", "dot", {"n": 9}, 1e-3))
-        ran = run_here("predict", "--kernel", "dot", "--ranks", "1", "--network", HERE, "--node", results)
+        ran = run_here("predict", "--kernel", "dot", *given, "--node", results)
         assert ran.returncode == 2
-        assert "leave out --node" in ran.stderr
+        assert "leave out --" in ran.stderr
 
 
 class TestPicture:

@@ -45,11 +45,12 @@ class Request:
     budget: float = 40.0
     command: str | None = None
 
-    @property
     def threads_of_each(self) -> int:
-        """The threads of a rank. Raises WrongRequest if ranks of this machine do not divide its CPUs."""
+        """The threads of a rank of this machine. Raises WrongRequest if its ranks do not divide its CPUs."""
         cpus = machine.cpus()
         if self.network is None:
+            if max(self.ranks) < 2:
+                raise WrongRequest("the network `here` is between ranks of this machine: give --ranks of 2 or more")
             for ranks in self.ranks:
                 if cpus % ranks:
                     raise WrongRequest(
@@ -95,10 +96,8 @@ class Request:
 
 def report(request: Request, progress: Progress | None) -> Report:
     """The predictions that are requested. Raises WrongRequest, and BackendUnavailable if nothing can be measured."""
-    workloads, threads = list(request.workloads()), request.threads_of_each
-    node = Report.read(request.node) if request.node else None
-    if node and request.network is None:
-        raise WrongRequest("the network `here` is measured by ranks of this machine: leave out --node, or name another")
+    workloads, node = list(request.workloads()), _node(request)
+    threads = 0 if node else request.threads_of_each()
     found: list[Prediction] = []
     for at, (kernel, sizes) in enumerate(workloads):
         if progress:
@@ -113,7 +112,7 @@ def report(request: Request, progress: Progress | None) -> Report:
         package_version=py_backends.__version__,
         machine=node.machine if node else machine.describe(),
         settings={
-            "threads": threads,
+            "threads": found[0].threads,
             "budget_seconds": request.budget,
             "command": request.command,
             "node": str(request.node) if request.node else None,
@@ -121,6 +120,17 @@ def report(request: Request, progress: Progress | None) -> Report:
         },
         predictions=found,
     )
+
+
+def _node(request: Request) -> Report | None:
+    """The results of the machine that will compute, if they are given. Raises WrongRequest for what they decide."""
+    if request.node is None:
+        return None
+    if request.network is None:
+        raise WrongRequest("the network `here` is measured by ranks of this machine: leave out --node, or name another")
+    if request.threads is not None:
+        raise WrongRequest("the results of --node say how many threads a rank has: leave out --threads")
+    return Report.read(request.node)
 
 
 def _model(
