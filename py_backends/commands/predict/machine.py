@@ -25,9 +25,9 @@ from py_backends.system import machine
 MPI = "mpi"
 _BOUTS = 9
 """Everything is measured so many times, in turn. How far these medians lie apart says how far another one would."""
-_FEWEST_SAMPLES, _MOST_SAMPLES, _OF_A_BOUT = 3, 25, 0.02
+_FEWEST_SAMPLES, _MOST_SAMPLES, _OF_A_BOUT = 3, 60, 0.05
 """The least and the most samples of a call in a bout, and the seconds that they should take."""
-_SAMPLES_OF_A_PIECE = 11
+_SAMPLES_OF_A_PIECE = 21
 _SHORT = 5e-3
 """Seconds of a call that say nothing of one with several times its work."""
 _SURELY_UNSURE = 0.02
