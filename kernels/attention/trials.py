@@ -122,6 +122,13 @@ def _masked(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator
     return [q, k, v]
 
 
+def _masked_first(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
+    """The same, and the first keys have no other score: whole blocks of them weigh nothing."""
+    q, k, v = _masked(shapes, dtype, generator)
+    k[: 3 * len(k) // 4, 0] = -np.inf
+    return [q, k, v]
+
+
 def _special(shapes: Shapes, dtype: np.dtype[Any], generator: np.random.Generator) -> Inputs:
     """A query, a key or a value that is infinite or no number."""
     inputs = drawn_from((), shapes, dtype, generator)
@@ -172,7 +179,12 @@ _KINDS = (
         ),
     ),
     Kind("few-products", "a score that is another number where the largest is taken off it", _of_few_products),
-    Kind("masked", "scores of -infinity that turn into NaN", partial(_at_sizes, {"{}": _masked}), dtypes=FLOATS),
+    Kind(
+        "masked",
+        "scores of -infinity that turn into NaN",
+        partial(_at_sizes, {"{}": _masked, "{}, the first keys": _masked_first}),
+        dtypes=FLOATS,
+    ),
     Kind(
         "subnormals",
         "numbers that are flushed to zero",
