@@ -58,7 +58,7 @@ def outline(kernel: Distributed, rank: int, ranks: int, sizes: tuple[int, ...]) 
 
     def local(*arrays: _Shape, **numbers: int) -> None:
         whole = {**kernel.problem.numbers, **numbers}
-        recorder.events.append(Call((*kernel.problem.sizes(*arrays[:-1]), *whole.values())))  # type: ignore[arg-type]
+        recorder.events.append(Call((*kernel.problem.sizes(*arrays[:-1]), *whole.values())))  # type: ignore[arg-type]  # shapes do
 
     try:
         getattr(kernel.text, kernel.problem.name)(recorder, local, *inputs, output, *sizes)

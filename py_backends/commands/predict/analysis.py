@@ -31,7 +31,7 @@ STRONG, WEAK = SCALINGS = ("strong", "weak")
 HALF = 0.5
 MOST_RANKS = 1 << 14
 """The most ranks that are tried for an efficiency below one half."""
-HELPS = HALF_LATENCY, DOUBLE_BANDWIDTH, OVERLAP, LARGER = (
+HALF_LATENCY, DOUBLE_BANDWIDTH, OVERLAP, LARGER = (
     "half the latency",
     "twice the bandwidth",
     "full overlap",

@@ -37,7 +37,8 @@ _PIECES = (1 << 13, 1 << 16, 1 << 20, 1 << 24)
 _PART_OF_FREE_MEMORY = 4
 _OF_NORMAL = 1.4826
 """The standard deviation of a normal distribution over its median distance from the median."""
-_LATENCY_OF_OVERHEAD = 0.5
+_OVERHEAD_OF_LATENCY = 0.5
+"""The overhead of a message between ranks of this machine, as a part of its latency: no way lies between its ends."""
 
 _NEXT_TO_NOTHING = ("vecadd", "dot")
 """Kernels of vectors, without an exchange and with one of a single number."""
@@ -180,7 +181,7 @@ def _network(messages: dict[int, _Quantity]) -> Network:
         found = each.estimate()
         more = max(found.value - latency.value, 0.05 * found.value)
         bytes_of.append((float(size), found.times(more / found.value / size)))
-    return Network(HERE, latency, latency.times(_LATENCY_OF_OVERHEAD), tuple(bytes_of), "measured on this machine")
+    return Network(HERE, latency, latency.times(_OVERHEAD_OF_LATENCY), tuple(bytes_of), "measured on this machine")
 
 
 _ASSUMED_LAUNCH, _ASSUMED_EXCHANGE = Estimate(50e-6, 20e-6, 100e-6), Estimate(20e-6, 5e-6, 50e-6)
@@ -188,8 +189,8 @@ _ASSUMED = {"copies": (10e9, 4e9, 20e9), "rows": (2.5e9, 1e9, 6e9), "sums": (6e9
 """Bytes a second of one core, roughly, where results hold none: what is likely, the least and the most."""
 
 
-def of_results(report: Report, name: str, kernel: Sequence[str]) -> tuple[Machine, str]:
-    """The machine of results, by its rows of a kernel, and which rows these are.
+def of_results(report: Report, name: str, kernel: Sequence[str]) -> Machine:
+    """The machine of results, by its rows of a kernel.
 
     kernel: its name, variant and dtype. Raises WrongRequest, in one line, if it has none that ranks would compute by.
     """
@@ -210,14 +211,12 @@ def of_results(report: Report, name: str, kernel: Sequence[str]) -> tuple[Machin
         best = calls.get(tuple(row.shape.values()))
         if (row.threads or 1) == threads and (best is None or _seconds(row) < _seconds(best)):
             calls[tuple(row.shape.values())] = row
-    by = ", ".join(dict.fromkeys(f"{row.backend} {row.target} {row.variant}" for row in calls.values()))
     assumed: dict[str, BySize] = {
         what: ((1.0, Estimate(1 / likely, 1 / most, 1 / least)),) for what, (likely, least, most) in _ASSUMED.items()
     }
-    found = Machine(
+    return Machine(
         threads, {sizes: _estimate(row) for sizes, row in calls.items()}, assumed, _ASSUMED_LAUNCH, _ASSUMED_EXCHANGE
     )
-    return found, by
 
 
 def _of_one_rank(row: Row) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from py_backends.commands.predict.table import groups, half, title
 from py_backends.display import style
+from py_backends.ranks.networks import HERE
 from py_backends.results.report import Prediction, Report
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def describe(report: Report) -> str:
             f"{each.ranks} ranks {100 * each.efficiency.value:.0f}%, communication {100 * each.communicating:.0f}%"
             for each in group
         ]
-        sentences.append(f"{title(group)}: {'; '.join(said)}; {half(group)}.")
+        sentences.append(f"{title(group)}: {'; '.join([*said, *half(group)])}.")
     return " ".join(sentences)
 
 
@@ -69,7 +70,7 @@ def _draw(axes: Axes, group: Sequence[Prediction]) -> None:
     axes.axhline(50, color="black", linewidth=1, linestyle=":")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,g}")
-    axes.set_xlabel("ranks, one a node" if group[0].network != "here" else "ranks of this machine")
+    axes.set_xlabel("ranks, one a node" if group[0].network != HERE else "ranks of this machine")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("%")
     axes.set_title(title(group).replace("  strong", "\nstrong").replace("  weak", "\nweak"), loc="left", fontsize=10)

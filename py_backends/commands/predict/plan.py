@@ -137,7 +137,7 @@ def _model(
     request: Request, kernel: tuple[str, str, str], sizes: Sizes, threads: int, seconds: float, node: Report | None
 ) -> Model:
     if node:
-        machine, _ = of_results(node, str(request.node), kernel)
+        machine = of_results(node, str(request.node), kernel)
         assert request.network, "results say nothing of this machine's network"
         return Model(MPI, *kernel, request.network, lambda _: machine)
     here = request.network is None

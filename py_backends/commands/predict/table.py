@@ -11,6 +11,7 @@ from py_backends.commands.predict.analysis import MOST_RANKS, STRONG
 from py_backends.display import console, layout, units
 from py_backends.display.layout import Section
 from py_backends.ranks.costs import COMPUTING, LAUNCH
+from py_backends.ranks.networks import HERE
 from py_backends.results.grouping import grouped
 from py_backends.results.report import Estimate, Prediction, Report
 
@@ -51,12 +52,13 @@ def title(group: Sequence[Prediction]) -> str:
     return "  ".join([first.kernel, first.variant, first.dtype, *shape, f"{threads} a rank", _TITLES[first.scaling]])
 
 
-def half(group: Sequence[Prediction]) -> str:
-    """From which number of ranks on the efficiency is below one half."""
+def half(group: Sequence[Prediction]) -> Iterator[str]:
+    """From which number of ranks on the efficiency is below one half. Nothing of this machine, which has few."""
     found = group[0].half_from
-    if found is None:
-        return f"an efficiency below one half was not met up to {MOST_RANKS:,} ranks"
-    return f"the efficiency is below one half from about {units.figure(found)} ranks on"
+    if found is not None:
+        yield f"the efficiency is below one half from about {units.figure(found)} ranks on"
+    elif group[0].network != HERE:
+        yield f"an efficiency below one half was not met up to {MOST_RANKS:,} ranks"
 
 
 def with_interval(found: Estimate, words: str) -> str:
@@ -79,7 +81,7 @@ def _section(group: Sequence[Prediction], memory: float | None) -> Section:
         title(group),
         header=_HEADER,
         rows=[_cells(each) for each in group],
-        footnotes=[half(group), *_notes(group), *_too_large(group, memory)],
+        footnotes=[*half(group), *_notes(group), *_too_large(group, memory)],
         right=range(2, 7),
         dropped=_DROPPED,
     )
