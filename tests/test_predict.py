@@ -25,13 +25,17 @@ from py_backends.ranks import traffic
 from py_backends.ranks.costs import COMPUTING, Machine, whole
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.networks import HERE, NETWORKS, Network, network
-from py_backends.ranks.outline import Call, outline
+from py_backends.ranks.outline import Call, _Memory, outline
 from py_backends.results.report import Duration, Estimate, Report, Row, Seconds
 
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "mpi").values()]
 PLAIN = network("latency=2us,bandwidth=10GB/s,overhead=1us")
 assert PLAIN is not None
 NO_TIME = {what: ((1.0, Estimate.exactly(0.0)),) for what in ("copies", "rows", "sums")}
+
+
+def _name(text: KernelText) -> str:
+    return f"{text.kernel}-{text.variant}"
 
 
 def distributed(text: KernelText) -> Distributed:
@@ -47,7 +51,7 @@ def model(kernel: str, seconds_of_work: float, between: Network = PLAIN, variant
 
 
 class TestOutline:
-    @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
+    @pytest.mark.parametrize("text", TEXTS, ids=_name)
     @given(ranks=st.integers(1, 24), sizes=st.tuples(*[st.integers(0, 40)] * 3))
     def test_the_calls_of_all_ranks_are_the_kernels_work(
         self, text: KernelText, ranks: int, sizes: tuple[int, ...]
@@ -65,6 +69,43 @@ class TestOutline:
             if isinstance(event, Call) and 0 not in event.sizes
         ]
         assert sum(done) >= problem.work(of_kernel)
+
+    @pytest.mark.parametrize("text", [each for each in TEXTS if each.kernel != "attention"], ids=_name)
+    @given(ranks=st.integers(2, 40), sizes=st.permutations([1009, 211, 503]))
+    def test_no_rank_holds_an_array_of_the_whole(self, text: KernelText, ranks: int, sizes: list[int]) -> None:
+        """Else more machines could not hold more. Attention gathers its keys and values, and says so."""
+        problem = text.problem
+        of_kernel = tuple(sizes[: len(problem.parameters)])
+        with pytest.MonkeyPatch.context() as patched:
+            held: list[int] = []
+            original = _Memory.hold
+            patched.setattr(_Memory, "hold", lambda memory, size: (held.append(size), original(memory, size)))
+            for rank in {0, 1, ranks - 1}:
+                outline(distributed(text), rank, ranks, of_kernel)
+        whole = {4 * math.prod(shape) for shape in problem.shapes(of_kernel) if shape}
+        assert held
+        assert not whole & set(held)
+
+    @pytest.mark.parametrize(
+        ("kernel", "variant", "sizes", "elements"),
+        [
+            ("vecadd", "lecture", (400,), lambda n: 3 * n / 4),
+            ("dot", "lecture", (400,), lambda n: 2 * n / 4 + 2),
+            ("transpose", "lecture", (80, 120), lambda m, n: 3 * m * n / 4),
+            ("heat", "lecture", (80, 30, 20), lambda m, n, _: 3 * (m / 4 + 2) * n),
+            ("heat", "tuned", (80, 30, 20), lambda m, n, _: 3 * (m / 4 + 2 * 16) * n),
+            ("nbody", "lecture", (80, 120), lambda m, n: 9 * m / 4 + 12 * n / 4),
+            ("matmul", "lecture", (80, 120, 160), lambda m, n, k: (3 * m * k + k * n + m * n) / 4),
+            ("matmul", "tuned", (80, 80, 80), lambda m, n, k: (m * k + k * n) / 2 + m * n / 4),
+            ("attention", "lecture", (80, 8, 120), lambda m, d, n: (2 * m + 2 * n) * d / 4 + 2 * n * d),
+        ],
+    )
+    def test_memory_is_that_of_the_formula(
+        self, kernel: str, variant: str, sizes: tuple[int, ...], elements: Callable[..., float]
+    ) -> None:
+        """Of a rank in the middle of four, in docs/predict.md."""
+        text = registry.kernel_texts(kernel, "mpi")[variant]
+        assert outline(distributed(text), 1, 4, sizes).nbytes == 4 * elements(*sizes)
 
     def test_a_source_that_computes_with_its_arrays_is_refused(self) -> None:
         """Its work would be left out of the prediction."""
@@ -301,7 +342,7 @@ class TestHere:
         assert found[1]["parts"]["latency"] > 0
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
+    @pytest.mark.parametrize("text", TEXTS, ids=_name)
     def test_sixty_four_ranks_are_right_and_hold_what_is_said(self, text: KernelText, hold: Hold) -> None:
         """More of them than CPUs: nothing depends on when a rank runs."""
         sizes = {"heat": (130, 40, 5), "matmul": (70, 65, 90), "attention": (70, 33, 90)}.get(text.kernel)

@@ -19,8 +19,8 @@ def marked(*names: str) -> list[Any]:
     return [pytest.param(name, marks=getattr(pytest.mark, name)) for name in names]
 
 
-COMPILED = marked("avx", "cpp", "openmp", "stdpar")
-FORKABLE = [*COMPILED, *marked("mkl", "mpi", "numpy", "python")]
+WITH_A_WORKSPACE = marked("avx", "cpp", "openmp")
+FORKABLE = [*WITH_A_WORKSPACE, *marked("mkl", "mpi", "numpy", "python", "stdpar")]
 """Those that docs/reference.md promises to a forked child."""
 UNWARNED = "-W", "ignore::DeprecationWarning"
 """Newer Pythons warn of forks beside threads."""
@@ -179,7 +179,7 @@ def test_a_child_that_is_forked_within_a_limited_call_of_numpy_computes() -> Non
     assert (run.stdout.split(), run.stderr) == (["0"], "")
 
 
-@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("backend", WITH_A_WORKSPACE)
 def test_a_kernel_without_memory_raises_and_works_again_when_there_is_some(backend: str) -> None:
     run = run_python("-c", textwrap.dedent(MEMORY), backend)
     said = "no memory for the workspace of kernels/matmul/tuned"

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,8 @@ from py_backends.conformance.sizes import fits
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.interference import our_processes
 from py_backends.kernel_text import KernelText
-from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges, new_folder
+from py_backends.ranks import _LONGEST_PATH, ENDINGS, SOCKET, endings, exchanges, new_folder, ring
+from py_backends.ranks.memory import Memory
 
 pytestmark = pytest.mark.mpi
 
@@ -124,6 +127,49 @@ class TestExchanges:
     def test_shares_of_a_sum_come_from_all_others(self) -> None:
         assert [exchanges.Reduce_scatter([1, 2, 0], 4).sent(place) for place in range(3)] == [8, 4, 12]
 
+    @given(counts=st.lists(st.integers(0, 5), min_size=1, max_size=6), row=st.integers(0, 3))
+    @settings(max_examples=20, deadline=None)
+    def test_a_block_goes_around_past_all_ranks(self, counts: list[int], row: int) -> None:
+        """Ranks as threads. Each adds one to what comes, so that a block tells past how many it came."""
+        count, meet = len(counts), threading.Barrier(len(counts))
+        stated = ring.Shift(counts, row * 4, times=count - 1)
+        sent: dict[int, Any] = {}
+        bytes_sent = [0] * count
+
+        class Rank:
+            def __init__(self, rank: int) -> None:
+                self.rank, self.size, self.mpi, self.memory = rank, count, self, Memory()
+                self.stated = {"blocks": stated}
+
+            def exchange(self, name: str, *arrays: Any) -> None:
+                self.stated[name].run(self, *arrays)
+
+            @contextlib.contextmanager
+            def counted(self, count: int) -> Iterator[None]:
+                bytes_sent[self.rank] += count
+                yield
+
+            def Sendrecv(self, elements: Any, to: int, recvbuf: Any, source: int) -> None:  # noqa: N802  # MPI's name
+                sent[to] = elements.copy()
+                meet.wait(10)
+                assert source == (self.rank - 1) % count
+                recvbuf[...] = sent[self.rank]
+                meet.wait(10)
+
+        def see(rank: int) -> list[tuple[int, Any]]:
+            seen = []
+            for owner, block in ring.around(Rank(rank), "blocks", np.full((counts[rank], row), 100 * rank, "int32")):
+                block[...] += owner != rank
+                seen.append((owner, block.copy()))
+            return seen
+
+        with ThreadPoolExecutor(count) as pool:
+            for rank, seen in enumerate(pool.map(see, range(count))):
+                assert [owner for owner, _ in seen] == [(rank - turn) % count for turn in range(count)]
+                for turn, (owner, block) in enumerate(seen):
+                    np.testing.assert_array_equal(block, np.full((counts[owner], row), 100 * owner + turn))
+        assert bytes_sent == [stated.times * stated.sent(rank) for rank in range(count)]
+
     def test_from_rows_to_columns_all_but_the_own_part_is_sent(self) -> None:
         rows = tuple((slice(4 * rank, 4 * rank + 4), slice(0, 6)) for rank in range(2))
         columns = tuple((slice(0, 8), slice(3 * rank, 3 * rank + 3)) for rank in range(2))
@@ -204,7 +250,7 @@ def test_a_grid_has_a_place_for_every_rank(ranks: int, sizes: tuple[int, int, in
         (4, (256, 65536, 256), (1, 4, 1)),
         (4, (256, 256, 65536), (1, 1, 4)),
         (1, (5, 7, 9), (1, 1, 1)),
-        (2, (1024, 1024, 1024), (2, 1, 1)),  # all three send as much: to gather rows is quicker than to add up sums
+        (2, (1024, 1024, 1024), (1, 2, 1)),  # all three send as much: products are written where they belong
         (4, (1024, 1024, 1024), (2, 2, 1)),
     ],
 )
@@ -219,7 +265,7 @@ def test_what_a_grid_sends_is_no_less_than_the_bound(ranks: int, sizes: tuple[in
     module, widths = MATMUL.load(), (4, 4, 4)
     sizes = tuple(size * ranks for size in sizes)  # which every grid divides
     stated = module.exchanges(ranks - 1, ranks, widths, *sizes).values()
-    sent = sum(each.sent(_place(each, ranks - 1)) for each in stated)
+    sent = sum(each.times * each.sent(_place(each, ranks - 1)) for each in stated)
     least = MATMUL.problem.least_communication(sizes, np.dtype(np.float32), ranks)
     assert sent >= least * (1 - 1e-9)
 

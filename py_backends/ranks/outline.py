@@ -9,7 +9,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -69,9 +69,12 @@ def outline(kernel: Distributed, rank: int, ranks: int, sizes: tuple[int, ...]) 
     return Outline(tuple(recorder.events), recorder.memory.most)
 
 
+_NOTHING = np.empty(())
+
+
 @dataclass
 class _Shape:
-    """An array without memory. Its elements can be set from another one, and are nowhere."""
+    """An array without memory. It can be cut, set and added to, and its elements are nowhere."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -89,15 +92,29 @@ class _Shape:
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
-    def __setitem__(self, where: object, array: _Shape) -> None:
-        self.events.append(Traffic(copied=self.nbytes))
+    def __getitem__(self, where: Any) -> _Shape:
+        part = np.broadcast_to(_NOTHING, self.shape)[where]
+        return _Shape(part.shape, self.dtype, self.events)
+
+    def __setitem__(self, where: Any, array: object) -> None:
+        part = self[where]
+        in_one_piece = part.shape[1:] == self.shape[1:]
+        self.events.append(Traffic(copied=part.nbytes) if in_one_piece else Traffic(strided=part.nbytes))
+
+    def __iadd__(self, other: object) -> Self:
+        self.events.append(Traffic(added=self.nbytes))
+        return self
+
+    def reshape(self, *shape: int) -> _Shape:
+        return _Shape(np.broadcast_to(_NOTHING, self.shape).reshape(shape).shape, self.dtype, self.events)
 
 
 class _Memory:
-    """Counts what a rank holds. most: bytes, where they are most."""
+    """Counts what a rank holds. most: bytes, where they are most. events: what is done with its arrays is added."""
 
-    def __init__(self) -> None:
+    def __init__(self, events: list[Event]) -> None:
         self.most = self._now = 0
+        self._events = events
 
     def hold(self, size: int) -> None:
         self._now += size
@@ -105,7 +122,7 @@ class _Memory:
 
     @contextlib.contextmanager
     def lent(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[_Shape]:
-        array = _Shape(shape, np.dtype(dtype))
+        array = _Shape(shape, np.dtype(dtype), self._events)
         self.hold(array.nbytes)
         yield array
         self.hold(-array.nbytes)
@@ -116,8 +133,8 @@ class _Recorder:
 
     def __init__(self, rank: int, size: int, stated: Mapping[str, Exchange]) -> None:
         self.rank, self.size, self.stated = rank, size, stated
-        self.memory = _Memory()
         self.events: list[Event] = []
+        self.memory = _Memory(self.events)
 
     def exchange(self, name: str, *arrays: Any) -> None:
         stated = self.stated[name]

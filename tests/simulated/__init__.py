@@ -17,6 +17,7 @@ from py_backends.ranks.blocks import Box, extent
 from py_backends.ranks.exchanges import Allgatherv, Allreduce, Alltoallw, Exchange, Reduce_scatter, Sendrecv
 from py_backends.ranks.layout import Distributed
 from py_backends.ranks.networks import Network
+from py_backends.ranks.ring import Shift
 
 _SOURCE = Path(__file__).with_name("exchanges.c")
 _LONGEST = 3000
@@ -110,6 +111,9 @@ def _line(name: str, each: Exchange, rank: int, kernel: Distributed) -> str:
     if isinstance(each, Sendrecv):
         before, after = (-1 if neighbour is None else neighbour for neighbour in (each.before, each.after))
         return f"swap {head} {before} {after} {each.count * each.width}"
+    if isinstance(each, Shift):
+        before, after = ((rank + step) % len(each.counts) for step in (-1, 1))
+        return f"shift {head} {before} {after} {each.sent(rank)}"
     assert isinstance(each, Alltoallw), f"the program knows no {name}"
     sent = [_common(each.sources[rank], target) * each.width for target in each.targets]
     received = [_common(source, each.targets[rank]) * each.width for source in each.sources]

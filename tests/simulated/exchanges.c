@@ -7,6 +7,7 @@
  *   reduce COLOUR TIMES ELEMENTS                 MPI_Allreduce of so many floats
  *   spread COLOUR TIMES N SENT... RECEIVED...    so many bytes to and from each rank
  *   swap COLOUR TIMES BEFORE AFTER BYTES         MPI_Sendrecv with both neighbours, -1 where there is none
+ *   shift COLOUR TIMES BEFORE AFTER BYTES        MPI_Sendrecv to the one and from the other
  *
  * Ranks of the same colour take part together; of colour -1 all.
  */
@@ -53,7 +54,7 @@ static int read_exchange(FILE *file, exchange *each) {
   each->line = MPI_COMM_WORLD;
   if (colour >= 0) MPI_Comm_split(MPI_COMM_WORLD, colour, rank, &each->line);
   long sent = 0, total = 0;
-  if (!strcmp(each->kind, "swap")) {
+  if (!strcmp(each->kind, "swap") || !strcmp(each->kind, "shift")) {
     if (fscanf(file, "%d %d %d", &each->before, &each->after, &each->count) != 3) abort();
     each->before = each->before < 0 ? MPI_PROC_NULL : each->before;
     each->after = each->after < 0 ? MPI_PROC_NULL : each->after;
@@ -114,10 +115,11 @@ static void run(const exchange *each) {
     } else if (!strcmp(each->kind, "spread")) {
       spread(each, rank);
     } else {
-      MPI_Sendrecv(each->from, each->count, MPI_BYTE, each->before, 0, each->to, each->count, MPI_BYTE, each->after, 0,
-                   each->line, MPI_STATUS_IGNORE);
       MPI_Sendrecv(each->from, each->count, MPI_BYTE, each->after, 0, each->to, each->count, MPI_BYTE, each->before, 0,
                    each->line, MPI_STATUS_IGNORE);
+      if (!strcmp(each->kind, "swap"))
+        MPI_Sendrecv(each->from, each->count, MPI_BYTE, each->before, 0, each->to, each->count, MPI_BYTE, each->after,
+                     0, each->line, MPI_STATUS_IGNORE);
     }
   }
 }

@@ -2,16 +2,17 @@
 # Model: ranks (MPI) in a grid along m, n and k. Each multiplies one block of a by one of b, in one call.
 # Memory: distributed. Each rank holds a share of the rows of its blocks, in their place in the block, and gathers the
 #   others. Those of a come from the ranks that differ from it along n alone, those of b from ranks along m. Of the sums
-#   it keeps a share.
+#   it keeps a share. If all ranks stand in one line, a block would be a whole matrix: its shares go around instead.
 # Edges: shares differ by one row or column, and may be empty.
 #
-# Cutting the product along one dimension alone moves the others as a whole. A grid of nearly cubic blocks moves the
+# Cutting the product along one dimension alone moves one matrix as a whole. A grid of nearly cubic blocks moves the
 # fewest bytes. (Al Daas, Ballard, Grigori, Kumar and Rouse, SPAA 2022, section 5.2.)
 
 from functools import lru_cache
 from itertools import product
 
 from py_backends.ranks.exchanges import Allgatherv, Reduce_scatter
+from py_backends.ranks.ring import Shift, around
 
 MULTIPLY_ADDS_PER_BYTE = 16  # what a core computes, roughly, in the time to send a byte: idle ranks cost more
 
@@ -40,8 +41,8 @@ def best_grid(ranks, widths, m, n, k):
         sent = a * (1 - 1 / along_n) + b * (1 - 1 / along_m) + c * (1 - 1 / along_k)
         return rows * columns * depth + MULTIPLY_ADDS_PER_BYTE * sent
 
-    # Of those that send as much the one without sums to add up, then the one whose blocks are whole rows.
-    return min(grids, key=lambda grid: (cost(grid), grid[2], grid[1]))
+    # Of those that send as much the one without sums to add up, then the one whose products are whole rows of blocks.
+    return min(grids, key=lambda grid: (cost(grid), grid[2], grid[0]))
 
 
 def lines(rank, grid):
@@ -50,40 +51,68 @@ def lines(rank, grid):
     return (rank // along_k // along_n, along_m), (rank // along_k % along_n, along_n), (rank % along_k, along_k)
 
 
-def needs(rank, ranks, widths, m, n, k):
-    """The blocks that a rank computes with, and its share of c."""
-    along_m, along_n, along_k = lines(rank, best_grid(ranks, widths, m, n, k))
-    of_m, of_n, of_k = part(m, *along_m), part(n, *along_n), part(k, *along_k)
-    return (of_m, of_k), (of_k, of_n), (within(of_m, *along_k), of_n)
+def in_line(grid):
+    """The dimension along which all ranks stand: 0, 1 or 2. None if they stand along several, or there is one rank."""
+    several = [dimension for dimension, along in enumerate(grid) if along > 1]
+    return several[0] if len(several) == 1 else None
+
+
+def product_of(rank, grid, m, n, k):
+    """The rows, columns and depth of the block that a rank computes."""
+    return [part(size, *along) for size, along in zip((m, n, k), lines(rank, grid), strict=True)]
 
 
 def blocks(rank, ranks, widths, m, n, k):
-    """The share of rows that a rank brings to each block that several ranks need."""
-    along_m, along_n, _ = lines(rank, best_grid(ranks, widths, m, n, k))
-    (of_m, of_k), (_, of_n), c = needs(rank, ranks, widths, m, n, k)
-    return (within(of_m, *along_n), of_k), (within(of_k, *along_m), of_n), c
+    """The share that a rank has of each block: of its rows, or of its columns where b goes around."""
+    grid = best_grid(ranks, widths, m, n, k)
+    along_m, along_n, along_k = lines(rank, grid)
+    rows, columns, depth = product_of(rank, grid, m, n, k)
+    b = (depth, within(columns, *along_m)) if in_line(grid) == 0 else (within(depth, *along_m), columns)
+    return (within(rows, *along_n), depth), b, (within(rows, *along_k), columns)
+
+
+def needs(rank, ranks, widths, m, n, k):
+    """The blocks that a rank computes with, and its share of c. In a line it needs no more than its shares."""
+    grid = best_grid(ranks, widths, m, n, k)
+    a, b, c = blocks(rank, ranks, widths, m, n, k)
+    rows, columns, depth = product_of(rank, grid, m, n, k)
+    return (a, b, c) if in_line(grid) is not None else ((rows, depth), (depth, columns), c)
 
 
 def exchanges(rank, ranks, widths, m, n, k):
-    """The shares of a block are gathered along one dimension of the grid; sums are added up along k."""
+    """The shares of a block are gathered along one dimension of the grid; sums are added up along k.
+
+    In a line, shares go around: columns of b, rows of a, or the sums of rows, of which a rank begins with those of the
+    rank before it.
+    """
     grid = best_grid(ranks, widths, m, n, k)
-    (a, depth), (_, b), _ = needs(rank, ranks, widths, m, n, k)
-    rows, columns, deep = (each.stop - each.start for each in (a, b, depth))
-    blocks = {
-        "a": Allgatherv(shares(rows, grid[1], deep), widths[0], along=(grid, 1)),
-        "b": Allgatherv(shares(deep, grid[0], columns), widths[1], along=(grid, 0)),
+    if in_line(grid) is not None:
+        rows, times = shares(m, ranks), ranks - 1
+        return (
+            {"columns of b": Shift(shares(n, ranks, k), widths[1], times=times)},
+            {"rows of a": Shift(rows, widths[0] * k, times=times)},
+            {"sums of rows": Shift([rows[-1], *rows[:-1]], widths[2] * n, times=times)},
+        )[in_line(grid)]
+    rows, columns, depth = (each.stop - each.start for each in product_of(rank, grid, m, n, k))
+    gathered = {
+        "a": Allgatherv(shares(rows, grid[1], depth), widths[0], along=(grid, 1)),
+        "b": Allgatherv(shares(depth, grid[0], columns), widths[1], along=(grid, 0)),
         "c": Reduce_scatter(shares(rows, grid[2], columns), widths[2], along=(grid, 2)),
     }
-    return {name: each for name, each in blocks.items() if len(each.counts) > 1}
+    return {name: each for name, each in gathered.items() if len(each.counts) > 1}
 
 
-def shares(rows, ranks, columns):
-    """How many elements of a block are in each rank's share of its rows."""
-    cuts = [part(rows, rank, ranks) for rank in range(ranks)]
-    return [(cut.stop - cut.start) * columns for cut in cuts]
+def shares(size, ranks, width=1):
+    """How many elements are in each rank's share of so many rows or columns."""
+    cuts = [part(size, rank, ranks) for rank in range(ranks)]
+    return [(cut.stop - cut.start) * width for cut in cuts]
 
 
 def matmul(ranks, multiply, a, b, c, m, n, k):
+    for name, in_turn in (("rows of a", a_in_turn), ("columns of b", b_in_turn), ("sums of rows", sums_in_turn)):
+        if name in ranks.stated:
+            in_turn(ranks, name, multiply, a, b, c)
+            return
     for name, block in (("a", a), ("b", b)):
         if name in ranks.stated:
             ranks.exchange(name, None, block)
@@ -93,3 +122,37 @@ def matmul(ranks, multiply, a, b, c, m, n, k):
         with ranks.memory.lent((a.shape[0], b.shape[1]), c.dtype) as sums:
             multiply(a, b, sums)
             ranks.exchange("c", sums, c)
+
+
+def a_in_turn(ranks, name, multiply, a, b, c):
+    for owner, rows_of_a in around(ranks, name, a):
+        multiply(rows_of_a, b, c[part(c.shape[0], owner, ranks.size)])
+
+
+def b_in_turn(ranks, name, multiply, a, b, c):
+    (m, k), (_, n) = a.shape, c.shape
+    with ranks.memory.lent((m * max(shares(n, ranks.size)),), c.dtype) as memory:
+        for owner, elements in around(ranks, name, b.reshape(b.size)):
+            columns = part(n, owner, ranks.size)
+            count = columns.stop - columns.start
+            product = memory[: m * count].reshape(m, count)
+            multiply(a, elements.reshape(k, count), product)
+            c[:, columns] = product
+
+
+def sums_in_turn(ranks, name, multiply, a, b, c):
+    """Each rank begins the sums of the rank before it. They go around, and all others add what they have, it last."""
+    m, n = a.shape[0], c.shape[1]
+    own, begun = part(m, ranks.rank, ranks.size), part(m, (ranks.rank - 1) % ranks.size, ranks.size)
+    with (
+        ranks.memory.lent((begun.stop - begun.start, n), c.dtype) as first,
+        ranks.memory.lent((max(shares(m, ranks.size)), n), c.dtype) as memory,
+    ):
+        multiply(a[begun], b, first)
+        for begun_by, sums in around(ranks, name, first):
+            if begun_by != ranks.rank:
+                rows, product = part(m, (begun_by - 1) % ranks.size, ranks.size), memory[: sums.shape[0]]
+                multiply(a[rows], b, product)
+                sums += product  # noqa: PLW2901  # in place: the next rank gets it
+                if rows == own:
+                    c[...] = sums

@@ -1,11 +1,11 @@
 # nbody: c[i] = the sum over j of mass[j] d / (d.d + e)^(3/2), with d = position[j] - at[i] and e = 2^-10.
 #   m points and n bodies: at and c are m x 3, position is n x 3, all stored by rows.
-# Model: ranks are processes that share no memory (MPI). Each computes its own points, in one call. For that it needs
-#   all bodies, which all ranks gather.
-# Memory: distributed. Each rank holds its own part of every array, and memory for all bodies.
+# Model: ranks are processes that share no memory (MPI). Each computes its own points, in one call for the bodies of
+#   each rank: these go around.
+# Memory: distributed. Each rank holds its own part of every array, and two more shares of the bodies.
 # Edges: some ranks have one point or body more than others, or none.
 
-from py_backends.ranks.exchanges import Allgatherv
+from py_backends.ranks.ring import Shift, around
 
 
 def part(count, rank, ranks):
@@ -20,12 +20,14 @@ def blocks(rank, ranks, widths, m, n):
 def exchanges(rank, ranks, widths, m, n):
     bodies = [part(n, each, ranks) for each in range(ranks)]
     counts = [its.stop - its.start for its in bodies]
-    positions = Allgatherv([3 * count for count in counts], widths[1])
-    return {"positions": positions, "masses": Allgatherv(counts, widths[2])}
+    positions = Shift(counts, 3 * widths[1], times=ranks - 1)
+    return {"positions": positions, "masses": Shift(counts, widths[2], times=ranks - 1)}
 
 
 def nbody(ranks, local, at, position, mass, c, m, n):
-    with ranks.memory.lent((n, 3), position.dtype) as positions, ranks.memory.lent((n,), mass.dtype) as masses:
-        ranks.exchange("positions", position, positions)
-        ranks.exchange("masses", mass, masses)
-        local(at, positions, masses, c)
+    c[...] = 0
+    bodies = zip(around(ranks, "positions", position), around(ranks, "masses", mass), strict=True)
+    with ranks.memory.lent(c.shape, c.dtype) as of_some:
+        for (_, positions), (_, masses) in bodies:
+            local(at, positions, masses, of_some)
+            c += of_some

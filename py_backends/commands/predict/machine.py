@@ -25,9 +25,9 @@ from py_backends.system import machine
 MPI = "mpi"
 _BOUTS = 9
 """Everything is measured so many times, in turn. How far these medians lie apart says how far another one would."""
-_FEWEST_SAMPLES, _MOST_SAMPLES, _OF_A_BOUT = 3, 60, 0.05
-"""The least and the most samples of a call in a bout, and the seconds that they should take."""
-_SAMPLES_OF_A_PIECE = 21
+_FEWEST_SAMPLES, _MOST_SAMPLES, _OF_A_BOUT = 3, 200, 0.03
+"""The least and the most samples of something in a bout, and the seconds that they should take. A shorter bout may lie
+within one disturbance, or between two."""
 _SHORT = 5e-3
 """Seconds of a call that say nothing of one with several times its work."""
 _SURELY_UNSURE = 0.02
@@ -49,30 +49,47 @@ Ask = Callable[..., list[float]]
 
 @dataclass
 class _Quantity:
-    """Something to measure. ask: takes so many samples. medians: of the bouts so far."""
+    """Something to measure.
+
+    ask: takes so many samples. medians: of the bouts so far. taken: seconds of a sample, roughly. samples: of a bout.
+    """
 
     ask: Callable[[int], list[float]]
-    samples: int
     medians: list[float] = field(default_factory=list)
+    taken: float = field(init=False)
+    samples: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.taken = min(self.ask(2))
+        self.samples = round(min(max(_OF_A_BOUT / self.taken, _FEWEST_SAMPLES), _MOST_SAMPLES))
 
     def bout(self) -> None:
         """Measure it once more."""
         self.medians.append(median(self.ask(self.samples)))
 
     def estimate(self) -> Estimate:
-        """What another bout would say: the interval in which one more of them lies in 95% of all cases.
-
-        It is Student's, of the logarithms (Hahn and Meeker, Statistical intervals, 1991, section 4.7). Their median and
-        their median distance from it stand for mean and standard deviation, since other processes disturb some bouts.
-        """
-        from scipy.stats import t
-
-        logarithms = [math.log(each) for each in self.medians]
-        count, middle = len(logarithms), median(logarithms)
-        deviation = _OF_NORMAL * median(abs(each - middle) for each in logarithms)
-        half = float(t.ppf(0.975, count - 1)) * deviation * math.sqrt(1 + 1 / count)
+        """What another bout would say, at least so unsure as a machine is. Times are compared by their logarithms."""
+        middle, half = _of_another([math.log(each) for each in self.medians])
         half = max(half, _SURELY_UNSURE)
         return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+    def beyond(self, other: _Quantity) -> Estimate:
+        """What it takes more than another one: bout by bout, since what disturbs one bout disturbs both."""
+        middle, half = _of_another([own - of_other for own, of_other in zip(self.medians, other.medians, strict=True)])
+        return Estimate(max(0.0, middle), max(0.0, middle - half), max(0.0, middle + half))
+
+
+def _of_another(values: Sequence[float]) -> tuple[float, float]:
+    """The middle and the half-width of the interval in which another value lies in 95% of all cases.
+
+    It is Student's (Hahn and Meeker, Statistical intervals, 1991, section 4.7). The median and the median distance from
+    it stand for mean and standard deviation, since other processes disturb some bouts.
+    """
+    from scipy.stats import t
+
+    count, middle = len(values), median(values)
+    deviation = _OF_NORMAL * median(abs(each - middle) for each in values)
+    return middle, float(t.ppf(0.975, count - 1)) * deviation * math.sqrt(1 + 1 / count)
 
 
 def measured(
@@ -106,9 +123,10 @@ def measured(
         a_byte["rows"] = tuple(
             (size, more.less(one)) for (size, more), (_, one) in zip(a_byte["rows"], whole, strict=True)
         )
-    launch, with_exchange = (each.estimate() for each in launches)
-    exchange = with_exchange.less(launch)
-    return Machine(threads, of_calls, a_byte, launch, exchange.less(network.latency) if network else exchange), network
+    alone, with_exchange = launches
+    exchange = with_exchange.beyond(alone)
+    exchange = exchange.less(network.latency) if network else exchange
+    return Machine(threads, of_calls, a_byte, alone.estimate(), exchange), network
 
 
 def _ask(world: World, what: str, samples: int, **numbers: Any) -> list[float]:
@@ -127,7 +145,7 @@ def _launch(world: World, ranks: int, kernel: str) -> _Quantity:
     def launches(samples: int) -> list[float]:
         return [max(world.ask("launch", buffers=buffers, sizes=[ranks], **names)["kernel"]) for _ in range(samples)]
 
-    return _Quantity(launches, _SAMPLES_OF_A_PIECE)
+    return _Quantity(launches)
 
 
 def _one_by_one(ask: Ask, samples: int) -> list[float]:
@@ -136,7 +154,7 @@ def _one_by_one(ask: Ask, samples: int) -> list[float]:
 
 
 def _sized(ask: Ask, sizes: Sequence[int]) -> dict[int, _Quantity]:
-    return {size: _Quantity(partial(ask, size=size), _SAMPLES_OF_A_PIECE) for size in sizes}
+    return {size: _Quantity(partial(ask, size=size)) for size in sizes}
 
 
 def _calls(
@@ -154,10 +172,9 @@ def _calls(
         # What takes no time may be all overhead, so that the next one does not take longer for its work.
         if (expected > seconds and taken > _SHORT) or free < 0:
             break
-        quantity = _Quantity(partial(_one_by_one, partial(ask, sizes=list(sizes))), _FEWEST_SAMPLES)
-        taken = min(quantity.ask(2))
+        quantity = _Quantity(partial(_one_by_one, partial(ask, sizes=list(sizes))))
+        taken = quantity.taken
         pace = taken / problem.work(sizes)
-        quantity.samples = round(min(max(_OF_A_BOUT / taken, _FEWEST_SAMPLES), _MOST_SAMPLES))
         if sizes in wanted:
             seconds -= _BOUTS * quantity.samples * taken
         chosen[sizes] = quantity
