@@ -158,7 +158,8 @@ class TestExchanges:
 
         def see(rank: int) -> list[tuple[int, Any]]:
             seen = []
-            for owner, block in ring.around(Rank(rank), "blocks", np.full((counts[rank], row), 100 * rank, "int32")):
+            own = np.full((counts[rank], row), 100 * rank, "int32")
+            for owner, (block,) in ring.around(Rank(rank), {"blocks": own}):
                 block[...] += owner != rank
                 seen.append((owner, block.copy()))
             return seen

@@ -71,18 +71,18 @@ def inside(box: Box, outer: Box) -> Box:
     )
 
 
-def bytes_sent(box: Box, rank: int, targets: Boxes, width: int) -> int:
-    """What a rank sends of its box to the boxes of others. Each element has so many bytes."""
-    others = (_common(box, target) for other, target in enumerate(targets) if other != rank)
-    return sum(math.prod(extent(part)) for part in others) * width
+def parts_in(box: Box, others: Boxes) -> list[tuple[int, ...]]:
+    """The extent of what a box has in common with each of others."""
+    return [
+        tuple([max(0, min(a.stop, b.stop) - max(a.start, b.start)) for a, b in zip(box, other, strict=True)])
+        for other in others
+    ]
 
 
-def in_pieces(box: Box, targets: Boxes) -> bool:
-    """Whether some part of a box that lies in other boxes too is not one piece of its memory: rows of it, not whole."""
-    return any(
-        math.prod(extent(part)) and extent(part)[1:] != extent(box)[1:]
-        for part in (_common(box, target) for target in targets)
-    )
+def in_pieces(box: Box, parts: Sequence[tuple[int, ...]]) -> bool:
+    """Whether some part of a box, by its extent, is not one piece of its memory: rows of it, not whole."""
+    whole_rows = extent(box)[1:]
+    return any(part[1:] != whole_rows and math.prod(part) for part in parts)
 
 
 def move(ranks: Exchanging, source: Array, sources: Boxes, target: Array, targets: Boxes) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from py_backends.ranks.exchanges import Exchange
 from py_backends.ranks.memory import Memory
 from py_backends.ranks.progress import Progress
+from py_backends.ranks.ring import Blocks, Turn, around
 
 if TYPE_CHECKING:
     from py_backends.ranks.interface import MPI  # importing it makes this process a rank
@@ -54,6 +55,14 @@ class Communicator:
             grid, dimension = stated.along
             line = self.lines(grid)[dimension]
         stated.run(line, *arrays)
+
+    def around(self, own: Blocks) -> Iterator[Turn]:
+        """Each rank's blocks, one rank after the other: this one's own, those of the rank before it, and so on.
+
+        own: this rank's block for each name of a `Shift`, which is stated for as many times as there are other ranks.
+        It is not written to. What a kernel changes in blocks of another rank goes on with them.
+        """
+        return around(self, own)
 
     def lines(self, grid: Sequence[int]) -> tuple[Communicator, ...]:
         """The ranks in a grid: for each of its dimensions those that differ from this rank in that one alone.

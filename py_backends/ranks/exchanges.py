@@ -8,6 +8,7 @@ MPI is imported where an exchange runs: importing it makes a process a rank, and
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -18,7 +19,7 @@ import numpy as np
 
 from py_backends.contract import Array
 from py_backends.ranks import traffic
-from py_backends.ranks.blocks import Boxes, Exchanging, bytes_sent, in_pieces, move
+from py_backends.ranks.blocks import Boxes, Exchanging, in_pieces, move, parts_in
 from py_backends.ranks.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -174,20 +175,20 @@ class Alltoallw(Exchange):
 
     def sent(self, place: int) -> int:
         """What this rank's box before has in common with the boxes of others after."""
-        return bytes_sent(self.sources[place], place, self.targets, self.width)
+        return self._moved(parts_in(self.sources[place], self.targets), place)
 
     def traffic(self, place: int, *arrays: Any) -> Traffic:
-        sent, kept = self.sent(place), bytes_sent(self.sources[place], -1, self.targets[place : place + 1], self.width)
-        received = bytes_sent(self.targets[place], place, self.sources, self.width)
-        strided = sum(
-            bytes_moved
-            for bytes_moved, pieces in (
-                (sent, in_pieces(self.sources[place], self.targets)),
-                (received, in_pieces(self.targets[place], self.sources)),
-            )
-            if pieces
-        )
-        return traffic.alltoall(len(self.sources), sent) + Traffic(copied=kept, strided=strided)
+        strided = 0
+        for box, others in (self.targets[place], self.sources), (self.sources[place], self.targets):
+            parts = parts_in(box, others)
+            moved = self._moved(parts, place)
+            strided += moved if in_pieces(box, parts) else 0
+        kept = math.prod(parts[place]) * self.width
+        return traffic.alltoall(len(self.sources), moved) + Traffic(copied=kept, strided=strided)
+
+    def _moved(self, parts: Sequence[tuple[int, ...]], place: int) -> int:
+        """The bytes of the parts of other ranks."""
+        return (sum(map(math.prod, parts)) - math.prod(parts[place])) * self.width
 
     def run(self, line: Line, *arrays: Any) -> None:
         before, after = arrays

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
 from py_backends.errors import WrongRequest
+from py_backends.ranks import ring
 from py_backends.ranks.blocks import extent
 from py_backends.ranks.exchanges import Exchange
 from py_backends.ranks.layout import Distributed
@@ -143,3 +145,27 @@ class _Recorder:
             grid, dimension = stated.along
             place = int(np.unravel_index(self.rank, grid)[dimension])
         self.events.append(stated.traffic(place, *arrays))
+
+    def around(self, own: ring.Blocks) -> Iterator[ring.Turn]:
+        """One turn for all blocks that are as large: thousands of ranks have thousands of turns, which are alike."""
+        if self.size == 1:
+            yield self.rank, tuple(own.values())
+            return
+        rows = list(zip(*(ring.counts(self, name) for name in own), strict=True))
+        others = rows[: self.rank] + rows[self.rank + 1 :]
+        with ring.room(self, own) as (space, _):
+            ring.fill(self, own, space)
+            yield self.rank, tuple(own.values())
+            for of_owner, times in Counter(others).items():
+                first, at = len(self.events), others.index(of_owner)
+                for name in own:
+                    self.exchange(name)
+                yield at + (at >= self.rank), self._blocks(own, of_owner)
+                self.events += self.events[first:] * (times - 1)
+
+    def _blocks(self, like: ring.Blocks, rows: Sequence[int]) -> Any:
+        """Blocks as others, of so many rows."""
+        return tuple(
+            _Shape((count, *block.shape[1:]), block.dtype, self.events)
+            for block, count in zip(like.values(), rows, strict=True)
+        )

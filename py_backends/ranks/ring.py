@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from py_backends.contract import Array
 from py_backends.ranks import traffic
 from py_backends.ranks.exchanges import Exchange, Line
 from py_backends.ranks.traffic import Traffic
+
+Blocks = Mapping[str, Array]
+"""A block for each stated `Shift`, by its name."""
+Turn = tuple[int, tuple[Array, ...]]
+"""A rank's number, and that rank's own blocks."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Shift(Exchange):
     counts: the rows of each rank's own block, or its elements.
     width: bytes of a row.
 
-    All send as much, for the largest block. Run on memory of so much, and on as much for what comes: see `around`.
+    All send as much, for the largest block. Run on memory of so much, and on as much for what comes.
     """
 
     counts: Sequence[int]
@@ -41,44 +46,63 @@ class Shift(Exchange):
             line.mpi.Sendrecv(here, after, recvbuf=there, source=before)
 
 
-class _Lender(Protocol):
-    def lent(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AbstractContextManager[Array]:
-        """An array, contents undefined, for as long as the context lasts."""
-
-
 class Ranks(Protocol):
-    """All ranks, as a kernel sees them: this one's place, their number, its memory and its stated exchanges."""
+    """Ranks that exchange what is stated. `rank` is this one's number, and its `memory` can be lent."""
 
     rank: int
     size: int
-    memory: _Lender
     stated: Mapping[str, Exchange]
+    memory: Any
 
     def exchange(self, name: str, *arrays: Any) -> None:
         """Carry out an exchange."""
 
 
-def around(ranks: Ranks, name: str, block: Array) -> Iterator[tuple[int, Array]]:
-    """Each rank's block with that rank's number: first this rank's own, then that of the rank before it, and so on.
+def counts(ranks: Ranks, name: str) -> Sequence[int]:
+    """The rows of the blocks of all ranks, as a `Shift` states them."""
+    return cast(Shift, ranks.stated[name]).counts
 
-    name: of a `Shift` that is stated for as many times as there are other ranks. block: this rank's own, which is not
-    written to. What is changed in another rank's block goes on with it.
+
+@contextlib.contextmanager
+def room(ranks: Ranks, own: Blocks) -> Iterator[tuple[list[Array], list[Array]]]:
+    """Memory for the largest block of each name, twice: for one that goes, and one that comes."""
+    with contextlib.ExitStack() as lent:
+        one, other = (
+            [
+                lent.enter_context(ranks.memory.lent((max(counts(ranks, name)), *block.shape[1:]), block.dtype))
+                for name, block in own.items()
+            ]
+            for _ in range(2)
+        )
+        yield one, other
+
+
+def fill(ranks: Ranks, own: Blocks, space: Sequence[Array]) -> list[Array]:
+    """Blocks of a rank with as many rows as any rank's has.
+
+    Where all have as many, they are the blocks themselves. It is so for all ranks, or for none.
     """
-    stated = ranks.stated[name]
-    assert isinstance(stated, Shift), "its counts tell how large the others' blocks are"
+    filled = []
+    for (name, block), memory in zip(own.items(), space, strict=True):
+        if len(set(counts(ranks, name))) == 1:
+            filled.append(block)
+        else:
+            memory[: block.shape[0]] = block
+            filled.append(memory)
+    return filled
+
+
+def around(ranks: Ranks, own: Blocks) -> Iterator[Turn]:
+    """See `Communicator.around`."""
     if ranks.size == 1:
-        yield ranks.rank, block
+        yield ranks.rank, tuple(own.values())
         return
-    largest = max(stated.counts)
-    memory = (largest, *block.shape[1:])
-    with ranks.memory.lent(memory, block.dtype) as one, ranks.memory.lent(memory, block.dtype) as other:
-        here, there = block, one
-        if min(stated.counts) < largest:  # for all ranks alike: what is sent is as large as the largest block
-            here = other
-            here[: stated.counts[ranks.rank]] = block
+    with room(ranks, own) as (one, other):
+        here, there = fill(ranks, own, other), one
         for turn in range(ranks.size):
             if turn:
-                ranks.exchange(name, here, there)
+                for name, sent, received in zip(own, here, there, strict=True):
+                    ranks.exchange(name, sent, received)
                 here, there = there, other if there is one else one
             owner = (ranks.rank - turn) % ranks.size
-            yield owner, here[: stated.counts[owner]]
+            yield owner, tuple(block[: counts(ranks, name)[owner]] for name, block in zip(own, here, strict=True))

@@ -4,7 +4,7 @@
 # Memory: distributed. Each rank holds its own rows of a and its own columns of b and c, and two more shares of a.
 # Edges: some ranks have one row or column more than others, or none.
 
-from py_backends.ranks.ring import Shift, around
+from py_backends.ranks.ring import Shift
 
 
 def part(count, rank, ranks):
@@ -22,5 +22,5 @@ def exchanges(rank, ranks, widths, m, n, k):
 
 
 def matmul(ranks, multiply, a, b, c, m, n, k):
-    for owner, rows_of_a in around(ranks, "rows of a", a):
+    for owner, (rows_of_a,) in ranks.around({"rows of a": a}):
         multiply(rows_of_a, b, c[part(m, owner, ranks.size)])

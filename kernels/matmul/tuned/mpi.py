@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import product
 
 from py_backends.ranks.exchanges import Allgatherv, Reduce_scatter
-from py_backends.ranks.ring import Shift, around
+from py_backends.ranks.ring import Shift
 
 MULTIPLY_ADDS_PER_BYTE = 16  # what a core computes, roughly, in the time to send a byte: idle ranks cost more
 
@@ -125,14 +125,14 @@ def matmul(ranks, multiply, a, b, c, m, n, k):
 
 
 def a_in_turn(ranks, name, multiply, a, b, c):
-    for owner, rows_of_a in around(ranks, name, a):
+    for owner, (rows_of_a,) in ranks.around({name: a}):
         multiply(rows_of_a, b, c[part(c.shape[0], owner, ranks.size)])
 
 
 def b_in_turn(ranks, name, multiply, a, b, c):
     (m, k), (_, n) = a.shape, c.shape
     with ranks.memory.lent((m * max(shares(n, ranks.size)),), c.dtype) as memory:
-        for owner, elements in around(ranks, name, b.reshape(b.size)):
+        for owner, (elements,) in ranks.around({name: b.reshape(b.size)}):
             columns = part(n, owner, ranks.size)
             count = columns.stop - columns.start
             product = memory[: m * count].reshape(m, count)
@@ -149,7 +149,7 @@ def sums_in_turn(ranks, name, multiply, a, b, c):
         ranks.memory.lent((max(shares(m, ranks.size)), n), c.dtype) as memory,
     ):
         multiply(a[begun], b, first)
-        for begun_by, sums in around(ranks, name, first):
+        for begun_by, (sums,) in ranks.around({name: first}):
             if begun_by != ranks.rank:
                 rows, product = part(m, (begun_by - 1) % ranks.size, ranks.size), memory[: sums.shape[0]]
                 multiply(a[rows], b, product)

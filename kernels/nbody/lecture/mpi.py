@@ -5,7 +5,7 @@
 # Memory: distributed. Each rank holds its own part of every array, and two more shares of the bodies.
 # Edges: some ranks have one point or body more than others, or none.
 
-from py_backends.ranks.ring import Shift, around
+from py_backends.ranks.ring import Shift
 
 
 def part(count, rank, ranks):
@@ -26,8 +26,7 @@ def exchanges(rank, ranks, widths, m, n):
 
 def nbody(ranks, local, at, position, mass, c, m, n):
     c[...] = 0
-    bodies = zip(around(ranks, "positions", position), around(ranks, "masses", mass), strict=True)
     with ranks.memory.lent(c.shape, c.dtype) as of_some:
-        for (_, positions), (_, masses) in bodies:
+        for _, (positions, masses) in ranks.around({"positions": position, "masses": mass}):
             local(at, positions, masses, of_some)
             c += of_some

@@ -9,6 +9,7 @@ do the same. So one of them speaks for all, and those at both ends of their rang
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -76,11 +77,13 @@ class Model:
         """What a launch on so many ranks costs."""
         outlines = classes(self.backend, self.kernel, self.variant, self.dtype, ranks, sizes)
         problem, machine = registry.problem(self.kernel), self.machine(ranks)
-        steps = []
-        for events in zip_longest(*(each.events for each in outlines)):
-            costs = [parts(event, problem, machine, network or self.network) for event in set(events) if event]
-            steps.append(max(costs, key=lambda cost: sum(each.value for each in cost.values())))
-        return Launch(total([{LAUNCH: machine.launch}, *steps]), max(each.nbytes for each in outlines))
+        steps = Counter(map(frozenset, zip_longest(*(each.events for each in outlines))))
+        costs = [{LAUNCH: machine.launch}]
+        for events, times in steps.items():
+            of_classes = [parts(event, problem, machine, network or self.network) for event in events if event]
+            slowest = max(of_classes, key=lambda cost: sum(each.value for each in cost.values()))
+            costs.append({name: seconds.times(times) for name, seconds in slowest.items()})
+        return Launch(total(costs), max(each.nbytes for each in outlines))
 
     def sizes(self, ranks: int, sizes: Sizes, scaling: str) -> Sizes:
         """The sizes for so many ranks."""
