@@ -40,9 +40,6 @@ _OF_NORMAL = 1.4826
 _OVERHEAD_OF_LATENCY = 0.5
 """The overhead of a message between ranks of this machine, as a part of its latency: no way lies between its ends."""
 
-_NEXT_TO_NOTHING = ("vecadd", "dot")
-"""Kernels of vectors, without an exchange and with one of a single number."""
-
 Ask = Callable[..., list[float]]
 """Takes samples of something, in seconds: `what` it is, how many `samples`, and the numbers that tell it."""
 
@@ -108,11 +105,11 @@ def measured(
         calls = _calls(partial(ask, "call", kernel=list(kernel)), kernel, wanted, ranks, seconds)
         memory = {what: _sized(partial(ask, what), _PIECES) for what in ("copies", "rows", "sums")}
         messages = _sized(partial(ask, "messages"), _MESSAGES) if ranks > 1 else {}
-        launches = [_launch(world, ranks, each) for each in _NEXT_TO_NOTHING]
+        nothing, alone, with_exchange = _next_to_nothing(world, ask, ranks)
         pieces = [messages, *memory.values()]
         for _ in range(_BOUTS):
-            for quantity in chain(launches, calls.values(), *(some.values() for some in pieces)):
-                quantity.bout()
+            for each in chain((nothing, alone, with_exchange), calls.values(), *(some.values() for some in pieces)):
+                each.bout()
     finally:
         world.close()
     of_calls = {sizes: each.estimate() for sizes, each in calls.items()}
@@ -123,10 +120,9 @@ def measured(
         a_byte["rows"] = tuple(
             (size, more.less(one)) for (size, more), (_, one) in zip(a_byte["rows"], whole, strict=True)
         )
-    alone, with_exchange = launches
     exchange = with_exchange.beyond(alone)
     exchange = exchange.less(network.latency) if network else exchange
-    return Machine(threads, of_calls, a_byte, alone.estimate(), exchange), network
+    return Machine(threads, of_calls, a_byte, alone.beyond(nothing), exchange), network
 
 
 def _ask(world: World, what: str, samples: int, **numbers: Any) -> list[float]:
@@ -134,8 +130,15 @@ def _ask(world: World, what: str, samples: int, **numbers: Any) -> list[float]:
     return seconds
 
 
+def _next_to_nothing(world: World, ask: Ask, ranks: int) -> tuple[_Quantity, _Quantity, _Quantity]:
+    """A call that computes next to nothing, a launch that has such a call alone, and one with an exchange too."""
+    alone, with_exchange = (_launch(world, ranks, each) for each in ("vecadd", "dot"))
+    call = partial(ask, "call", kernel=["vecadd", "lecture", "float32"], sizes=[1])
+    return _Quantity(partial(_one_by_one, call)), alone, with_exchange
+
+
 def _launch(world: World, ranks: int, kernel: str) -> _Quantity:
-    """A launch that computes next to nothing."""
+    """A launch for one element a rank."""
     names: dict[str, Any] = {"kernel": kernel, "variant": "lecture", "dtype": "float32"}
     world.ask("prepare", backend=MPI, **names)
     buffers = [world.new_number() for _ in range(3)]
