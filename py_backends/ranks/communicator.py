@@ -60,7 +60,7 @@ class Communicator:
         """Each rank's blocks, one rank after the other: this one's own, those of the rank before it, and so on.
 
         own: this rank's block for each name of a `Shift`, which is stated for as many times as there are other ranks.
-        It is not written to. What a kernel changes in blocks of another rank goes on with them.
+        Whoever gets the blocks does not write to them: the next rank has them already.
         """
         return around(self, own)
 

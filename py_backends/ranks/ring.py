@@ -100,9 +100,9 @@ def around(ranks: Ranks, own: Blocks) -> Iterator[Turn]:
     with room(ranks, own) as (one, other):
         here, there = fill(ranks, own, other), one
         for turn in range(ranks.size):
-            if turn:
+            if turn + 1 < ranks.size:  # before it computes: ranks that begin together do not wait for one another
                 for name, sent, received in zip(own, here, there, strict=True):
                     ranks.exchange(name, sent, received)
-                here, there = there, other if there is one else one
             owner = (ranks.rank - turn) % ranks.size
             yield owner, tuple(block[: counts(ranks, name)[owner]] for name, block in zip(own, here, strict=True))
+            here, there = there, other if there is one else one

@@ -143,16 +143,20 @@ def b_in_turn(ranks, name, multiply, a, b, c):
 def sums_in_turn(ranks, name, multiply, a, b, c):
     """Each rank begins the sums of the rank before it. They go around, and all others add what they have, it last."""
     m, n = a.shape[0], c.shape[1]
-    own, begun = part(m, ranks.rank, ranks.size), part(m, (ranks.rank - 1) % ranks.size, ranks.size)
+    room = max(shares(m, ranks.size)), n
     with (
-        ranks.memory.lent((begun.stop - begun.start, n), c.dtype) as first,
-        ranks.memory.lent((max(shares(m, ranks.size)), n), c.dtype) as memory,
+        ranks.memory.lent(room, c.dtype) as one,
+        ranks.memory.lent(room, c.dtype) as other,
+        ranks.memory.lent(room, c.dtype) as memory,
     ):
-        multiply(a[begun], b, first)
-        for begun_by, (sums,) in ranks.around({name: first}):
-            if begun_by != ranks.rank:
-                rows, product = part(m, (begun_by - 1) % ranks.size, ranks.size), memory[: sums.shape[0]]
-                multiply(a[rows], b, product)
-                sums += product  # noqa: PLW2901  # in place: the next rank gets it
-                if rows == own:
-                    c[...] = sums
+        begun, came = one, other
+        for turn in range(ranks.size):
+            rows = part(m, (ranks.rank - 1 - turn) % ranks.size, ranks.size)
+            if turn:
+                ranks.exchange(name, begun, came)
+                begun, came = came, begun
+            sums, product = (each[: rows.stop - rows.start] for each in (begun, memory))
+            multiply(a[rows], b, product if turn else sums)
+            if turn:
+                sums += product
+        c[...] = sums
