@@ -1,14 +1,12 @@
 """`python -m benchmarks.predicted`: how good the word of `predict` is on this machine, for two ranks of one thread.
 
-Each kernel is predicted from its calls and from messages between ranks, measured apart. Before that and after it, it
-runs on these ranks, in comparisons: so a machine that changes its pace meanwhile is on either side of the prediction.
-The same model speaks of other machines, where nobody measures.
+Each kernel is predicted from its calls and from messages between ranks, measured apart. Then it runs on these ranks,
+in a comparison. The same model speaks of other machines, where nobody measures.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ WIDEST, MOST_OFF, MOST_MISSED = 0.25, 0.10, 3
 
 @dataclass(frozen=True)
 class Pair:
-    """A prediction, and what was measured before it and after it, in the middle; None if it did not run."""
+    """A prediction, and what was measured; None if it did not run."""
 
     predicted: Prediction
     measured: float | None
@@ -78,22 +76,16 @@ def _pairs(options: argparse.Namespace) -> Iterator[Pair]:
         if options.kernel in (None, ["all"]) or kernel in options.kernel
         for sizes in shapes
     ]
-    seconds = options.budget / len(chosen) / 3
+    seconds = options.budget / len(chosen) / 2
     for kernel, sizes in chosen:
         request = Request([kernel], None, ["float32"], {kernel: [sizes]}, [RANKS], None, threads=1, budget=seconds)
-        before = _measured(kernel, sizes, seconds)
         found = next(each for each in report(request, None).predictions if each.scaling == "strong")
-        after = _measured(kernel, sizes, seconds)
-        yield Pair(found, None if before is None or after is None else math.sqrt(before * after))
-
-
-def _measured(kernel: str, sizes: Sizes, seconds: float) -> float | None:
-    """The median of a launch in a comparison of the form that `predict` takes; None if it did not run."""
-    rows = compare(
-        kernels=[kernel], backends=["mpi"], targets=[f"{RANKS}x1"], shapes={kernel: [sizes]}, budget=seconds
-    ).rows
-    times = [row.timed for row in rows if row.timed and row.requested is None]
-    return times[0].median if times else None
+        rows = compare(
+            kernels=[kernel], backends=["mpi"], targets=[f"{RANKS}x1"], variants=[found.variant],
+            shapes={kernel: [sizes]}, budget=seconds,
+        ).rows  # fmt: skip
+        times = [row.timed for row in rows if row.timed and row.requested is None]
+        yield Pair(found, times[0].median if times else None)
 
 
 def _section(pairs: Sequence[Pair]) -> Section:
