@@ -80,7 +80,7 @@ class Device(contract.Device):
         return self._latest.processes
 
     @property
-    def _world(self) -> World:
+    def world(self) -> World:
         """The ranks.
 
         They are new if the last ones have ended, or belong to the process that this one was forked from.
@@ -96,7 +96,7 @@ class Device(contract.Device):
 
     def prepare(self, text: KernelText, dtype: np.dtype[Any]) -> Launch:
         kernel = _Kernel(self, text, dtype)
-        self._by.update(kernel.prepare(self._world))
+        self._by.update(kernel.prepare(self.world))
         self._kernels.append(kernel)
         self.note = "; ".join([*self._notes, f"each rank computes by {' or '.join(sorted(self._by))}"])
         return kernel
@@ -152,7 +152,7 @@ class Device(contract.Device):
 
     def _made(self, do: str, array: Array | None = None, **how: Any) -> int:
         """A new buffer. After an exception it is released, since nobody knows its number."""
-        world = self._world
+        world = self.world
         number = world.new_number()
         try:
             world.ask(do, array, buffer=number, **how)

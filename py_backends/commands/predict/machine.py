@@ -16,6 +16,7 @@ from py_backends import registry
 from py_backends.errors import WrongRequest
 from py_backends.harness.sizing import growing
 from py_backends.ranks.costs import Machine
+from py_backends.ranks.device import Device
 from py_backends.ranks.networks import HERE, BySize, Network
 from py_backends.ranks.world import World
 from py_backends.results.report import Estimate, Report, Row
@@ -98,14 +99,16 @@ def measured(
     ranks start.
     """
     name, variant, dtype = kernel
-    world = World(ranks, threads)
+    device = Device(ranks, threads, ranks * threads)
+    world = device.world
     try:
         world.ask("prepare", backend=MPI, kernel=name, variant=variant, dtype=dtype)
         ask = partial(_ask, world)
         calls = _calls(partial(ask, "call", kernel=list(kernel)), kernel, wanted, ranks, seconds)
         memory = {what: _sized(partial(ask, what), _PIECES) for what in ("copies", "rows", "sums")}
         messages = _sized(partial(ask, "messages"), _MESSAGES) if ranks > 1 else {}
-        nothing, alone, with_exchange = _next_to_nothing(world, ask, ranks)
+        world.ask("prepare", backend=MPI, kernel="vecadd", variant="lecture", dtype="float32")
+        nothing, alone, with_exchange = _next_to_nothing(device, ask, ranks)
         pieces = [messages, *memory.values()]
         for _ in range(_BOUTS):
             for each in chain((nothing, alone, with_exchange), calls.values(), *(some.values() for some in pieces)):
@@ -130,25 +133,28 @@ def _ask(world: World, what: str, samples: int, **numbers: Any) -> list[float]:
     return seconds
 
 
-def _next_to_nothing(world: World, ask: Ask, ranks: int) -> tuple[_Quantity, _Quantity, _Quantity]:
+def _next_to_nothing(device: Device, ask: Ask, ranks: int) -> tuple[_Quantity, _Quantity, _Quantity]:
     """A call that computes next to nothing, a launch that has such a call alone, and one with an exchange too."""
-    alone, with_exchange = (_launch(world, ranks, each) for each in ("vecadd", "dot"))
+    alone, with_exchange = (_launch(device, ranks, each) for each in ("vecadd", "dot"))
     call = partial(ask, "call", kernel=["vecadd", "lecture", "float32"], sizes=[1])
     return _Quantity(partial(_one_by_one, call)), alone, with_exchange
 
 
-def _launch(world: World, ranks: int, kernel: str) -> _Quantity:
-    """A launch for one element a rank."""
-    names: dict[str, Any] = {"kernel": kernel, "variant": "lecture", "dtype": "float32"}
-    world.ask("prepare", backend=MPI, **names)
-    buffers = [world.new_number() for _ in range(3)]
-    for at, buffer in enumerate(buffers):
-        world.ask("allocate", buffer=buffer, dtype="float32", place=[*names.values(), [ranks], at])
+def _launch(device: Device, ranks: int, kernel: str) -> _Quantity:
+    """A launch for one element a rank, as programs launch."""
+    launch = device.prepare(registry.kernel_texts(kernel, MPI)["lecture"], np.dtype(np.float32))
+    array, sizes = np.ones(ranks, np.float32), (ranks,)
+    device.arrange(launch, sizes, range(3))
+    buffers = [device.upload(array), device.upload(array), device.allocate(array)]
 
-    def launches(samples: int) -> list[float]:
-        return [max(world.ask("launch", buffers=buffers, sizes=[ranks], **names)["kernel"]) for _ in range(samples)]
+    def once() -> float:
+        launch(buffers, sizes)
+        device.wait()
+        seconds = device.event_seconds()
+        assert seconds is not None, "ranks have clocks"
+        return seconds
 
-    return _Quantity(launches)
+    return _Quantity(lambda samples: [once() for _ in range(samples)])
 
 
 def _one_by_one(ask: Ask, samples: int) -> list[float]:
