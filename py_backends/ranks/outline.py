@@ -147,7 +147,7 @@ class _Recorder:
         self.events.append(stated.traffic(place, *arrays))
 
     def around(self, own: ring.Blocks) -> Iterator[ring.Turn]:
-        """One turn for all blocks that are as large: thousands of ranks have thousands of turns, which are alike."""
+        """One iteration for all blocks that are as large: thousands of ranks have thousands of them, all alike."""
         if self.size == 1:
             yield self.rank, tuple(own.values())
             return
