@@ -352,6 +352,27 @@ class TestHere:
         kernel = distributed(text)
         assert held == tuple(outline(kernel, rank, 64, sizes).nbytes for rank in range(64))
 
+    @pytest.mark.parametrize(
+        ("grid", "sizes"),
+        [
+            ((1, 3, 1), (20, 50, 31)),
+            ((3, 1, 1), (200, 20, 31)),
+            ((1, 1, 3), (20, 31, 200)),
+            ((2, 2, 1), (33, 35, 9)),
+            ((2, 1, 2), (33, 9, 35)),
+            ((1, 2, 2), (9, 33, 35)),
+            ((2, 2, 2), (33, 35, 37)),
+        ],
+    )
+    def test_matmul_is_right_on_every_form_of_grid(
+        self, grid: tuple[int, ...], sizes: tuple[int, ...], hold: Hold
+    ) -> None:
+        """The suite has two ranks, which stand in a line."""
+        text, ranks = registry.kernel_texts("matmul", "mpi")["tuned"], math.prod(grid)
+        assert text.load().best_grid(ranks, (4, 4, 4), *sizes) == grid
+        held = hold(text, ranks, sizes)
+        assert held == tuple(outline(distributed(text), rank, ranks, sizes).nbytes for rank in range(ranks))
+
 
 Hold = Callable[[KernelText, int, tuple[int, ...]], tuple[int, ...]]
 
