@@ -72,7 +72,7 @@ def inside(box: Box, outer: Box) -> Box:
 
 
 def parts_in(box: Box, others: Boxes) -> list[tuple[int, ...]]:
-    """The extent of what a box has in common with each of others."""
+    """The extent of what a box has in common with each of others. No boxes are made: predictions ask for thousands."""
     return [
         tuple([max(0, min(a.stop, b.stop) - max(a.start, b.start)) for a, b in zip(box, other, strict=True)])
         for other in others
