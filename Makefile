@@ -20,6 +20,7 @@ ONEDNN := build/onednn-3.2
 SET_UP := cmake/set_up.sh cpu,peers,conformance
 SET_UP_TEST := $(SET_UP) test
 SET_UP_ALL := $(SET_UP_TEST) docs,dev
+IN_TWO := --numprocesses 2 --dist loadgroup
 export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # The value, since the name of a folder may have a `$`.
@@ -46,11 +47,12 @@ build-all:
 compare: build
 	$(BIN)/python -m py_backends compare $(ARGS)
 
+# In two processes, each of which has the workers of its targets.
 test: build-test $(OCLGRIND)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(IN_TWO) $(ARGS)
 
 test-all: build-test $(OCLGRIND)
-	$(BIN)/python -m pytest --quick $(ARGS)
+	$(BIN)/python -m pytest --quick tests py_backends/conformance $(ARGS)
 
 benchmarks: build-all $(ONEDNN)
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -25,12 +25,13 @@ from py_backends.commands.hello import programs
 from py_backends.commands.hello import run as hello
 from py_backends.commands.hello.run import Outcome
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
-from py_backends.conformance.plugin import SELECTION, skip_or_fail
-from py_backends.conformance.selection import Extent
+from py_backends.conformance.plugin import marked, skip_or_fail
+from py_backends.conformance.selection import Extent, Subject
 from py_backends.functions import call
 from py_backends.install import pip_install
 
 if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
     from page_commands import PageRuns, Ran
 
 __all__ = [
@@ -50,11 +51,14 @@ hypothesis.settings.load_profile("repeatable")
 
 
 LEFT_OUT = {
-    "slow": ({Extent.SHORT}, "takes long, and says little of this machine"),
-    "nightly": ({Extent.SHORT, Extent.QUICK}, "takes very long, and rarely fails alone"),
-    "documents": ({Extent.SHORT, Extent.QUICK}, "holds documents to what there is; make lint runs it"),
+    "slow": ({None}, "takes long, and says little of this machine"),
+    "nightly": ({None, Extent.QUICK}, "takes very long, and rarely fails alone"),
+    "documents": ({None, Extent.QUICK}, "holds documents to what there is; make lint runs it"),
+    "sample": ({Extent.QUICK, Extent.THOROUGH}, "tries a part of what the conformance suite tries"),
 }
-"""The markers of tests that some extents leave out unless -m names them: which, and why."""
+"""The markers of tests that are left out unless -m names them: with which extents, and why. `make test` has none."""
+PAIRS = "sources"
+"""The name under which a test's report says how many sources were tried, were right before, and were not tried."""
 
 
 def nightly(*values: object) -> Any:
@@ -81,26 +85,39 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, usual)
     config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
     for name, (extents, why) in LEFT_OUT.items():
-        given = " and ".join(sorted(f"--{extent.name.lower()}" for extent in extents))
-        config.addinivalue_line("markers", f"{name}: {why}; {given} leave it out")
+        given = sorted(f"--{extent.name.lower()}" if extent else "no extent" for extent in extents)
+        config.addinivalue_line("markers", f"{name}: {why}; left out with {' and '.join(given)}")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that take too long for the extent of this run."""
-    extent = config.stash[SELECTION].extent
+    """Leave out the tests that are not of the extent of this run. The others of a file run in one process.
+
+    Those that name a target run in its process, where its worker is.
+    """
+    extent = config.getoption("extent")
     named = set(re.findall(r"\w+", config.getoption("markexpr")))
     left_out = {name for name, (extents, _) in LEFT_OUT.items() if extent in extents and name not in named}
     chosen, others = [], []
     for item in items:
         (others if left_out & {mark.name for mark in item.iter_markers()} else chosen).append(item)
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     config.hook.pytest_deselected(items=others)
     items[:] = chosen
+
+
+def on_target(subject: Subject, *values: object, name: str) -> ParameterSet:
+    """Parameters of a test under a name, with the marker of a backend, for the process that has the target's worker."""
+    group = pytest.mark.xdist_group(f"{subject.text.backend}-{subject.target.name}")
+    parameters = marked(subject.text.backend, *values, name=name)
+    return parameters._replace(marks=[*parameters.marks, group])
 
 
 @pytest.fixture(scope="session")
 def thorough(pytestconfig: pytest.Config) -> bool:
     """Whether the run has time for everything."""
-    return pytestconfig.stash[SELECTION].extent is Extent.THOROUGH
+    return pytestconfig.getoption("extent") is Extent.THOROUGH
 
 
 class Outcomes:
@@ -111,13 +128,17 @@ class Outcomes:
     def __init__(self) -> None:
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
         self.reasons: dict[str, Counter[str]] = defaultdict(Counter)
+        self.sources: dict[str, Counter[str]] = defaultdict(Counter)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test, or the part of it that failed or was skipped."""
         if report.when != "call" and report.passed:
             return
+        told = [counts for name, counts in report.user_properties if name == PAIRS and report.when == "call"]
         for name in [name for name in registry.backend_names() if name in report.keywords] or [self.NO_BACKEND]:
             self.counts[name][report.outcome] += 1
+            for counts in told:
+                self.sources[name].update(counts)
             if report.skipped and isinstance(report.longrepr, tuple):
                 self.reasons[name][report.longrepr[2].removeprefix("Skipped: ").removeprefix(f"{name}: ")] += 1
 
@@ -126,11 +147,18 @@ class Outcomes:
         """Print a line for each backend, where any was tried."""
         if self.counts.keys() <= {self.NO_BACKEND}:
             return
-        table = Table("backend", "passed", "failed", "skipped", "why", box=None, pad_edge=False)
+        columns = ("passed", "failed", "skipped"), ("tried", "by stamp", "not tried")
+        table = Table("backend", *columns[0], *(f"sources {columns[1][0]}", *columns[1][1:]), "why skipped", box=None)
         for name in [name for name in (*registry.backend_names(), self.NO_BACKEND) if name in self.counts]:
-            numbers = (self.counts[name][outcome] for outcome in ("passed", "failed", "skipped"))
+            numbers = [self.counts[name][outcome] for outcome in columns[0]]
+            numbers += [self.sources[name][state] for state in columns[1]]
             why = "; ".join(f"{count} x {reason}" for reason, count in self.reasons[name].most_common())
             table.add_row(name, *map(str, numbers), why)
+        total = Counter[str]()
+        for counts in self.sources.values():
+            total.update(counts)
+        if total:
+            table.add_row("all", "", "", "", *(str(total[state]) for state in columns[1]), "")
         with io.StringIO() as lines:
             Console(file=lines, width=max(100, terminalreporter._tw.fullwidth)).print(table)
             terminalreporter.section("what works on this machine, by backend")

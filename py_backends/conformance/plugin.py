@@ -268,7 +268,8 @@ def selection(pytestconfig: pytest.Config) -> Selection:
 def runners(request: pytest.FixtureRequest, selection: Selection) -> Iterator[Runners]:
     """The runners of each (backend, target), with one worker each for the whole session."""
     made = Runners(selection.patience)
-    made.compile(filter(None, (_given(item, "subject", Subject) for item in request.session.items)))
+    if not hasattr(request.config, "workerinput"):  # of several processes, each would compile what all of them try
+        made.compile(filter(None, (_given(item, "subject", Subject) for item in request.session.items)))
     yield made
     made.close()
 

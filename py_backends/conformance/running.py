@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from py_backends.conformance import calls
 from py_backends.conformance.calls import THREADS, Call
 from py_backends.conformance.formats import limits
 from py_backends.conformance.selection import Subject
 from py_backends.conformance.tally import PREPARE, REFERENCE, Tally
-from py_backends.conformance.trials import Answered, AnyCase, Kind, Trial, answered
+from py_backends.conformance.trials import SUBNORMALS, Answered, AnyCase, Kind, Trial, answered
 from py_backends.contract import Array, Problem
 from py_backends.errors import BrokenKernel
 from py_backends.kernel_text import KernelText
@@ -119,23 +120,35 @@ def run_call(runner: Runner, text: KernelText, dtype: str, call: Call) -> str | 
     return wrong
 
 
-def run_calls(tally: Tally, runner: Runner, text: KernelText, kind: Kind[Call], calls: Sequence[Call]) -> None:
-    """Make the calls of a kind, and count them. Of calls made together, only the first wrong one is reported."""
+def run_kind(
+    tally: Tally, runner: Runner, arenas: Arenas, subject: Subject, kind: Kind[Any], cases: Sequence[Any]
+) -> None:
+    """Run cases of a kind, whether these are trials or calls, and count them."""
+    if kind.name == SUBNORMALS and not subject.target.subnormals:
+        tally.left_out.append(("all of it", "it takes subnormal numbers for zero"))
+    elif kind in calls.KINDS:
+        _run_calls(tally, runner, subject.text, kind, cases)
+    else:
+        _run_trials(tally, runner, arenas, subject.text, kind, cases)
+
+
+def _run_calls(tally: Tally, runner: Runner, text: KernelText, kind: Kind[Call], every: Sequence[Call]) -> None:
+    """Make calls. Of those made together, only the first wrong one is reported."""
     if not kind.together:
-        run_cases(tally, text.problem, calls, partial(run_call, runner, text, tally.dtype))
+        run_cases(tally, text.problem, every, partial(run_call, runner, text, tally.dtype))
         return
     try:
-        answer = _make(runner, text, tally.dtype, calls, THREADS)
+        answer = _make(runner, text, tally.dtype, every, THREADS)
     except WorkerFailed as failed:
         answer = {"at": 0, "wrong": told(failed)}
-    for at, call in enumerate(calls):
+    for at, call in enumerate(every):
         tally.add(call.name, answer["wrong"] if at == answer["at"] else None)
 
 
-def _make(runner: Runner, text: KernelText, dtype: str, calls: Sequence[Call], threads: int = 1) -> dict[str, Any]:
+def _make(runner: Runner, text: KernelText, dtype: str, every: Sequence[Call], threads: int = 1) -> dict[str, Any]:
     """Have the worker make calls: `Caller.call`."""
     what = {"kernel": text.kernel, "variant": text.variant, "dtype": dtype, "threads": threads}
-    return runner.ask("call", **what, calls=msgspec.to_builtins(list(calls)))
+    return runner.ask("call", **what, calls=msgspec.to_builtins(list(every)))
 
 
 class Arenas:
@@ -193,10 +206,10 @@ class Arenas:
             arena.close()
 
 
-def run_trials(
+def _run_trials(
     tally: Tally, runner: Runner, arenas: Arenas, text: KernelText, kind: Kind[Trial], trials: Sequence[Trial]
 ) -> None:
-    """Run trials of a kind, and count them. If the source or its problem's reference is broken, count that alone."""
+    """Run trials. If the source or its problem's reference is broken, count that alone."""
     try:
         answers = answered(text.kernel, tally.dtype, tuple(trials))
         compiled = runner.compile(text, np.dtype(tally.dtype))

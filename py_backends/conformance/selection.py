@@ -52,7 +52,6 @@ class Subject(NamedTuple):
 class Extent(Enum):
     """How much a run tries of what its other options choose."""
 
-    SHORT = "what says in a minute whether a backend works on this machine"
     QUICK = "less than half of the cases, those that show the most"
     THOROUGH = "all cases of the suite; the default"
 
@@ -81,7 +80,7 @@ class Selection:
     @property
     def quick(self) -> bool:
         """Whether the run leaves out the cases that are for thorough ones."""
-        return self.extent is not Extent.THOROUGH
+        return self.extent is Extent.QUICK
 
     def check(self) -> None:
         """Raise WrongRequest, with one clear line, for an unknown name, and where nothing is chosen.
@@ -165,38 +164,25 @@ class Selection:
         if self.quick and self._is_step(text):
             return () if target.emulated else every[:1]  # each emulated one compiles for seconds
         costly = target.just_in_time or target.emulated or target.borrowed
-        exemplary = _is_default(text) and (_is_of_exemplary_kernel(text) or not costly)
-        if self.extent is Extent.SHORT and not exemplary:
-            return every[:1]
         narrow = [dtype for dtype in every if dtype not in IN_ALL_KINDS]
         if not self.quick or len(narrow) == len(every) or not costly:
             return every
-        few = narrow[:1] if _is_default(text) and not target.emulated else []
+        few = narrow[:1] if is_default(text) and not target.emulated else []
         return tuple(dtype for dtype in every if dtype in IN_ALL_KINDS or dtype in few)
 
     def _belongs_to_quick(self, kind: Kind[Any], dtype: str, subject: Subject) -> bool:
-        """Whether a quick run tries a kind.
-
-        It tries costly kinds once for a kernel and target, or in one dtype alone. A short one tries every kind in the
-        default variant and the first dtype alone. It tries calls, which are the same for all kernels, and work items
-        that are interpreted with one kernel.
-        """
-        text, target = subject.text, subject.target
-        with_one_kernel = target.interpreted or kind in calls.KINDS
-        in_short = _is_default(text) and dtype == first_dtype(kind, subject)
-        in_short = in_short and (_is_of_exemplary_kernel(text) or not with_one_kernel)
-        little = self._is_step(text) or (self.extent is Extent.SHORT and not in_short)
-        if little and kind.name != _AT_RAGGED_ENDS:
+        """Whether a quick run tries a kind. It tries costly ones once for a kernel and target, or in one dtype."""
+        if self._is_step(subject.text) and kind.name != _AT_RAGGED_ENDS:
             return False
         once = kind.costly and not self.variants
-        if once and not _is_default(text):
+        if once and not is_default(subject.text):
             return False
-        in_one_dtype = once or (kind.in_one_dtype and target.interpreted)
+        in_one_dtype = once or (kind.in_one_dtype and subject.target.interpreted)
         return not in_one_dtype or dtype == first_dtype(kind, subject)
 
     def _is_step(self, text: KernelText) -> bool:
         """Whether a source only leads from `lecture` to the default one, and the run does not name its variant."""
-        if self.variants or _is_default(text) or text.variant == "lecture":
+        if self.variants or is_default(text) or text.variant == "lecture":
             return False
         rungs = (rung for ladder in text.problem.steps for rung in ladder.rungs)
         return any((rung.backend, rung.variant) == (text.backend, text.variant) for rung in rungs)
@@ -217,17 +203,9 @@ class Selection:
         ]
 
 
-def _is_default(text: KernelText) -> bool:
+def is_default(text: KernelText) -> bool:
+    """Whether a source is the one that its backend takes of a kernel where no variant is named."""
     return text.variant == next(iter(registry.kernel_texts(text.kernel, text.backend)))
-
-
-def _is_of_exemplary_kernel(text: KernelText) -> bool:
-    """Whether a source is of the kernel by which a short run tries all formats of a backend, if they are costly.
-
-    That is the first one that commands run by default, of those that the backend has.
-    """
-    names = [*registry.usual_kernels(), *registry.kernel_names()]
-    return text.kernel == next(name for name in names if registry.kernel_texts(name, text.backend))
 
 
 def first_dtype(kind: Kind[Any], subject: Subject) -> str | None:

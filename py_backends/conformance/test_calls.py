@@ -6,7 +6,7 @@ import pytest
 
 from py_backends.conformance import calls
 from py_backends.conformance.plugin import SELECTION, begin, finish, marked
-from py_backends.conformance.running import Runners, run_calls
+from py_backends.conformance.running import Arenas, Runners, run_kind
 from py_backends.conformance.selection import Selection, Subject
 from py_backends.conformance.trials import Kind
 from py_backends.number_formats import DTYPES
@@ -33,9 +33,10 @@ def test_every_call_ends_as_it_must(
     subject: Subject,
     selection: Selection,
     runners: Runners,
+    arenas: Arenas,
     request: pytest.FixtureRequest,
 ) -> None:
     """The result is right and no input changed, or the call is refused and nothing changed."""
     runner, (tally,) = begin(request.config, subject, runners, [dtype], kind.name)
-    run_calls(tally, runner, subject.text, kind, selection.cases(kind, dtype, subject))
+    run_kind(tally, runner, arenas, subject, kind, selection.cases(kind, dtype, subject))
     finish(request.node, subject, tally)

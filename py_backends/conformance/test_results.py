@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from py_backends.conformance.plugin import SELECTION, begin, finish, marked
-from py_backends.conformance.running import Arenas, Runners, run_trials
+from py_backends.conformance.running import Arenas, Runners, run_kind
 from py_backends.conformance.selection import Selection, Subject, all_kinds_of
-from py_backends.conformance.trials import SUBNORMALS, Kind, Trial
+from py_backends.conformance.trials import Kind, Trial
 from py_backends.contract import Target
 from py_backends.number_formats import DTYPES
 
@@ -58,8 +58,5 @@ def test_every_case_holds(
 ) -> None:
     """The result is within its bound, or exact where it has to be, and memory around all arrays is as it was."""
     runner, (tally,) = begin(request.config, subject, runners, [dtype], kind.name)
-    if kind.name == SUBNORMALS and not subject.target.subnormals:
-        tally.left_out.append(("all of it", "it takes subnormal numbers for zero"))
-    else:
-        run_trials(tally, runner, arenas, subject.text, kind, selection.cases(kind, dtype, subject))
+    run_kind(tally, runner, arenas, subject, kind, selection.cases(kind, dtype, subject))
     finish(request.node, subject, tally)
