@@ -19,6 +19,7 @@ import pytest
 from commands import Finished, run_command
 from rich.console import Console
 from rich.table import Table
+from stamps import STAMPED
 
 from py_backends import registry
 from py_backends.commands.hello import programs
@@ -57,8 +58,6 @@ LEFT_OUT = {
     "sample": ({Extent.QUICK, Extent.THOROUGH}, "tries a part of what the conformance suite tries"),
 }
 """The markers of tests that are left out unless -m names them: with which extents, and why. `make test` has none."""
-PAIRS = "sources"
-"""The name under which a test's report says how many sources were tried, were right before, and were not tried."""
 
 
 def nightly(*values: object) -> Any:
@@ -124,45 +123,40 @@ class Outcomes:
     """What became of the tests of each backend, for the table at the end. `NO_BACKEND` stands for those of none."""
 
     NO_BACKEND = "(none)"
+    COLUMNS = "passed", "failed", "skipped", "rules by stamp", "sources tried", "by stamp", "not tried"
 
     def __init__(self) -> None:
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
         self.reasons: dict[str, Counter[str]] = defaultdict(Counter)
-        self.sources: dict[str, Counter[str]] = defaultdict(Counter)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test, or the part of it that failed or was skipped."""
+        """Count a test, or the part of it that failed or was skipped, and what it tried."""
         if report.when != "call" and report.passed:
             return
-        told = [counts for name, counts in report.user_properties if name == PAIRS and report.when == "call"]
         for name in [name for name in registry.backend_names() if name in report.keywords] or [self.NO_BACKEND]:
             self.counts[name][report.outcome] += 1
-            for counts in told:
-                self.sources[name].update(counts)
+            for told, counts in report.user_properties if report.when == "call" else ():
+                self.counts[name].update(counts if told == STAMPED else {})
             if report.skipped and isinstance(report.longrepr, tuple):
                 self.reasons[name][report.longrepr[2].removeprefix("Skipped: ").removeprefix(f"{name}: ")] += 1
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print a line for each backend, where any was tried."""
-        if self.counts.keys() <= {self.NO_BACKEND}:
+        """Print a line for each backend, where any was tried, and what is missing."""
+        names = [name for name in (*registry.backend_names(), self.NO_BACKEND) if name in self.counts]
+        if not set(names) - {self.NO_BACKEND}:
             return
-        columns = ("passed", "failed", "skipped"), ("tried", "by stamp", "not tried")
-        table = Table("backend", *columns[0], *(f"sources {columns[1][0]}", *columns[1][1:]), "why skipped", box=None)
-        for name in [name for name in (*registry.backend_names(), self.NO_BACKEND) if name in self.counts]:
-            numbers = [self.counts[name][outcome] for outcome in columns[0]]
-            numbers += [self.sources[name][state] for state in columns[1]]
-            why = "; ".join(f"{count} x {reason}" for reason, count in self.reasons[name].most_common())
-            table.add_row(name, *map(str, numbers), why)
-        total = Counter[str]()
-        for counts in self.sources.values():
-            total.update(counts)
-        if total:
-            table.add_row("all", "", "", "", *(str(total[state]) for state in columns[1]), "")
+        table = Table("backend", *self.COLUMNS, box=None, pad_edge=False)
+        for name in names:
+            table.add_row(name, *(str(self.counts[name][column]) for column in self.COLUMNS))
+        table.add_row("all", *(str(sum(self.counts[name][column] for name in names)) for column in self.COLUMNS))
         with io.StringIO() as lines:
             Console(file=lines, width=max(100, terminalreporter._tw.fullwidth)).print(table)
             terminalreporter.section("what works on this machine, by backend")
             terminalreporter.write(lines.getvalue())
+        for name in names:
+            for reason, count in self.reasons[name].most_common():
+                terminalreporter.write_line(f"{count} of {name} skipped: {reason}")
 
 
 def marked_backends() -> list[object]:

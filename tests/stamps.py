@@ -1,9 +1,9 @@
 """Stamps: which sources were right on which target, so that the next run of the tests tries what has changed.
 
-A stamp lies beside the clone's build, `build/stamps/`. It holds two digests. One is of the source: its files, what it
-includes, its kernel's problem and trials. The other is of all around it that could change the answer: the modules that
-compute and check, the compiled ones, the interpreter and its packages, driver, compiler, CPU, and the variables of the
-environment. A source whose own digest is another one was changed, and is tried whole.
+A stamp lies beside the clone's build, `build/stamps/`. It holds two digests. One is of the source, its file and what it
+includes. The other is of all around it that could change the answer, or whether it is right: its kernel's problem and
+trials, the modules that compute and check, the compiled ones, the interpreter and its packages, driver, compiler, CPU,
+and the variables of the environment. A source whose own digest is another one was changed, and is tried whole.
 """
 
 from __future__ import annotations
@@ -31,11 +31,15 @@ FOLDER = CLONE / "build" / "stamps"
 _NEITHER_COMPUTE_NOR_CHECK = {"commands", "display", "harness", "hello"}
 """Rooms of the package on which no answer of a kernel depends."""
 _OF_A_TERMINAL = (
-    *("COLUMNS", "COLORTERM", "DBUS_", "DESKTOP_", "DISPLAY", "LINES", "LS_COLORS", "MAKE", "MFLAGS", "OLDPWD", "PPID"),
-    *("PWD", "PYTEST_", "SESSION", "SHLVL", "SSH_", "TERM", "TMUX", "VTE_", "WAYLAND_", "WINDOW", "XDG_", "_"),
+    *("COLUMNS", "COLORTERM", "DBUS_", "DESKTOP_", "DISPLAY", "LINES", "LS_COLORS", "MAKE", "MFLAGS", "OLDPWD", "PWD"),
+    *("PYTEST_", "SESSION", "SHLVL", "SSH_", "TERM", "TMUX", "VTE_", "WAYLAND_", "WINDOWID", "XDG_SESSION_"),
 )
 """Beginnings of variables that differ from shell to shell, and that no compiler, driver or library reads. What is not
 known to be one of these may be read by one."""
+_ENVIRONMENT = {name: told for name, told in os.environ.items() if name != "_"}
+"""As it was before a test imported a library, since some libraries set variables."""
+STAMPED = "stamped"
+"""The name under which a test's report says what it tried now, what a stamp says was right before, and what neither."""
 
 
 class Due(Enum):
@@ -65,49 +69,55 @@ class Stamps:
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
 
-    def due(self, subject: Subject) -> Due:
-        """How much of a source is to be tried."""
-        stamp, source = self._read(subject), source_digest(subject)
+    def due(self, subject: Subject, of: str = "") -> Due:
+        """How much of a source is to be tried.
+
+        of: a part of what is tried of it, which has a stamp of its own.
+        """
+        stamp, source = self._read(subject, of), source_digest(subject)
         if stamp is not None and stamp.source != source:
             return Due.ALL
         return Due.NOTHING if stamp and stamp.around == around_digest(subject) else Due.LITTLE
 
-    def keep(self, subject: Subject, *, passed: bool) -> None:
+    def keep(self, subject: Subject, of: str = "", *, passed: bool) -> None:
         """Keep that a source is as it is, and whether it passed."""
         source, around = source_digest(subject), around_digest(subject) if passed else None
         self._folder.mkdir(parents=True, exist_ok=True)
         stamp = Stamp(source, around, _digest([source, str(around)]))
-        write_whole(self._path(subject), msgspec.json.encode(stamp))
+        write_whole(self._path(subject, of), msgspec.json.encode(stamp))
 
-    def _read(self, subject: Subject) -> Stamp | None:
+    def _read(self, subject: Subject, of: str) -> Stamp | None:
         try:
-            stamp = msgspec.json.decode(self._path(subject).read_bytes(), type=Stamp)
+            stamp = msgspec.json.decode(self._path(subject, of).read_bytes(), type=Stamp)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
         return stamp if stamp.whole == _digest([stamp.source, str(stamp.around)]) else None
 
-    def _path(self, subject: Subject) -> Path:
-        return self._folder / f"{subject.label}.json"
+    def _path(self, subject: Subject, of: str) -> Path:
+        return self._folder / f"{'-'.join(filter(None, (subject.label, of)))}.json"
 
 
 def source_digest(subject: Subject) -> str:
-    """The digest of a source, all that it includes, the other modules of it, and its kernel's problem and trials."""
+    """The digest of a source, of all that it includes, and of its other modules where it has several."""
     text = subject.text
     parts = text.path.parent.glob(f"{text.backend}*.py") if text.path.suffix == ".py" else ()
-    return _digest_of_files({*text.files, *parts, *text.path.parents[1].glob("*.py")})
+    return _digest_of_files({*text.files, *parts})
 
 
 def around_digest(subject: Subject) -> str:
-    """The digest of all else that could change a source's answer on its target."""
+    """The digest of all else that could change a source's answer on its target, or whether it is right."""
     others = set() if subject.target.borrowed else set(registry.backend_names()) - {subject.text.backend}
-    return _digest([*_around(), _digest_of_files(_modules(frozenset(others))), repr(subject.target)])
+    of_kernel = _digest_of_files(subject.text.path.parents[1].glob("*.py"))
+    return _digest([*_around(), _modules(CLONE, frozenset(others)), of_kernel, repr(subject.target)])
 
 
 @cache
 def _around() -> list[str]:
-    compiler = os.environ.get("CXX") or next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), "")
+    compiler = _ENVIRONMENT.get("CXX") or next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), "")
     packages = sorted(f"{each.name}=={each.version}" for each in metadata.distributions())
-    variables = sorted(f"{name}={told}" for name, told in os.environ.items() if not name.startswith(_OF_A_TERMINAL))
+    variables = sorted(
+        f"{name}={told}" for name, told in _ENVIRONMENT.items() if name != "_" and not name.startswith(_OF_A_TERMINAL)
+    )
     return [sys.version, *packages, _said(f"{compiler} --version"), *cpu.identity(), str(machine.cpus()), *variables]
 
 
@@ -119,15 +129,14 @@ def _said(command: str) -> str:
 
 
 @cache
-def _modules(others: frozenset[str]) -> tuple[Path, ...]:
-    """Every module, compiled ones too, that computes or checks for a backend: none that other backends alone use."""
-    package = CLONE / "py_backends"
-    found = [*package.rglob("*.py"), *package.glob("_compiled/*.so"), *Path(__file__).parent.glob("models/*.py")]
-    return tuple(
-        path
-        for path in (*found, Path(__file__))
-        if path.relative_to(CLONE).parts[1] not in _NEITHER_COMPUTE_NOR_CHECK and path.name.split(".")[0] not in others
+def _modules(clone: Path, others: frozenset[str]) -> str:
+    """The digest of each module, compiled ones too, that computes or checks, but of those that are other backends'."""
+    package, tests = clone / "py_backends", clone / "tests"
+    rooms = (
+        path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in _NEITHER_COMPUTE_NOR_CHECK
     )
+    every = (*rooms, *package.glob("_compiled/*.so"), *tests.glob("models/*.py"), tests / "stamps.py")
+    return _digest_of_files(path for path in every if path.name.split(".")[0] not in others)
 
 
 def _digest_of_files(files: Iterable[Path]) -> str:

@@ -8,15 +8,14 @@ formats. What passed before, with nothing changed around it, has a stamp and is 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 import probes
 import pytest
-from conftest import PAIRS, on_target
-from stamps import Due, Stamps
+from conftest import on_target
+from stamps import STAMPED, Due, Stamps
 
 from py_backends.conformance import any_kernel, calls
 from py_backends.conformance.plugin import begin, finish
@@ -97,8 +96,8 @@ def cases_of(subject: Subject, due: Due) -> Iterator[tuple[Kind[Any], dict[str, 
 def test_sources_of_a_kernel_are_right(
     sources: list[Subject], runners: Runners, arenas: Arenas, request: pytest.FixtureRequest
 ) -> None:
-    stamps, counts = Stamps(), Counter[str]()
-    request.node.user_properties.append((PAIRS, counts))
+    stamps, counts = Stamps(), dict.fromkeys(("sources tried", "by stamp", "not tried"), 0)
+    request.node.user_properties.append((STAMPED, counts))
     for subject in sources:
         due = stamps.due(subject)
         if due is Due.NOTHING:
@@ -107,7 +106,7 @@ def test_sources_of_a_kernel_are_right(
             counts["not tried"] += 1
             stamps.keep(subject, passed=False)
         else:
-            counts["tried"] += 1
+            counts["sources tried"] += 1
             _try(subject, due, runners, arenas, request)
             stamps.keep(subject, passed=True)
 

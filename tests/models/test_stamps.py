@@ -1,0 +1,184 @@
+"""A stamp is never taken where something changed that the answer depends on, or whether it is right."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import stamps
+from stamps import Due, Stamps
+
+from py_backends import registry
+from py_backends.conformance.selection import Subject
+from py_backends.contract import Target
+from py_backends.system import cpu, machine
+
+TARGET = Target("there", device="a device", version="its driver 1.0")
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> Subject:
+    """A source that includes another file, in a folder with a problem and trials."""
+    text = registry.kernel_texts("vecadd", "openmp")["lecture"]
+    variant = tmp_path / "kernel" / "lecture"
+    variant.mkdir(parents=True)
+    for name in ("problem.py", "trials.py"):
+        (variant.parent / name).write_text(f"# {name}\n")
+    (variant / "included.hpp").write_text('#include "twice.hpp"\n')
+    (variant / "twice.hpp").write_text("// twice\n")
+    (variant / "openmp.cpp").write_text('#include "included.hpp"\n')
+    return Subject(replace(text, path=variant / "openmp.cpp"), TARGET)
+
+
+@pytest.fixture
+def kept(subject: Subject, tmp_path: Path) -> Stamps:
+    made = Stamps(tmp_path / "stamps")
+    made.keep(subject, passed=True)
+    forget()
+    return made
+
+
+def forget() -> None:
+    """What is read once in a process, since nothing changes meanwhile, is read again."""
+    for cached in (stamps._around, stamps._modules, stamps._digest_of_file):
+        cached.cache_clear()
+
+
+def change(path: Path) -> None:
+    path.write_text(f"{path.read_text()}// changed\n")
+    forget()
+
+
+def test_what_has_not_changed_is_right(kept: Stamps, subject: Subject) -> None:
+    assert kept.due(subject) is Due.NOTHING
+    assert kept.due(subject, "a part") is Due.LITTLE
+
+
+@pytest.mark.parametrize("name", ["openmp.cpp", "included.hpp", "twice.hpp"])
+def test_a_source_that_changed_is_tried_whole_until_it_passes(kept: Stamps, subject: Subject, name: str) -> None:
+    change(subject.text.path.parent / name)
+    assert kept.due(subject) is Due.ALL
+    assert kept.due(subject) is Due.ALL, "looking is not passing"
+    kept.keep(subject, passed=True)
+    assert kept.due(subject) is Due.NOTHING
+
+
+def test_a_part_of_a_python_source_is_of_the_source(tmp_path: Path) -> None:
+    for name in ("triton.py", "triton_helper.py", "jax.py"):
+        (tmp_path / name).write_text("\n")
+    text = replace(registry.kernel_texts("vecadd", "triton")["lecture"], path=tmp_path / "triton.py")
+    before = stamps.source_digest(Subject(text, TARGET))
+    change(tmp_path / "jax.py")
+    assert stamps.source_digest(Subject(text, TARGET)) == before
+    change(tmp_path / "triton_helper.py")
+    assert stamps.source_digest(Subject(text, TARGET)) != before
+
+
+@pytest.mark.parametrize("name", ["problem.py", "trials.py"])
+def test_another_judge_is_no_stamp(kept: Stamps, subject: Subject, name: str) -> None:
+    change(subject.text.path.parents[1] / name)
+    assert kept.due(subject) is Due.LITTLE
+
+
+@pytest.mark.parametrize(
+    "other", [replace(TARGET, version="its driver 1.1"), replace(TARGET, device="another"), replace(TARGET, dtypes={})]
+)
+def test_another_device_or_driver_is_no_stamp(kept: Stamps, subject: Subject, other: Target) -> None:
+    assert kept.due(subject._replace(target=other)) is Due.LITTLE
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "value"),
+    [
+        (cpu, "identity", lambda: ("another CPU",)),
+        (machine, "cpus", lambda: 999),
+        (stamps, "_said", lambda _: "another compiler"),
+        (stamps.metadata, "distributions", lambda: ()),
+        (sys, "version", "4.0"),
+    ],
+)
+def test_another_machine_is_no_stamp(
+    kept: Stamps,
+    subject: Subject,
+    monkeypatch: pytest.MonkeyPatch,
+    where: object,
+    what: str,
+    value: Callable[..., object],
+) -> None:
+    monkeypatch.setattr(where, what, value)
+    assert kept.due(subject) is Due.LITTLE
+    forget()
+
+
+@pytest.mark.parametrize(
+    ("variable", "read"),
+    [
+        *((name, True) for name in ("CXXFLAGS", "CPATH", "POCL_MAX_WORK_GROUP_SIZE", "XLA_FLAGS", "OMP_NUM_THREADS")),
+        *((name, True) for name in ("NUMBA_OPT", "LD_PRELOAD", "SYCL_CACHE_DIR", "MKL_CBWR", "XDG_CACHE_HOME")),
+        *((name, True) for name in ("__GL_THREADED_OPTIMIZATIONS", "PATH", "A_LIBRARY_OF_TOMORROW")),
+        *((name, False) for name in ("PWD", "TERM", "COLUMNS", "SSH_TTY", "PYTEST_XDIST_WORKER", "MAKELEVEL")),
+    ],
+)
+def test_variables_that_something_may_read_are_looked_at(
+    kept: Stamps, subject: Subject, monkeypatch: pytest.MonkeyPatch, variable: str, read: bool
+) -> None:
+    monkeypatch.setitem(stamps._ENVIRONMENT, variable, "changed")
+    assert kept.due(subject) is (Due.LITTLE if read else Due.NOTHING)
+    forget()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_looked_at"),
+    [
+        ("py_backends/results/check.py", True),
+        ("py_backends/workers/session.py", True),
+        ("py_backends/conformance/running.py", True),
+        ("py_backends/backend/_queues.py", True),
+        ("py_backends/backend/openmp.py", True),
+        ("py_backends/backend/triton.py", False),
+        ("py_backends/display/console.py", False),
+        ("py_backends/_compiled/openmp.cpython.so", True),
+        ("py_backends/_compiled/sycl_compiler.cpython.so", True),
+        ("py_backends/_compiled/avx.cpython.so", False),
+        ("tests/models/test_pairs.py", True),
+    ],
+)
+def test_modules_that_compute_or_check_are_looked_at(tmp_path: Path, name: str, is_looked_at: bool) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "stamps.py").write_text("")
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("")
+    others = frozenset(registry.backend_names()) - {"openmp"}
+    before = stamps._modules(tmp_path, others)
+    change(file)
+    assert (stamps._modules(tmp_path, others) != before) == is_looked_at
+
+
+def test_what_borrows_kernels_depends_on_those_of_others(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[frozenset[str]] = []
+    monkeypatch.setattr(stamps, "_modules", lambda _, others: asked.append(others) or "")
+    stamps.around_digest(subject)
+    stamps.around_digest(subject._replace(target=replace(TARGET, borrowed=True)))
+    assert "avx" in asked[0]
+    assert not asked[1]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda old: old[:-9], lambda old: old.replace("a", "b", 1), lambda _: "{}", lambda _: ""]
+)
+def test_a_damaged_stamp_is_none(kept: Stamps, subject: Subject, damage: Callable[[str], str]) -> None:
+    (file,) = kept._folder.iterdir()
+    file.write_text(damage(file.read_text()))
+    assert kept.due(subject) is Due.LITTLE
+
+
+def test_what_was_not_tried_has_none(kept: Stamps, subject: Subject) -> None:
+    """But when it is changed, that is known."""
+    kept.keep(subject, passed=False)
+    assert kept.due(subject) is Due.LITTLE
+    change(subject.text.path)
+    assert kept.due(subject) is Due.ALL
