@@ -14,11 +14,10 @@ from pathlib import Path
 
 from py_backends import registry
 from py_backends.commands._options import Parser, whole_number
-from py_backends.conformance.selection import Extent
 from py_backends.errors import WrongRequest
 
 from . import equivalent, report, texts
-from .judge import CAUGHT, STILLBORN, SURVIVED, Verdict
+from .judge import CAUGHT, JUDGES, QUICK, STILLBORN, SURVIVED, Verdict
 from .mutant import Mutant, mutants_of
 from .results import Results
 from .session import Session, sample
@@ -68,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     drawn = sample((mutant for mutant in chosen if mutant.identifier not in skipped), options.most, options.seed)
     todo = [mutant for mutant in drawn if _is_to_run(mutant, results, options.again)]
     with tempfile.TemporaryDirectory() as temporary:
-        session = Session(options.scratch or Path(temporary), machines, results, options.json, options.extent)
+        session = Session(options.scratch or Path(temporary), machines, results, options.json, options.by)
         session.run(todo, options.jobs, options.seconds, _Teller(len(todo)))
     found = report.outcomes(chosen, results, reasons, elsewhere)
     print(report.text(found))
@@ -104,11 +103,7 @@ def _parser() -> Parser:
     add("--seconds", type=float, default=float("inf"), metavar="N", help="begin no mutant after these; 0 shows results")
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="mutants at a time")
     add("--again", type=_names, default=set(), metavar="OUTCOMES", help="run those with this outcome again")
-    add(
-        "--extent",
-        choices=[extent.name.lower() for extent in Extent],
-        help="judge by all tests that the marker and the kernel select, of this extent; by default by the suite alone",
-    )
+    add("--by", choices=JUDGES, default=QUICK, help="who judges: the suite by its extent, or as `make test`, the tests")
     add("--equivalent", action="store_true", help="run those too that are listed as equivalent: the suite must pass")
     add("--json", type=Path, metavar="FILE", help="go on with the results in FILE, and keep all there")
     add("--markdown", type=Path, metavar="FILE", help="write a page of the results")

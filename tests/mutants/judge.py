@@ -25,6 +25,8 @@ from .scratch import Scratch, Stillborn
 from .texts import CLONE, Machine, Run, User
 
 CAUGHT, SURVIVED, STILLBORN = "caught", "survived", "stillborn"
+QUICK, THOROUGH, TESTS = JUDGES = "quick", "thorough", "tests"
+"""Who may judge: the suite, by its extent, or the tests of the clone."""
 _FORMS = {
     **dict.fromkeys(
         ("opencl", "sycl"),
@@ -73,7 +75,9 @@ class Verdict:
     seconds: float
 
 
-def command(backend: str, target: str, user: User | None, formats: Sequence[str] = ()) -> list[str]:
+def command(
+    backend: str, target: str, user: User | None, formats: Sequence[str] = (), extent: str = QUICK
+) -> list[str]:
     """What pytest is told to judge a backend on a target: one text of it, or where there is none, all of them.
 
     formats: as of a Run.
@@ -84,19 +88,14 @@ def command(backend: str, target: str, user: User | None, formats: Sequence[str]
     return [
         *("-x", *_QUIETLY),
         *("-p", _PLUGIN, "--pyargs", *_TESTS, "--patience", _PATIENCE),
-        *(("--thorough", "-k", " or ".join(formats)) if formats else ("--quick",)),
+        *(("--thorough", "-k", " or ".join(formats)) if formats else (f"--{extent}",)),
         *(f"--{option}={name}" for option, name in chosen.items()),
     ]
 
 
-def command_of_tests(backend: str, user: User | None, extent: str) -> list[str]:
-    """What pytest is told to judge a backend by the tests of the clone that its marker and the kernel select.
-
-    The suite comes first here too.
-    """
-    chosen = ("-k", user[0]) if user else ()
-    where = ("py_backends/conformance", "tests")
-    return [*_QUIETLY, f"--{extent}", "-m", backend, *chosen, *where]
+def command_of_tests(backend: str, user: User | None) -> list[str]:
+    """What pytest is told to judge a backend by the tests of `make test` that its marker and the kernel select."""
+    return [*_QUIETLY, "-m", backend, *(("-k", user[0]) if user else ()), "tests"]
 
 
 class Judge:
@@ -104,7 +103,7 @@ class Judge:
 
     times: seconds that the suite takes on unchanged texts, by what is judged; what is not known yet is measured.
     unfit: tests of the clone that fail in a copy as it is, by what is judged.
-    extent: of the tests of the clone that judge. None: the suite judges, on the changed text alone.
+    by: who judges: the suite, of an extent, on the changed text alone; or `TESTS`.
     """
 
     def __init__(
@@ -113,10 +112,10 @@ class Judge:
         machine: Machine,
         times: dict[str, float],
         unfit: dict[str, list[str]],
-        extent: str | None,
+        by: str,
     ) -> None:
         self._scratch, self._machine, self._times = scratch, machine, times
-        self._unfit, self._extent = unfit, extent
+        self._unfit, self._by = unfit, by
         self._process = SuiteProcess(scratch.folder, machine.backend)
         self._cannot: dict[str, JudgeFailed] = {}
 
@@ -129,15 +128,16 @@ class Judge:
         begin = monotonic()
         place = self._machine.place(mutant.text, mutant.context)
         target = self._machine.target_name(self._scratch.instruction_set)
-        for user, run in product(mutant.text.users or (None,), (Run(),) if self._extent else place.runs):
-            if self._extent:
-                asked = self._tests(command_of_tests(mutant.backend, user, self._extent))
+        for user, run in product(mutant.text.users or (None,), (Run(),) if self._by == TESTS else place.runs):
+            if self._by == TESTS:
+                asked = self._tests(command_of_tests(mutant.backend, user))
             else:
-                asked = command(mutant.backend, target, user, run.formats)
+                asked = command(mutant.backend, target, user, run.formats, self._by)
             usual = self._time(mutant.backend, asked, run.form)
             try:
                 with self._scratch.changed(self._files(mutant, run.form), user):
-                    verdict = self._suite(asked, 5 * usual + 60)
+                    # Tests try little of what has not changed, and so say nothing of how long the rest takes.
+                    verdict = self._suite(asked, _LONGEST if self._by == TESTS else 5 * usual + 60)
             except Stillborn as failed:
                 return Verdict(STILLBORN, _first_line_of_error(str(failed)), monotonic() - begin)
             if verdict != (SURVIVED, ""):

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
-from .judge import SURVIVED, Judge, JudgeFailed, Verdict
+from .judge import QUICK, SURVIVED, TESTS, Judge, JudgeFailed, Verdict
 from .mutant import Mutant
 from .results import Results
 from .scratch import Scratch
@@ -42,7 +42,7 @@ class Session:
     """Judges mutants in scratch copies under a folder, until all are judged or the time is up.
 
     file: where results are written, after every mutant.
-    extent: as a `Judge` takes it.
+    by: as a `Judge` takes it.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Session:
         machines: dict[str, Machine],
         results: Results,
         file: Path | None,
-        extent: str | None = None,
+        by: str = QUICK,
     ) -> None:
         self._folder, self._machines, self._results, self._file = folder, machines, results, file
-        self._extent = extent
+        self._by = by
         self._lock = Lock()
         self.failures: list[str] = []
         """Why mutants could not be judged."""
@@ -67,7 +67,7 @@ class Session:
 
         def work(job: int) -> None:
             with ExitStack() as closing:
-                judges = _Judges(self._folder / str(job), self._machines, self._results, self._extent, closing)
+                judges = _Judges(self._folder / str(job), self._machines, self._results, self._by, closing)
                 while monotonic() < end:
                     try:
                         mutant = waiting.pop() if job % 2 else waiting.popleft()
@@ -98,10 +98,10 @@ class _Judges:
     """The judges of one job: each has a copy of the clone for one backend and instruction set."""
 
     def __init__(
-        self, folder: Path, machines: dict[str, Machine], results: Results, extent: str | None, closing: ExitStack
+        self, folder: Path, machines: dict[str, Machine], results: Results, by: str, closing: ExitStack
     ) -> None:
         self._folder, self._machines, self._results, self._closing = folder, machines, results, closing
-        self._extent = extent
+        self._by = by
         self._judges: dict[tuple[str, str | None], Judge] = {}
 
     def judge(self, mutant: Mutant) -> Verdict:
@@ -119,8 +119,8 @@ class _Judges:
         key = backend, instruction_set
         if key not in self._judges:
             folder = self._folder / "-".join(filter(None, key))
-            scratch = Scratch(folder, backend, instruction_set, with_tests=self._extent is not None)
+            scratch = Scratch(folder, backend, instruction_set, with_tests=self._by == TESTS)
             times, unfit = self._results.times, self._results.unfit
-            self._judges[key] = Judge(scratch, self._machines[backend], times, unfit, self._extent)
+            self._judges[key] = Judge(scratch, self._machines[backend], times, unfit, self._by)
             self._closing.callback(self._judges[key].close)
         return self._judges[key]
