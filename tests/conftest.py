@@ -92,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that are not of the extent of this run. The others of a file run in one process.
 
-    Those that name a target run in its process, where its worker is.
+    Those that name a target run in its process, where its worker is, and those that share a run in that one's.
     """
     extent = config.getoption("extent")
     named = set(re.findall(r"\w+", config.getoption("markexpr")))
@@ -101,7 +101,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         (others if left_out & {mark.name for mark in item.iter_markers()} else chosen).append(item)
         if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+            shared = (name for name in ("comparison", "outcomes", "page_runs") if name in item.fixturenames)
+            item.add_marker(pytest.mark.xdist_group(next(shared, item.path.stem)))
     config.hook.pytest_deselected(items=others)
     items[:] = chosen
 

@@ -447,6 +447,7 @@ class TestPicture:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
     ran = page_runs("py-backends ladder --svg")
     assert re.search(r"plain loops +python cpu +lecture +48 ", ran.first.stdout)

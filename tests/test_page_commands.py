@@ -1,7 +1,7 @@
 """Every command that a page prints is run, and does what such a command does; or it is listed with the reason why not.
 
-A quick run takes 2 seconds to time, small sizes and two backends, and one of several commands that do the same. The
-nightly runs all as they are printed.
+`make test` runs those that take no budget, and `compare`. The quick run of the others takes 2 seconds to time, small
+sizes and two backends, and one of several commands that do the same. The nightly runs all as they are printed.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def beginning(command: str) -> str:
 def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[Any]:
     """As parameters; what one backend alone is for has its marker.
 
-    Of each command of ours one is not slow. Those that do what an earlier one does, with the same backends, are for the
-    nightly run.
+    Of each command of ours that takes no budget, and of `compare`, one is not slow. Those that do what an earlier one
+    does, with the same backends, are for the nightly run.
     """
     parameters = []
     kinds: set[tuple[str, ...]] = set()
@@ -91,7 +91,8 @@ def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[A
         kind = beginning(sequence[0]), *backends
         marked += [pytest.mark.nightly] * (kind in kinds)
         known = {other.split()[0] for other, *_ in kinds}
-        marked += [pytest.mark.slow] * (words[0] != "py-backends" or kind[0].split()[0] in known)
+        takes_long = "--budget" in words and words[1] != "compare"
+        marked += [pytest.mark.slow] * (words[0] != "py-backends" or kind[0].split()[0] in known or takes_long)
         kinds.add(kind)
         parameters.append(pytest.param(sequence, marks=[*marks, *marked], id=" ".join(sequence[0].split())[:100]))
     return parameters

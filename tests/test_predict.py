@@ -328,6 +328,7 @@ class TestPicture:
 class TestHere:
     """Ranks of this machine."""
 
+    @pytest.mark.slow
     def test_two_ranks_are_measured_and_predicted(self, tmp_path: Path) -> None:
         written = tmp_path / "here.json"
         ran = run_here(

@@ -411,6 +411,7 @@ def marks(axes: Any) -> list[Any]:
     return [line for line in axes.lines if line.get_marker() != "None"]
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
     ran = page_runs("py-backends roofline")
     assert "bound by" in ran.first.stdout

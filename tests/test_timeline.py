@@ -321,6 +321,7 @@ def ends(axes: Any) -> list[float]:
 
 @pytest.mark.numpy
 @pytest.mark.openmp
+@pytest.mark.slow
 def test_the_command_prints_and_writes_all(page_runs: PageRuns) -> None:
     ran = page_runs("py-backends timeline")
     lines = [line.split()[:2] for line in ran.first.stdout.splitlines() if re.match(r"  \w", line)]
