@@ -15,7 +15,10 @@ import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
+
 from py_backends import registry
+from py_backends.number_formats import FORMATS
 
 CLONE = Path(__file__).parents[1]
 LINE = 120
@@ -103,6 +106,20 @@ def _kernels(_: Path) -> str:
     return _table(["kernel", "what it computes", "shape", "arrays"], lines)
 
 
+def _results(_: Path) -> str:
+    """The format of each kernel's result, by that of its inputs."""
+    problems = {name: registry.problem(name) for name in kernels()}
+    lines = []
+    for dtype in FORMATS:
+        cells = [
+            problem.result_dtype(np.dtype(dtype)).name if dtype in problem.dtypes else "-"
+            for problem in problems.values()
+        ]
+        if any(cell != "-" for cell in cells):
+            lines.append([f"`{dtype}`", *cells])
+    return _table(["inputs", *(f"`{name}`" for name in problems)], lines)
+
+
 def _wrapped(words: Iterable[str]) -> str:
     return textwrap.fill(", ".join(words), LINE, break_long_words=False, break_on_hyphens=False)
 
@@ -122,6 +139,7 @@ LISTS: dict[str, Callable[[Path], str]] = {
     "sources": _sources,
     "backends": _backends,
     "kernels": _kernels,
+    "results": _results,
 }
 
 
