@@ -1,5 +1,5 @@
 # make compare     the comparison, after building what it needs: .venv, packages and the extension.
-# make test        says within five minutes whether everything works on this machine.
+# make test        says whether everything works on this machine.
 # make test-all    all tests but those that take a night.
 # make benchmarks  checks the goals of the tuned kernels against NumPy, MKL, oneDNN, cuBLAS and the machine's ceilings.
 # make site        all pages and the API reference as a site, build/site/index.html.

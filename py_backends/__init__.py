@@ -1,4 +1,4 @@
-"""The same kernels in Python, NumPy, C++, OpenMP, stdpar, AVX, Numba, OpenCL, SYCL, CUDA, Triton, cuTile, JAX and MPI.
+"""The same kernels in many programming models, from plain Python to GPUs and MPI.
 
     import py_backends as pb
     c = pb.matmul(a, b, backend="openmp")

@@ -93,8 +93,7 @@ def _parser(arguments: Sequence[str] = ()) -> tuple[Parser, dict[str, Parser]]:
     only_listed = arguments[:1] in (["-h"], ["--help"])
     parser = Parser(
         prog="py-backends",
-        description="The same kernels in Python, NumPy, C++, OpenMP, stdpar, AVX, Numba, OpenCL, SYCL, CUDA, Triton, "
-        "cuTile, JAX and MPI: checked and timed.",
+        description="The same kernels in many programming models, from plain Python to GPUs and MPI: checked, timed.",
         epilog="example: py-backends compare --kernel matmul --shape matmul=1024",
         allow_abbrev=False,
     )

@@ -40,8 +40,8 @@ NOT_RUN = {
     r"sudo .*|pip .*|jupyter .*|docker .*": "changes the system, or needs what it does not have",
     r"python -m py_backends": "another name of the program",
     r"srun .*|.* --launcher 'srun .*|mpirun --bind-to core": "needs Slurm, or begins another command",
-    r"python docs/(draw|notebook|blocks)\.py": "writes pages of the clone: test_walk, test_notebook and test_languages "
-    "hold what stands there to what it would write",
+    r"python docs/(draw|notebook|blocks|lists)\.py": "writes pages of the clone: the tests of documents hold what "
+    "stands there to what it would write",
     r".*(einsum|axpy|smooth|kernel_steps).*": "needs the examples: test_examples installs and runs them",
 }  # fmt: skip
 """Commands, by a pattern for the whole of them, and why no test runs them here."""

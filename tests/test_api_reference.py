@@ -59,7 +59,7 @@ def test_public_names_say_what_they_do(name: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_kernels_say_shapes_dtypes_and_errors(kernel: str) -> None:
+def test_kernels_say_shapes(kernel: str) -> None:
     problem, text = registry.problem(kernel), words(getattr(pb, kernel))
     shapes = problem.size_of_each_dimension()
     assert shapes is not None
@@ -68,17 +68,6 @@ def test_kernels_say_shapes_dtypes_and_errors(kernel: str) -> None:
         assert re.search(rf"^{name}: .*\b{shape} elements", text, re.MULTILINE)
     result = rf"\b{named[-1]} elements" if named[-1] else re.escape("an array of shape ()")
     assert re.search(f"result: .*{result}", text.splitlines()[0])
-    for word in (
-        "float32",
-        "float64",
-        "NumPy",
-        "DLPack",
-        "ValueError",
-        "TypeError",
-        "BackendUnavailable",
-        "MemoryError",
-    ):
-        assert word in text
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

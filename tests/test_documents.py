@@ -1,4 +1,4 @@
-"""What the documents list is what there is: models, variants, extras, rooms, options, kinds of cases.
+"""What the documents list is what there is: extras, rooms, options, fields. What is made of files is made of them.
 
 What the recipes have one write works: their sources compile, and their command shows a report.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import io
 import re
+import runpy
 import shutil
 import subprocess
 import textwrap
@@ -24,10 +25,8 @@ from compilers import gcc_or_skip
 from rich.console import Console
 from test_page import harmful
 
-import py_backends
 from py_backends import __main__ as command_line
 from py_backends import commands, registry
-from py_backends.conformance.selection import kind_names
 from py_backends.contract import KernelText, Problem
 from py_backends.display import style
 from py_backends.display.drawable import drawable
@@ -41,9 +40,6 @@ pytestmark = pytest.mark.documents
 DOCS = CLONE / "docs"
 DEVELOP = DOCS / "develop"
 PACKAGE = CLONE / "py_backends"
-LIBRARIES = {"mkl", "cublas", "onednn"}
-"""Backends that are no programming models: they are there to be compared with."""
-EVERY = re.compile(r"(?:every|all)\s+(?:parallel\s+)?programming\s+models?\s+that", re.IGNORECASE)
 
 
 def project() -> dict[str, object]:
@@ -75,52 +71,15 @@ def quoted(text: str) -> list[str]:
     return re.findall(r"`([^`]+)`", text)
 
 
-def our_backends() -> list[str]:
-    """The project's own, without those of plug-ins that happen to be installed."""
-    return [path.stem for path in (PACKAGE / "backend").glob("[!_]*.py")]
-
-
-def variants(backend: str) -> set[str]:
-    """Without the steps from `lecture` to `tuned`."""
-    kernels = ("vecadd", "matmul")
-    every = {name for kernel in kernels for name in registry.kernel_texts(kernel, backend)}
-    return every & {"lecture", "tuned"}
-
-
-class TestModels:
-    """Which programming models there are."""
-
-    @pytest.mark.parametrize(
-        "page", [CLONE / "README.md", DOCS / "choose.md", DOCS / "write-a-kernel.md", DOCS / "walk.md"]
-    )
-    def test_no_page_promises_all_that_there_are(self, page: Path) -> None:
-        assert not EVERY.search(read(page))
-
-    def test_what_introduces_the_project_names_its_models(self) -> None:
-        parser, _ = command_line._parser()
-        places = {
-            "README": read(CLONE / "README.md").split("##")[0],
-            "pyproject.toml": str(project()["description"]),
-            "py_backends": (py_backends.__doc__ or "").partition("\n\n")[0],
-            "--help": parser.description or "",
-        }
-        models = {name.partition("_")[0].replace("cpp", "c++") for name in our_backends() if name not in LIBRARIES}
-        for place, text in places.items():
-            assert not EVERY.search(text), place
-            named = {model for model in models if re.search(rf"(?<!\w){re.escape(model)}(?!\w)", text, re.IGNORECASE)}
-            assert named == models, f"{place} does not name {models - named}"
-        assert all(re.search(name, places["README"], re.IGNORECASE) for name in LIBRARIES)
-
-    def test_each_backend_has_a_line_to_choose_it_by(self) -> None:
-        cells = list(columns(read(DOCS / "choose.md"), "you want"))
-        assert sorted(name for line in cells for name in quoted(line[1])) == sorted(our_backends())
-
-    def test_backends_of_one_variant_are_named(self) -> None:
-        single = {name for name in our_backends() if variants(name) == {"lecture"}}
-        assert all(variants(name) == {"lecture", "tuned"} for name in our_backends() if name not in single)
-        for page in (DOCS / "choose.md", DOCS / "reference.md", DEVELOP / "step.md"):
-            (sentence,) = re.findall(r"((?:`\w+`,?\s+(?:and\s+)?)+)have\s+one\s+variant\b", read(page))
-            assert set(quoted(sentence)) == single, page.name
+def test_lists_are_made_of_the_files() -> None:
+    script = runpy.run_path(str(DOCS / "lists.py"))
+    shown: set[str] = set()
+    for page in script["pages"]():
+        assert script["written"](page) == read(page), f"run docs/lists.py, which writes {page.name}"
+        lists = {block["name"] for block in script["BLOCK"].finditer(read(page))}
+        assert lists == set(re.findall(r"^ *<!-- (\w+): docs/lists\.py", read(page), re.MULTILINE)), page.name
+        shown |= lists
+    assert shown == set(script["LISTS"])
 
 
 class TestExtras:
@@ -134,11 +93,6 @@ class TestExtras:
         extras = project()["optional-dependencies"]
         assert isinstance(extras, dict)
         assert sorted(self.TABLE) == sorted(extras)
-
-    def test_what_the_base_installation_lacks_is_said(self) -> None:
-        text = section(DOCS / "reference.md", "## Set-up")
-        assert re.search(r"commands\s+but `report`.*extra `pictures`.*`--png` and `--svg`", text, re.DOTALL)
-        assert "`report`" in self.TABLE["pictures"]
 
     def test_help_says_so_where_they_are_asked_for(self) -> None:
         _, commands = command_line._parser()
@@ -278,14 +232,3 @@ class TestReference:
     def test_every_command_has_a_section(self) -> None:
         headings = re.findall(r"^### (\w+)$", section(DOCS / "reference.md", "## Commands"), re.MULTILINE)
         assert sorted(headings) == sorted(command_line._parser()[1])
-
-
-def test_every_kind_of_cases_is_listed() -> None:
-    text = section(DOCS / "conformance.md", "## What is tried")
-    assert {name for line in columns(text, "kind") for name in quoted(line[0])} == set(kind_names())
-
-
-@pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
-def test_help_of_the_ladder_names_kernels_that_have_one(kernel: str) -> None:
-    shape = command_line._parser()[1]["ladder"].format_help()
-    assert (kernel in shape) == (registry.problem(kernel).ladder is not None)

@@ -46,14 +46,6 @@ def printed(outcomes: dict[str, Outcome], name: str) -> list[str]:
 
 
 class TestSources:
-    def test_the_models_of_the_slides_are_there(self) -> None:
-        assert set(programs.models()) >= {"openmp", "avx", "cuda", "opencl", "sycl", "mpi"}
-
-    def test_the_reference_names_them(self) -> None:
-        text = (CLONE / "docs" / "reference.md").read_text(encoding="utf-8")
-        (sentence,) = re.findall(r"\bMODEL is ([^.]+)\.", text)
-        assert sorted(re.findall(r"`(\w+)`", sentence)) == programs.models()
-
     @pytest.mark.parametrize("program", ALL, ids=lambda program: program.path.name)
     def test_is_short_and_says_what_it_shows(self, program: Program) -> None:
         lines = program.source.splitlines()

@@ -11,16 +11,12 @@ from pathlib import Path
 import pytest
 import test_prose
 from commands import CLONE
-from test_documents import columns, section
-
-from py_backends.commands.hello import programs
+from test_documents import columns
 
 pytestmark = pytest.mark.documents
 
 LECTURE = CLONE / "docs" / "lecture.md"
 GLOSSARY = CLONE / "docs" / "glossary.md"
-SLIDES_HAVE_NONE = {"cutile", "jax", "numba_cpu", "stdpar", "triton"}
-"""Models with a first program that is on no slide."""
 PLACE = re.compile(r"`py-backends [a-z]+[^`]*`|\]\([^)]+\)")
 
 
@@ -38,41 +34,15 @@ def test_cells_are_short(page: Path) -> None:
 
 
 class TestMap:
-    def test_the_lecture_is_named(self) -> None:
-        text = LECTURE.read_text(encoding="utf-8")
-        for words in ("AI 컴퓨팅 성능 공학 입문", "신정훈", "KISTI", "December 2024"):
-            assert words in text
-
     def test_every_part_has_its_place_or_a_reason(self) -> None:
         parts = rows(LECTURE, "in the lecture")
         assert len(parts) > 40
         for part, here in parts:
             assert re.match(r"not here, because \w", here) or PLACE.search(here) or re.search("`[a-z_]+`", here), part
 
-    def test_every_slide_with_a_program_has_one_that_runs(self) -> None:
-        models = rows(LECTURE, "model")
-        ours = {name for line in models for name in re.findall(r"`py-backends hello (\w+)`", line[2])}
-        assert ours == set(programs.models()) - SLIDES_HAVE_NONE
-        linked = {name for line in models for name in re.findall(r"\]\(\.\./py_backends/hello/([\w.]+)\)", line[3])}
-        assert linked == {program.path.name for model in ours for program in programs.programs(model)}
-
-    @pytest.mark.parametrize("words", ["subtracts and adds", "108 x 64 = 6,912", "not declared", "check of the bounds"])
-    def test_slips_are_said(self, words: str) -> None:
-        assert words in " ".join(section(LECTURE, "## Small slips on the slides").split())
-        assert 108 * 64 == 6912
-
 
 class TestGlossary:
     TERMS = rows(GLOSSARY, "term")
-
-    def test_the_terms_that_the_lecture_turns_on(self) -> None:
-        korean = {line[0]: line[1] for line in self.TERMS}
-        assert korean["warp"] == "워프"
-        assert korean["throughput"] == "처리율"
-        assert korean["latency"] == "지연 시간"
-        assert korean["occupancy"] == "점유율"
-        assert korean["coalescing"] == "병합 접근"
-        assert korean["arithmetic intensity"] == "연산 강도"
 
     @pytest.mark.parametrize("line", TERMS, ids=lambda line: line[0])
     def test_a_term_has_korean_a_sentence_and_a_place(self, line: list[str]) -> None:
