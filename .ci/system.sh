@@ -62,7 +62,7 @@ in_system() {
     mount --rbind /dev "$FOLDER/dev"
     mount --bind "$PACKAGES/apt" "$FOLDER/var/cache/apt/archives"
     mkdir -p "$FOLDER/var/cache/apt/archives/partial"
-    for kept in pip ccache; do mount --bind "$PACKAGES/$kept" "$FOLDER/home/'$LEARNER'/.cache/$kept"; done
+    for each in pip ccache; do mount --bind "$PACKAGES/$each" "$FOLDER/home/'$LEARNER'/.cache/$each"; done
     home=/root
     if [ "$AS" != root ]; then
       home=/home/$AS
