@@ -2,7 +2,7 @@
 # one that somebody has just installed. Needs root, debootstrap, and a mirror: the one that apt is set to.
 #
 # $CACHE, outside the checkout, keeps between runs what was fetched: debootstrap's systems, the distribution's packages
-# and pip's.
+# and pip's. It also keeps what ccache compiled, where a script uses it.
 
 CACHE=${PY_BACKENDS_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/py-backends-ci}
 LEARNER=learner  # the ordinary user of a bare system
@@ -53,7 +53,7 @@ bootstrap() {  # bootstrap SUITE ARCHIVE ARCHITECTURE
 in_system() {
   local root=$1 user=$2 command=$3 alone=()
   [ "$user" != root ] || alone=(flock "$CACHE/root.lock")  # apt locks the packages that all systems share
-  mkdir -p "$CACHE/pip" "$CACHE/apt" "$root/home/$LEARNER/.cache/pip"
+  mkdir -p "$CACHE"/{pip,ccache,apt} "$root/home/$LEARNER/.cache"/{pip,ccache}
   # shellcheck disable=SC2016  # for the shells within
   FOLDER=$root PACKAGES=$CACHE RUN=$command AS=$user "${alone[@]}" unshare --mount --pid --fork --kill-child bash -c '
     set -e
@@ -62,11 +62,11 @@ in_system() {
     mount --rbind /dev "$FOLDER/dev"
     mount --bind "$PACKAGES/apt" "$FOLDER/var/cache/apt/archives"
     mkdir -p "$FOLDER/var/cache/apt/archives/partial"
-    mount --bind "$PACKAGES/pip" "$FOLDER/home/'$LEARNER'/.cache/pip"
+    for each in pip ccache; do mount --bind "$PACKAGES/$each" "$FOLDER/home/'$LEARNER'/.cache/$each"; done
     home=/root
     if [ "$AS" != root ]; then
       home=/home/$AS
-      chroot "$FOLDER" chown "$AS:" "$home" "$home/.cache" "$home/.cache/pip"
+      chroot "$FOLDER" chown "$AS:" "$home" "$home/.cache" "$home/.cache/pip" "$home/.cache/ccache"
     fi
     kept=$(env | grep -iE "^((https?|no|all)_proxy|QEMU_CPU)=" || true)
     certificates=/etc/ssl/certs/ca-certificates.crt

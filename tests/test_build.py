@@ -115,6 +115,29 @@ def test_an_instance_keeps_its_own_inline_functions(tmp_path: Path) -> None:
     assert linked() == "512 128"
 
 
+def test_a_build_of_what_is_built_compiles_nothing(tmp_path: Path) -> None:
+    """Objects that changed at the link were newer than ninja's note of their headers: each `make` compiled everything."""
+    tool("ninja")
+    clone, build = tmp_path / "clone", tmp_path / "build"
+    for folder in ("cmake", "cpp_ext", "kernels/vecadd"):
+        shutil.copytree(CLONE / folder, clone / folder)
+    for file in (CLONE / "CMakeLists.txt", *(CLONE / "kernels").glob("*.hpp")):
+        shutil.copy(file, clone / file.relative_to(CLONE))
+    of_one_set = "-DPY_BACKENDS_ONLY=sse;baseline"
+    configured = configure(build, "CPP", of_one_set, "-DCMAKE_BUILD_TYPE=Debug", clone=clone, CMAKE_GENERATOR="Ninja")
+    assert configured.returncode == 0, configured.stderr
+
+    def built() -> list[str]:
+        return re.findall(r"(Building|Linking) CXX", printed(tool("cmake"), "--build", build))
+
+    assert {"Building", "Linking"} <= set(built())
+    assert built() == []
+    (instance,) = (build / "cpp").glob("cpp_vecadd_lecture_*.cpp")
+    instance.touch()
+    assert built() == ["Building", "Linking"]
+    assert built() == [], "the link parts all objects again"
+
+
 def test_folders_may_have_names_that_a_shell_would_quote(tmp_path: Path) -> None:
     """pybind11 printed its folder as for a shell, with quotes, so that it was not found below such a one."""
     clone = tmp_path / "내 작업 (it's) a&b #1 $x"

@@ -156,6 +156,7 @@ def test_more_extras_are_added_and_a_changed_pyproject_installs_again(system: Sy
     changed = system.calls()
     assert ".[cpu,peers,test,docs,dev]" in changed
     assert "venv --clear" not in changed, "what is installed stays"
+    assert "--fresh" not in changed, "and what is compiled"
 
 
 def test_after_an_upgrade_of_the_systems_python_the_environment_is_made_anew(system: System) -> None:
