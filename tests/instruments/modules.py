@@ -25,8 +25,8 @@ from planted import Fault
 from sanitizers import REPORTED, SANITIZERS, Sanitizer
 
 CLONE = Path(__file__).parents[2]
-QUICK_TESTS = ("tests/instruments/test_exact_memory.py", "tests/test_shortcut.py")
-TESTS = (*QUICK_TESTS, "tests/test_functions.py", "--pyargs", "py_backends.conformance")
+QUICK_TESTS = ("tests/instruments/test_exact_memory.py", "tests/functions/test_shortcut.py")
+TESTS = (*QUICK_TESTS, "tests/functions/test_functions.py", "--pyargs", "py_backends.conformance")
 """What runs on the instrumented modules, and as much of it as shows within minutes."""
 _NOT_FOR = {"asan": ("-k", "not int8-saturation"), "tsan": ("-k", "not beyond-the-caches")}
 """Sums that wrap around on purpose; and gigabytes, of which the other sanitizer keeps four times as much."""

@@ -1,6 +1,6 @@
 """How often `choose` is wrong, by simulation: its own rounds and its own answers, for calls whose times are drawn.
 
-    python tests/simulated_choices.py --runs 10000
+    python tests/command_line/simulated_choices.py --runs 10000
 
 Each call varies by 10% from round to round. A run is wrong if it says that a call is behind which is not, or that calls
 are the same which are not. For calls that differ by 1% exactly, either would be wrong.

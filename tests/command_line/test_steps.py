@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_command, run_here
+from commands import CLONE, run_command, run_here
 from rich.console import Console
 from test_ladder import found_on, report_of, row_of
 
@@ -74,7 +74,7 @@ class TestData:
     @pytest.mark.documents
     def test_is_in_the_document(self, kernel: str, chain: Ladder) -> None:
         name = {"CPU": "steps.md", "GPU": "steps_cuda.md"}[chain.name]
-        document = (Path(__file__).parent.parent / "docs" / name).read_text(encoding="utf-8")
+        document = (CLONE / "docs" / name).read_text(encoding="utf-8")
         for rung, text in zip(chain.rungs, texts_of(kernel, chain), strict=True):
             assert f"| {rung.idea} | `{text.place}` |" in document
 

@@ -1,6 +1,7 @@
 """The pages, docstrings and comments can be read once: sentences are short, and words are the field's.
 
-`python tests/test_prose.py` prints the longest and the median sentence of each page and of each folder of Python.
+`python tests/documents/test_prose.py` prints the longest and the median sentence of each page, and of each folder of
+Python.
 """
 
 from __future__ import annotations

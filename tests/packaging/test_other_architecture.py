@@ -21,7 +21,7 @@ from py_backends.backend import _mkl, _nvidia_driver, _onednn, cuda, mkl, onednn
 from py_backends.contract import Target
 from py_backends.install import pip_install
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FOR_X86_64_ALONE = {"dpctl", "intel-cmplr-lib-rt", "intel-opencl-rt", "mkl", "onednn", "pocl-binary-distribution"}
 
 

@@ -23,13 +23,10 @@ import pytest
 from commands import CLONE
 from compilers import gcc_or_skip
 from rich.console import Console
-from test_page import harmful
 
 from py_backends import __main__ as command_line
 from py_backends import commands, registry
 from py_backends.contract import KernelText, Problem
-from py_backends.display import style
-from py_backends.display.drawable import drawable
 from py_backends.install import pip_install
 from py_backends.number_formats import FORMATS
 from py_backends.plugins import checked_problem
@@ -188,7 +185,6 @@ class TestRecipes:
         table.print_report(report, out)
         assert re.search(r"the slowest rows.*\n.*\n  python +cpu +lecture +matmul ", out.file.getvalue())  # type: ignore[attr-defined]
         assert picture.draw(report).axes
-        assert "$a_b$" in style.svg(picture.draw(drawable(harmful())))
         assert picture.describe(report).startswith("The slowest rows")
         assert picture.TITLE
 
