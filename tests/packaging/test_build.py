@@ -116,7 +116,7 @@ def test_an_instance_keeps_its_own_inline_functions(tmp_path: Path) -> None:
 
 
 def test_a_build_of_what_is_built_compiles_nothing(tmp_path: Path) -> None:
-    """Objects that changed at the link were newer than ninja's note of their headers: `make` compiled everything."""
+    """The link changes objects. Newer than ninja's note of their headers, all were compiled again by every `make`."""
     tool("ninja")
     clone, build = tmp_path / "clone", tmp_path / "build"
     for folder in ("cmake", "cpp_ext", "kernels/vecadd"):
