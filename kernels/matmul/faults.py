@@ -63,6 +63,11 @@ def _transposes_square_b(a: Array, b: Array) -> Array:
     return _product(a, b.T if b.shape[0] == b.shape[1] else b)
 
 
+def _leaves_empty_sums(a: Array, b: Array) -> Array:
+    """As they were in memory before."""
+    return _product(a, b) if a.shape[1] else np.full((a.shape[0], b.shape[1]), np.nan, a.dtype)
+
+
 def _is_off_by_a_unit(a: Array, b: Array) -> Array:
     c = _product(a, b)
     return np.nextafter(c, np.inf, dtype=c.dtype)
@@ -142,8 +147,7 @@ def _swaps_a_pair(a: Array, b: Array) -> Array:
     return _product(a[:, order], b)
 
 
-def leaves_out_the_low_half(a: Array, b: Array) -> Array:
-    """Also in a backend with a worker."""
+def _leaves_out_the_low_half(a: Array, b: Array) -> Array:
     return np.asarray(_halves(a)[0] @ _wide(b))
 
 
@@ -206,6 +210,7 @@ FAULTS: dict[str, tuple[Answer, tuple[str, ...], set[str]]] = {
     "two rows of b are exchanged": (_exchanges_rows, IN_ALL_KINDS, {"indices", "permutations"}),
     "sizes are exchanged": (_swaps_sizes, IN_ALL_KINDS, {"shapes"}),
     "a square b is transposed": (_transposes_square_b, IN_ALL_KINDS, {"asymmetric"}),
+    "empty sums are left": (_leaves_empty_sums, IN_ALL_KINDS, {"nothing", "shapes"}),
     "results are off by a unit": (_is_off_by_a_unit, IN_ALL_KINDS, {"whole-numbers", "indices"}),
     "inputs are rounded": (_rounds_inputs, IN_ALL_KINDS, {"precision"}),
     "small sums are lost": (_loses_small_sums, IN_ALL_KINDS, {"cancellation"}),
@@ -248,7 +253,7 @@ FAULTS: dict[str, tuple[Answer, tuple[str, ...], set[str]]] = {
     "the end of k is dropped": (_drops_the_end_of_k, THREE, {"depths", "shapes", "long-sums"}),
     "one operand alone is padded": (_pads_one_operand_alone, (HALF, BRAIN), {"depths"}),
     "a pair is swapped": (_swaps_a_pair, THREE, {"whole-numbers", "depths", "shapes"}),
-    "the low half is left out": (leaves_out_the_low_half, (HALF,), {"halves", "conversions", "depths"}),
+    "the low half is left out": (_leaves_out_the_low_half, (HALF,), {"halves", "conversions", "depths"}),
     "the product of low halves is left out": (_leaves_out_the_low_halves_product, (HALF,), {"halves"}),
     "subnormal numbers of 16 bits are flushed": (
         lambda a, b: _product(_flushed(a), b),

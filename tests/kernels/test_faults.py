@@ -78,3 +78,19 @@ def test_a_fault_is_seen_in_every_format_and_by_kinds_that_there_are(kernel: str
 def test_every_kind_of_its_own_sees_a_fault(kernel: str) -> None:
     seen = {kind for fault in answers.wrong(kernel) for kind in fault.kinds}
     assert {kind.name for kind in of_kernel(kernel).kinds} <= seen
+
+
+@pytest.mark.parametrize(
+    ("name", "of_kind", "words"),
+    [
+        ("inputs are rounded", "precision", "which is exact in any order"),
+        ("an array has one exponent", "scales", "is right, within"),
+    ],
+)
+def test_the_reason_is_told(name: str, of_kind: str, words: str) -> None:
+    (fault,) = (each for each in answers.wrong("matmul") if each.name == name)
+    (kind,) = (each for each in answers.kinds("matmul") if each.name == of_kind)
+    reasons = [
+        answers.reason(fault.made(), case, registry.problem("matmul")) for case in cases("matmul", kind, "float32")
+    ]
+    assert words in next(filter(None, reasons))
