@@ -41,7 +41,7 @@ FAULTS = [
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clone with a module, and tests of which one sees a fault in it, one does not, one fails, and one plants some."""
+    """A clone with a module, and tests: one sees a fault in it, one does not, one fails, and one plants some."""
     tests = {"seen": SEEN, "blind": BLIND, "broken": BROKEN, "planting": PLANTING}
     files = {
         "py_backends/__init__.py": "",
