@@ -6,7 +6,6 @@ import os
 import pty
 import random
 import re
-import shutil
 import signal
 import sys
 import threading
@@ -17,8 +16,9 @@ from typing import cast
 
 import psutil
 import pytest
-from commands import CLONE, copy_clone
+from commands import copy_clone
 from conftest import nightly
+from faults import scratch
 from started import LAST_STAGE, OPTIONS, TELLING_ITS_STAGES, Ended, Started, started_until
 
 import py_backends as pb
@@ -113,9 +113,7 @@ def wait_until_one_is_stopped(run: Started) -> None:
 @pytest.fixture(scope="module")
 def clone_of_those_that_hang(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone = copy_clone(tmp_path_factory.mktemp("clone"))
-    for fault in ("hangs", "hangs_when_probed"):
-        shutil.copy(CLONE / "tests" / "wrong_backends.py", clone / "py_backends" / "backend" / f"{fault}.py")
-    shutil.copy(clone / "kernels/vecadd/lecture/numpy.py", clone / "kernels/vecadd/lecture/hangs.py")
+    scratch.backends(clone, ["hangs", "hangs_when_probed"])
     return clone
 
 

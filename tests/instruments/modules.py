@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,9 +20,9 @@ from time import monotonic
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where pytest looks for these too
 sys.path.insert(0, str(Path(__file__).parent))
-import planted
 from compilers import clang, family, gcc
-from planted import Fault
+from faults import table
+from faults.table import Change
 from sanitizers import REPORTED, SANITIZERS, Sanitizer
 
 CLONE = Path(__file__).parents[2]
@@ -117,37 +118,38 @@ def main() -> int:
 
 def check_faults(sanitizer: Sanitizer, compiler: str, quick: bool) -> list[str]:
     """Plant each fault that this sanitizer sees; those that it did not report."""
-    wanted = [fault for fault in _faults_for(sanitizer, compiler) if not quick or fault.backend == "openmp"]
+    wanted = [fault for fault in _faults_for(sanitizer, compiler) if not quick or fault.text.backend == "openmp"]
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch)
         plant(wanted, tree)
-        backends = {fault.backend for fault in wanted}
+        backends = {fault.text.backend for fault in wanted}
         only = [f"-DPY_BACKENDS_{name.upper()}={'ON' if name in backends else 'OFF'}" for name in BACKENDS["asan"]]
         build = built(sanitizer, compiler, tree, [*only, "-DPY_BACKENDS_CEILINGS=OFF", *_sets(best=True)])
         missed = []
         for fault in wanted:
             # ThreadSanitizer sees no access of more than 16 bytes: of the registers, only those of SSE.
-            target = "sse" if fault.backend == "avx" and sanitizer.name == "tsan" else ""
-            build.run(["-c", _CALL, fault.kernel, fault.backend, _variant(fault), target], tree, tree / "reports")
+            target = "sse" if fault.text.backend == "avx" and sanitizer.name == "tsan" else ""
+            build.run(
+                ["-c", _CALL, fault.text.kernel, fault.text.backend, _variant(fault), target], tree, tree / "reports"
+            )
             said = _said(tree / "reports")
-            if _REPORT_OF[fault.kind] not in said:
-                missed.append(f"{fault.backend}, {fault.name}: {fault.kind}: {said[:300] or 'nothing was reported'}")
+            if _REPORT_OF[fault.instrument] not in said:
+                missed.append(f"{fault.name}: {fault.instrument}: {said[:300] or 'nothing was reported'}")
         return missed
 
 
 _REPORT_OF = {
-    planted.WRITE: "AddressSanitizer",
-    planted.OVERFLOW: "runtime error: signed integer overflow",
-    planted.RACE: "ThreadSanitizer: data race",
+    table.WRITE: "AddressSanitizer",
+    table.OVERFLOW: "runtime error: signed integer overflow",
+    table.RACE: "ThreadSanitizer: data race",
 }
 
 
-def _faults_for(sanitizer: Sanitizer, compiler: str) -> list[Fault]:
+def _faults_for(sanitizer: Sanitizer, compiler: str) -> list[Change]:
     """Those that a sanitizer of this compiler sees."""
-    if sanitizer.name == "tsan":
-        return planted.of(planted.MODULES, planted.RACE)
-    by_clang = planted.MODULES_BY_CLANG if family(compiler) == "clang" else []
-    return planted.of([*planted.MODULES, *by_clang], planted.WRITE, planted.OVERFLOW)
+    kinds = [table.RACE] if sanitizer.name == "tsan" else [table.WRITE, table.OVERFLOW]
+    found = table.planted_by("modules", *kinds)
+    return [fault for fault in found if fault.compiler in {None, family(compiler)}]
 
 
 def check_ours(sanitizer: Sanitizer, compiler: str, quick: bool) -> list[str]:
@@ -168,30 +170,30 @@ def check_ours(sanitizer: Sanitizer, compiler: str, quick: bool) -> list[str]:
     return wrong
 
 
-def plant(wanted: list[Fault], tree: Path) -> None:
+def plant(wanted: list[Change], tree: Path) -> None:
     """A clone in `tree` whose only compiled texts are the faulty ones, each a variant."""
     for name in ("cmake", "cpp_ext", "kernels", "py_backends"):
         shutil.copytree(CLONE / name, tree / name, ignore=shutil.ignore_patterns("*.so", "build.*.json", "__pycache__"))
     for name in ("CMakeLists.txt", "CMakePresets.json"):
         shutil.copy(CLONE / name, tree)
-    texts = {fault: fault.planted(_folder(tree, fault)) for fault in wanted}
+    texts = {fault: fault.faulty_text(_folder(tree, fault)) for fault in wanted}
     for backend in BACKENDS["asan"]:
         for text in tree.glob(f"kernels/*/*/{backend}.cpp"):
             if text not in {each.path for each in texts.values()}:
                 text.unlink()
 
 
-def _folder(tree: Path, fault: Fault) -> Path:
+def _folder(tree: Path, fault: Change) -> Path:
     """The folder of a new variant, with the headers of the one that it is made from."""
-    folder = tree / "kernels" / fault.kernel / _variant(fault)
+    folder = tree / "kernels" / fault.text.kernel / _variant(fault)
     folder.mkdir()
-    for header in (CLONE / "kernels" / fault.kernel / fault.variant).glob("*.hpp"):
+    for header in (CLONE / "kernels" / fault.text.kernel / fault.text.variant).glob("*.hpp"):
         shutil.copy(header, folder)
     return folder
 
 
-def _variant(fault: Fault) -> str:
-    return f"{fault.backend}_{fault.name.replace(' ', '_')}"
+def _variant(fault: Change) -> str:
+    return re.sub("[^a-z0-9]+", "_", fault.name)
 
 
 def built(sanitizer: Sanitizer, compiler: str, tree: Path, options: Sequence[str]) -> Build:

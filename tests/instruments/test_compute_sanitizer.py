@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from operator import attrgetter
 from pathlib import Path
 
 import in_process
-import planted
 import pytest
-from planted import Fault
+from faults import table
+from faults.table import Change
 
 from py_backends import registry
 from py_backends.backend import _nvidia_driver
@@ -35,13 +36,8 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "transpose": [(0, 5), (1, 1), (1, 70), (33, 17), (131, 132), (300, 257)],
 }
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
-TOOL_OF = {planted.WRITE: "memcheck", planted.READ: "memcheck", planted.RACE: "racecheck", planted.BARRIER: "synccheck"}
-"""What sees which kind of fault. initcheck looks for memory that is read and was never written."""
-FAULTS = [
-    fault
-    for fault in planted.of(planted.CUDA, *TOOL_OF)
-    if fault.kind != planted.RACE or fault.variant == "tuned"  # it looks for races in shared memory only
-]
+TOOL_OF = {table.WRITE: "memcheck", table.READ: "memcheck", table.RACE: "racecheck", table.BARRIER: "synccheck"}
+"""What sees which kind of fault, races in shared memory only. initcheck looks for memory that was never written."""
 
 
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "initcheck", "synccheck"])
@@ -54,19 +50,19 @@ def test_nothing_is_reported(tmp_path: Path, text: KernelText, tool: str) -> Non
     assert json.loads(next(line for line in ran.stdout.splitlines() if line.startswith("["))) == []
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.kind}-{fault.name}")
-def test_what_is_planted_is_reported(tmp_path: Path, fault: Fault) -> None:
-    sizes = {"vecadd": (521,), "matmul": (67, 131, 25)}[fault.kernel]
-    before = [str(_TOOL), "--tool", TOOL_OF[fault.kind], "--error-exitcode", "9"]
-    text = fault.planted(_with_headers(fault, tmp_path))
+@pytest.mark.parametrize("fault", table.planted_by("compute_sanitizer"), ids=attrgetter("name"))
+def test_what_is_planted_is_reported(tmp_path: Path, fault: Change) -> None:
+    sizes = {"vecadd": (521,), "matmul": (67, 131, 25)}[fault.text.kernel]
+    before = [str(_TOOL), "--tool", TOOL_OF[fault.instrument], "--error-exitcode", "9"]
+    text = fault.faulty_text(_with_headers(fault, tmp_path))
     ran = in_process.run(text, [(sizes, "float32")], tmp_path, before=before)
     assert "ERROR SUMMARY: 0 errors" not in ran.stdout
     assert ran.returncode == 9, ran.stdout + ran.stderr
 
 
-def _with_headers(fault: Fault, folder: Path) -> Path:
+def _with_headers(fault: Change, folder: Path) -> Path:
     """A folder for the source, beside the headers that it includes."""
-    original = registry.kernel_texts(fault.kernel, fault.backend)[fault.variant].path.parent
+    original = fault.text.path.parent
     kernels = original.parents[1]
     own = folder / original.relative_to(kernels)
     own.mkdir(parents=True)

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import planted
 import pytest
 from compilers import clang, gcc
+from faults import table
+from faults.table import Change
 from host_threads import LANGUAGES, Case, Program, compiled_driver
-from planted import Fault
 from sanitizers import ADDRESS, SANITIZERS, THREADS, Sanitizer
 
 from py_backends import registry
@@ -103,8 +103,8 @@ def with_faults(*kinds: str) -> Any:
     return pytest.mark.parametrize(
         "fault",
         [
-            pytest.param(fault, marks=marks_of(fault.backend), id=f"{fault.backend}-{fault.name}")
-            for fault in planted.of([*planted.CUDA, *planted.SYCL, *planted.OPENCL], *kinds)
+            pytest.param(fault, marks=marks_of(fault.text.backend), id=fault.name)
+            for fault in table.planted_by("host_threads", *kinds)
         ],
     )
 
@@ -119,33 +119,33 @@ def test_nothing_is_reported(build: Build, text: KernelText, form: str | None, i
     assert outcome.wrong == {}
 
 
-@with_faults(planted.WRITE, planted.READ)
-def test_a_planted_access_out_of_bounds_is_reported(build: Build, tmp_path: Path, fault: Fault) -> None:
+@with_faults(table.WRITE, table.READ)
+def test_a_planted_access_out_of_bounds_is_reported(build: Build, tmp_path: Path, fault: Change) -> None:
     said = reported(build, tmp_path, fault, ADDRESS)
     # Where both see it, UndefinedBehaviorSanitizer may be the first, and end the program: it is with g++ 14.
     words = "AddressSanitizer", "out of bounds", "insufficient space for an object"
     assert any(each in said for each in words), said
 
 
-@with_faults(planted.OVERFLOW)
-def test_a_planted_overflow_is_reported(build: Build, tmp_path: Path, fault: Fault) -> None:
+@with_faults(table.OVERFLOW)
+def test_a_planted_overflow_is_reported(build: Build, tmp_path: Path, fault: Change) -> None:
     assert "integer overflow" in reported(build, tmp_path, fault, ADDRESS)
 
 
-@with_faults(planted.RACE)
-def test_a_planted_race_is_reported(build: Build, tmp_path: Path, fault: Fault) -> None:
+@with_faults(table.RACE)
+def test_a_planted_race_is_reported(build: Build, tmp_path: Path, fault: Change) -> None:
     assert "data race" in reported(build, tmp_path, fault, THREADS)
 
 
-@with_faults(planted.BARRIER)
-def test_a_barrier_that_some_work_items_miss_is_reported(build: Build, tmp_path: Path, fault: Fault) -> None:
+@with_faults(table.BARRIER)
+def test_a_barrier_that_some_work_items_miss_is_reported(build: Build, tmp_path: Path, fault: Change) -> None:
     assert "its barrier" in reported(build, tmp_path, fault, THREADS)
 
 
-def reported(build: Build, folder: Path, fault: Fault, sanitizer: Sanitizer) -> str:
+def reported(build: Build, folder: Path, fault: Change, sanitizer: Sanitizer) -> str:
     """What an instrument says of a planted fault, at one shape of several groups."""
-    program = build(fault.planted(folder), fault.form, sanitizer)
+    program = build(fault.faulty_text(folder), fault.form, sanitizer)
     sizes = {"vecadd": (70_001,) if fault.form else (521,), "matmul": (13, 17, 25) if fault.form else (67, 131, 25)}[
-        fault.kernel
+        fault.text.kernel
     ]
     return "\n".join(program.run([Case(sizes, "float32")]).reports)

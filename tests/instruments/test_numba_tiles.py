@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
+from faults.table import Change, planted_by
 from processor import ON_X86_64, Program, check_conformance, complaints, cpu_with_tiles, running
 from products import FORMATS, SHAPES, Case, OfProducts, drawn, product, wrong
 from sanitizers import HERE
@@ -100,41 +102,16 @@ def test_tiles_stay_in_registers(variables: dict[str, str], tmp_path: Path, dtyp
     assert "sttilecfg" not in assembly
 
 
-FAULTS = {
-    "tiles that nobody configures": ("    configure_tiles()\n", ""),
-    "tiles of b that are swapped": ("A[c // 2], B[c % 2]", "A[c // 2], B[1 - c % 2]"),
-    "rows of b the other way round": ("[bits * shift]", "[bits * (32 // bits - 1 - shift)]"),
-    "an end of a that is not filled up": ("end[:] = 0\n            if r < rows:", "if r < rows:"),
-    "a pass that forgets those before": ("BYTES // a.itemsize, p0 > 0", "BYTES // a.itemsize, False"),
-    "a block that goes too slowly": ("(SIDE + steps - 1) // steps", "SIDE // steps"),
-    "a last block that waits for ever": ("infinite | write_rows(buffer, c, waiting, 0, SIDE, add)", "infinite"),
-    "a low half that is left out": ("if parts(of_a.dtype) == 2:", "if parts(of_a.dtype) == 3:"),
-    "parts that are multiplied thrice": (
-        "            load_b(0)\n            multiply()\n        return",
-        "        return",
-    ),
-    "infinity that stays with the tiles": ("if infinite.any():", "if infinite.all() and m == 0:"),
-    "rows read beyond the end": ("pack_a(a, i, min(SIDE, i1 - i)", "pack_a(a, i, min(SIDE, i1 + i)"),
-    "rows that no thread computes": ("part_of(m, part // across", "part_of(m, part % across"),
-}
-IN_FLOAT16 = {name for name in FAULTS if re.search("half|parts|infinity", name)}
-"""Those that bfloat16 would not show."""
-
-
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_planted_fault_is_noticed(variables: dict[str, str], tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("fault", planted_by("numba_tiles"), ids=attrgetter("name"))
+def test_a_planted_fault_is_noticed(variables: dict[str, str], tmp_path: Path, fault: Change) -> None:
     """Else nothing above would be tested."""
-    right, planted = FAULTS[name]
-    contents = {path.name: path.read_text(encoding="utf-8") for path in SOURCES.glob("numba_cpu_*.py")}
-    assert sum(content.count(right) for content in contents.values()) == 1, "the source has changed: plant it anew"
-    for file, content in contents.items():
-        (tmp_path / file).write_text(content.replace(right, planted), encoding="utf-8")
-    dtype = "float16" if name in IN_FLOAT16 else "bfloat16"
+    sources = fault.faulty_kernels(tmp_path) / "matmul" / "tuned"
+    (dtype,) = fault.dtypes  # another might not show it
     cases = [product(70, 70, 94, dtype), product(70, 150, 300, dtype, threads=2), meeting(dtype)]
     infinite = product(3, 4, 5, dtype)
     infinite.a[1, 2], infinite.b[2, 1] = math.inf, 1.0
-    with running(started(variables, tmp_path, tmp_path)) as program:
+    with running(started(variables, tmp_path, sources)) as program:
         assert complaints(program, *cases, infinite)
 
 

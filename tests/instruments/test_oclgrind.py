@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import oclgrind
-import planted
 import pytest
-from planted import Fault
+from faults import table
+from faults.table import Change
 
 from py_backends import registry
 from py_backends.kernel_text import KernelText
@@ -63,17 +64,17 @@ def test_nothing_is_reported(tmp_path: Path, text: KernelText, form: str, lanes:
 
 
 REPORTS = {
-    planted.WRITE: "Invalid write",
-    planted.READ: "Invalid read",
-    planted.RACE: "data race",
-    planted.BARRIER: "divergence",
+    table.WRITE: "Invalid write",
+    table.READ: "Invalid read",
+    table.RACE: "data race",
+    table.BARRIER: "divergence",
 }
 """What Oclgrind calls them. It computes with 32-bit integers as machines do: overflow is none of them."""
 
 
-@pytest.mark.parametrize("fault", planted.of(planted.OPENCL, *REPORTS), ids=lambda fault: f"{fault.kind}-{fault.name}")
-def test_what_is_planted_is_reported(tmp_path: Path, fault: Fault) -> None:
-    sizes = {"vecadd": (66_000,) if fault.form else (521,), "matmul": (13, 17, 9)}[fault.kernel]
-    text = fault.planted(tmp_path)
+@pytest.mark.parametrize("fault", table.planted_by("oclgrind"), ids=attrgetter("name"))
+def test_what_is_planted_is_reported(tmp_path: Path, fault: Change) -> None:
+    sizes = {"vecadd": (66_000,) if fault.form else (521,), "matmul": (13, 17, 9)}[fault.text.kernel]
+    text = fault.faulty_text(tmp_path)
     outcome = oclgrind.run(text, fault.form or "CPU", 4 if fault.form == "CPU" else 1, [(sizes, "float32")], tmp_path)
-    assert REPORTS[fault.kind] in outcome.reports
+    assert REPORTS[fault.instrument] in outcome.reports

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from conftest import nightly
+from faults.table import Change, planted_by, the_first_now
 from processor import ON_X86_64, Program, check_conformance, complaints, cpu_with_tiles, running
 from products import OfProducts, product
 from sanitizers import HERE
@@ -63,34 +63,14 @@ def test_tiles_of_c_stay_in_registers(variables: dict[str, str], tmp_path: Path,
         assert more[what] - fewer[what] == 2 * 3 * 4 * 4, what
 
 
-FAULTS = {
-    "tiles of b that are swapped": ("c[i][j], a[i], b[j], c[i][j]", "c[i][j], a[i], b[1 - j], c[i][j]"),
-    "panels of b one too far": ("parts(m, side) * side;", "(parts(m, side) + 1) * side;"),
-    "a part of a panel in another place": ("* words_of_step<T>;\n  const Size i", "* words_of_tile;\n  const Size i"),
-    "tiles of c that overlap": ("at % 2 * words_of_row;", "at / 2 * words_of_row;"),
-    "columns read beyond the end": ("n, least(side, n - j), depth", "n, side, depth"),
-    "rows that are left out": ("i < least(m, i1 + side); ++i", "i + 1 < least(m, i1 + side); ++i"),
-    "columns written beyond the end": ("j < least(n, j1 + side); j += items", "j < j1 + side; j += items"),
-    "infinity that stays with the tiles": ("if (!sycl::isfinite(sum))", "if (sycl::isnan(sum) && k < 0)"),
-    "parts that are multiplied twice": ("load<T>(group, of_a, a + low);", "load<T>(group, of_a, a);"),
-    "a last step that is left out": ("step < steps; ++step", "step + 1 < steps; ++step"),
-}
-AT_ONCE = "tiles of b that are swapped"
-
-
-@pytest.mark.parametrize("name", [AT_ONCE, *(nightly(name) for name in FAULTS if name != AT_ONCE)])
-def test_a_planted_fault_is_noticed(variables: dict[str, str], tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("fault", the_first_now(planted_by("sycl_tiles")))
+def test_a_planted_fault_is_noticed(variables: dict[str, str], tmp_path: Path, fault: Change) -> None:
     """Else nothing above would be tested."""
-    copy, (right, planted) = tmp_path / "kernels", FAULTS[name]
-    shutil.copytree(KERNELS, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    header = copy / TUNED / "sycl_amx.hpp"
-    content = header.read_text(encoding="utf-8")
-    assert content.count(right) == 1, "the source has changed: plant the fault anew"
-    header.write_text(content.replace(right, planted), encoding="utf-8")
+    sources = fault.faulty_kernels(tmp_path) / TUNED
     cases = [product(70, 70, 94, "float16"), product(33, 150, 300, "float16", threads=2)]
     infinite = product(3, 4, 5, "float16")
     infinite.a[1, 2], infinite.b[2, 1] = math.inf, 1.0
-    with running(started(variables, tmp_path, copy / TUNED)) as program:
+    with running(started(variables, tmp_path, sources)) as program:
         assert complaints(program, *cases, infinite)
 
 

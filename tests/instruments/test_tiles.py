@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from compilers import gcc_or_skip
-from conftest import nightly
+from faults.table import Change, planted_by, the_first_now
 from on_a_model import FAULTY, OnModel
 from products import FORMATS, Case, OfProducts, product, wrong
 from sanitizers import ADDRESS, HERE
@@ -34,7 +34,6 @@ pytestmark = [
 ]
 ROOT = HERE.parents[1]
 TEXT = ROOT / "kernels" / "matmul" / "tuned" / "avx.cpp"
-HEADERS = TEXT.parent / "amx.hpp", TEXT.parent / "amx_packing.hpp"
 
 
 @dataclass(frozen=True)
@@ -87,34 +86,10 @@ def test_infinity_is_found_by_a_thread_that_computes_several_parts(program: Prog
     assert wrong([case], ended.results) == {}
 
 
-FAULTS = {
-    "tiles that nobody configures": ("  configure_tiles();\n", ""),
-    "a tile's rows that are read as columns": ("part * side + r)", "part * side + (r ^ 1))"),
-    "copies of the first step alone": ("a + r * stride + first, bytes_of_row", "a + r * stride, bytes_of_row"),
-    "panels of a that are not kept for further columns": ("kept = columns < n ? rows : side", "kept = side"),
-    "columns of b in the other tile": ("words + words_of_row, bytes", "words, bytes"),
-    "rows of b the other way round": ("<< (p * bits)", "<< ((in_word - 1 - p) * bits)"),
-    "an end of b that is not filled up": ("T filled[deep * side] = {};", "T filled[deep * side];"),
-    "a pass that forgets those before": ("depth.begin > 0}", "false}"),
-    "a block that goes too slowly": ("parts(side, steps)", "side / steps"),
-    "a last block that waits for ever": ("  }\n  waiting.go(side, largest);\n}", "  }\n}"),
-    "infinity that stays with the tiles": ("largest >= infinity", "largest > ~0u - 1"),
-    "parts that are multiplied thrice": ("      multiply_tiles<T, tiles_of_a, tiles_of_b, Load::b>(a + low, b);\n", ""),
-    "parts of b that stay where those of a should": ("Load::a>(a + low, b + low)", "Load::b>(a + low, b + low)"),
-    "columns before the first": ("j == first ? columns.begin : j", "j"),
-    "an edge that counts as one tile": ("two_of_b = width > rows_of_tile", "two_of_b = width == side"),
-}
-
-
-@pytest.mark.parametrize("name", [next(iter(FAULTS)), *map(nightly, list(FAULTS)[1:])])
-def test_a_planted_fault_is_noticed(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("fault", the_first_now(planted_by("tiles")))
+def test_a_planted_fault_is_noticed(tmp_path: Path, fault: Change) -> None:
     """Else nothing above would be tested."""
-    shutil.copytree(ROOT / "kernels", tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
-    right, planted = FAULTS[name]
-    contents = {tmp_path / header.relative_to(ROOT): header.read_text(encoding="utf-8") for header in HEADERS}
-    assert sum(content.count(right) for content in contents.values()) == 1, "the text has changed: plant the fault anew"
-    for header, content in contents.items():
-        header.write_text(content.replace(right, planted), encoding="utf-8")
+    fault.faulty_kernels(tmp_path)
     program = Program(tmp_path, tmp_path / TEXT.relative_to(ROOT), FAULTY)
     cases = [product(70, n, 1100, dtype, offset=1) for n in (90, 96) for dtype in FORMATS]
     infinite = product(3, 4, 5, "float16")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import platform
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
-from conftest import nightly
+from faults.table import Change, planted_by, the_first_now
 from on_a_model import FAULTY, OnModel
 from sanitizers import HERE
 
@@ -27,7 +26,6 @@ pytestmark = [
 ]
 ROOT = HERE.parents[1]
 TEXT = Path("kernels/attention/tuned/avx.cpp")
-HEADER = TEXT.parent / "amx.hpp"
 DRIVER = "run_attention.cpp"
 SHAPES = [(1, 1, 1), (5, 3, 17), (33, 33, 31), (70, 64, 300), (150, 65, 40), (32, 257, 64), (0, 5, 3), (5, 0, 3)]
 """One block of keys and several, tiles that are full and tiles that are not, and queries of several panels."""
@@ -78,24 +76,8 @@ def test_it_is_right(program: Program, shape: tuple[int, int, int]) -> None:
     assert program.wrong([shape]) is None
 
 
-FAULTS = {
-    "keys that are not there weigh as much as a score of 0": ("scores[j] = -infinity;", "scores[j] = 0;"),
-    "a step of the width is forgotten": ("deep = width_ / side;", "deep = 1;"),
-    "sums are not loaded before more is added": ("      load_sums(sums, bytes_of_sums);\n", "      zero_sums();\n"),
-    "the lower tile of queries is the upper one": ("_tile_loadd(5, lower,", "_tile_loadd(5, a,"),
-    "the right tile of keys is the left one": ("_tile_loadd(7, b + words_of_tile,", "_tile_loadd(7, b,"),
-    "weights are shifted too far": ("(bits + 0x7fff + (bits >> 16 & 1)) >> 16", "bits >> 17"),
-    "keys of one column too few": ("j < keys) __builtin", "j + 1 < keys) __builtin"),
-    "tiles that nobody configures": ("    configure_tiles();\n", ""),
-}
-
-
-@pytest.mark.parametrize("name", [next(iter(FAULTS)), *map(nightly, list(FAULTS)[1:])])
-def test_a_planted_fault_is_noticed(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("fault", the_first_now(planted_by("tiles_of_attention")))
+def test_a_planted_fault_is_noticed(tmp_path: Path, fault: Change) -> None:
     """Else nothing above would be tested."""
-    shutil.copytree(ROOT / "kernels", tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
-    right, planted = FAULTS[name]
-    text = (tmp_path / HEADER).read_text(encoding="utf-8")
-    assert text.count(right) == 1, "the text has changed: plant the fault anew"
-    (tmp_path / HEADER).write_text(text.replace(right, planted), encoding="utf-8")
+    fault.faulty_kernels(tmp_path)
     assert Program(tmp_path, tmp_path / TEXT, DRIVER, FAULTY).wrong(SHAPES)

@@ -6,15 +6,15 @@ must notice them. test_cuda_compiles tells what the compiler makes of the same f
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import nightly
+from faults.table import Change, planted_by
 
 from py_backends import registry
 from py_backends.backend import cuda
@@ -29,7 +29,6 @@ from py_backends.results.check import check_output
 pytestmark = [pytest.mark.slow, pytest.mark.cuda]
 MATMUL = registry.problem("matmul")
 TEXT = registry.kernel_texts("matmul", "cuda")["tuned"]
-TENSOR_CORES = "cuda_tensor_cores.hpp"
 WARPS, WARPGROUPS = "WARPS", "WARPGROUPS"
 """The macros for tensor cores in float64 too, and for instructions of a warpgroup."""
 SHAPES = [
@@ -98,90 +97,21 @@ def test_right_without_tensor_cores(dtype: str) -> None:
     assert list(wrong_shapes(Emulated(TEXT, dtype, ["WITHOUT_TENSOR_CORES"]), dtype)) == []
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A change to a file of the text, and the kinds of cases that must notice it in a format.
-
-    Without kinds, it concerns large tiles alone, for which the shapes above are there.
-    """
-
-    name: str
-    old: str
-    new: str
-    dtypes: tuple[str, ...]
-    kinds: tuple[str, ...]
-    macros: tuple[str, ...] = ()
-
-    def planted(self, folder: Path) -> KernelText:
-        """The faulty text, in folders as it has them."""
-        kernels = TEXT.path.parents[2]
-        own = folder / TEXT.kernel / TEXT.variant
-        own.mkdir(parents=True)
-        for file in (*kernels.glob("*.hpp"), *TEXT.path.parent.glob("cuda*")):
-            shutil.copy(file, folder / file.relative_to(kernels))
-        text = (own / TENSOR_CORES).read_text(encoding="utf-8")
-        assert text.count(self.old) == 1, f"{TENSOR_CORES} is no longer what {self.name} was planted in"
-        (own / TENSOR_CORES).write_text(text.replace(self.old, self.new), encoding="utf-8")
-        return replace(TEXT, path=own / TEXT.path.name)
-
-
-HALVES = ("float16", "bfloat16")
-FAULTS = [
-    Fault("a pair of int8 is swapped", "to[0][0] = __byte_perm(matrix[0], matrix[1], 0x6420)",
-          "to[0][0] = __byte_perm(matrix[0], matrix[1], 0x6402)", ("int8",), ("depths", "whole-numbers", "shapes")),
-    Fault("two halves of b are swapped", "to[1][0] = matrix[2], to[1][1] = matrix[3]",
-          "to[1][0] = matrix[3], to[1][1] = matrix[2]", HALVES, ("depths", "whole-numbers", "shapes")),
-    Fault("the end of k is dropped", "for (Size p = 0; p < k; p += Tile::depth)",
-          "for (Size p = 0; p + Tile::depth <= k; p += Tile::depth)", NARROW, ("depths", "shapes", "long-sums")),
-    Fault("the wrong lanes of a", " + lane % 16, 2 * step", " + (lane ^ 1) % 16, 2 * step", NARROW,
-          ("depths", "whole-numbers", "shapes")),
-    Fault("the wrong lanes of int8's b", "r / 2 * 4 + others * 2 + r % 2;", "r + others * 8;", ("int8",),
-          ("depths", "whole-numbers", "shapes")),
-    Fault("the wrong columns of sums", "from + 8 + 2 * t", "from + 8 + 2 * (t ^ 1)", HALVES,
-          ("depths", "whole-numbers", "shapes")),
-    Fault("the wrong columns of int8's sums", "{first[e], second[e], first[e + 1], second[e + 1]}",
-          "{first[e], first[e + 1], second[e], second[e + 1]}", ("int8",), ("depths", "whole-numbers", "shapes")),
-    Fault("a's end is padded with the next row", "if (e < there) elements", "if (there > 0) elements", HALVES,
-          ("depths",)),
-    Fault("a slice is multiplied twice", "arrived = arrived + 1 < slices ? arrived + 1 : 0;",
-          "arrived = arrived + 1 < slices ? arrived + 1 : 1;", NARROW, ("long-sums",)),
-    Fault("the wrong half of a's depth", "e / 2 * 4 + lane % 4)", "(1 - e / 2) * 4 + lane % 4)", ("float64",),
-          ("whole-numbers", "shapes"), (WARPS,)),
-    Fault("the wrong rows of a", "row + e % 2 * 8 + lane / 4", "row + e % 2 * 8 + (lane / 4 ^ 1)", ("float64",),
-          ("whole-numbers", "shapes"), (WARPS,)),
-    Fault("chunks are not permuted as a warpgroup reads them", "chunk % of_line ^ permuted",
-          "chunk % of_line ^ (permuted ^ 1)", NARROW, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("a warpgroup's halves of b are swapped", "b[step][s][1] = half[1][0]", "b[step][s][1] = half[0][1]",
-          ("int8",), ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("a warpgroup multiplies another step of a", "PartOfA::chunks, 2 * step", "PartOfA::chunks, step",
-          HALVES, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("a warpgroup multiplies another step of int8's a", " Part::chunks, 2 * step", " Part::chunks, step",
-          ("int8",), ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("a warpgroup multiplies another step of b", "b + step * Tile::depth_of_step * 8", "b + step * 8",
-          HALVES, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("a warpgroup multiplies other rows of a", "64 * r * Tile::PartOfA::chunks", "32 * r * Tile::PartOfA::chunks",
-          HALVES, (), (WARPGROUPS,)),
-    Fault("a warpgroup multiplies other rows of int8's a", "64 * r * Part::chunks", "32 * r * Part::chunks",
-          ("int8",), (), (WARPGROUPS,)),
-    Fault("the wrong rows of a warpgroup's sums", "r % 2 * 8 + g;", "(r % 2 ^ 1) * 8 + g;",
-          HALVES, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("the wrong rows of a warpgroup's sums of int8", "2 * t + r % 2;", "2 * t + (r % 2 ^ 1);",
-          ("int8",), ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-    Fault("the wrong columns of a warpgroup's sums", "j + 8 * s + 2 * t", "j + 8 * s + 2 * (t ^ 1)",
-          HALVES, ("depths", "whole-numbers", "shapes"), (WARPGROUPS,)),
-]  # fmt: skip
+def planted(fault: Change, folder: Path) -> KernelText:
+    """The faulty text, in folders as it has them. What is planted without kinds concerns large tiles alone."""
+    return replace(TEXT, path=fault.faulty_kernels(folder) / TEXT.kernel / TEXT.variant / TEXT.path.name)
 
 
 @pytest.mark.parametrize(
     ("fault", "dtype"),
     [
         pytest.param(fault, dtype, marks=pytest.mark.nightly, id=f"{fault.name}-{dtype}")
-        for fault in FAULTS
+        for fault in planted_by("tensor_cores")
         for dtype in fault.dtypes
     ],
 )
-def test_a_planted_fault_is_noticed(fault: Fault, dtype: str, tmp_path: Path) -> None:
-    computed = Emulated(fault.planted(tmp_path), dtype, fault.macros)
+def test_a_planted_fault_is_noticed(fault: Change, dtype: str, tmp_path: Path) -> None:
+    computed = Emulated(planted(fault, tmp_path), dtype, fault.macros)
     for kind in fault.kinds:
         assert noticed(computed, kind, dtype), kind
     assert fault.kinds or any(wrong_shapes(computed, dtype))

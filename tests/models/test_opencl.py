@@ -6,12 +6,14 @@ import dataclasses
 import math
 import weakref
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from conftest import nightly, targets_of
+from faults.table import Change, planted_by
 
 from py_backends import registry
 from py_backends.backend._scratch import MOST_IDLE
@@ -29,20 +31,6 @@ pytestmark = pytest.mark.opencl
 
 GUARD = 300
 """Elements behind each array, which no kernel may touch: more than a tile's row."""
-
-CHANGED = {
-    "the last column": ("CPU", "j + q < n ?", "j + q < n - 1 ?"),
-    "the last row": ("CPU", "i + r < m ?", "i + r < m - 1 ?"),
-    "a row of c": ("CPU", "r < height", "r <= height"),
-    "the depth of a pass": ("CPU", "min(k - p, (long)most_depth)", "(long)most_depth"),
-    "sums of earlier passes": ("CPU", "m - i, n - j, p > 0", "m - i, n - j, false"),
-    "where a begins": ("CPU", "(n + block_columns - 1) / block_columns * block_columns * depth;", "n * depth;"),
-    "turned elements": ("CPU", "(x.s1, y.s1, z.s1, w.s1)", "(x.s1, y.s1, z.s2, w.s1)"),
-    "a row of a block": ("GPU", "i < m && p < k ?", "i <= m && p <= k ?"),
-    "a column of c": ("GPU", "i < m && j < n)", "i < m && j <= n)"),
-    "a part of a tile": ("GPU", "x + s * side", "x + s"),
-}
-"""One operator or index changed in the tuned matmul."""
 
 
 def devices(form: str | None = None) -> Iterator[Any]:
@@ -179,19 +167,15 @@ def test_sources_compile_without_a_warning(device: OpenClDevice) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", CHANGED)
-def test_one_changed_operator_is_seen(change: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", planted_by("opencl"), ids=attrgetter("name"))
+def test_one_changed_operator_is_seen(change: Change, tmp_path: Path) -> None:
+    """Of the tuned matmul."""
     from py_backends.backend import opencl
 
-    form, old, new = CHANGED[change]
-    text = tuned("matmul")
-    assert old in text.text
-    changed = tmp_path / text.path.name
-    changed.write_text(text.text.replace(old, new), encoding="utf-8")
     found = next(iter(opencl._devices().values()))
-    device = opencl.OpenClDevice(found, found.max_compute_units, form)
+    device = opencl.OpenClDevice(found, found.max_compute_units, change.form)
     shapes = [(25, 129, 30), (7, 13, 1100)]
-    assert wrong(device, dataclasses.replace(text, path=changed), shapes, "float32")
+    assert wrong(device, change.faulty_text(tmp_path), shapes, "float32")
 
 
 @on_every_cpu

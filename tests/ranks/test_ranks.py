@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,8 @@ import numpy as np
 import psutil
 import pytest
 from commands import CLONE, copy_clone, environment, run_python
+from faults import scratch
+from faults.seen import WRONG_ON_RANKS
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -290,17 +291,6 @@ def test_the_bound_is_that_of_the_paper(ranks: int, sizes: tuple[int, ...]) -> N
         assert problem.least_communication(order, np.dtype(np.float32), ranks) == pytest.approx(expected, abs=1e-6)
 
 
-WRONG = (
-    "takes_another_rank_for_the_owner",
-    "leaves_a_row_to_nobody",
-    "swaps_the_axes_of_its_grid",
-    "does_not_wait_for_a_message",
-    "loses_a_rank_in_its_reduction",
-    "answers_with_an_earlier_result",
-    "computes_only_once",
-)
-
-
 CHECKED = """
 import contextlib
 import json
@@ -327,11 +317,9 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def reasons(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str | None]]:
-    """Why two products on ranks are wrong, by variant: of wrong sources (tests/wrong_ranks.py), and of right ones."""
+    """Why two products on ranks are wrong, by variant: of wrong sources (tests/faults/ranks.py), and of right ones."""
     clone = copy_clone(tmp_path_factory.mktemp("clone"), ["avx", "cpp", "mpi", "numpy", "openmp"])
-    for fault in ("wrong_in_nothing", *WRONG):
-        (clone / "kernels" / "matmul" / fault).mkdir()
-        shutil.copy(CLONE / "tests" / "wrong_ranks.py", clone / "kernels" / "matmul" / fault / "mpi.py")
+    scratch.on_ranks(clone, ["wrong_in_nothing", *WRONG_ON_RANKS], "matmul")
     run = run_python("-c", CHECKED, cwd=clone)
     assert (run.returncode, run.stderr) == (0, "")
     found: dict[str, list[str | None]] = json.loads(run.stdout)
@@ -343,7 +331,7 @@ def test_without_a_fault_it_is_right(reasons: dict[str, list[str | None]], varia
     assert reasons[variant] == [None, None]
 
 
-@pytest.mark.parametrize("fault", WRONG)
+@pytest.mark.parametrize("fault", WRONG_ON_RANKS)
 def test_what_is_wrong_among_ranks_is_noticed(reasons: dict[str, list[str | None]], fault: str) -> None:
     """With the last two faults the first result is right."""
     assert "elements" in (reasons[fault][1] or "")

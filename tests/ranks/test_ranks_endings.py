@@ -1,6 +1,6 @@
 """Every way in which ranks can end: it costs one row, or one call, which says which rank it was, and nothing is left.
 
-Kernels that end are those of tests/wrong_ranks.py; what is killed is killed from outside.
+Kernels that end are those of tests/faults/ranks.py; what is killed is killed from outside.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ import pytest
 import started
 from commands import CLONE, LONGEST, copy_clone, environment, run_python
 from conftest import nightly
+from faults import scratch
+from faults.seen import ENDINGS_ON_RANKS
 
 from py_backends import registry
 from py_backends.contract import Target
@@ -227,22 +229,10 @@ def notebook(request: pytest.FixtureRequest) -> Iterator[Notebook]:
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the clone in which each ending is a variant of vecadd."""
     copy = copy_clone(tmp_path_factory.mktemp("clone"), ["avx", "cpp", "mpi", "numpy", "openmp"])
-    for fault in (*COSTS_ONE_ROW, *HARMLESS, "last_rank_hangs"):
-        folder = copy / "kernels" / "vecadd" / fault
-        folder.mkdir()
-        shutil.copy(CLONE / "tests" / "wrong_ranks.py", folder / "mpi.py")
+    scratch.on_ranks(copy, [*ENDINGS_ON_RANKS, *HARMLESS, "last_rank_hangs"], "vecadd")
     return copy
 
 
-COSTS_ONE_ROW = {
-    "first_rank_raises": ("error", "during 'launch': rank 0: ArithmeticError: as expected"),
-    "last_rank_raises": ("error", "during 'launch': rank 1: ArithmeticError: as expected"),
-    "last_rank_dies_of_sigkill": ("error", r"during 'launch': rank 1 was killed \(out of memory\?\), or exited"),
-    "last_rank_dies_of_sigsegv": ("error", "rank 1 was killed .*, or exited: Fatal Python error: Segmentation fault"),
-    "first_rank_exits": ("error", r"rank 0 was killed \(out of memory\?\), or exited"),
-    "last_rank_exits_as_scripts_do": ("error", "rank 1: SystemExit: 4"),
-    "first_rank_hangs": ("timeout", f"no answer to '.*' within {PATIENCE} s; it last wrote: rank 0 has computed for"),
-}
 OFTEN = {"last_rank_raises", "last_rank_dies_of_sigkill", "first_rank_hangs"}
 """One of each kind; .ci/nightly has the others."""
 HARMLESS = ["each_rank_talks", "last_rank_floods"]
@@ -252,7 +242,7 @@ HARMLESS = ["each_rank_talks", "last_rank_floods"]
 def rows(clone: Path, thorough: bool) -> dict[str, Any]:
     """One comparison with all of them on the same device."""
     run, path = Processes(), clone / "results.json"
-    variants = ",".join(["lecture", *(COSTS_ONE_ROW if thorough else OFTEN), *HARMLESS])
+    variants = ",".join(["lecture", *(ENDINGS_ON_RANKS if thorough else OFTEN), *HARMLESS])
     command = [sys.executable, "-c", started_with_patience(), PATIENCE, "compare", "--kernel", "vecadd"]
     options = ["--shape", "vecadd=509", "--backend", "numpy,mpi", "--target", f"cpu,{TARGET}", "--variant", variants]
     errors = run.folder / "errors"
@@ -286,9 +276,9 @@ def started_with_patience() -> str:
     )
 
 
-@pytest.mark.parametrize("fault", [fault if fault in OFTEN else nightly(fault) for fault in COSTS_ONE_ROW])
+@pytest.mark.parametrize("fault", [fault if fault in OFTEN else nightly(fault) for fault in ENDINGS_ON_RANKS])
 def test_the_row_says_which_rank_ended_and_how(rows: dict[str, Any], fault: str) -> None:
-    status, words = COSTS_ONE_ROW[fault]
+    status, words = ENDINGS_ON_RANKS[fault]
     assert rows[fault]["status"] == status, rows[fault]["reason"]
     assert re.search(words, rows[fault]["reason"])
     assert rows[fault]["rate"] is None

@@ -94,7 +94,11 @@ FAULTS = {
         ("matmul", "tuned"),
         _rounds(lambda each: Round(each.size * (each.times + 1), 1, each.times)),
     ),
-    "a round too many": ("allreduce", ("dot", "lecture"), _rounds(lambda each: Round(each.size, 1, 2 * each.times))),
+    "a round of messages too many": (
+        "allreduce",
+        ("dot", "lecture"),
+        _rounds(lambda each: Round(each.size, 1, 2 * each.times)),
+    ),
     "half of the bytes": (
         "alltoall",
         ("transpose", "lecture"),
