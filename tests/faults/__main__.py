@@ -83,15 +83,26 @@ def outcomes(faults: Iterable[Fault], options: Sequence[str]) -> Iterator[Outcom
     """What becomes of each fault: first of those that tests plant, then of those that are planted in a copy."""
     every_one = list(faults)
     by_tests = [fault for fault in every_one if not fault.planted_by_runner]
-    for test in dict.fromkeys(test for fault in by_tests for test in fault.tests[:1]):
-        yield from _of_tests(test, [fault for fault in by_tests if fault.tests[0] == test], options)
+    left = {fault.name: list(fault.tests) for fault in by_tests}
+    found: dict[str, list[Outcome]] = {fault.name: [] for fault in by_tests}
+    for test in dict.fromkeys(test for fault in by_tests for test in fault.tests):
+        for outcome in _of_tests(test, [fault for fault in by_tests if test in fault.tests], options):
+            found[outcome.fault].append(outcome)
+            left[outcome.fault].remove(test)
+            if not left[outcome.fault]:
+                yield min(found[outcome.fault], key=_worst)
     changes = [fault for fault in every_one if isinstance(fault, Change) and fault.planted_by_runner]
     if changes:
         yield from _in_a_copy(changes, options)
 
 
+def _worst(outcome: Outcome) -> int:
+    """All tests of a fault must see it that are there at all."""
+    return (MISSED, CAUGHT, NOT_TRIED).index(outcome.status)
+
+
 def _of_tests(test: str, faults: Sequence[Fault], options: Sequence[str]) -> Iterator[Outcome]:
-    """Have a file of tests plant faults, all at once. Each must be seen by all its tests there."""
+    """Have a file of tests plant faults, all at once. Each must be seen by all tests there that have its name."""
     path = _file_of(test, CLONE)
     if path is None:
         for fault in faults:

@@ -136,8 +136,6 @@ OF_QUEUES = {
 class Queue(contract.Device):
     """A device with memory and a queue of its own, as a GPU has; copies wait for what was queued before."""
 
-    on_cpu = False
-
     def __init__(self, fault: str) -> None:
         self._fault = fault
         self._queue = ThreadPoolExecutor(1)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -24,6 +27,7 @@ def test_it(fault):
         pytest.skip("no such tool")
     assert fault == "reported"
 """
+OTHERS = PLANTING.replace('== "reported"', '== "unreported"')
 
 
 def change(name: str, test: str, old: str = "return 2") -> Change:
@@ -35,14 +39,17 @@ FAULTS = [
     change("lost", "seen", "return 4"),
     *(Fault(name=name, where="any kernel", tests=("planting",)) for name in ("reported", "unreported", "forgotten")),
     Fault(name="without its tool", where="any kernel", tests=("planting",)),
+    Fault(name="reported twice", where="any kernel", tests=("planting", "program"), label="reported"),
+    Fault(name="reported once", where="any kernel", tests=("planting", "others"), label="reported"),
     Fault(name="of a program", where="any kernel", tests=("program",)),
 ]
 
 
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clone with a module, and tests: one sees a fault in it, one does not, one fails, and one plants some."""
-    tests = {"seen": SEEN, "blind": BLIND, "broken": BROKEN, "planting": PLANTING}
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A clone with a module, and tests: one sees a fault in it, one does not, one fails, and others plant some."""
+    folder = tmp_path_factory.mktemp("clone")
+    tests = {"seen": SEEN, "blind": BLIND, "broken": BROKEN, "planting": PLANTING, "others": OTHERS}
     files = {
         "py_backends/__init__.py": "",
         "py_backends/conformance/__init__.py": "",
@@ -53,43 +60,59 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         **dict.fromkeys(runner._FILES, ""),
     }
     for name in runner._FOLDERS:
-        (tmp_path / name).mkdir()
+        (folder / name).mkdir()
     for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    monkeypatch.setattr(runner, "CLONE", tmp_path)
-    monkeypatch.setattr(runner, "every", lambda: {fault.name: fault for fault in FAULTS})
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "CLONE", folder)
+        patch.setattr(runner, "every", lambda: {fault.name: fault for fault in FAULTS})
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def said(clone: Path) -> tuple[int, str, list[dict[str, str]]]:
+    """How a run with all of them ended, what it printed, and what it wrote."""
+    printed, file = io.StringIO(), clone / "found.json"
+    with redirect_stdout(printed):
+        code = runner.main(["--json", str(file)])
+    return code, printed.getvalue(), json.loads(file.read_text())
 
 
 @pytest.mark.parametrize(
-    ("names", "code", "words"),
+    "words",
     [
-        (["seen"], 0, "seen: caught: FAILED tests/by_subject/test_seen.py"),
-        (["blind"], 1, "blind: not caught"),
-        (["lost"], 1, "lost: not caught: py_backends/thing.py has 0 times 'return 4'"),
-        (["broken"], 1, "broken: not caught: without it fails FAILED"),
-        (["reported"], 0, "reported: caught: tests/by_subject/test_planting.py::test_it[reported]"),
-        (["unreported"], 1, "unreported: not caught: tests/by_subject/test_planting.py::test_it[unreported]"),
-        (["forgotten"], 0, "forgotten: not tried: test_planting leaves it out"),
-        (["forgotten", "--thorough"], 1, "forgotten: not caught: test_planting has no test of it"),
-        (["without its tool"], 0, "without its tool: not tried: skipped: no such tool"),
-        (["of a program"], 0, "of a program: not tried: tests/**/program.py plants it"),
-        ([], 1, "2 of 9 planted faults were caught; 3 were not tried"),
+        "seen: caught: FAILED tests/by_subject/test_seen.py",
+        "blind: not caught\n",
+        "lost: not caught: py_backends/thing.py has 0 times 'return 4'",
+        "broken: not caught: without it fails FAILED",
+        "reported: caught: tests/by_subject/test_planting.py::test_it[reported]",
+        "unreported: not caught: tests/by_subject/test_planting.py::test_it[unreported]",
+        "forgotten: not tried: test_planting leaves it out",
+        "without its tool: not tried: skipped: no such tool",
+        "of a program: not tried: tests/**/program.py plants it",
+        "reported twice: caught: tests/by_subject/test_planting.py::test_it[reported]",
+        "reported once: not caught: tests/by_subject/test_others.py::test_it[reported]",
+        "3 of 11 planted faults were caught; 3 were not tried",
     ],
 )
-@pytest.mark.usefixtures("clone")
 def test_a_fault_is_caught_by_tests_that_pass_without_it(
-    names: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+    said: tuple[int, str, list[dict[str, str]]], words: str
 ) -> None:
-    assert runner.main(names) == code
-    assert words in capsys.readouterr().out
+    assert words in said[1]
+
+
+def test_what_was_missed_is_the_exit_code(said: tuple[int, str, list[dict[str, str]]]) -> None:
+    code, _, written = said
+    assert code == 1
+    assert [each["fault"] for each in written if each["status"] == "caught"] == ["reported", "reported twice", "seen"]
 
 
 @pytest.mark.usefixtures("clone")
-def test_what_was_found_is_written(tmp_path: Path) -> None:
-    runner.main(["reported", "--json", str(tmp_path / "found.json")])
-    (found,) = json.loads((tmp_path / "found.json").read_text())
-    assert (found["fault"], found["status"]) == ("reported", "caught")
+def test_all_tests_must_have_a_test_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert runner.main(["forgotten"]) == 0
+    assert runner.main(["forgotten", "--thorough"]) == 1
+    assert "forgotten: not caught: test_planting has no test of it" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("clone")
