@@ -132,6 +132,7 @@ class OfKernel:
     larger: sizes for all but interpreted work items.
     shared: sizes with so much work that threads share it.
     of_several_pages: sizes of which each array has several pages of memory.
+    of_tiles: one below, at and above what tuned sources take at once. They are for forms that few devices run.
     """
 
     kinds: Sequence[Kind[Trial]] = ()
@@ -139,6 +140,7 @@ class OfKernel:
     larger: Sequence[Sizes] = ()
     shared: Sizes | None = None
     of_several_pages: Sequence[Sizes] = ()
+    of_tiles: Sequence[Sizes] = ()
 
 
 @cache

@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import forms
 import numpy as np
 import pytest
 from conftest import nightly, targets_of
@@ -102,11 +103,16 @@ def _wrong(device: OpenClDevice, launch: Launch, problem: Problem, sizes: Sizes,
     [each if each in ("float32", "bfloat16") else nightly(each) for each in DTYPES],  # each compiles for seconds
 )
 @pytest.mark.parametrize("device", list(devices("GPU")), indirect=True)
-@pytest.mark.parametrize("kernel", ["vecadd", "matmul", "dot", "transpose", "heat", "nbody", "attention"])
-def test_the_form_for_gpus_is_right_on_a_cpu(device: OpenClDevice, kernel: str, dtype: str) -> None:
-    if dtype not in registry.dtypes(tuned(kernel)):
-        pytest.skip(f"{kernel} has no {dtype}")
-    assert wrong(device, tuned(kernel), [*of_kernel(kernel).few, *of_kernel(kernel).larger], dtype) == {}
+@pytest.mark.parametrize("text", forms.sources("opencl"), ids=attrgetter("kernel"))
+def test_the_form_for_gpus_is_right_on_a_cpu(
+    device: OpenClDevice, text: KernelText, dtype: str, request: pytest.FixtureRequest
+) -> None:
+    if dtype not in registry.dtypes(text):
+        pytest.skip(f"{text.kernel} has no {dtype}")
+    name = request.node.callspec.params["device"][0]
+    target = next(each for each in targets_of("opencl") if each.name == name)
+    with forms.tried(request, text, target, f"GPU-{dtype}") as now:
+        assert not now or wrong(device, text, forms.sizes_of(text), dtype) == {}
 
 
 @in_every_dtype

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import re
 import subprocess
 import sys
 import weakref
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
+import forms
 import numpy as np
 import pytest
-from conftest import nightly
+from conftest import nightly, targets_of
 
 import py_backends as pb
 from py_backends import registry
 from py_backends.backend import _amx, _sycl, sycl
 from py_backends.backend.sycl import SyclDevice
-from py_backends.conformance.trials import of_kernel
+from py_backends.conformance.trials import named
 from py_backends.contract import Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.case import Case
+from py_backends.kernel_text import KernelText
+from py_backends.results.spec import Sizes
 from py_backends.system import cpu
 
 FLOAT32, OTHERS = np.dtype(np.float32), nightly(np.dtype(np.float16))
@@ -39,18 +44,8 @@ FORMS: dict[str, tuple[str, dict[int, tuple[str, ...]]]] = {
 
 By the bytes of the numbers that they compute with.
 """
-EDGES: dict[str, list[tuple[int, ...]]] = {
-    "vecadd": [(n,) for n in (65535, 65536, 65537, 131_073)],
-    "matmul": [
-        *((84, 128, 256), (83, 127, 255), (85, 129, 257), (128, 64, 16), (127, 63, 15), (129, 65, 17)),
-        *((6, 8, 8), (12, 32, 8), (13, 33, 9), (11, 16, 7), (12, 17, 768), (25, 31, 769), (7, 50, 1537)),
-    ],
-    "dot": [(n,) for n in (4095, 4096, 4097, 65535, 65536, 65537, 131_073)],
-    "heat": [(255, 511, 7), (256, 512, 8), (257, 513, 9), (127, 207, 17), (128, 208, 1), (129, 209, 16), (3, 700, 24)],
-    "nbody": [(63, 255), (64, 256), (65, 257), (31, 2), (33, 1), (255, 40), (257, 511)],
-    "transpose": [(95, 511), (96, 512), (97, 513), (31, 1025), (193, 127), (32, 129), (34, 33)],
-}
-"""One below, at and above what the tuned kernels take at once."""
+MANY = 10_000_000
+"""So much work shows nothing more of the ends of arrays."""
 
 pytestmark = pytest.mark.sycl
 
@@ -235,18 +230,29 @@ def fill_scratch_with_nan(device: SyclDevice, size: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [FLOAT32, nightly(np.dtype(np.float64)), OTHERS], ids=str)
-@pytest.mark.parametrize("kernel", EDGES)
+@pytest.mark.parametrize("text", forms.sources("sycl"), ids=attrgetter("kernel"))
 @pytest.mark.parametrize("form", FORMS)
-def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: str, dtype: np.dtype[Any]) -> None:
+def test_tuned_kernels_are_right_in_every_form(
+    device: Any, form: str, text: KernelText, dtype: np.dtype[Any], request: pytest.FixtureRequest
+) -> None:
     """With NaN in what earlier calls left, and guard zones behind all arrays."""
-    text = registry.kernel_texts(kernel, "sycl")["tuned"]
+    if dtype.name not in registry.dtypes(text):
+        pytest.skip(f"{text.kernel} has no {dtype}")
+    with forms.tried(request, text, target(), f"{form}-{dtype}") as now:
+        assert not now or wrong(device, form, text, dtype) == {}
+
+
+def target() -> Target:
+    return next(each for each in targets_of("sycl") if each.name == "intel-cpu")
+
+
+def wrong(device: Any, form: str, text: KernelText, dtype: np.dtype[Any]) -> dict[Sizes, str]:
+    """What is wrong with results, where anything is."""
     computed = text.problem.sum_dtype(dtype)
     device = in_form(device, form, computed)
     stages, launch = text.stages(FORMS[form][0]), device.prepare(text, dtype)
-    wrong = {}
-    more = tuple(9 for _ in text.problem.numbers)  # steps, more than one launch does
-    few = [(*sizes, *more) for sizes in (*of_kernel(kernel).few, *of_kernel(kernel).larger)]
-    for sizes in [*few, *EDGES[kernel]]:
+    found = {}
+    for sizes in forms.sizes_of(text):
         case = Case(text.problem, sizes, dtype, seed=11)
         case.poison()
         arrays = [case._part(at, span.first, span.size + span.zone) for at, span in enumerate(case.spans)]
@@ -258,11 +264,11 @@ def test_tuned_kernels_are_right_in_every_form(device: Any, form: str, kernel: s
         device.wait()
         reason = case.check_output().reason
         if reason is not None:
-            wrong[sizes] = reason
+            found[sizes] = reason
         for buffer in buffers:
             device.release(buffer)
         case.close()
-    assert wrong == {}
+    return found
 
 
 @pytest.mark.parametrize("dtype", [FLOAT32, OTHERS], ids=str)
@@ -283,65 +289,51 @@ def test_vectors_may_begin_anywhere(device: Any, offset: int, dtype: np.dtype[An
 
 
 BEFORE_UNREADABLE_MEMORY = """
-import ctypes, mmap, sys
+import ctypes, math, mmap, sys
 import numpy as np
 from py_backends import registry
 from py_backends.backend import _sycl
 from py_backends.backend.sycl import SyclDevice
+from py_backends.number_formats import number_format
+from py_backends.results.check import check_output, reference_of
 
-def last(count, dtype):
-    "Random numbers that end where a page does, with the next out of bounds."
+kind, kernel, *several = sys.argv[1:]
+dtype, draw = np.dtype("float32"), np.random.default_rng(2)
+
+def last(shape):
+    "Numbers that end where a page does, with the next out of bounds."
+    count = math.prod(shape)
     size = -(-count * dtype.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, size + mmap.PAGESIZE)
     whole = np.frombuffer(memory, np.uint8)
     assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(whole.ctypes.data + size), mmap.PAGESIZE, 0) == 0
-    array = whole[:size].view(dtype)[-count:]
-    array[:] = np.random.default_rng(2).standard_normal(count, dtype)
+    array = whole[: size].view(dtype)[size // dtype.itemsize - count :]
+    array[:] = number_format(dtype).draw(shape, draw).reshape(-1)
     return array
 
-def result(kernel, sizes, *arrays):
-    buffers = [device.upload(x.reshape(-1)) for x in arrays]
-    launches[kernel](buffers, sizes)
+device = SyclDevice(_sycl.devices("")["intel-cpu"], 2, kind)
+text = registry.kernel_texts(kernel, "sycl")["tuned"]
+problem, launch = text.problem, device.prepare(text, dtype)
+for named in several:
+    sizes = tuple(map(int, named.split("x")))
+    shapes = problem.shapes(sizes)
+    arrays = [last(shape) for shape in shapes]
+    inputs = [array.reshape(shape).copy() for array, shape in zip(arrays, shapes[:-1])]
+    launch([device.upload(array) for array in arrays], sizes)
     device.wait()
-    return arrays[-1]
-
-device = SyclDevice(_sycl.devices("")["intel-cpu"], 2, sys.argv[1])
-dtype = np.dtype("float32")
-launches = {
-    kernel: device.prepare(registry.kernel_texts(kernel, "sycl")["tuned"], dtype)
-    for kernel in ("matmul", "vecadd", "dot", "transpose", "heat", "nbody")
-}
-for m, n, k in (1, 1, 1), (11, 31, 7), (13, 33, 9), (85, 129, 257):
-    a, b, c = last(m * k, dtype).reshape(m, k), last(k * n, dtype).reshape(k, n), last(m * n, dtype).reshape(m, n)
-    assert np.allclose(result("matmul", (m, n, k), a, b, c), a @ b, atol=1e-3)
-for n in 1, 15, 17, 65_537:
-    a, b, c = last(n, dtype), last(n, dtype), last(n, dtype)
-    assert np.array_equal(result("vecadd", (n,), a, b, c), a + b)
-    assert np.allclose(result("dot", (n,), a, b, last(1, dtype)), a @ b, atol=1e-2)
-for m, n in (1, 1), (31, 7), (33, 65), (97, 513):
-    a, c = last(n * m, dtype).reshape(n, m), last(m * n, dtype).reshape(m, n)
-    assert np.array_equal(result("transpose", (m, n), a, c), a.T)
-for m, n, steps in (1, 1, 2), (31, 7, 1), (130, 513, 9):
-    u, c = last(m * n, dtype).reshape(m, n), last(m * n, dtype).reshape(m, n)
-    right = u.copy()
-    for _ in range(steps):
-        around = right[:-2, 1:-1] + right[2:, 1:-1] + right[1:-1, :-2] + right[1:-1, 2:]
-        right[1:-1, 1:-1] = right[1:-1, 1:-1] / 2 + around / 8
-    assert np.allclose(result("heat", (m, n, steps), u, c), right, atol=1e-5)
-for m, n in (1, 1), (65, 7), (31, 257):
-    at, position, c = (last(3 * count, dtype).reshape(count, 3) for count in (m, n, m))
-    mass = last(n, dtype)
-    d = position - at[:, None]
-    right = (mass[:, None] * d / ((d * d).sum(axis=2, keepdims=True) + 2**-10) ** 1.5).sum(axis=1)
-    assert np.allclose(result("nbody", (m, n), at, position, mass, c), right, rtol=1e-3, atol=1e-3)
+    found = check_output(arrays[-1].reshape(shapes[-1]), reference_of(problem, inputs, sizes), problem.rule).reason
+    assert found is None, f"{kernel} {named}: {found}"
 """
 
 
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("kind", ["CPU", "GPU"])
-def test_nothing_is_read_or_written_past_an_array(kind: str) -> None:
+@pytest.mark.parametrize("text", forms.sources("sycl"), ids=attrgetter("kernel"))
+def test_nothing_is_read_or_written_past_an_array(kind: str, text: KernelText, request: pytest.FixtureRequest) -> None:
     """Not even where the result would be right: what lies there need not be memory."""
-    run = subprocess.run(
-        [sys.executable, "-c", BEFORE_UNREADABLE_MEMORY, kind], capture_output=True, text=True, timeout=100, check=False
-    )
-    assert run.returncode == 0, run.stderr
+    sizes = [named(each) for each in forms.sizes_of(text) if math.prod(each) < MANY]
+    with forms.tried(request, text, target(), f"{kind}-before-unreadable-memory") as now:
+        command = [sys.executable, "-c", BEFORE_UNREADABLE_MEMORY, kind, text.kernel, *sizes]
+        if now:
+            run = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+            assert run.returncode == 0, run.stderr

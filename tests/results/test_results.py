@@ -139,7 +139,7 @@ class TestOfARealRun:
         assert_fields(result["settings"], SETTINGS)
         assert (result["settings"]["seed"], result["settings"]["budget_seconds"]) == (3, 4)
         assert result["settings"]["threads"] == result["machine"]["logical_cpus"]
-        assert result["settings"]["command"].startswith("py-backends compare --backend numba_cuda,numpy,")
+        assert result["settings"]["command"].startswith("py-backends compare --backend cublas,numba_cuda,")
 
     def test_every_row_has_every_field(self, comparison: Comparison) -> None:
         for row in comparison.rows:
