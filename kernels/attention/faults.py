@@ -82,7 +82,7 @@ RIGHT: dict[str, tuple[Answer, tuple[str, ...]]] = {
     "takes three passes": (_attended, _ALL),
     "begins with the last key": (lambda q, k, v: _attended(q, k[::-1], v[::-1]), _ALL),
     "rounds weights to the inputs' format": (lambda *inputs: _attended(*inputs, narrow_weights=True), NARROW_FLOATS),
-    "takes blocks of keys": (lambda *inputs: _by_blocks(16, *inputs, starts_at=-1e30), NARROW_FLOATS),
+    "takes blocks of keys": (lambda *inputs: _by_blocks(16, *inputs, starts_at=-1e30), _ALL),
 }
 FAULTS: dict[str, tuple[Answer, tuple[str, ...], set[str]]] = {
     "the last key is left out": (
