@@ -1,11 +1,14 @@
 """Plants faults one by one, and says which were caught.
 
-    python -m tests.faults [NAME...] [--json FILE] [--list] [--quick | --thorough]
+    python -m tests.faults [NAME...] [--json FILE] [--list] [--by-suite] [--quick | --thorough]
 
 A change of a module is made in a copy of the clone, where a test that passes without it must fail. All other faults are
-planted by the tests that must see them, and these must pass. Tests are run as `make test` runs them. What that leaves
-out, and what this machine lacks, is said not to be tried. The exit code is 1 where a fault was not caught, where what
-it changes is not there, or where tests fail without it. It is 2 for wrong usage.
+planted by the tests that must see them, and these must pass. With `--by-suite`, changes of sources are made in a copy
+too, and what the conformance suite tries of these sources must fail: it says how much that sees by itself.
+
+Tests are run as `make test` runs them. What that leaves out, and what this machine lacks, is said not to be tried. The
+exit code is 1 where a fault was not caught, where what it changes is not there, or where tests fail without it. It is 2
+for wrong usage.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from xml.etree import ElementTree
 
 from py_backends import registry
 from py_backends.commands._options import Parser
+from py_backends.conformance.at_hand import targets_of
 from py_backends.errors import WrongRequest
 
 from .table import CLONE, Change, Fault, every
@@ -49,6 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="of faults, see --list; all where there is none")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there")
     parser.add_argument("--list", action="store_true", help="print all faults, where they are and who must see them")
+    parser.add_argument("--by-suite", action="store_true", help="have the suite look for changes of sources, not tests")
     how = parser.add_mutually_exclusive_group()
     for extent in ("--quick", "--thorough"):
         how.add_argument(
@@ -68,21 +73,22 @@ def main(arguments: Sequence[str]) -> int:
             )
         return 0
     found = []
-    for outcome in outcomes(chosen, asked.extent or []):
+    for outcome in outcomes(chosen, asked.extent or [], by_suite=asked.by_suite):
         print(f"{outcome.fault}: {outcome.status}{outcome.by and f': {outcome.by}'}"[:200], flush=True)
         found.append(outcome)
     if asked.json:
         asked.json.write_text(json.dumps([outcome._asdict() for outcome in found], indent=1), encoding="utf-8")
     counts = Counter(outcome.status for outcome in found)
-    not_tried = f"; {counts[NOT_TRIED]} were not tried" if counts[NOT_TRIED] else ""
+    not_tried = f"; {counts[NOT_TRIED]} not tried" if counts[NOT_TRIED] else ""
     print(f"{counts[CAUGHT]} of {len(found)} planted faults were caught{not_tried}")
     return int(counts[MISSED] > 0)
 
 
-def outcomes(faults: Iterable[Fault], options: Sequence[str]) -> Iterator[Outcome]:
+def outcomes(faults: Iterable[Fault], options: Sequence[str], *, by_suite: bool = False) -> Iterator[Outcome]:
     """What becomes of each fault: first of those that tests plant, then of those that are planted in a copy."""
     every_one = list(faults)
-    by_tests = [fault for fault in every_one if not fault.planted_by_runner]
+    changes = [fault for fault in every_one if isinstance(fault, Change) and (by_suite or fault.planted_by_runner)]
+    by_tests = [fault for fault in every_one if fault not in changes]
     left = {fault.name: list(fault.tests) for fault in by_tests}
     found: dict[str, list[Outcome]] = {fault.name: [] for fault in by_tests}
     for test in dict.fromkeys(test for fault in by_tests for test in fault.tests):
@@ -91,7 +97,6 @@ def outcomes(faults: Iterable[Fault], options: Sequence[str]) -> Iterator[Outcom
             left[outcome.fault].remove(test)
             if not left[outcome.fault]:
                 yield min(found[outcome.fault], key=_worst)
-    changes = [fault for fault in every_one if isinstance(fault, Change) and fault.planted_by_runner]
     if changes:
         yield from _in_a_copy(changes, options)
 
@@ -162,21 +167,31 @@ def _in_a_copy(changes: Sequence[Change], options: Sequence[str]) -> Iterator[Ou
             shutil.copytree(CLONE / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in _FILES:
             shutil.copy(CLONE / name, clone)
-        sound: dict[str, str] = {}
+        sound: dict[tuple[str, ...], str] = {}
         for change in changes:
-            (test,) = change.tests
-            if test not in sound:
-                sound[test] = _what_fails(test, clone, options)
-            yield _planted(change, clone, options, sound[test])
+            asked = _asked(change, clone)
+            if asked and asked not in sound:
+                sound[asked] = _what_fails(asked, clone, options)
+            yield _planted(change, clone, options, asked, sound.get(asked, _COMPILED_BEFORE))
 
 
 _NOTHING_RAN = "no test of it is run so"
+_COMPILED_BEFORE = "its source is compiled ahead of time"
 
 
-def _what_fails(test: str, clone: Path, options: Sequence[str]) -> str:
+def _asked(change: Change, clone: Path) -> tuple[str, ...]:
+    """What pytest is asked: a file of tests, or what the suite has for a source. Nothing where a copy shows nothing."""
+    if change.planted_by_runner:
+        return (_file_of(change.tests[0], clone) or f"test_{change.tests[0]}.py",)
+    backend, kernel, variant = change.text.backend, change.text.kernel, change.text.variant
+    if change.text.path.suffix == ".cpp" and not any(target.just_in_time for target in targets_of(backend)):
+        return ()
+    return ("py_backends/conformance", "--backend", backend, "--kernel", kernel, "--variant", variant)
+
+
+def _what_fails(asked: Sequence[str], clone: Path, options: Sequence[str]) -> str:
     """The first test of a file that fails, or nothing."""
-    path = _file_of(test, clone)
-    ended = _run([*_PYTEST, "-x", *options, path or f"test_{test}.py"], clone)
+    ended = _run([*_PYTEST, "-x", *options, *asked], clone)
     if ended.returncode == 0:
         return ""
     if ended.returncode == _NO_TESTS:
@@ -188,10 +203,10 @@ def _what_fails(test: str, clone: Path, options: Sequence[str]) -> str:
 _NO_TESTS = 5
 
 
-def _planted(change: Change, clone: Path, options: Sequence[str], without: str) -> Outcome:
+def _planted(change: Change, clone: Path, options: Sequence[str], asked: Sequence[str], without: str) -> Outcome:
     """What becomes of a change, given what fails without it: then tests say nothing of it."""
     if without:
-        status = NOT_TRIED if without == _NOTHING_RAN else MISSED
+        status = NOT_TRIED if without in {_NOTHING_RAN, _COMPILED_BEFORE} else MISSED
         return Outcome(change.name, status, without if status is NOT_TRIED else f"without it fails {without}")
     path = clone / change.where
     before = path.read_text(encoding="utf-8")
@@ -200,7 +215,7 @@ def _planted(change: Change, clone: Path, options: Sequence[str], without: str) 
     except AssertionError as lost:
         return Outcome(change.name, MISSED, str(lost))
     try:
-        failed = _what_fails(change.tests[0], clone, options)
+        failed = _what_fails(asked, clone, options)
     finally:
         path.write_text(before, encoding="utf-8")
     return Outcome(change.name, CAUGHT if failed else MISSED, failed)

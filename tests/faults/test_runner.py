@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from . import __main__ as runner
-from .table import Change, Fault
+from .table import CLONE, Change, Fault, changes
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +93,7 @@ def said(clone: Path) -> tuple[int, str, list[dict[str, str]]]:
         "of a program: not tried: tests/**/program.py plants it",
         "reported twice: caught: tests/by_subject/test_planting.py::test_it[reported]",
         "reported once: not caught: tests/by_subject/test_others.py::test_it[reported]",
-        "3 of 11 planted faults were caught; 3 were not tried",
+        "3 of 11 planted faults were caught; 3 not tried",
     ],
 )
 def test_a_fault_is_caught_by_tests_that_pass_without_it(
@@ -113,6 +113,15 @@ def test_all_tests_must_have_a_test_of_it(capsys: pytest.CaptureFixture[str]) ->
     assert runner.main(["forgotten"]) == 0
     assert runner.main(["forgotten", "--thorough"]) == 1
     assert "forgotten: not caught: test_planting has no test of it" in capsys.readouterr().out
+
+
+def test_the_suite_is_asked_for_what_it_has_of_a_source() -> None:
+    of_sources = {change.text.backend: change for change in changes() if not change.planted_by_runner}
+    asked = runner._asked(of_sources["opencl"], CLONE)
+    text = of_sources["opencl"].text
+    assert asked[:1] == ("py_backends/conformance",)
+    assert {"opencl", text.kernel, text.variant} < set(asked)
+    assert runner._asked(of_sources["openmp"], CLONE) == (), "it is compiled ahead of time"
 
 
 @pytest.mark.usefixtures("clone")
