@@ -343,6 +343,7 @@ class TestSeveralFiles:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_writes_a_page_of_a_real_run(self, comparison: Comparison, tmp_path: Path) -> None:
         run = run_here("report", comparison.json, "-o", tmp_path / "page.html")
         assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

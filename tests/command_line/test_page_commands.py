@@ -1,7 +1,8 @@
 """Every command that a page prints is run, and does what such a command does; or it is listed with the reason why not.
 
-`make test` runs those that take no budget, and `compare`. The quick run of the others takes 2 seconds to time, small
-sizes and two backends, and one of several commands that do the same. The nightly runs all as they are printed.
+`make test` runs those that start no worker: it runs `compare` and `doctor` elsewhere. The quick run of the others takes
+2 seconds to time, small sizes and two backends, and one of several commands that do the same. The nightly runs all as
+they are printed.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def beginning(command: str) -> str:
 def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[Any]:
     """As parameters; what one backend alone is for has its marker.
 
-    Of each command of ours that takes no budget, and of `compare`, one is not slow. Those that do what an earlier one
-    does, with the same backends, are for the nightly run.
+    Of each command of ours that starts no worker one is not slow. Those that do what an earlier one does, with the same
+    backends, are for the nightly run.
     """
     parameters = []
     kinds: set[tuple[str, ...]] = set()
@@ -91,8 +92,8 @@ def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[A
         kind = beginning(sequence[0]), *backends
         marked += [pytest.mark.nightly] * (kind in kinds)
         known = {other.split()[0] for other, *_ in kinds}
-        takes_long = "--budget" in words and words[1] != "compare"
-        marked += [pytest.mark.slow] * (words[0] != "py-backends" or kind[0].split()[0] in known or takes_long)
+        takes_long = words[0] != "py-backends" or "--budget" in words or words[1] == "doctor"
+        marked += [pytest.mark.slow] * (takes_long or kind[0].split()[0] in known)
         kinds.add(kind)
         parameters.append(pytest.param(sequence, marks=[*marks, *marked], id=" ".join(sequence[0].split())[:100]))
     return parameters
@@ -115,6 +116,7 @@ def test_does_what_such_a_command_does(sequence: list[str], page_runs: PageRuns)
         assert ended.stderr == "" or not command.startswith("py-backends ")
 
 
+@pytest.mark.slow
 @pytest.mark.numpy
 @pytest.mark.openmp
 def test_a_run_against_itself_is_no_slower(page_runs: PageRuns) -> None:

@@ -104,13 +104,20 @@ class TestLaws:
         assert [point.speedup for point in curve.points] == pytest.approx([1 - p + p * n for n in (2, 3, 4)])
         assert [point.predicted for point in curve.points] == pytest.approx([1 - p + p * n for n in (2, 3, 4)])
 
-    @pytest.mark.parametrize(("p", "threads"), [(0.97, (1, 2)), (0.6, (1, 2, 3, 4)), (0.97, (1, 2, 4, 8))])
+    @pytest.mark.parametrize(
+        ("p", "threads"),
+        [
+            (0.97, (1, 2)),
+            *(pytest.param(*each, marks=pytest.mark.slow) for each in ((0.6, (1, 2, 3, 4)), (0.97, (1, 2, 4, 8)))),
+        ],
+    )
     def test_the_interval_has_p_in_it_about_95_times_of_100(self, p: float, threads: tuple[int, ...]) -> None:
         fits = [only(STRONG, *rows("one", amdahl(p), threads, noise=0.03, seed=seed)).fit for seed in range(100)]
         inside = sum(fit.low <= p <= fit.high for fit in fits if fit.low is not None and fit.high is not None)
         assert 88 <= inside <= 99
         assert np.mean([fit.p for fit in fits]) == pytest.approx(p, abs=0.005)
 
+    @pytest.mark.slow
     def test_the_interval_of_gustafson_has_p_in_it_about_95_times_of_100(self) -> None:
         fits = [only(WEAK, *rows("one", gustafson(0.9), noise=0.03, seed=seed, weak=True)).fit for seed in range(100)]
         inside = sum(fit.low <= 0.9 <= fit.high for fit in fits if fit.low is not None and fit.high is not None)

@@ -62,7 +62,7 @@ def test_arrays_on_the_host_are_read_where_they_lie(backend: str, kind: str, see
     if registry.kernel_texts("vecadd", backend):
         np.testing.assert_array_equal(pb.vecadd(as_foreign(x), as_foreign(y), backend=backend), x + y)
         assert [each.ctypes.data for each in seen[:2]] == [x.ctypes.data, y.ctypes.data]
-    np.testing.assert_array_equal(pb.matmul(as_foreign(a), b, backend=backend), a @ b)
+    np.testing.assert_array_equal(pb.matmul(as_foreign(a), b, backend=backend, variant="lecture"), a @ b)
     assert [each.ctypes.data for each in seen[:2]] == [a.ctypes.data, b.ctypes.data]
 
 
@@ -91,7 +91,7 @@ def test_buffers_of_python_are_arrays_too() -> None:
 @on_every_backend
 def test_out_of_another_library_is_written_where_it_lies(backend: str) -> None:
     a, b, out = drawn(5, 6), drawn(6, 7), Tensor(np.full((5, 7), np.nan, FLOAT32))
-    assert pb.matmul(Tensor(a), b, backend=backend, out=out) is out
+    assert pb.matmul(Tensor(a), b, backend=backend, variant="lecture", out=out) is out
     np.testing.assert_array_equal(out.array, a @ b)
     if not registry.kernel_texts("vecadd", backend):
         return
@@ -161,10 +161,10 @@ def test_refusals_say_what_to_do(given: Any, words: str) -> None:
 def test_results_may_stay_where_they_are(backend: str) -> None:
     """Where the host is the device, they are NumPy's. Whatever they are, the same backend takes them again."""
     a, b = drawn(6, 6), drawn(6, 6, seed=4)
-    product = pb.matmul(a, b, backend=backend, to="device")
+    product = pb.matmul(a, b, backend=backend, variant="lecture", to="device")
     assert product.shape == (6, 6)
     assert product.dtype == FLOAT32
-    np.testing.assert_array_equal(pb.matmul(product, a, backend=backend, to="host"), (a @ b) @ a)
+    np.testing.assert_array_equal(pb.matmul(product, a, backend=backend, variant="lecture", to="host"), (a @ b) @ a)
     device = call._device(("matmul", backend, None, None, None, type(None)), "float32")
     assert isinstance(product, np.ndarray) == (device.new((1,), FLOAT32) is None)
 

@@ -70,7 +70,7 @@ class TestOfSycl:
     def test_usm_is_used_where_it_lies(self, queue: Any, kind: str, seen: list[Any]) -> None:
         a, b = drawn(5, 7), drawn(7, 3)
         there, out = usm(queue, kind, a), usm(queue, kind, np.zeros((5, 3), np.float32))
-        assert pb.matmul(there, b, backend="sycl", target="intel-cpu", out=out) is out
+        assert pb.matmul(there, b, backend="sycl", variant="lecture", target="intel-cpu", out=out) is out
         assert seen[0].address == there.__sycl_usm_array_interface__["data"][0]
         assert isinstance(seen[1], np.ndarray)
         assert seen[2].address == out.__sycl_usm_array_interface__["data"][0]
@@ -100,13 +100,15 @@ class TestOfSycl:
         from dpctl.memory import as_usm_memory
 
         a, b = drawn(6, 6), drawn(6, 6, seed=4)
-        product = pb.matmul(a, b, backend="sycl", target="intel-cpu", to="device")
+        product = pb.matmul(a, b, backend="sycl", variant="lecture", target="intel-cpu", to="device")
         assert as_usm_memory(product).sycl_device == device._device
         assert (product.shape, product.dtype) == ((6, 6), FLOAT32)
         assert product.__sycl_usm_array_interface__["data"] == (product.memory._pointer, False)
         np.testing.assert_array_equal(product.get(), a @ b)
         for threads in (None, 1, 2):
-            again = pb.matmul(product, b, backend="sycl", target="intel-cpu", threads=threads, to="device")
+            again = pb.matmul(
+                product, b, backend="sycl", variant="lecture", target="intel-cpu", threads=threads, to="device"
+            )
             np.testing.assert_array_equal(again.get(), a @ b @ b)
         assert ("(6, 6)" in repr(again), "float32" in repr(again)) == (True, True)
         assert pb.vecadd(drawn(0), drawn(0), backend="sycl", to="device").get().shape == (0,)
@@ -141,7 +143,14 @@ class TestOfSycl:
         np.testing.assert_array_equal(seen_by_numpy[5:], expected)
         square = UsmView(x.memory, 4, 4)
         with pytest.raises(ValueError, match="overlaps an input of matmul"):
-            pb.matmul(square, square, backend="sycl", target="intel-cpu", out=seen_by_numpy[:16].reshape(4, 4))
+            pb.matmul(
+                square,
+                square,
+                backend="sycl",
+                variant="lecture",
+                target="intel-cpu",
+                out=seen_by_numpy[:16].reshape(4, 4),
+            )
 
     def test_work_that_its_library_queued_comes_first(self, queue: Any) -> None:
         n = 2**24
@@ -216,10 +225,10 @@ class TestOfOpenCl:
         from pyopencl.array import Array as ClArray
 
         a, b = drawn(5, 7), drawn(7, 5)
-        product = pb.matmul(a, b, backend="opencl", target=target, to="device")
+        product = pb.matmul(a, b, backend="opencl", variant="lecture", target=target, to="device")
         assert type(product) is ClArray
         np.testing.assert_array_equal(product.get(), a @ b)
-        again = pb.matmul(product, product, backend="opencl", target=target, to="device")
+        again = pb.matmul(product, product, backend="opencl", variant="lecture", target=target, to="device")
         assert [each.address >> 64 for each in seen] == [
             product.base_data.int_ptr,
             product.base_data.int_ptr,
@@ -231,7 +240,7 @@ class TestOfOpenCl:
     def test_arrays_in_its_context_are_used_where_they_lie(self, target: str, device: Any) -> None:
         a, b = drawn(5, 7), drawn(7, 3)
         there, out = self.array(device, a), self.array(device, np.zeros((5, 3), np.float32))
-        assert pb.matmul(there, b, backend="opencl", target=target, out=out) is out
+        assert pb.matmul(there, b, backend="opencl", variant="lecture", target=target, out=out) is out
         np.testing.assert_array_equal(out.get(), a @ b)
         np.testing.assert_array_equal(there.get(), a), "which its owner goes on using"
         total = self.array(device, drawn(9))
@@ -239,7 +248,7 @@ class TestOfOpenCl:
         np.testing.assert_array_equal(total.get(), 2 * drawn(9))
         square = self.array(device, drawn(4, 4))
         with pytest.raises(ValueError, match="overlaps an input of matmul"):
-            pb.matmul(square, square, backend="opencl", target=target, out=square)
+            pb.matmul(square, square, backend="opencl", variant="lecture", target=target, out=square)
 
     def test_a_buffer_is_a_handle_of_its_own(self, device: Any) -> None:
         there = self.array(device, drawn(9))
@@ -283,7 +292,9 @@ class TestOfOpenCl:
 
     def test_unfit_ones(self, target: str, device: Any) -> None:
         with pytest.raises(TypeError, match="a: its elements do not lie in order"):
-            pb.matmul(self.array(device, drawn(7, 5)).T, drawn(7, 3), backend="opencl", target=target)
+            pb.matmul(
+                self.array(device, drawn(7, 5)).T, drawn(7, 3), backend="opencl", variant="lecture", target=target
+            )
         with pytest.raises(TypeError, match=r"a must be float32, float64, .* not int16"):
             pb.vecadd(self.array(device, drawn(9, dtype="int16")), drawn(9), backend="opencl", target=target)
         nothing = self.array(device, drawn(0))
