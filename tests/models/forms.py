@@ -12,25 +12,9 @@ import probes
 import pytest
 from stamps import STAMPED, Due, Stamps
 
-from py_backends import registry
 from py_backends.conformance.selection import Subject
-from py_backends.conformance.trials import of_kernel
 from py_backends.contract import Target
 from py_backends.kernel_text import KernelText
-from py_backends.results.spec import Sizes
-
-
-def sources(backend: str) -> list[KernelText]:
-    """The tuned sources of a backend."""
-    every = (registry.kernel_texts(kernel, backend).get("tuned") for kernel in registry.kernel_names())
-    return [text for text in every if text is not None]
-
-
-def sizes_of(text: KernelText) -> list[Sizes]:
-    """Sizes that show the most of a tuned source, with more steps than one launch does."""
-    own, problem = of_kernel(text.kernel), text.problem
-    more = tuple(9 for _ in problem.numbers)
-    return [(*sizes[: len(problem.dimensions)], *more) for sizes in (*own.few, *own.larger, *own.of_tiles)]
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import weakref
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import forms
+import launched
 import numpy as np
 import pytest
 from conftest import nightly, targets_of
@@ -18,20 +18,17 @@ from faults.table import Change, planted_by
 
 from py_backends import registry
 from py_backends.backend._scratch import MOST_IDLE
-from py_backends.conformance.sizes import Sizes
 from py_backends.conformance.trials import of_kernel
-from py_backends.contract import Array, Launch, Problem
+from py_backends.contract import Array
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import DTYPES, number_format
-from py_backends.results.check import check_output, reference_of
+from py_backends.number_formats import DTYPES
+from py_backends.results.check import check_output
+from py_backends.results.spec import Sizes
 
 if TYPE_CHECKING:
     from py_backends.backend.opencl import OpenClDevice
 
 pytestmark = pytest.mark.opencl
-
-GUARD = 300
-"""Elements behind each array, which no kernel may touch: more than a tile's row."""
 
 
 def devices(form: str | None = None) -> Iterator[Any]:
@@ -62,40 +59,13 @@ on_every_cpu = pytest.mark.parametrize("device", list(devices()), indirect=True)
 in_every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 
 
-def tuned(kernel: str) -> KernelText:
+def of_tuned(kernel: str) -> KernelText:
     return registry.kernel_texts(kernel, "opencl")["tuned"]
 
 
 def wrong(device: OpenClDevice, text: KernelText, shapes: Iterable[Sizes], dtype: str) -> dict[Sizes, str]:
-    """Run a text, compiled once, on arrays of each shape; what is wrong with results, where anything is."""
-    launch = device.prepare(text, np.dtype(dtype))
-    found = {sizes: _wrong(device, launch, text.problem, sizes, dtype) for sizes in shapes}
-    return {sizes: reason for sizes, reason in found.items() if reason}
-
-
-def _wrong(device: OpenClDevice, launch: Launch, problem: Problem, sizes: Sizes, dtype: str) -> str | None:
-    """Launch it on arrays with guard zones of poison; what is wrong with its result, or None."""
-    given, draw = number_format(np.dtype(dtype)), np.random.default_rng(5)
-    if len(sizes) == len(problem.dimensions):
-        sizes = (*sizes, *(9 for _ in problem.numbers))  # more steps than one launch does
-    *of_inputs, of_output = problem.shapes(sizes)
-    inputs = [given.draw(shape, draw).astype(dtype) for shape in of_inputs]
-    wholes = [np.concatenate([each.ravel(), np.full(GUARD, given.poison, dtype)]) for each in inputs]
-    result = problem.result_dtype(np.dtype(dtype))
-    wholes.append(np.full(math.prod(of_output) + GUARD, number_format(result).poison, result))
-    before = [whole.tobytes() for whole in wholes]
-    buffers = [device.upload(whole) for whole in wholes]
-    launch(buffers, sizes)
-    device.wait()
-    device.download(buffers[-1], wholes[-1])
-    for buffer in buffers:
-        device.release(buffer)
-    if [whole.tobytes() for whole in wholes[:-1]] != before[:-1]:
-        return "it changed an input"
-    output = wholes[-1]
-    if not before[-1].endswith(output[-GUARD:].tobytes()):
-        return "it wrote past the end of its output"
-    return check_output(output[:-GUARD].reshape(of_output), reference_of(problem, inputs, sizes), problem.rule).reason
+    """Run a source on arrays of each shape; what is wrong with results, where anything is."""
+    return launched.wrong(device, device.prepare(text, np.dtype(dtype)), text.problem, shapes, dtype)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +73,7 @@ def _wrong(device: OpenClDevice, launch: Launch, problem: Problem, sizes: Sizes,
     [each if each in ("float32", "bfloat16") else nightly(each) for each in DTYPES],  # each compiles for seconds
 )
 @pytest.mark.parametrize("device", list(devices("GPU")), indirect=True)
-@pytest.mark.parametrize("text", forms.sources("opencl"), ids=attrgetter("kernel"))
+@pytest.mark.parametrize("text", launched.tuned("opencl"), ids=attrgetter("kernel"))
 def test_the_form_for_gpus_is_right_on_a_cpu(
     device: OpenClDevice, text: KernelText, dtype: str, request: pytest.FixtureRequest
 ) -> None:
@@ -112,14 +82,14 @@ def test_the_form_for_gpus_is_right_on_a_cpu(
     name = request.node.callspec.params["device"][0]
     target = next(each for each in targets_of("opencl") if each.name == name)
     with forms.tried(request, text, target, f"GPU-{dtype}") as now:
-        assert not now or wrong(device, text, forms.sizes_of(text), dtype) == {}
+        assert not now or wrong(device, text, launched.telling_sizes(text.problem), dtype) == {}
 
 
 @in_every_dtype
 @on_every_cpu
 def test_one_off_from_blocks_and_passes(device: OpenClDevice, dtype: str) -> None:
     shapes = [(97, 129, 513), (95, 127, 511), (1, 1, 1100), (193, 2, 3)]
-    assert wrong(device, tuned("matmul"), shapes, dtype) == {}
+    assert wrong(device, of_tuned("matmul"), shapes, dtype) == {}
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -139,7 +109,7 @@ def test_every_number_of_16_bits_is_widened_and_narrowed(device: OpenClDevice, v
         device.download(buffers[-1], c)
         for buffer in buffers:
             device.release(buffer)
-        assert check_output(c, tuned("vecadd").problem.reference([a, b]), "bitwise").reason is None
+        assert check_output(c, of_tuned("vecadd").problem.reference([a, b]), "bitwise").reason is None
 
 
 @on_every_cpu
@@ -150,10 +120,10 @@ def test_vectors_are_no_longer_than_the_compiler_uses(device: OpenClDevice, monk
     monkeypatch.setattr(opencl, "_WHAT_COMPILER_USES", f"kernel void {opencl._AVX_ALONE}(void) {{}}")
     narrow = opencl.OpenClDevice(device._device, 2)
     for name in DTYPES:
-        sums = tuned("matmul").problem.sum_dtype(np.dtype(name))
+        sums = of_tuned("matmul").problem.sum_dtype(np.dtype(name))
         lanes, _ = narrow._lanes_and_cache(sums)
         assert lanes * sums.itemsize <= 32
-    for text in (tuned("vecadd"), tuned("matmul")):
+    for text in (of_tuned("vecadd"), of_tuned("matmul")):
         for name in registry.dtypes(text):
             assert wrong(narrow, text, of_kernel(text.kernel).few, name) == {}
 
@@ -197,7 +167,7 @@ def test_a_function_of_another_name_is_told(device: OpenClDevice, tmp_path: Path
 @on_every_cpu
 def test_streamed_vectors_are_right_wherever_they_begin(device: OpenClDevice, dtype: str, tmp_path: Path) -> None:
     """As if the cache held nothing; PoCL knows of one that would take gigabytes to exceed."""
-    text = tuned("vecadd")
+    text = of_tuned("vecadd")
     always = tmp_path / text.path.name
     always.write_text(text.text.replace("> CACHE_BYTES", "> 0"), encoding="utf-8")
     launch = device.prepare(dataclasses.replace(text, path=always), np.dtype(dtype))
@@ -234,7 +204,7 @@ def test_buffers_stand_on_the_callers_memory(device: OpenClDevice, readable_only
 
 @on_every_cpu
 def test_what_the_host_changes_between_launches_is_seen(device: OpenClDevice) -> None:
-    launch = device.prepare(tuned("vecadd"), np.dtype(np.float32))
+    launch = device.prepare(of_tuned("vecadd"), np.dtype(np.float32))
     a, b, c = (np.zeros(1000, np.float32) for _ in range(3))
     buffers = [device.upload(a), device.upload(b), device.allocate(c)]
     for value in (1, 2):
@@ -273,7 +243,7 @@ def test_scratch_memory_is_kept_and_given_up(device: OpenClDevice) -> None:
 @on_every_cpu
 def test_scratch_memory_has_room_for_sums(device: OpenClDevice, dtype: str) -> None:
     """Not for elements, which may be narrower."""
-    text, sizes = tuned("matmul"), (200, 300, 400)
+    text, sizes = of_tuned("matmul"), (200, 300, 400)
     device._scratch.pieces.clear()
     assert wrong(device, text, [sizes], dtype) == {}
     elements = text.stages("CPU").scratch_elements(text.named_sizes(sizes))
@@ -284,7 +254,7 @@ def test_scratch_memory_has_room_for_sums(device: OpenClDevice, dtype: str) -> N
 @on_every_cpu
 def test_a_dot_product_takes_little_beside_its_vectors(device: OpenClDevice) -> None:
     device._scratch.pieces.clear()
-    assert wrong(device, tuned("matmul"), [(1, 1, 100_003)], "float32") == {}
+    assert wrong(device, of_tuned("matmul"), [(1, 1, 100_003)], "float32") == {}
     assert device._scratch.pieces[0].size <= 2 * 100_003 * 4
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import math
 import re
-import subprocess
-import sys
 import weakref
 from collections.abc import Callable
 from operator import attrgetter
@@ -15,16 +12,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import forms
+import launched
 import numpy as np
 import pytest
+from commands import CLONE, run_python
 from conftest import nightly, targets_of
 
 import py_backends as pb
 from py_backends import registry
 from py_backends.backend import _amx, _sycl, sycl
 from py_backends.backend.sycl import SyclDevice
-from py_backends.conformance.trials import named
-from py_backends.contract import Launch, Target
+from py_backends.contract import Array, Launch, Target
 from py_backends.errors import BackendUnavailable
 from py_backends.harness.case import Case
 from py_backends.kernel_text import KernelText
@@ -34,18 +32,13 @@ from py_backends.system import cpu
 FLOAT32, OTHERS = np.dtype(np.float32), nightly(np.dtype(np.float16))
 EVERYTHING = 10_000
 """More threads than there are."""
-FORMS: dict[str, tuple[str, dict[int, tuple[str, ...]]]] = {
-    "as here": ("CPU", {}),
-    "vectors of 16 bytes, streamed": ("CPU", {4: ("LANES=4", "CACHE=0"), 8: ("LANES=2", "CACHE=0")}),
-    "vectors of 32 bytes": ("CPU", {4: ("LANES=8", "CACHE=0"), 8: ("LANES=4", "CACHE=0")}),
-    "for a GPU": ("GPU", {}),
+FORMS: dict[str, tuple[str, int | None]] = {
+    "as here": ("CPU", None),
+    "vectors of 16 bytes, streamed": ("CPU", 16),
+    "vectors of 32 bytes, streamed": ("CPU", 32),
+    "for a GPU": ("GPU", None),
 }
-"""Forms of the tuned kernels: the kind of device, and what its kernels are told of it where that is not the truth.
-
-By the bytes of the numbers that they compute with.
-"""
-MANY = 10_000_000
-"""So much work shows nothing more of the ends of arrays."""
+"""Forms of the tuned kernels: the kind of device, and the bytes of its vectors where they are not the true ones."""
 
 pytestmark = pytest.mark.sycl
 
@@ -206,21 +199,21 @@ def test_other_devices_have_memory_of_their_own(device: Any) -> None:
 
 
 class Told(SyclDevice):
-    """A device whose kernels are told other facts of it."""
+    """A device whose kernels are told that its vectors have so many bytes, and that its cache holds nothing."""
 
-    told: tuple[str, ...]
+    vector_bytes = 0
 
-    def _facts(self, dtype: np.dtype[Any]) -> list[str]:
-        return [*self.told]
+    def _lanes_and_cache(self, sums: np.dtype[Any]) -> tuple[int, int]:
+        return self.vector_bytes // sums.itemsize, 0
 
 
-def in_form(device: Any, form: str, computed: np.dtype[Any]) -> SyclDevice:
+def in_form(device: Any, form: str) -> SyclDevice:
     """The same CPU, for which kernels are written in another way."""
-    kind, facts = FORMS[form]
-    if not facts:
+    kind, vector_bytes = FORMS[form]
+    if vector_bytes is None:
         return SyclDevice(device._device, EVERYTHING, kind)
     told = Told(device._device, EVERYTHING, kind)
-    told.told = facts[computed.itemsize]
+    told.vector_bytes = vector_bytes
     return told
 
 
@@ -230,7 +223,7 @@ def fill_scratch_with_nan(device: SyclDevice, size: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [FLOAT32, nightly(np.dtype(np.float64)), OTHERS], ids=str)
-@pytest.mark.parametrize("text", forms.sources("sycl"), ids=attrgetter("kernel"))
+@pytest.mark.parametrize("text", launched.tuned("sycl"), ids=attrgetter("kernel"))
 @pytest.mark.parametrize("form", FORMS)
 def test_tuned_kernels_are_right_in_every_form(
     device: Any, form: str, text: KernelText, dtype: np.dtype[Any], request: pytest.FixtureRequest
@@ -239,43 +232,32 @@ def test_tuned_kernels_are_right_in_every_form(
     if dtype.name not in registry.dtypes(text):
         pytest.skip(f"{text.kernel} has no {dtype}")
     with forms.tried(request, text, target(), f"{form}-{dtype}") as now:
-        assert not now or wrong(device, form, text, dtype) == {}
+        assert not now or wrong(in_form(device, form), FORMS[form][0], text, dtype) == {}
 
 
 def target() -> Target:
     return next(each for each in targets_of("sycl") if each.name == "intel-cpu")
 
 
-def wrong(device: Any, form: str, text: KernelText, dtype: np.dtype[Any]) -> dict[Sizes, str]:
+def wrong(device: SyclDevice, kind: str, text: KernelText, dtype: np.dtype[Any]) -> dict[Sizes, str]:
     """What is wrong with results, where anything is."""
-    computed = text.problem.sum_dtype(dtype)
-    device = in_form(device, form, computed)
-    stages, launch = text.stages(FORMS[form][0]), device.prepare(text, dtype)
-    found = {}
-    for sizes in forms.sizes_of(text):
-        case = Case(text.problem, sizes, dtype, seed=11)
-        case.poison()
-        arrays = [case._part(at, span.first, span.size + span.zone) for at, span in enumerate(case.spans)]
-        elements = stages.scratch_elements(text.named_sizes(sizes))
+    stages, launch = text.stages(kind), device.prepare(text, dtype)
+
+    def after_others(case: Case) -> list[Array]:
+        elements = stages.scratch_elements(text.named_sizes(case.sizes))
         if elements is not None:
-            fill_scratch_with_nan(device, elements * computed.itemsize)
-        buffers = [device.upload(array) for array in arrays]
-        launch(buffers, sizes)
-        device.wait()
-        reason = case.check_output().reason
-        if reason is not None:
-            found[sizes] = reason
-        for buffer in buffers:
-            device.release(buffer)
-        case.close()
-    return found
+            fill_scratch_with_nan(device, elements * text.problem.sum_dtype(dtype).itemsize)
+        return launched.with_guards(case)
+
+    sizes = launched.telling_sizes(text.problem)
+    return launched.wrong(device, launch, text.problem, sizes, dtype.name, after_others)
 
 
 @pytest.mark.parametrize("dtype", [FLOAT32, OTHERS], ids=str)
 @pytest.mark.parametrize("offset", range(4))
 def test_vectors_may_begin_anywhere(device: Any, offset: int, dtype: np.dtype[Any]) -> None:
     """Where stores past the cache need addresses that are aligned."""
-    streaming = in_form(device, "vectors of 32 bytes", FLOAT32)
+    streaming = in_form(device, "vectors of 32 bytes, streamed")
     launch = streaming.prepare(registry.kernel_texts("vecadd", "sycl")["tuned"], dtype)
     a, b = np.random.default_rng(5).standard_normal((2, 70_000)).astype(dtype)
     for count in (*range(40), 65_536, 65_550):
@@ -288,52 +270,34 @@ def test_vectors_may_begin_anywhere(device: Any, offset: int, dtype: np.dtype[An
         assert (c[offset + count :] == 7).all()
 
 
-BEFORE_UNREADABLE_MEMORY = """
-import ctypes, math, mmap, sys
-import numpy as np
-from py_backends import registry
+BEFORE_WALLS = """
+import sys
+import launched, numpy
 from py_backends.backend import _sycl
 from py_backends.backend.sycl import SyclDevice
 from py_backends.number_formats import number_format
 from py_backends.results.check import check_output, reference_of
 
-kind, kernel, *several = sys.argv[1:]
-dtype, draw = np.dtype("float32"), np.random.default_rng(2)
+device, kernel = SyclDevice(_sycl.devices("")["intel-cpu"], 2, sys.argv[1]), sys.argv[2]
+(text,) = (text for text in launched.tuned("sycl") if text.kernel == kernel)
 
-def last(shape):
-    "Numbers that end where a page does, with the next out of bounds."
-    count = math.prod(shape)
-    size = -(-count * dtype.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
-    memory = mmap.mmap(-1, size + mmap.PAGESIZE)
-    whole = np.frombuffer(memory, np.uint8)
-    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(whole.ctypes.data + size), mmap.PAGESIZE, 0) == 0
-    array = whole[: size].view(dtype)[size // dtype.itemsize - count :]
-    array[:] = number_format(dtype).draw(shape, draw).reshape(-1)
-    return array
+def before_walls(case):
+    print("at", case.sizes, flush=True)
+    return launched.before_walls(case)
 
-device = SyclDevice(_sycl.devices("")["intel-cpu"], 2, kind)
-text = registry.kernel_texts(kernel, "sycl")["tuned"]
-problem, launch = text.problem, device.prepare(text, dtype)
-for named in several:
-    sizes = tuple(map(int, named.split("x")))
-    shapes = problem.shapes(sizes)
-    arrays = [last(shape) for shape in shapes]
-    inputs = [array.reshape(shape).copy() for array, shape in zip(arrays, shapes[:-1])]
-    launch([device.upload(array) for array in arrays], sizes)
-    device.wait()
-    found = check_output(arrays[-1].reshape(shapes[-1]), reference_of(problem, inputs, sizes), problem.rule).reason
-    assert found is None, f"{kernel} {named}: {found}"
+sizes = launched.telling_sizes(text.problem)
+launch = device.prepare(text, numpy.dtype("float32"))
+wrong = launched.wrong(device, launch, text.problem, sizes, "float32", before_walls)
+sys.exit(str(wrong) if wrong else 0)
 """
 
 
 @pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("text", launched.tuned("sycl"), ids=attrgetter("kernel"))
 @pytest.mark.parametrize("kind", ["CPU", "GPU"])
-@pytest.mark.parametrize("text", forms.sources("sycl"), ids=attrgetter("kernel"))
 def test_nothing_is_read_or_written_past_an_array(kind: str, text: KernelText, request: pytest.FixtureRequest) -> None:
     """Not even where the result would be right: what lies there need not be memory."""
-    sizes = [named(each) for each in forms.sizes_of(text) if math.prod(each) < MANY]
     with forms.tried(request, text, target(), f"{kind}-before-unreadable-memory") as now:
-        command = [sys.executable, "-c", BEFORE_UNREADABLE_MEMORY, kind, text.kernel, *sizes]
         if now:
-            run = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-            assert run.returncode == 0, run.stderr
+            run = run_python("-c", BEFORE_WALLS, kind, text.kernel, path=[CLONE / "tests"])
+            assert run.returncode == 0, f"{run.stdout[-100:]}{run.stderr}"
