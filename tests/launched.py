@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from py_backends import registry
+from py_backends.conformance.any_kernel import ALWAYS
 from py_backends.conformance.caller import lay
 from py_backends.conformance.calls import Layout
 from py_backends.conformance.sizes import middling
-from py_backends.conformance.trials import of_kernel
+from py_backends.conformance.trials import chosen, of_kernel
 from py_backends.contract import Array, Device, Launch, Problem
 from py_backends.harness.case import Case
 from py_backends.kernel_text import KernelText
@@ -23,6 +24,8 @@ from py_backends.results.spec import Sizes
 
 _STEPS = 9
 """What stands for a number that belongs to no array: more steps than one launch does."""
+_LITTLE, _BEARABLE = 20_000, 200_000
+"""Work, as the problem counts it."""
 
 Layer = Callable[[Case], list[Array]]
 """Lays the arrays of a case out as a device gets them: flat, the output last."""
@@ -37,7 +40,28 @@ def tuned(backend: str) -> list[KernelText]:
 def telling_sizes(problem: Problem) -> list[Sizes]:
     """Those that show the most, its edges, and some of several groups or passes, as the kernel itself says."""
     own = of_kernel(problem.name)
-    return list(dict.fromkeys([*(own.few or middling(problem)), *problem.edges, *own.larger, *own.of_tiles]))
+    every = (*(own.few or middling(problem)), *problem.edges, *own.larger, *own.of_tiles)
+    return list(dict.fromkeys(_whole(problem, sizes) for sizes in every))
+
+
+def interpreted_sizes(problem: Problem) -> list[Sizes]:
+    """Those at which the suite tries work items that are interpreted one by one: nothing, and little work."""
+    kinds = [kind for kind in ALWAYS if kind.name in ("nothing", "shapes")]
+    trials = [each for kind in kinds for each in chosen(kind, problem.name, "float32", quick=True, interpreted=True)]
+    return [trial.sizes for trial in trials if problem.work(trial.sizes) <= _LITTLE]
+
+
+def larger_sizes(problem: Problem) -> list[Sizes]:
+    """At most four of several groups or passes, which an interpreter does in seconds, from the least work on."""
+    own = of_kernel(problem.name)
+    every = [_whole(problem, sizes) for sizes in (*own.larger, *own.of_several_pages)] + telling_sizes(problem)
+    found = sorted({sizes for sizes in every if _LITTLE < problem.work(sizes) <= _BEARABLE}, key=problem.work)
+    return found[:: max(1, -(-len(found) // 4))]
+
+
+def _whole(problem: Problem, sizes: Sizes) -> Sizes:
+    """The sizes with all numbers that belong to no array."""
+    return (*sizes, *(_STEPS for _ in problem.numbers)) if len(sizes) == len(problem.dimensions) else sizes
 
 
 def with_guards(case: Case) -> list[Array]:
@@ -71,15 +95,13 @@ def wrong(
 def _wrong(
     device: Device, launch: Launch, problem: Problem, sizes: Sizes, dtype: np.dtype[np.generic], laid: Layer
 ) -> str | None:
-    if len(sizes) == len(problem.dimensions):
-        sizes = (*sizes, *(_STEPS for _ in problem.numbers))
-    case = Case(problem, sizes, dtype, seed=11)
+    case = Case(problem, _whole(problem, sizes), dtype, seed=11)
     try:
         *inputs, output = laid(case)
         before = [array.tobytes() for array in inputs]
         uploaded = output.size > case.output.size  # what is behind it has to be on the device
         buffers = [*map(device.upload, inputs), (device.upload if uploaded else device.allocate)(output)]
-        launch(buffers, sizes)
+        launch(buffers, case.sizes)
         device.wait()
         device.download(buffers[-1], output)
         for buffer in buffers:

@@ -6,22 +6,21 @@ Prints what is wrong with the results, as a list in JSON.
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import launched
 import numpy as np
 
 from py_backends import registry
-from py_backends.contract import Device, Launch, Problem
+from py_backends.contract import Device
 from py_backends.kernel_text import KernelText
-from py_backends.number_formats import number_format
-from py_backends.results.check import check_output, reference_of
+from py_backends.results.spec import Sizes
 
 _LONGEST = 240.0
 
@@ -60,27 +59,15 @@ def _main(request: dict[str, Any]) -> list[str]:
     open_device, text_for = {"opencl": (_oclgrind, _of_lanes), "cuda": (_gpu, _as_it_is)}[request["backend"]]
     facts, folder = request["facts"], Path(request["folder"])
     device = open_device(facts)
-    dtypes = {dtype for _, dtype in request["cases"]}
-    launches = {dtype: device.prepare(text_for(text, dtype, folder, facts), np.dtype(dtype)) for dtype in dtypes}
-    return list(_wrong(device, text.problem, launches, request["cases"]))
-
-
-def _wrong(device: Device, problem: Problem, launches: Mapping[str, Launch], cases: Sequence[Any]) -> Iterator[str]:
-    draw = np.random.default_rng(7)
-    for sizes, dtype in cases:
-        *shapes, shape = problem.shapes(sizes)
-        inputs = [number_format(np.dtype(dtype)).draw(each, draw).astype(dtype) for each in shapes]
-        output = problem.result_dtype(np.dtype(dtype))
-        result = np.full(math.prod(shape), number_format(output).poison, output)
-        buffers = [*(device.upload(array.ravel()) for array in inputs), device.allocate(result)]
-        launches[dtype](buffers, sizes)
-        device.wait()
-        device.download(buffers[-1], result)
-        for buffer in buffers:
-            device.release(buffer)
-        reason = check_output(result.reshape(shape), reference_of(problem, inputs, sizes), problem.rule).reason
-        if reason:
-            yield f"{sizes} {dtype}: {reason}"
+    sizes_in: dict[str, list[Sizes]] = {}
+    for sizes, dtype in request["cases"]:
+        sizes_in.setdefault(dtype, []).append(tuple(sizes))
+    wrong: list[str] = []
+    for dtype, several in sizes_in.items():
+        launch = device.prepare(text_for(text, dtype, folder, facts), np.dtype(dtype))
+        found = launched.wrong(device, launch, text.problem, several, dtype, launched.alone)
+        wrong += [f"{sizes} {dtype}: {reason}" for sizes, reason in found.items()]
+    return wrong
 
 
 def _oclgrind(facts: Mapping[str, Any]) -> Device:

@@ -7,6 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import launched
 import oclgrind
 import pytest
 from faults import table
@@ -21,27 +22,6 @@ pytestmark = [
     pytest.mark.skipif(oclgrind.driver() is None, reason=f"no Oclgrind (to change that: {oclgrind.INSTALL})"),
 ]
 
-SHAPES: dict[str, list[tuple[int, ...]]] = {
-    "vecadd": [(n,) for n in (0, 1, 5, 16, 257, 521)],
-    "matmul": [(0, 5, 3), (5, 3, 0), (1, 1, 1), (7, 1, 3), (1, 33, 2), (5, 4, 3), (13, 17, 9), (16, 16, 16)],
-    "dot": [(n,) for n in (0, 1, 5, 16, 257, 521)],
-    "heat": [(0, 5, 1), (5, 0, 1), (1, 1, 2), (3, 3, 3), (17, 35, 2), (20, 18, 9)],
-    "nbody": [(0, 5), (5, 0), (1, 1), (5, 17), (17, 5)],
-    "attention": [(0, 5, 3), (5, 0, 3), (1, 1, 1), (5, 3, 17), (17, 5, 6)],
-    "transpose": [(0, 5), (5, 0), (1, 1), (1, 70), (17, 33), (33, 17)],
-}
-"""Each work item takes an interpreter's time."""
-LARGER_SHAPES: dict[str, list[tuple[int, ...]]] = {
-    "vecadd": [(66_000,)],
-    "matmul": [(49, 130, 5), (2, 3, 520)],
-    "dot": [(66_000,)],
-    "heat": [(260, 70, 2), (5, 530, 9)],
-    "nbody": [(70, 20)],
-    "attention": [(70, 3, 20), (3, 40, 150)],
-    "transpose": [(100, 70)],
-}
-"""Of several groups or passes: for the tuned texts, whose work items are few on a CPU."""
-
 
 def texts() -> Iterator[Any]:
     """Every text in each of its forms, that for CPUs with vectors of one lane and of several."""
@@ -54,10 +34,10 @@ def texts() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("text", "form", "lanes"), list(texts()))
 def test_nothing_is_reported(tmp_path: Path, text: KernelText, form: str, lanes: int, thorough: bool) -> None:
-    shapes = SHAPES.get(text.kernel, [text.problem.default_sizes])
-    if form == "CPU" and text.variant != "lecture":
-        shapes = shapes + LARGER_SHAPES.get(text.kernel, [])
-    cases = [(sizes, dtype) for sizes in shapes for dtype in registry.dtypes(text)[: None if thorough else 3]]
+    several = launched.interpreted_sizes(text.problem)
+    if form == "CPU" and text.variant != "lecture":  # with few work items
+        several += launched.larger_sizes(text.problem)
+    cases = [(sizes, dtype) for sizes in several for dtype in registry.dtypes(text)[: None if thorough else 3]]
     outcome = oclgrind.run(text, form, lanes, cases, tmp_path)
     assert outcome.reports == ""
     assert outcome.wrong == []
