@@ -25,7 +25,6 @@ from py_backends.harness.compare import checked_settings
 from py_backends.limits import MOST_THREADS
 from py_backends.system.files import check_writable, write_whole, written
 
-BACKENDS = ("avx", "openmp", "stdpar", "cpp", "opencl", "sycl", "numba_cpu", "cuda", "numba_cuda")
 _DEFAULT_ROUNDS, _DEFAULT_BUDGET = 21, 1800.0
 
 
@@ -88,7 +87,13 @@ def _parser() -> Parser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--only", type=_names(BACKENDS), default=BACKENDS, metavar="NAMES", help=f"of {', '.join(BACKENDS)}")
+    add(
+        "--only",
+        type=_names(goals.BACKENDS),
+        default=goals.BACKENDS,
+        metavar="NAMES",
+        help=f"of {', '.join(goals.BACKENDS)}",
+    )
     add(
         "--kernel",
         type=_names(goals.KERNELS),

@@ -435,14 +435,11 @@ _MATMUL_ON_GPUS = (
 _VECADD_ON_GPUS = (Line(("float32",), CUDA, (DEVICE_COPY,), "of a copy within its memory", 0.95, _vectors),)
 
 
-KERNELS = ("matmul", "vecadd", "dot", "transpose", "heat", "nbody", "attention")
-
-
 def goals(
     dtypes: Sequence[str] = DTYPES,
     sizes: Sequence[int] = SIZES,
     elements: int = ELEMENTS,
-    kernels: Sequence[str] = KERNELS,
+    kernels: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> list[Goal]:
     """All goals, at these sizes of matmul and with vectors of so many elements for those that are to be large.
@@ -479,7 +476,13 @@ def goals(
     return [
         goal
         for lines, conditions, at in asked
-        if conditions.kernel in kernels
+        if kernels is None or conditions.kernel in kernels
         for line in lines
         for goal in line.goals(conditions, at)
     ]
+
+
+KERNELS = tuple(dict.fromkeys(goal.conditions.kernel for goal in goals()))
+"""Those that goals are asked of."""
+BACKENDS = tuple(dict.fromkeys(goal.backend for goal in goals()))
+"""Those that are asked to reach them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from benchmarks import __main__ as command
 from benchmarks import goals
 
 ALL_ON_CPU = "avx", "openmp", "cpp", "opencl", "pocl", "sycl", "numba_cpu"
@@ -93,9 +92,7 @@ def test_the_goals_ask_for_these_ratios() -> None:
 
 
 def test_goals_are_at_the_sizes_of_the_issue() -> None:
-    found = goals.goals()
-    assert {each.backend for each in found} == set(command.BACKENDS)
-    means = next(each for each in found if each.what == "of the best library")
+    means = next(each for each in goals.goals() if each.what == "of the best library")
     assert [each.subject.size for each in means.comparisons] == list(goals.SIZES)
 
 
