@@ -38,25 +38,30 @@ def tuned(backend: str) -> list[KernelText]:
 
 
 def telling_sizes(problem: Problem) -> list[Sizes]:
-    """Those that show the most, its edges, and some of several groups or passes, as the kernel itself says."""
+    """Nothing, those that show the most, edges, and some of several groups or passes, as the kernel itself says."""
     own = of_kernel(problem.name)
-    every = (*(own.few or middling(problem)), *problem.edges, *own.larger, *own.of_tiles)
-    return list(dict.fromkeys(_whole(problem, sizes) for sizes in every))
+    several = (*(own.few or middling(problem)), *problem.edges, *own.larger, *own.of_tiles)
+    return list(dict.fromkeys([*_of_kind("nothing", problem), *(_whole(problem, sizes) for sizes in several)]))
 
 
 def interpreted_sizes(problem: Problem) -> list[Sizes]:
     """Those at which the suite tries work items that are interpreted one by one: nothing, and little work."""
-    kinds = [kind for kind in ALWAYS if kind.name in ("nothing", "shapes")]
-    trials = [each for kind in kinds for each in chosen(kind, problem.name, "float32", quick=True, interpreted=True)]
-    return [trial.sizes for trial in trials if problem.work(trial.sizes) <= _LITTLE]
+    several = [each for name in ("nothing", "shapes") for each in _of_kind(name, problem, interpreted=True)]
+    return [sizes for sizes in several if problem.work(sizes) <= _LITTLE]
 
 
 def larger_sizes(problem: Problem) -> list[Sizes]:
     """At most four of several groups or passes, which an interpreter does in seconds, from the least work on."""
-    own = of_kernel(problem.name)
-    every = [_whole(problem, sizes) for sizes in (*own.larger, *own.of_several_pages)] + telling_sizes(problem)
-    found = sorted({sizes for sizes in every if _LITTLE < problem.work(sizes) <= _BEARABLE}, key=problem.work)
+    several = (_whole(problem, sizes) for sizes in of_kernel(problem.name).of_several_pages)
+    every = sorted({*several, *telling_sizes(problem)}, key=lambda sizes: (problem.work(sizes), sizes))
+    found = [sizes for sizes in every if _LITTLE < problem.work(sizes) <= _BEARABLE]
     return found[:: max(1, -(-len(found) // 4))]
+
+
+def _of_kind(name: str, problem: Problem, *, interpreted: bool = False) -> list[Sizes]:
+    """The sizes of a kind's cases in a quick run of the suite."""
+    (kind,) = (kind for kind in ALWAYS if kind.name == name)
+    return [trial.sizes for trial in chosen(kind, problem.name, "float32", quick=True, interpreted=interpreted)]
 
 
 def _whole(problem: Problem, sizes: Sizes) -> Sizes:

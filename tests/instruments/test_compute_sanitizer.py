@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 
 import in_process
+import launched
 import pytest
 from faults import table
 from faults.table import Change
@@ -26,15 +27,6 @@ pytestmark = [
     pytest.mark.skipif(_MISSING is not None, reason=f"compute-sanitizer not run: {_MISSING}"),
 ]
 
-SHAPES: dict[str, list[tuple[int, ...]]] = {
-    "vecadd": [(n,) for n in (1, 255, 257, 2053, 100_003)],
-    "matmul": [(1, 1, 1), (5, 3, 0), (5, 0, 3), (0, 5, 3), (33, 17, 9), (131, 132, 17), (300, 300, 40)],
-    "dot": [(n,) for n in (0, 1, 255, 257, 2053, 100_003)],
-    "heat": [(0, 5, 2), (1, 1, 1), (3, 3, 9), (33, 17, 8), (131, 300, 3), (300, 257, 17)],
-    "nbody": [(0, 5), (5, 0), (1, 1), (129, 257), (300, 1000)],
-    "attention": [(0, 5, 3), (5, 0, 3), (1, 1, 1), (33, 17, 65), (131, 64, 300), (70, 257, 129)],
-    "transpose": [(0, 5), (1, 1), (1, 70), (33, 17), (131, 132), (300, 257)],
-}
 TEXTS = [text for kernel in registry.kernel_names() for text in registry.kernel_texts(kernel, "cuda").values()]
 TOOL_OF = {table.WRITE: "memcheck", table.READ: "memcheck", table.RACE: "racecheck", table.BARRIER: "synccheck"}
 """What sees which kind of fault, races in shared memory only. initcheck looks for memory that was never written."""
@@ -43,8 +35,8 @@ TOOL_OF = {table.WRITE: "memcheck", table.READ: "memcheck", table.RACE: "raceche
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "initcheck", "synccheck"])
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text.kernel}-{text.variant}")
 def test_nothing_is_reported(tmp_path: Path, text: KernelText, tool: str) -> None:
-    shapes = SHAPES.get(text.kernel, [text.problem.default_sizes])
-    cases = [(sizes, dtype) for sizes in shapes for dtype in text.dtypes if dtype != "bfloat16"]  # as float16
+    several = launched.interpreted_sizes(text.problem) + launched.larger_sizes(text.problem)
+    cases = [(sizes, dtype) for sizes in several for dtype in text.dtypes if dtype != "bfloat16"]  # as float16
     ran = in_process.run(text, cases, tmp_path, before=[str(_TOOL), "--tool", tool, "--error-exitcode", "9"])
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert json.loads(next(line for line in ran.stdout.splitlines() if line.startswith("["))) == []

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import launched
 import numpy as np
 import pytest
 
-from py_backends import registry
+from py_backends import _compiled, registry
 from py_backends.contract import Array
 from py_backends.errors import BackendUnavailable
 from py_backends.kernel_text import KernelText
@@ -22,33 +24,9 @@ from py_backends.results.check import check_output, reference_of
 
 pytestmark = pytest.mark.slow
 
-COMPILED = ("avx", "cpp", "openmp", "stdpar")
-SHAPES: dict[str, list[tuple[int, ...]]] = {
-    "vecadd": [(n,) for n in (*range(18), 31, 32, 33, 63, 64, 65, 257, 65_535, 65_537, 100_003)],
-    "matmul": [
-        *((0, 5, 3), (5, 0, 3), (5, 3, 0), (1, 1, 1), (1, 7, 3), (7, 1, 3), (7, 3, 1), (3, 4, 5), (15, 16, 17)),
-        *((33, 17, 9), (1, 65, 4), (65, 1, 4), (1, 1, 129), (2, 33, 40), (14, 2, 70), (67, 131, 257)),
-        *((300, 1, 200), (1, 300, 200), (129, 127, 128), (200, 170, 150), (90, 70, 1700), (20, 4200, 40)),
-    ],
-    "dot": [(n,) for n in (*range(18), 31, 32, 33, 63, 64, 65, 257, 65_535, 65_537, 140_003)],
-    "heat": [
-        *((0, 5, 2), (5, 0, 2), (1, 1, 0), (1, 70, 3), (70, 1, 2), (2, 3, 1), (3, 3, 16), (15, 18, 5), (34, 66, 17)),
-        *((300, 1040, 3), (1000, 70, 33), (40, 2050, 40)),
-    ],
-    "nbody": [
-        *((0, 5), (5, 0), (1, 1), (1, 17), (3, 2), (8, 9), (15, 16), (17, 33), (31, 5), (33, 17), (65, 129)),
-        *((300, 257), (1, 3000), (3000, 1)),
-    ],
-    "attention": [
-        *((0, 5, 3), (5, 0, 3), (1, 1, 1), (1, 17, 3), (3, 2, 17), (8, 9, 7), (15, 16, 17), (17, 33, 31), (31, 5, 65)),
-        *((65, 64, 129), (13, 257, 40), (300, 20, 257), (1, 3, 3000), (3000, 3, 1)),
-    ],
-    "transpose": [
-        *((0, 5), (5, 0), (1, 1), (1, 70), (70, 1), (3, 4), (15, 17), (16, 16), (33, 17), (65, 63), (129, 257)),
-        *((1000, 1001), (4096, 40), (40, 4096), (4097, 2049)),
-    ],
-}
-"""Nothing, one, around registers and tiles; the last are shared among threads, and take several passes."""
+STUBS = Path(_compiled.__file__).parent
+COMPILED = [name for name in registry.backend_names() if (STUBS / f"{name}.pyi").is_file()]
+"""The backends that are modules of ours."""
 
 
 def texts() -> Iterator[Any]:
@@ -72,7 +50,7 @@ def test_right_up_to_the_last_element(text: KernelText, target: str, dtype: str,
     except BackendUnavailable as missing:  # of a build for some instruction sets only
         pytest.skip(missing.reason)
     wrong = {}
-    for sizes in SHAPES.get(text.kernel, [problem.default_sizes]):
+    for sizes in launched.telling_sizes(problem):
         *inputs, output = (exact(draw.standard_normal(shape).astype(dtype), offset) for shape in problem.shapes(sizes))
         reference = reference_of(problem, inputs, sizes)
         output[...] = np.nan

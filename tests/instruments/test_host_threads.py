@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import launched
 import pytest
 from compilers import clang, gcc
 from faults import table
@@ -23,34 +24,12 @@ from py_backends.kernel_text import KernelText
 
 pytestmark = pytest.mark.slow
 
-SHAPES: dict[str, list[tuple[int, ...]]] = {
-    "vecadd": [(1,), (257,), (2053,)],
-    "matmul": [(5, 3, 0), (5, 0, 3), (33, 17, 9), (67, 131, 25)],
-    "dot": [(1,), (257,), (2053,)],
-    "heat": [(1, 1, 2), (35, 17, 3), (67, 131, 9)],
-    "nbody": [(1, 1), (33, 17), (130, 260)],
-    "attention": [(1, 1, 1), (33, 5, 17), (130, 3, 70)],
-    "transpose": [(1, 1), (33, 17), (67, 131)],
-}
-"""Around groups and tiles; the last make more than one group of every text but those for CPUs."""
-MORE_SHAPES: dict[str, list[tuple[int, ...]]] = {
-    "vecadd": [(n,) for n in (0, 3, 15, 16, 255, 256, 70_001)],
-    "matmul": [
-        *((0, 5, 3), (1, 1, 1), (7, 1, 3), (1, 65, 4), (65, 1, 4), (3, 4, 5), (16, 16, 16), (17, 15, 8)),
-        *((131, 132, 17), (90, 20, 770)),
-    ],
-    "dot": [(n,) for n in (0, 3, 15, 16, 255, 256, 70_001)],
-    "heat": [(0, 5, 1), (5, 0, 1), (3, 3, 8), (16, 16, 0), (131, 250, 8), (140, 250, 17)],
-    "nbody": [(0, 5), (5, 0), (1, 70), (70, 1), (64, 128), (257, 129)],
-    "attention": [(0, 5, 3), (5, 0, 3), (1, 70, 2), (70, 1, 40), (64, 16, 128), (40, 130, 65)],
-    "transpose": [(0, 5), (5, 0), (1, 70), (70, 1), (16, 16), (131, 132), (300, 129)],
-}
-
 
 def cases(kernel: str) -> list[Case]:
     """Shapes in both dtypes; the larger also from an odd place on, so that they cannot be taken in vectors."""
-    shapes = SHAPES.get(kernel, [registry.problem(kernel).default_sizes]) + MORE_SHAPES.get(kernel, [])
-    chosen = [(sizes, dtype) for sizes in shapes for dtype in ("float32", "float64")]
+    problem = registry.problem(kernel)
+    several = launched.interpreted_sizes(problem) + launched.larger_sizes(problem)
+    chosen = [(sizes, dtype) for sizes in several for dtype in ("float32", "float64")]
     return [
         Case(sizes, dtype, offset)
         for sizes, dtype in chosen
