@@ -83,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
     config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
-    config.addinivalue_line("markers", "xdist_group(name): runs in one process with all of that name, with pytest-xdist")
+    config.addinivalue_line("markers", "xdist_group(name): runs in the process of all of that name")
     for name, (extents, why) in LEFT_OUT.items():
         given = sorted(f"--{extent.name.lower()}" if extent else "no extent" for extent in extents)
         config.addinivalue_line("markers", f"{name}: {why}; left out with {' and '.join(given)}")

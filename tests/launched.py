@@ -45,8 +45,8 @@ def telling_sizes(problem: Problem) -> list[Sizes]:
 
 
 def interpreted_sizes(problem: Problem) -> list[Sizes]:
-    """Those at which the suite tries work items that are interpreted one by one: nothing, and little work."""
-    several = [each for name in ("nothing", "shapes") for each in _of_kind(name, problem, interpreted=True)]
+    """Nothing, and those with little work at which the suite tries work items that are interpreted one by one."""
+    several = (*_of_kind("nothing", problem), *_of_kind("shapes", problem, interpreted=True))
     return [sizes for sizes in several if problem.work(sizes) <= _LITTLE]
 
 

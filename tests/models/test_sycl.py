@@ -6,7 +6,7 @@ import ctypes
 import gc
 import re
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,9 +22,8 @@ import py_backends as pb
 from py_backends import registry
 from py_backends.backend import _amx, _sycl, sycl
 from py_backends.backend.sycl import SyclDevice
-from py_backends.contract import Array, Launch, Target
+from py_backends.contract import Buffer, Launch, Target
 from py_backends.errors import BackendUnavailable
-from py_backends.harness.case import Case
 from py_backends.kernel_text import KernelText
 from py_backends.results.spec import Sizes
 from py_backends.system import cpu
@@ -32,6 +31,8 @@ from py_backends.system import cpu
 FLOAT32, OTHERS = np.dtype(np.float32), nightly(np.dtype(np.float16))
 EVERYTHING = 10_000
 """More threads than there are."""
+BEHIND, OF_NAN = 1 << 16, 0xFF
+"""Bytes behind scratch memory, and what each of them is: of such bytes is NaN."""
 FORMS: dict[str, tuple[str, int | None]] = {
     "as here": ("CPU", None),
     "vectors of 16 bytes, streamed": ("CPU", 16),
@@ -217,18 +218,13 @@ def in_form(device: Any, form: str) -> SyclDevice:
     return told
 
 
-def fill_scratch_with_nan(device: SyclDevice, size: int) -> None:
-    memory = device._scratch.hold(size)
-    ctypes.memset(memory.address, 0xFF, memory.size)
-
-
 @pytest.mark.parametrize("dtype", [FLOAT32, nightly(np.dtype(np.float64)), OTHERS], ids=str)
 @pytest.mark.parametrize("text", launched.tuned("sycl"), ids=attrgetter("kernel"))
 @pytest.mark.parametrize("form", FORMS)
 def test_tuned_kernels_are_right_in_every_form(
     device: Any, form: str, text: KernelText, dtype: np.dtype[Any], request: pytest.FixtureRequest
 ) -> None:
-    """With NaN in what earlier calls left, and guard zones behind all arrays."""
+    """With NaN in what earlier calls left, and guard zones behind all arrays, scratch memory among them."""
     if dtype.name not in registry.dtypes(text):
         pytest.skip(f"{text.kernel} has no {dtype}")
     with forms.tried(request, text, target(), f"{form}-{dtype}") as now:
@@ -243,14 +239,17 @@ def wrong(device: SyclDevice, kind: str, text: KernelText, dtype: np.dtype[Any])
     """What is wrong with results, where anything is."""
     stages, launch = text.stages(kind), device.prepare(text, dtype)
 
-    def after_others(case: Case) -> list[Array]:
-        elements = stages.scratch_elements(text.named_sizes(case.sizes))
-        if elements is not None:
-            fill_scratch_with_nan(device, elements * text.problem.sum_dtype(dtype).itemsize)
-        return launched.with_guards(case)
+    def after_others(buffers: Sequence[Buffer], sizes: Sequence[int]) -> None:
+        elements = stages.scratch_elements(text.named_sizes(sizes))
+        size = (elements or 0) * text.problem.sum_dtype(dtype).itemsize
+        memory = device._scratch.hold(size + BEHIND)
+        ctypes.memset(memory.address, OF_NAN, memory.size)
+        launch(buffers, sizes)
+        device.wait()
+        assert set(ctypes.string_at(memory.address + size, BEHIND)) == {OF_NAN}, f"past its scratch memory at {sizes}"
 
     sizes = launched.telling_sizes(text.problem)
-    return launched.wrong(device, launch, text.problem, sizes, dtype.name, after_others)
+    return launched.wrong(device, after_others, text.problem, sizes, dtype.name)
 
 
 @pytest.mark.parametrize("dtype", [FLOAT32, OTHERS], ids=str)

@@ -145,7 +145,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void attend_tiles(global c
                                                                         global Sum* scratch, long m, long d, long n) {
   const long first = get_global_id(0) * rows, there = min((long)rows, m - first), vectors = (d + lanes - 1) / lanes;
   for (long i = first; d <= narrow_row && i < first + there; ++i) attend_narrow(q + i * d, k, v, c + i * d, d, n);
-  if (d <= narrow_row) return;
+  if (d <= narrow_row || there == 0) return;  // without queries there is no room for their tile
   global Sum* const queries = queries_in(scratch, m, d, n) + first * d;
   global Sums* const sums = (global Sums*)(sums_in(scratch, d, n) + first * round_up(d, 32));
   const Sum scale = (Sum)1.4426950408889634 / sqrt((Sum)d);  // so that scores are exponents of two

@@ -189,7 +189,7 @@ void attend_tiles(const T* q, const T* k, const T* v, Sum<T>* c, Sum<T>* scratch
   const Size first = get_nd_item<1>().get_global_id(0) * rows, there = sycl::min(rows, m - first);
   const Size vectors = round_up(d, lanes) / lanes;
   for (Size i = first; d <= narrow_row && i < first + there; ++i) attend_narrow(q + i * d, k, v, c + i * d, d, n);
-  if (d <= narrow_row) return;
+  if (d <= narrow_row || there == 0) return;  // without queries there is no room for their tile
   S* const queries = in.queries + first * d;
   auto* const sums = reinterpret_cast<Vector<S>*>(in.sums + first * round_up(d, 32));
   const S scale = S(1.4426950408889634) / sycl::sqrt(S(d));  // so that scores are exponents of two
