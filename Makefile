@@ -20,7 +20,7 @@ ONEDNN := build/onednn-3.2
 SET_UP := cmake/set_up.sh cpu,peers,conformance
 SET_UP_TEST := $(SET_UP) test
 SET_UP_ALL := $(SET_UP_TEST) docs,dev
-IN_TWO := --numprocesses 2 --dist loadgroup
+IN_TWO := --numprocesses 2
 export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # The value, since the name of a folder may have a `$`.

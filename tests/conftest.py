@@ -26,13 +26,12 @@ from py_backends.commands.hello import programs
 from py_backends.commands.hello import run as hello
 from py_backends.commands.hello.run import Outcome
 from py_backends.conformance.at_hand import at_hand, found, has_device, targets_of
-from py_backends.conformance.plugin import marked, skip_or_fail
-from py_backends.conformance.selection import Extent, Subject
+from py_backends.conformance.plugin import skip_or_fail
+from py_backends.conformance.selection import Extent
 from py_backends.functions import call
 from py_backends.install import pip_install
 
 if TYPE_CHECKING:
-    from _pytest.mark.structures import ParameterSet
     from page_commands import PageRuns, Ran
 
 __all__ = [
@@ -77,42 +76,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Outcomes())
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.import_plugin("in_two")
     # What a shell script starts in the background ignores SIGINT, and what nohup starts SIGHUP. What tests interrupt
     # would have inherited it.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
     config.addinivalue_line("markers", f"{BROWSER}: opens a page in a headless Chromium")
-    config.addinivalue_line("markers", "xdist_group(name): runs in the process of all of that name")
     for name, (extents, why) in LEFT_OUT.items():
         given = sorted(f"--{extent.name.lower()}" if extent else "no extent" for extent in extents)
         config.addinivalue_line("markers", f"{name}: {why}; left out with {' and '.join(given)}")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that are not of the extent of this run. The others of a file run in one process.
-
-    Those that name a target run in its process, where its worker is, and those that share a run in that one's.
-    """
+    """Leave out the tests that are not of the extent of this run."""
     extent = config.getoption("extent")
     named = set(re.findall(r"\w+", config.getoption("markexpr")))
     left_out = {name for name, (extents, _) in LEFT_OUT.items() if extent in extents and name not in named}
     chosen, others = [], []
     for item in items:
         (others if left_out & {mark.name for mark in item.iter_markers()} else chosen).append(item)
-        if item.get_closest_marker("xdist_group") is None:
-            shared = (name for name in ("comparison", "outcomes", "page_runs") if name in item.fixturenames)
-            item.add_marker(pytest.mark.xdist_group(next(shared, item.path.stem)))
     config.hook.pytest_deselected(items=others)
+    if hasattr(config, "workerinput"):  # one of several processes: see in_two
+        of_file = Counter(item.path for item in chosen)
+        chosen.sort(key=lambda item: of_file[item.path])
     items[:] = chosen
-
-
-def on_target(subject: Subject, *values: object, name: str) -> ParameterSet:
-    """Parameters of a test under a name, with the marker of a backend, for the process that has the target's worker."""
-    group = pytest.mark.xdist_group(f"{subject.text.backend}-{subject.target.name}")
-    parameters = marked(subject.text.backend, *values, name=name)
-    return parameters._replace(marks=[*parameters.marks, group])
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 import pytest
 from commands import CLONE, LONGEST, Finished, environment, run_command, run_here, run_in_terminal, run_python
-from conftest import Comparison, found
+from conftest import found
 from started import LAST_STAGE, SOON
 
 from py_backends import registry
@@ -278,22 +278,7 @@ class TestShow:
         assert all(len(line) <= 90 for line in plain.splitlines())
 
 
-class TestPipesAndTerminals:
-    def test_in_a_pipe_there_is_no_progress_and_no_colour(self, comparison: Comparison) -> None:
-        run = comparison.run
-        assert run.stderr == ""
-        assert COLOURS not in run.stdout
-        assert "\r" not in run.stdout
-        assert not [line for line in run.stdout.splitlines() if line != line.rstrip() or len(line) > 120]
-
-    def test_the_table_has_every_row_and_a_verdict(self, comparison: Comparison) -> None:
-        printed = [line.split() for line in comparison.run.stdout.splitlines()]
-        for row in comparison.rows:
-            names = [row["backend"], row["target"]] + ([row["variant"]] if row["status"] in {"ok", "emulated"} else [])
-            assert [line for line in printed if line[: len(names)] == names], names
-        ran = sum(row["status"] in {"ok", "emulated"} for row in comparison.rows)
-        assert comparison.run.stdout.splitlines()[-1].startswith(f"{ran} rows ran")
-
+class TestTerminal:
     def test_on_a_terminal_there_is_progress(self) -> None:
         code, printed = run_in_terminal("compare", "--backend", "numpy", *QUICK, columns=100)
         assert code == 0

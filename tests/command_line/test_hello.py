@@ -14,7 +14,9 @@ import pytest
 from commands import CLONE, environment
 from compilers import gcc_or_skip
 from conftest import has_device
+from page_commands import run, to_run
 from rich.console import Console
+from test_page_commands import check
 
 from py_backends.__main__ import main
 from py_backends.commands.hello import programs
@@ -297,3 +299,16 @@ class TestShown:
             assert program.source in out
         if model == "openmp":
             assert out == named("openmp.cpp").source
+
+
+@pytest.mark.parametrize("model", [name for name in programs.models() if f"py-backends hello {name}" in to_run()])
+def test_a_first_program_is_shown(
+    model: str, outcomes: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The programs are run once, for all tests that look at them."""
+    found = [outcomes[program.path.name] for program in programs.programs(model)]
+    if not any(outcome.ran or outcome.failed for outcome in found):
+        pytest.skip(f"{model}: {found[0].reason} (to change that: {found[0].fix})")
+    monkeypatch.setattr(hello, "run", lambda program: outcomes[program.path.name])
+    command = f"py-backends hello {model}"
+    check(command, run(command, tmp_path), tmp_path)

@@ -1,8 +1,8 @@
 """Every command that a page prints is run, and does what such a command does; or it is listed with the reason why not.
 
-`make test` runs those that start no worker: it runs `compare` and `doctor` elsewhere. The quick run of the others takes
-2 seconds to time, small sizes and two backends, and one of several commands that do the same. The nightly runs all as
-they are printed.
+`make test` runs those that start no worker and draw no page: `compare` and `doctor` are run elsewhere. The quick run of
+the others takes 2 seconds to time, small sizes and two backends, and one of several commands that do the same. The
+nightly runs all as they are printed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from page_commands import (
     covering,
     of,
     quick_sequences,
-    run,
     run_all,
     sequences,
     to_run,
@@ -33,9 +32,6 @@ from test_diff import columns
 
 from py_backends import __main__ as command_line
 from py_backends import registry
-from py_backends.commands.hello import programs
-from py_backends.commands.hello import run as hello
-from py_backends.commands.hello.run import Outcome
 
 RIGHT = r"^\d+ rows? ran(, \d+ of them emulated)?, and (is|all are) right\.$"
 """The last line of a comparison."""
@@ -77,8 +73,8 @@ def beginning(command: str) -> str:
 def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[Any]:
     """As parameters; what one backend alone is for has its marker.
 
-    Of each command of ours that starts no worker one is not slow. Those that do what an earlier one does, with the same
-    backends, are for the nightly run.
+    Of each command of ours that starts no worker and draws no page one is not slow. Those that do what an earlier one
+    does, with the same backends, are for the nightly run.
     """
     parameters = []
     kinds: set[tuple[str, ...]] = set()
@@ -92,7 +88,7 @@ def of_sequences(found: list[list[str]], *marks: pytest.MarkDecorator) -> list[A
         kind = beginning(sequence[0]), *backends
         marked += [pytest.mark.nightly] * (kind in kinds)
         known = {other.split()[0] for other, *_ in kinds}
-        takes_long = words[0] != "py-backends" or "--budget" in words or words[1] == "doctor"
+        takes_long = words[0] != "py-backends" or "--budget" in words or words[1] in {"doctor", "report"}
         marked += [pytest.mark.slow] * (takes_long or kind[0].split()[0] in known)
         kinds.add(kind)
         parameters.append(pytest.param(sequence, marks=[*marks, *marked], id=" ".join(sequence[0].split())[:100]))
@@ -124,19 +120,6 @@ def test_a_run_against_itself_is_no_slower(page_runs: PageRuns) -> None:
     shown = ended["py-backends diff old.json new.json --fail-on slower"]
     assert columns(shown, "openmp")[-1] in {"same", "unclear"}
     assert columns(shown, "openmp")[9] == "1.00"
-
-
-@pytest.mark.parametrize("model", [name for name in programs.models() if f"py-backends hello {name}" in to_run()])
-def test_a_first_program_is_shown(
-    model: str, outcomes: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The programs are run once, for all tests that look at them."""
-    found = [outcomes[program.path.name] for program in programs.programs(model)]
-    if not any(outcome.ran or outcome.failed for outcome in found):
-        pytest.skip(f"{model}: {found[0].reason} (to change that: {found[0].fix})")
-    monkeypatch.setattr(hello, "run", lambda program: outcomes[program.path.name])
-    command = f"py-backends hello {model}"
-    check(command, run(command, tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize("sequence", of_sequences(sequences(covering(to_run())), pytest.mark.nightly))

@@ -52,8 +52,8 @@ FAILURES = {
 }
 """Rows of `compare` of other statuses, with their words."""
 OF_COMPARE = {
-    "swaps_its_operands": "test_swapped_operands_of_matmul_are_a_mismatch",
-    "sums_in_the_inputs_format": "test_sums_in_a_narrow_format_are_a_mismatch",
+    "swaps_its_operands": "test_swapped_operands_and_sums_in_a_narrow_format_are_mismatches",
+    "sums_in_the_inputs_format": "test_swapped_operands_and_sums_in_a_narrow_format_are_mismatches",
     "breaks_its_device": "test_a_broken_device_breaks_no_other_row",
     "computes_only_once": "test_a_figure_above_the_roofline_is_impossible",
 }

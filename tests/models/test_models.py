@@ -12,7 +12,7 @@ from typing import Any
 
 import probes
 import pytest
-from conftest import at_hand, on_target
+from conftest import at_hand
 from stamps import STAMPED, Due, Stamps
 
 from py_backends.conformance import any_kernel, calls, test_drawn
@@ -55,7 +55,7 @@ def was_right(request: pytest.FixtureRequest, subject: Subject, of: str) -> bool
 @pytest.mark.parametrize(
     ("subject", "kind", "dtype"),
     [
-        on_target(subject, subject, kind, dtype, name=f"{subject.label}-{dtype}-{kind.name}")
+        marked(subject.text.backend, subject, kind, dtype, name=f"{subject.label}-{dtype}-{kind.name}")
         for subject, kind, dtype in tried()
         if probes.SELECTION.cases(kind, dtype, subject)
     ],
@@ -74,7 +74,7 @@ def test_a_model_keeps_the_rules(
 @pytest.mark.parametrize(
     "subject",
     [
-        on_target(subject, subject, name=subject.label)
+        marked(subject.text.backend, subject, name=subject.label)
         for subject in probes.subjects()
         if subject.text.kernel == probes.of_backend(subject.text.backend)[0]
     ],

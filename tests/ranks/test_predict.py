@@ -217,6 +217,7 @@ class TestPrediction:
         helped = model("transpose", 1e-10).prediction(4, (4096, 4096), STRONG).with_help
         assert helped[analysis.DOUBLE_BANDWIDTH] > helped[analysis.HALF_LATENCY]
 
+    @pytest.mark.slow
     def test_ten_thousand_ranks_are_followed_by_their_classes(self) -> None:
         """Not one by one: ranks of all to all would exchange 10^8 messages."""
         for kernel in registry.kernel_names():

@@ -219,6 +219,25 @@ class TestOfARealRun:
                 assert row["rate"]["gbytes_per_second"] == pytest.approx(moved / seconds / 1e9)
 
 
+class TestTable:
+    """What the command prints, in a pipe."""
+
+    def test_in_a_pipe_there_is_no_progress_and_no_colour(self, comparison: Comparison) -> None:
+        run = comparison.run
+        assert run.stderr == ""
+        assert "\x1b[" not in run.stdout
+        assert "\r" not in run.stdout
+        assert not [line for line in run.stdout.splitlines() if line != line.rstrip() or len(line) > 120]
+
+    def test_the_table_has_every_row_and_a_verdict(self, comparison: Comparison) -> None:
+        printed = [line.split() for line in comparison.run.stdout.splitlines()]
+        for row in comparison.rows:
+            names = [row["backend"], row["target"]] + ([row["variant"]] if row["status"] in {"ok", "emulated"} else [])
+            assert [line for line in printed if line[: len(names)] == names], names
+        ran = sum(row["status"] in {"ok", "emulated"} for row in comparison.rows)
+        assert comparison.run.stdout.splitlines()[-1].startswith(f"{ran} rows ran")
+
+
 class TestViews:
     def test_csv_holds_every_row_and_figure(self, comparison: Comparison) -> None:
         with comparison.csv.open(newline="", encoding="utf-8") as file:
