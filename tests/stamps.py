@@ -37,7 +37,9 @@ _OF_A_TERMINAL = (
 """Beginnings of variables that differ from shell to shell, and that no compiler, driver or library reads. What is not
 known to be one of these may be read by one."""
 _ENVIRONMENT = {name: told for name, told in os.environ.items() if name != "_"}
-"""As it was before a test imported a library, since some libraries set variables."""
+_PATH = list(sys.path)
+_CPUS = machine.cpus()
+"""As they were before tests ran: libraries set variables and masks, and packages of plug-ins come and go."""
 STAMPED = "stamped"
 """The name under which a test's report says what it tried now, what a stamp says was right before, and what neither."""
 
@@ -114,11 +116,11 @@ def around_digest(subject: Subject) -> str:
 @cache
 def _around() -> list[str]:
     compiler = _ENVIRONMENT.get("CXX") or next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), "")
-    packages = sorted(f"{each.name}=={each.version}" for each in metadata.distributions())
+    packages = sorted(f"{each.name}=={each.version}" for each in metadata.distributions(path=_PATH))
     variables = sorted(
         f"{name}={told}" for name, told in _ENVIRONMENT.items() if name != "_" and not name.startswith(_OF_A_TERMINAL)
     )
-    return [sys.version, *packages, _said(f"{compiler} --version"), *cpu.identity(), str(machine.cpus()), *variables]
+    return [sys.version, *packages, _said(f"{compiler} --version"), *cpu.identity(), str(_CPUS), *variables]
 
 
 def _said(command: str) -> str:
