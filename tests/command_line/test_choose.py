@@ -487,6 +487,7 @@ def test_a_real_run(tmp_path: Path) -> None:
     assert {bool(each["statement"]) for each in rows} == {True, False}
 
 
+@pytest.mark.slow
 def test_no_row_ends_with_1() -> None:
     """What is not there cannot be chosen, and the run says so."""
     run = run_command("choose", "--backend", "numpy", "--kernel", "vecadd", "--variant", "tuned", "--budget", "1")

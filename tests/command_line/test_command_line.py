@@ -233,7 +233,7 @@ class TestShow:
         assert all(len(line) <= 200 for line in plain.splitlines())
 
     @pytest.mark.parametrize("backends", ["openmp,cuda", "numba_cpu,numba_cuda", "opencl,sycl"])
-    @pytest.mark.parametrize("kernel", ["vecadd", "matmul"])
+    @pytest.mark.parametrize("kernel", ["matmul"])
     def test_two_of_any_model_stand_side_by_side_from_120_columns_on(self, kernel: str, backends: str) -> None:
         code, shown = run_in_terminal("show", kernel, "--backend", backends, "--variant", "lecture,tuned", columns=120)
         plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
@@ -415,6 +415,7 @@ class TestInterrupted:
         assert workers or stage == "preparing", "which comes before the first of them starts"
         assert not [pid for pid in workers if psutil.pid_exists(pid)]
 
+    @pytest.mark.slow
     def test_no_worker_outlives_a_signal_from_outside(self, tmp_path: Path) -> None:
         path = tmp_path / "results.json"
         command = [sys.executable, "-m", "py_backends", *self.OPTIONS, str(path)]

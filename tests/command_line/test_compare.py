@@ -187,6 +187,7 @@ def test_scipy_is_imported_where_no_signal_interrupts_it() -> None:
     assert run_python("-c", script).stderr == ""
 
 
+@pytest.mark.slow
 def test_works_in_a_script_without_a_main_guard() -> None:
     script = textwrap.dedent("""
         import py_backends as pb

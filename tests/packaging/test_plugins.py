@@ -497,6 +497,7 @@ def install_backend(folder: Path, name: str, text: str) -> None:
     install(folder, BACKENDS, {name: f"{name}_backend"}, files, f"some-{name}")
 
 
+@pytest.mark.slow
 def test_a_device_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
     install_backend(tmp_path, "nothing", NOTHING)
     code, report = Place(clone, tmp_path).results("compare", "--kernel", "vecadd", *SMALL[:2], "--backend", "nothing")
@@ -504,6 +505,7 @@ def test_a_device_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
     assert re.match(r"TypeError: open\(\) .*None", report["rows"][0]["reason"])
 
 
+@pytest.mark.slow
 def test_a_launch_that_is_none_is_an_error(clone: Path, tmp_path: Path) -> None:
     files = {
         "idle/__init__.py": BACKEND.replace("return lambda buffers, sizes: ", "lambda buffers, sizes: "),

@@ -357,13 +357,13 @@ class TestHere:
     @pytest.mark.parametrize(
         ("grid", "sizes"),
         [
-            ((1, 3, 1), (20, 50, 31)),
-            ((3, 1, 1), (200, 20, 31)),
             ((1, 1, 3), (20, 31, 200)),
             ((2, 2, 1), (33, 35, 9)),
-            ((2, 1, 2), (33, 9, 35)),
-            ((1, 2, 2), (9, 33, 35)),
-            ((2, 2, 2), (33, 35, 37)),
+            pytest.param((1, 3, 1), (20, 50, 31), marks=pytest.mark.slow),
+            pytest.param((3, 1, 1), (200, 20, 31), marks=pytest.mark.slow),
+            pytest.param((2, 1, 2), (33, 9, 35), marks=pytest.mark.slow),
+            pytest.param((1, 2, 2), (9, 33, 35), marks=pytest.mark.slow),
+            pytest.param((2, 2, 2), (33, 35, 37), marks=pytest.mark.slow),
         ],
     )
     def test_matmul_is_right_on_every_form_of_grid(

@@ -506,6 +506,7 @@ TWO_DEVICES = """
 """
 
 
+@pytest.mark.slow
 def test_threads_and_devices_at_once_get_their_own_results() -> None:
     """And the ranks are processes of ours, of which only the first maps our memory."""
     assert in_a_process(TWO_DEVICES) == ["[]", "True 2", "[True, False]"]
@@ -598,6 +599,7 @@ KEPT = """
 """
 
 
+@pytest.mark.slow
 def test_an_array_is_lost_with_its_ranks_and_no_other_is_taken_for_it() -> None:
     lost = "the ranks on which an array lay have ended, and it with them"
     assert in_a_process(KEPT) == ["True", "RanksEnded", "RanksEnded", lost, "True", "True"]

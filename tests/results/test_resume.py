@@ -83,6 +83,7 @@ def test_an_interruption_before_there_was_a_plan(interrupted: Any, tmp_path: Pat
     ]
 
 
+@pytest.mark.slow
 def test_interrupted_once_more_nothing_is_lost(interrupted: Any, tmp_path: Path) -> None:
     path = saved(interrupted, tmp_path / "results.json")
     run = started_until("looking for backends", path, options=("compare", "--resume", str(path)))

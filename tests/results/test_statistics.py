@@ -34,7 +34,7 @@ def test_too_few_samples_have_no_interval(count: int) -> None:
     assert (found.value, found.low, found.high) == (3.0, None, None)
 
 
-@pytest.mark.parametrize("count", [6, 15, 30])
+@pytest.mark.parametrize("count", [6, *(pytest.param(each, marks=pytest.mark.slow) for each in (15, 30))])
 def test_the_interval_holds_the_true_median_as_often_as_it_promises(count: int) -> None:
     """Of times that are skewed, as those of a computer are; the figure has to be that of theory, not only above 95%."""
     draws, generator = 1500, np.random.default_rng(20)

@@ -114,7 +114,7 @@ class TestVerdicts:
         assert judged([ratios], 0.05) == ["faster"]
         assert judged([ratios] + [[1.049, 1.051] * 12] * 40, 0.05)[0] == "unclear"
 
-    @pytest.mark.parametrize("rounds", [6, 8, 12, 20])
+    @pytest.mark.parametrize("rounds", [6, 12, *(pytest.param(each, marks=pytest.mark.slow) for each in (8, 20))])
     def test_few_rounds_are_no_surer_than_they_can_be(self, rounds: int) -> None:
         # At the edge itself every round is a fair coin: of 20 rows together one run in twenty may claim anything.
         generator = np.random.default_rng(rounds)
